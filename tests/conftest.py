@@ -1,4 +1,4 @@
-"""What holds for every test: the checks between passes are on, and slow machines do not fail a property test."""
+"""What holds for every test: checks between passes are on, and a slow machine fails no property test."""
 
 import os
 
