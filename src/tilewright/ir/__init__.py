@@ -1,0 +1,1 @@
+"""What all levels share: expressions, types, operators, modules, structural equality, passes, diagnostics."""

@@ -1,0 +1,35 @@
+"""The roots of the expression classes of all levels."""
+
+from __future__ import annotations
+
+from tilewright.support.dtype import DataType
+from tilewright.support.node import Node
+from tilewright.support.span import Span
+
+
+class BaseExpr(Node):
+    """Base of loop-level and graph-level expressions."""
+
+    __slots__ = ("span",)
+    span: Span | None
+
+
+class RelayExpr(BaseExpr):
+    """Base of graph-level expressions; ``checked_type`` is set by type inference."""
+
+    __slots__ = ("_checked_type_",)
+
+    @property
+    def checked_type(self) -> object:
+        """The type that inference found."""
+        found = getattr(self, "_checked_type_", None)
+        if found is None:
+            raise ValueError("the type checker has not populated the checked_type of this node; run InferType first")
+        return found
+
+
+class TypedExpr(BaseExpr):
+    """An expression with a data type: the root of loop-level expressions."""
+
+    __slots__ = ("dtype",)
+    dtype: DataType

@@ -1,0 +1,1 @@
+"""The bottom of the house: node decorator, data types, spans, errors, options. Imports nothing above."""

@@ -1,0 +1,30 @@
+"""Every environment variable that Tilewright reads, in one place, typed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def flag(name: str) -> bool:
+    """True if the variable is set to something other than an empty string, 0, false, no or off."""
+    return os.environ.get(name, "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+CHECK: bool = flag("TILEWRIGHT_CHECK")
+"""Verify the IR between passes and freeze nodes. Read once, at import: it decides how node classes are made."""
+
+
+def cache_dir() -> Path:
+    """``TILEWRIGHT_CACHE_DIR``, else the user's cache folder."""
+    explicit = os.environ.get("TILEWRIGHT_CACHE_DIR")
+    if explicit:
+        return Path(explicit)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "tilewright"
+
+
+def num_threads() -> int | None:
+    """``TILEWRIGHT_NUM_THREADS``, where it is a positive number."""
+    value = os.environ.get("TILEWRIGHT_NUM_THREADS", "")
+    return int(value) if value.isdigit() and int(value) > 0 else None

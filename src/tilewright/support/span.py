@@ -1,0 +1,51 @@
+"""Where a piece of a program came from.
+
+Two kinds of source have spans: text (a parser gives line and column) and the user's Python (a frame gives file and
+line). A span prints as ``file:line:column``, and as the source line itself where that can be read.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceName:
+    """The name of a source: a file, or a description such as ``from_string``."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of a source; lines and columns count from one, and a column of zero is unknown."""
+
+    source_name: SourceName
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+    def __str__(self) -> str:
+        place = f"{self.source_name.name}:{self.line}" + (f":{self.column}" if self.column else "")
+        text = linecache.getline(self.source_name.name, self.line).strip()
+        return f"{place}: {text}" if text else place
+
+
+def user_span() -> Span | None:
+    """The nearest line of Python outside the package: what the user wrote. None if there is no such frame."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not filename.startswith(_PACKAGE) and not filename.startswith("<"):
+            return Span(SourceName(filename), frame.f_lineno, frame.f_lineno, 0, 0)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None

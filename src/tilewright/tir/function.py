@@ -1,0 +1,88 @@
+"""Functions at the loop level.
+
+A parameter is a scalar variable, or a handle that ``buffer_map`` says stands for a buffer: the shape, strides and type that
+an argument must have, with the variables in them bound from the argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.ir.attrs import DictAttrs
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.buffer import Buffer
+from tilewright.ir.expr import PrimExpr, Var
+from tilewright.ir.type import VOID, Type
+from tilewright.support.node import Child, Defines, node
+from tilewright.support.span import Span
+from tilewright.tir import specialize as specialization, text
+from tilewright.tir.stmt import Stmt
+
+
+class BaseFunc(RelayExpr):
+    """Base of functions of all levels."""
+
+    __slots__ = ()
+    attrs: DictAttrs
+
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Any:
+        """A copy with an attribute, or several, set."""
+        changes = {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
+        return self.replace(attrs=DictAttrs({**dict(self.attrs.items()), **changes}))
+
+    def without_attr(self, attr_key: str) -> Any:
+        """A copy with an attribute removed."""
+        return self.replace(attrs=DictAttrs({key: value for key, value in self.attrs.items() if key != attr_key}))
+
+
+@node
+class PrimFunc(BaseFunc):
+    """A function made of statements."""
+
+    params: Defines[tuple[Var, ...]]
+    body: Child[Stmt]
+    ret_type: Type
+    buffer_map: Mapping[Var, Buffer]
+    attrs: DictAttrs
+    span: Span | None = None
+
+    def __init__(
+        self,
+        params: Sequence[Var | Buffer],
+        body: Stmt,
+        ret_type: Type | None = None,
+        buffer_map: Mapping[Var, Buffer] | None = None,
+        attrs: DictAttrs | Mapping[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        bound = dict(buffer_map or {})
+        variables: list[Var] = []
+        for parameter in params:
+            if isinstance(parameter, Buffer):
+                variable = Var(parameter.name, "handle")
+                bound[variable] = parameter
+                variables.append(variable)
+            else:
+                variables.append(parameter)
+        self.params = tuple(variables)
+        self.body = body
+        self.ret_type = VOID if ret_type is None else ret_type
+        self.buffer_map = bound
+        self.attrs = attrs if isinstance(attrs, DictAttrs) else DictAttrs(attrs or {})
+        self.span = span
+
+    def with_body(self, new_body: Stmt, span: Span | None = None) -> PrimFunc:
+        """A copy with another body."""
+        return self if new_body is self.body else self.replace(body=new_body, span=span or self.span)
+
+    def specialize(self, param_map: Mapping[Var, Buffer | PrimExpr | int]) -> PrimFunc:
+        """A copy in which parameters have these values, or these buffers' shapes."""
+        return specialization.specialize(self, param_map)
+
+    def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
+        """The function in TVMScript."""
+        return text.script(self, tir_prefix, show_meta)
+
+    def __repr__(self) -> str:
+        return text.script(self)

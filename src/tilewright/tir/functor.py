@@ -1,0 +1,120 @@
+"""Walking and rewriting statements together with the expressions in them.
+
+``Visitor`` and ``Mutator`` of ``ir.functor`` already go through statements, because a statement's children are its
+expressions and sub-statements. What this file adds is the public functions over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from tilewright.ir.buffer import Buffer
+from tilewright.ir.expr import BufferLoad, PrimExpr, Var
+from tilewright.ir.functor import Mutator, Visitor, post_order
+from tilewright.support.node import Node
+from tilewright.support.recursion import with_recursion_room
+from tilewright.tir.stmt import BufferRealize, BufferStore, Stmt, is_no_op, stmt_seq
+
+StmtExprVisitor = Visitor
+StmtExprMutator = Mutator
+N = TypeVar("N", bound=Node)
+
+
+def post_order_visit(stmt: Node, fvisit: Callable[[Any], None]) -> None:
+    """Call ``fvisit`` for every distinct node, children first."""
+    for found in post_order(stmt):
+        fvisit(found)
+
+
+class _Transform(Mutator):
+    """``ir_transform``: a hook before and a hook after the children."""
+
+    def __init__(
+        self,
+        preorder: Callable[[Any], Any] | None,
+        postorder: Callable[[Any], Any] | None,
+        only: frozenset[str] | None,
+    ) -> None:
+        super().__init__()
+        self.preorder = preorder
+        self.postorder = postorder
+        self.only = only
+
+    def visit_default(self, node: Any) -> Any:
+        enabled = self.only is None or type(node).__name__ in self.only
+        if enabled and self.preorder is not None:
+            made = self.preorder(node)
+            if made is not None:
+                return made
+        rebuilt = node.map_children(self.visit)
+        if enabled and self.postorder is not None:
+            made = self.postorder(rebuilt)
+            if made is not None:
+                return made
+        return rebuilt
+
+
+@with_recursion_room
+def ir_transform(
+    stmt: N,
+    preorder: Callable[[Any], Any] | None,
+    postorder: Callable[[Any], Any] | None,
+    only_enable: Sequence[str] | None = None,
+) -> N:
+    """Rewrite with hooks that return a replacement or None; a replacement from ``preorder`` is not looked into.
+
+    ``only_enable`` names the node classes that the hooks see, with or without the prefix ``tir.``.
+    """
+    only = frozenset(name.removeprefix("tir.") for name in only_enable) if only_enable is not None else None
+    return _Transform(preorder, postorder, only).visit(stmt)  # type: ignore[no-any-return]
+
+
+class Substitute(Mutator):
+    """Replaces variables, also inside buffers whose data, shape, strides or offset name them."""
+
+    memoize = True
+
+    def __init__(self, mapping: Mapping[Any, PrimExpr]) -> None:
+        super().__init__()
+        self.mapping = mapping
+
+    def visit_var(self, node: Var) -> PrimExpr:
+        found = self.mapping.get(node)
+        return node if found is None else found
+
+    def visit_buffer(self, node: Buffer) -> Buffer:
+        data = self.visit(node.data)
+        shape = tuple([self.visit(extent) for extent in node.shape])
+        strides = tuple([self.visit(stride) for stride in node.strides])
+        offset = self.visit(node.elem_offset)
+        same = data is node.data and offset is node.elem_offset
+        same = same and all(new is old for new, old in zip(shape, node.shape, strict=True))
+        same = same and all(new is old for new, old in zip(strides, node.strides, strict=True))
+        return node if same else node.replace(data=data, shape=shape, strides=strides, elem_offset=offset)
+
+    def visit_buffer_load(self, node: BufferLoad) -> Any:
+        made = node.map_children(self.visit)
+        buffer = self.visit(node.buffer)
+        return made if buffer is node.buffer else made.replace(buffer=buffer)
+
+    def visit_buffer_store(self, node: BufferStore) -> Any:
+        made = node.map_children(self.visit)
+        buffer = self.visit(node.buffer)
+        return made if buffer is node.buffer else made.replace(buffer=buffer)
+
+    def visit_buffer_realize(self, node: BufferRealize) -> Any:
+        made = node.map_children(self.visit)
+        buffer = self.visit(node.buffer)
+        return made if buffer is node.buffer else made.replace(buffer=buffer)
+
+
+@with_recursion_room
+def substitute(node: N, vmap: Mapping[Any, PrimExpr]) -> N:
+    """The expression or statement with variables replaced."""
+    return Substitute(vmap).visit(node) if vmap else node  # type: ignore[no-any-return]
+
+
+def flatten_sequence(stmts: Sequence[Stmt]) -> Stmt:
+    """The statements one after another, without no-ops; ``NO_OP`` itself if nothing is left."""
+    return stmt_seq(*[stmt for stmt in stmts if not is_no_op(stmt)])
