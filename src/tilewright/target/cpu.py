@@ -1,0 +1,270 @@
+"""The machine description that schedules and the code generator work from.
+
+``"llvm"`` alone is this machine with every feature its processor has. ``-mcpu``, ``-mtriple`` and ``-mattr`` choose
+another: a processor without a triple brings its family's, a triple without a processor means the plainest of that
+family, attributes alone change this machine's features.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from tilewright.support.errors import TargetError
+from tilewright.target.cpu_features import apply_attributes, checked_attribute, close, fma_in, vector_unit
+from tilewright.target.cpu_models import MODELS, CPUModel
+from tilewright.target.host import host_caches, host_cores, host_family_triple, host_features, host_llvm
+from tilewright.target.kind import nearest
+from tilewright.target.llvm_names import LLVM_NAMES
+from tilewright.target.target import Target, TargetLike
+
+_FAMILY_PREFIXES: Final = (
+    ("x86_64", "x86"),
+    ("amd64", "x86"),
+    ("i386", "x86"),
+    ("i486", "x86"),
+    ("i586", "x86"),
+    ("i686", "x86"),
+    ("aarch64", "aarch64"),
+    ("arm64", "aarch64"),
+    ("arm", "arm"),
+    ("thumb", "arm"),
+    ("riscv", "riscv"),
+    ("wasm", "wasm"),
+    ("hexagon", "hexagon"),
+)
+
+# Used where a processor of another family than this machine's is named without a triple.
+_DEFAULT_TRIPLES: Final = {
+    "x86": "x86_64-unknown-linux-gnu",
+    "aarch64": "aarch64-unknown-linux-gnu",
+    "arm": "armv7a-unknown-linux-gnueabihf",
+    "riscv": "riscv64-unknown-linux-gnu",
+    "wasm": "wasm32-unknown-unknown",
+    "hexagon": "hexagon-unknown-unknown-elf",
+}
+
+
+@dataclass(frozen=True)
+class CPUDescription:
+    """What a schedule may count on.
+
+    ``family`` is one of x86, aarch64, arm, riscv, wasm and hexagon. ``vector_bits`` is the widest vector that code
+    should use, ``vector_registers`` how many of them there are. A machine without vectors has one register lane of
+    32 bits. ``fma_units`` multiply-adds of full width start each cycle and take ``fma_latency`` cycles. Sizes are of
+    what one core sees, in bytes, 0 where there is none. ``cores`` is how many a program may use.
+    """
+
+    family: str
+    triple: str
+    name: str
+    features: frozenset[str]
+    vector_bits: int
+    vector_registers: int
+    has_fma: bool
+    fma_units: int
+    fma_latency: int
+    l1d_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    cache_line_bytes: int
+    cores: int
+
+    def lanes(self, bits: int) -> int:
+        """Elements of this many bits that one vector holds; 1 where there are no vectors."""
+        return max(1, self.vector_bits // bits)
+
+    @property
+    def int8_dot_lanes(self) -> int:
+        """How many products of 8-bit numbers one instruction adds into each 32-bit lane; 0 if there is none."""
+        return 4 if self.features & {"avx512vnni", "avxvnni", "avxvnniint8", "dotprod"} else 0
+
+    @property
+    def has_float16_arithmetic(self) -> bool:
+        """True if vectors of float16 are added and multiplied as such."""
+        return bool(self.features & {"avx512fp16", "fullfp16"})
+
+    @property
+    def has_bfloat16_dot(self) -> bool:
+        """True if there is an instruction that multiplies pairs of bfloat16 into float32."""
+        return bool(self.features & {"avx512bf16", "bf16"})
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """What a target says, resolved: which processor LLVM makes code for, and whether it is this machine's."""
+
+    family: str
+    triple: str
+    cpu: str
+    attributes: tuple[str, ...]
+    is_host: bool
+
+
+def describe_cpu(target: TargetLike) -> CPUDescription:
+    """The description of the processor that ``target`` (of kind llvm, c, hexagon, or its host) runs on."""
+    return _describe(_cpu_target(target))
+
+
+@lru_cache(maxsize=128)
+def _describe(target: Target) -> CPUDescription:
+    machine = _resolve(target, need_llvm=False)
+    family, cpu = machine.family, machine.cpu
+    model = MODELS.get(family, {}).get(cpu) or _plainest(family)
+    base = (
+        host_features() if machine.is_host else model.features | _features_of_triple(machine.triple, family)
+    )
+    features = apply_attributes(family, close(family, base), machine.attributes)
+    caches = host_caches() if machine.is_host else {}
+    vector_bits, registers = vector_unit(family, features)
+    has_fma = fma_in(family, features)
+    return CPUDescription(
+        family=family,
+        triple=machine.triple,
+        name=cpu,
+        features=features,
+        vector_bits=vector_bits,
+        vector_registers=registers,
+        has_fma=has_fma,
+        fma_units=max(1, model.fma_units) if has_fma else 0,
+        fma_latency=model.fma_latency,
+        l1d_bytes=caches.get("l1d", model.l1d_bytes),
+        l2_bytes=caches.get("l2", model.l2_bytes),
+        l3_bytes=caches.get("l3", model.l3_bytes),
+        cache_line_bytes=caches.get("line", 64),
+        cores=int(target.attrs.get("num-cores", 0)) or (host_cores() if machine.is_host else model.cores),
+    )
+
+
+def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
+    """The triple, processor and feature string that LLVM makes code with for ``target``."""
+    made = Target(target)
+    if made.kind.name == "nvptx":
+        return str(made.attrs.get("mtriple", "nvptx64-nvidia-cuda")), made.mcpu or "sm_70", ""
+    if made.kind.name == "rocm":
+        return str(made.attrs.get("mtriple", "amdgcn-amd-amdhsa")), made.mcpu or "gfx900", ""
+    machine = _resolve(_cpu_target(made), need_llvm=True)
+    if machine.is_host:
+        triple, cpu, features = host_llvm()
+        return triple, cpu, ",".join([features, *machine.attributes] if features else machine.attributes)
+    implied = [] if machine.cpu in LLVM_NAMES[machine.family] else sorted(_plainest_named(machine).features)
+    implied += (
+        sorted(_features_of_triple(machine.triple, machine.family)) if machine.family == "riscv" else []
+    )
+    cpu = machine.cpu if machine.cpu in LLVM_NAMES[machine.family] else "generic"
+    if machine.family == "riscv" and cpu == "generic":
+        cpu = "generic-rv32" if machine.triple.startswith("riscv32") else "generic-rv64"
+    if cpu == "generic" and machine.family == "x86":
+        cpu = "x86-64"
+    return (
+        machine.triple,
+        cpu,
+        ",".join([*(f"+{name}" for name in dict.fromkeys(implied)), *machine.attributes]),
+    )
+
+
+def llvm_abi(target: TargetLike) -> str:
+    """The name of the ABI that code for ``target`` keeps: ``-mabi``, RISC-V's by its registers, else empty."""
+    made = _cpu_target(target)
+    if "mabi" in made.attrs:
+        return str(made.attrs["mabi"])
+    description = describe_cpu(made)
+    if description.family != "riscv":
+        return ""
+    integers = "ilp32" if description.triple.startswith("riscv32") else "lp64"
+    return integers + ("d" if "d" in description.features else "f" if "f" in description.features else "")
+
+
+def family_of_triple(triple: str) -> str:
+    """The family of processors of an LLVM triple; an unknown one raises ``TargetError``."""
+    for prefix, family in _FAMILY_PREFIXES:
+        if triple.startswith(prefix):
+            return family
+    raise TargetError(
+        f"-mtriple={triple}: no processor family is known for {triple.partition('-')[0]!r}; "
+        f"known are {', '.join(_DEFAULT_TRIPLES.values())} and the like"
+    )
+
+
+def _cpu_target(target: TargetLike) -> Target:
+    """The target itself, or its host where it is for a device."""
+    made = Target(target)
+    if made.kind.name in ("llvm", "c", "hexagon", "stackvm", "hybrid"):
+        return made
+    if made.host is not None:
+        return _cpu_target(made.host)
+    return Target("llvm")
+
+
+def _resolve(target: Target, *, need_llvm: bool) -> _Machine:
+    """Which machine the target names. Without LLVM, this machine is described as far as the system tells."""
+    triple = str(target.attrs.get("mtriple", ""))
+    cpu = target.mcpu
+    attributes = tuple(checked_attribute(attribute) for attribute in target.mattr or ())
+    if target.kind.name == "hexagon":
+        triple = triple or "hexagon"
+        cpu = cpu or "hexagonv66"
+    if target.kind.name == "c" and cpu:
+        # The word goes to the C compiler, whose names have suffixes that LLVM's lack: cortex-m4+nodsp.
+        cpu = cpu.partition("+")[0]
+    if not triple and cpu in ("", "native", "host"):
+        host_triple, host_cpu = _host_names(need_llvm=need_llvm)
+        return _Machine(family_of_triple(host_triple), host_triple, host_cpu, attributes, is_host=True)
+    if cpu in ("native", "host"):
+        raise TargetError(f"-mcpu={cpu} means this machine, so it cannot stand with -mtriple={triple}")
+    if not triple:
+        host_triple, _ = _host_names(need_llvm=need_llvm)
+        host_family = family_of_triple(host_triple)
+        family = host_family if _knows(host_family, cpu) else _family_of_cpu(cpu)
+        triple = host_triple if family == host_family else _DEFAULT_TRIPLES[family]
+    family = family_of_triple(triple)
+    if cpu and not _knows(family, cpu):
+        known = LLVM_NAMES[family] | MODELS.get(family, {}).keys()
+        raise TargetError(f"-mcpu={cpu} is not a processor of {triple}{nearest(cpu, known)}")
+    return _Machine(family, triple, cpu or "generic", attributes, is_host=False)
+
+
+def _host_names(*, need_llvm: bool) -> tuple[str, str]:
+    """This machine's triple and processor name; without LLVM, and where it is not needed, a plain guess."""
+    try:
+        triple, cpu, _ = host_llvm()
+    except TargetError:
+        if need_llvm:
+            raise
+        return host_family_triple(), "generic"
+    return triple, cpu
+
+
+def _knows(family: str, cpu: str) -> bool:
+    return cpu in LLVM_NAMES[family] or cpu in MODELS.get(family, {})
+
+
+def _family_of_cpu(cpu: str) -> str:
+    """The family that a processor belongs to; AArch64 comes before ARM, whose names it shares."""
+    for family in _DEFAULT_TRIPLES:
+        if _knows(family, cpu):
+            return family
+    known = frozenset[str]().union(*LLVM_NAMES.values(), *MODELS.values())
+    raise TargetError(f"-mcpu={cpu} is not a processor that LLVM knows{nearest(cpu, known)}")
+
+
+def _plainest(family: str) -> CPUModel:
+    return MODELS[family]["generic"] if family in MODELS else CPUModel(frozenset())
+
+
+def _plainest_named(machine: _Machine) -> CPUModel:
+    """The model of a name that is ours and not LLVM's, such as rv64gc."""
+    return MODELS[machine.family][machine.cpu]
+
+
+def _features_of_triple(triple: str, family: str) -> frozenset[str]:
+    """What the architecture version in a triple brings, where no processor says more."""
+    if family == "arm" and re.match(r"(arm|thumb)v8", triple):
+        return frozenset({"neon", "fp-armv8", "vfp4", "vfp3"})
+    if family == "arm" and re.match(r"(arm|thumb)v7(a|l|s|k|ve|hf)?(-|$)", triple):
+        return frozenset({"neon", "vfp3"})
+    if family == "riscv" and triple.startswith("riscv64") and "linux" in triple:
+        return frozenset("mafdc")
+    return frozenset()

@@ -1,0 +1,200 @@
+"""The kinds of target, with the options that each one takes.
+
+A kind is the first word of a target string. Its options are typed: ``Bool``, ``Integer``, ``String``,
+``Array<String>`` and, where targets hold targets, ``Target`` and ``Array<Target>``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tilewright.support.errors import TargetError
+
+BOOL: Final = "Bool"
+INTEGER: Final = "Integer"
+STRING: Final = "String"
+STRINGS: Final = "Array<String>"
+TARGET: Final = "Target"
+TARGETS: Final = "Array<Target>"
+
+# What every kind takes. ``keys``, ``tag`` and ``host`` are parts of the target; the others become attributes.
+COMMON_OPTIONS: Final[dict[str, str]] = {
+    "keys": STRINGS,
+    "tag": STRING,
+    "device": STRING,
+    "model": STRING,
+    "libs": STRINGS,
+    "host": TARGET,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TargetKind:
+    """A kind of target: its name, the DLPack device type it runs on, default keys, options and their defaults."""
+
+    name: str
+    device_type: int
+    default_keys: tuple[str, ...]
+    own_options: dict[str, str] = field(repr=False)
+    defaults: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Every option that the kind takes, with the name of its type."""
+        return {**self.own_options, **COMMON_OPTIONS}
+
+    def option_type(self, name: str) -> str:
+        """The type of one option; an unknown one raises ``TargetError`` naming the nearest that exists."""
+        found = self.own_options.get(name) or COMMON_OPTIONS.get(name)
+        if found is None:
+            raise TargetError(
+                f"target kind {self.name!r} has no option {name!r}{nearest(name, self.options)}; "
+                f"its options are {', '.join(sorted(self.options))}"
+            )
+        return found
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A clause that proposes the known word most like ``word``, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _options(names: str, kind: str) -> dict[str, str]:
+    """A table that gives each of the names the same type."""
+    return dict.fromkeys(names.split(), kind)
+
+
+_CPU, _CUDA, _OPENCL, _VULKAN, _METAL, _ROCM, _EXT_DEV, _HEXAGON, _WEBGPU = 1, 2, 4, 7, 8, 10, 12, 14, 15
+_SYSTEM_LIB = {"system-lib": BOOL}
+_THREADS = {"max_num_threads": INTEGER, "thread_warp_size": INTEGER}
+
+_ALL_KINDS: Final = (
+    TargetKind(
+        "llvm",
+        _CPU,
+        ("cpu",),
+        {
+            "mattr": STRINGS,
+            **_options("mcpu mtriple mfloat-abi mabi runtime interface-api", STRING),
+            **_options("system-lib link-params unpacked-api", BOOL),
+            **_options("fast-math fast-math-nnan fast-math-ninf fast-math-nsz", BOOL),
+            **_options("fast-math-arcp fast-math-contract fast-math-reassoc", BOOL),
+            **_options("opt-level num-cores", INTEGER),
+        },
+    ),
+    TargetKind(
+        "c",
+        _CPU,
+        ("cpu",),
+        {
+            **_options("system-lib link-params unpacked-api", BOOL),
+            **_options("runtime mcpu march executor interface-api", STRING),
+            "workspace-byte-alignment": INTEGER,
+        },
+    ),
+    TargetKind(
+        "cuda",
+        _CUDA,
+        ("cuda", "gpu"),
+        {
+            **_options("mcpu arch", STRING),
+            **_SYSTEM_LIB,
+            **_THREADS,
+            **_options("shared_memory_per_block registers_per_block max_threads_per_block", INTEGER),
+        },
+        {"max_num_threads": 1024, "thread_warp_size": 32},
+    ),
+    TargetKind(
+        "nvptx",
+        _CUDA,
+        ("cuda", "gpu"),
+        {**_options("mcpu mtriple", STRING), **_SYSTEM_LIB, **_THREADS},
+        {"max_num_threads": 1024, "thread_warp_size": 32},
+    ),
+    TargetKind(
+        "rocm",
+        _ROCM,
+        ("rocm", "gpu"),
+        {**_options("mcpu mtriple", STRING), **_SYSTEM_LIB, **_THREADS},
+        {"max_num_threads": 256, "thread_warp_size": 64},
+    ),
+    TargetKind(
+        "opencl",
+        _OPENCL,
+        ("opencl", "gpu"),
+        {**_SYSTEM_LIB, **_THREADS},
+        {"max_num_threads": 256, "thread_warp_size": 1},
+    ),
+    TargetKind(
+        "metal",
+        _METAL,
+        ("metal", "gpu"),
+        {**_SYSTEM_LIB, **_THREADS, "max_function_args": INTEGER},
+        {"max_num_threads": 256, "thread_warp_size": 16, "max_function_args": 31},
+    ),
+    TargetKind(
+        "vulkan",
+        _VULKAN,
+        ("vulkan", "gpu"),
+        {
+            **_SYSTEM_LIB,
+            **_THREADS,
+            **_options(
+                "supports_float16 supports_float32 supports_float64 supports_int8 supports_int16", BOOL
+            ),
+            **_options("supports_int32 supports_int64 supports_8bit_buffer supports_16bit_buffer", BOOL),
+            **_options("supports_storage_buffer_storage_class supports_push_descriptor", BOOL),
+            "supports_dedicated_allocation": BOOL,
+            **_options("supported_subgroup_operations max_block_size_x max_block_size_y", INTEGER),
+            **_options("max_block_size_z max_push_constants_size max_uniform_buffer_range", INTEGER),
+            **_options("max_storage_buffer_range max_per_stage_descriptor_storage_buffer", INTEGER),
+            **_options("max_shared_memory_per_block driver_version vulkan_api_version", INTEGER),
+            "max_spirv_version": INTEGER,
+            **_options("device_type device_name driver_name", STRING),
+        },
+        {"max_num_threads": 256, "thread_warp_size": 1},
+    ),
+    TargetKind(
+        "webgpu",
+        _WEBGPU,
+        ("webgpu", "gpu"),
+        {**_SYSTEM_LIB, "max_num_threads": INTEGER},
+        {"max_num_threads": 256},
+    ),
+    TargetKind("sdaccel", _OPENCL, ("sdaccel", "hls"), _SYSTEM_LIB),
+    TargetKind("aocl", _OPENCL, ("aocl", "hls"), _SYSTEM_LIB),
+    TargetKind("aocl_sw_emu", _OPENCL, ("aocl", "hls"), _SYSTEM_LIB),
+    TargetKind(
+        "hexagon",
+        _HEXAGON,
+        ("hexagon",),
+        {
+            **_options("mattr llvm-options", STRINGS),
+            **_options("mcpu mtriple", STRING),
+            **_options("system-lib link-params", BOOL),
+        },
+    ),
+    TargetKind("stackvm", _CPU, (), _SYSTEM_LIB),
+    TargetKind("ext_dev", _EXT_DEV, (), _SYSTEM_LIB),
+    TargetKind("hybrid", _CPU, (), _SYSTEM_LIB),
+    TargetKind("composite", _CPU, (), {"devices": TARGETS}),
+)
+
+KINDS: Final[dict[str, TargetKind]] = {kind.name: kind for kind in _ALL_KINDS}
+
+
+def get_kind(name: str) -> TargetKind:
+    """The kind of this name; an unknown one raises ``TargetError`` naming the nearest that exists."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise TargetError(
+            f"{name!r} is not a kind of target{nearest(name, KINDS)}; the kinds are {', '.join(KINDS)}"
+        )
+    return kind
