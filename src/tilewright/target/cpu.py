@@ -261,7 +261,7 @@ def _plainest_named(machine: _Machine) -> CPUModel:
 
 def _features_of_triple(triple: str, family: str) -> frozenset[str]:
     """What the architecture version in a triple brings, where no processor says more."""
-    if family == "arm" and re.match(r"(arm|thumb)v8", triple):
+    if family == "arm" and re.match(r"(arm|thumb)v[89](\.\d+)?(a|l|r)?(-|$)", triple):
         return frozenset({"neon", "fp-armv8", "vfp4", "vfp3"})
     if family == "arm" and re.match(r"(arm|thumb)v7(a|l|s|k|ve|hf)?(-|$)", triple):
         return frozenset({"neon", "vfp3"})
