@@ -176,7 +176,7 @@ def test_llvm_knows_every_name(family, triple):
     )
     # LLVM leaves the process after printing help for some families, so the exit code says nothing.
     told = subprocess.run(
-        [sys.executable, "-c", program, triple], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, triple], capture_output=True, text=True, check=False
     ).stderr
     section = told.partition("Available features")[0]
     names = set(re.findall(r"^\s+(\S+)\s+-", section, re.MULTILINE))
