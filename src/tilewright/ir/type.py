@@ -1,10 +1,16 @@
-"""Types of variables at the loop level. Graph-level types join them with Relay."""
+"""Types: of variables at the loop level, and of functions, references and type variables at the graph level.
+
+Types are equal by value, but for type variables, which are equal only to themselves.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import Any
 
 from tilewright.support.dtype import DataType
+from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node, node
 
 
@@ -68,3 +74,107 @@ class TupleType(Type):
 
 
 VOID = TupleType(())
+
+
+def _call_type(function: Type, arguments: tuple[Type, ...]) -> Type:
+    """A type constructor applied to types; the class stands in ``type_relation``, above this file."""
+    return TYPE_CALL_CLASS[0](function, arguments)  # type: ignore[no-any-return]
+
+
+TYPE_CALL_CLASS: list[Any] = []
+
+
+@node
+class TypeVar(Type):
+    """A parameter of a generic function or type; equal only to itself."""
+
+    name_hint: str
+    kind: TypeKind
+
+    def __init__(self, name_hint: str, kind: TypeKind | int = TypeKind.Type) -> None:
+        self.name_hint = name_hint
+        self.kind = TypeKind(kind)
+
+    def __call__(self, *args: Type) -> Type:
+        return _call_type(self, args)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+
+@node
+class GlobalTypeVar(Type):
+    """The name of a type defined in a module; equal only to itself."""
+
+    name_hint: str
+    kind: TypeKind
+
+    def __init__(self, name_hint: str, kind: TypeKind | int = TypeKind.AdtHandle) -> None:
+        self.name_hint = name_hint
+        self.kind = TypeKind(kind)
+
+    def __call__(self, *args: Type) -> Type:
+        return _call_type(self, args)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+
+class TypeConstraint(Type):
+    """Base of conditions on the types of a function."""
+
+    __slots__ = ()
+
+
+@node
+class FuncType(Type):
+    """The type of a function, generic in ``type_params`` where ``type_constraints`` hold."""
+
+    arg_types: tuple[Type, ...]
+    ret_type: Type
+    type_params: tuple[TypeVar, ...]
+    type_constraints: tuple[TypeConstraint, ...]
+
+    def __init__(
+        self,
+        arg_types: Sequence[Type],
+        ret_type: Type,
+        type_params: Sequence[TypeVar] | None = None,
+        type_constraints: Sequence[TypeConstraint] | None = None,
+    ) -> None:
+        self.arg_types = tuple(arg_types)
+        self.ret_type = ret_type
+        self.type_params = tuple(type_params or ())
+        self.type_constraints = tuple(type_constraints or ())
+        for parameter in self.type_params:
+            if not isinstance(parameter, TypeVar):
+                raise ExpressionError(f"a type parameter is a TypeVar, not {parameter!r}")
+
+
+@node
+class IncompleteType(Type):
+    """A type that inference has yet to find; equal only to itself."""
+
+    kind: TypeKind
+
+    def __init__(self, kind: TypeKind | int = TypeKind.Type) -> None:
+        self.kind = TypeKind(kind)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+
+@node
+class RelayRefType(Type):
+    """A mutable reference to a value."""
+
+    value: Type

@@ -107,7 +107,7 @@ def _role(annotation: str) -> str | None:
     return next((role for prefix, role in _ROLES.items() if annotation.startswith(prefix)), None)
 
 
-@dataclass_transform(frozen_default=True, eq_default=False, kw_only_default=False)
+@dataclass_transform(frozen_default=False, eq_default=False, kw_only_default=False)
 def node(cls: type[T]) -> type[T]:
     """Make a node class; see the module's text. The class must be written under ``from __future__ import annotations``."""
     annotations: dict[str, str] = {

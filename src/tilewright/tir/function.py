@@ -10,30 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.ir.attrs import DictAttrs
-from tilewright.ir.base import RelayExpr
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr, Var
+from tilewright.ir.function import BaseFunc
 from tilewright.ir.type import VOID, Type
 from tilewright.support.node import Child, Defines, node
 from tilewright.support.span import Span
-from tilewright.tir import specialize as specialization, text
+from tilewright.tir import specialize as specialization
+from tilewright.tir import text
 from tilewright.tir.stmt import Stmt
-
-
-class BaseFunc(RelayExpr):
-    """Base of functions of all levels."""
-
-    __slots__ = ()
-    attrs: DictAttrs
-
-    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Any:
-        """A copy with an attribute, or several, set."""
-        changes = {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
-        return self.replace(attrs=DictAttrs({**dict(self.attrs.items()), **changes}))
-
-    def without_attr(self, attr_key: str) -> Any:
-        """A copy with an attribute removed."""
-        return self.replace(attrs=DictAttrs({key: value for key, value in self.attrs.items() if key != attr_key}))
 
 
 @node

@@ -1,0 +1,65 @@
+"""Algebraic data types: a definition names its type and gives the constructors of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.ir import global_var
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.type import GlobalTypeVar, Type, TypeVar
+from tilewright.support.errors import ExpressionError
+from tilewright.support.node import node
+
+
+@node
+class Constructor(RelayExpr):
+    """Makes a value of the type ``belong_to`` from values of the types ``inputs``; ``tag`` tells constructors apart."""
+
+    name_hint: str
+    inputs: tuple[Type, ...]
+    belong_to: GlobalTypeVar
+    tag: int
+
+    def __init__(
+        self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar, tag: int = -1
+    ) -> None:
+        self.name_hint = name_hint
+        self.inputs = tuple(inputs)
+        self.belong_to = belong_to
+        self.tag = tag
+
+    def __call__(self, *args: Any) -> Any:
+        """The value that the constructor makes of these graph-level expressions."""
+        if not global_var.RELAY_CALL:
+            raise ExpressionError(
+                f"constructor {self.name_hint} is called in graph-level programs: import tilewright.relay"
+            )
+        return global_var.RELAY_CALL[0](self, args)
+
+
+@node
+class TypeData(Type):
+    """The definition of the type ``header``, generic in ``type_vars``; constructors without a tag are numbered."""
+
+    header: GlobalTypeVar
+    type_vars: tuple[TypeVar, ...]
+    constructors: tuple[Constructor, ...]
+
+    def __init__(
+        self, header: GlobalTypeVar, type_vars: Sequence[TypeVar], constructors: Sequence[Constructor]
+    ) -> None:
+        self.header = header
+        self.type_vars = tuple(type_vars)
+        self.constructors = tuple(
+            constructor if constructor.tag >= 0 else constructor.replace(tag=_tag(header.name_hint, position))
+            for position, constructor in enumerate(constructors)
+        )
+
+
+def _tag(type_name: str, position: int) -> int:
+    """A number of 32 bits that differs between types and between the constructors of one type."""
+    prefix = 0
+    for letter in type_name.encode():
+        prefix = (prefix * 31 + letter) & 0xFFFFFF
+    return (prefix << 8) | position

@@ -1,0 +1,38 @@
+"""What functions of all levels share: attributes, and how they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, Self
+
+from tilewright.ir.attrs import DictAttrs
+from tilewright.ir.base import RelayExpr
+
+
+class CallingConv(IntEnum):
+    """How a compiled function is called; the value of the attribute "calling_conv"."""
+
+    DEFAULT = 0
+    C_PACKED_FUNC = 1
+    DEVICE_KERNEL_LAUNCH = 2
+
+
+class BaseFunc(RelayExpr):
+    """Base of functions of all levels."""
+
+    __slots__ = ()
+    attrs: DictAttrs
+
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Self:
+        """A copy with an attribute, or several, set."""
+        changes = (
+            {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
+        )
+        return self.replace(attrs=DictAttrs({**dict(self.attrs.items()), **changes}))
+
+    def without_attr(self, attr_key: str) -> Self:
+        """A copy with an attribute removed."""
+        return self.replace(
+            attrs=DictAttrs({key: value for key, value in self.attrs.items() if key != attr_key})
+        )

@@ -1,0 +1,63 @@
+"""The type of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.ir import operators
+from tilewright.ir.expr import Any, ExprLike, IntImm, PrimExpr
+from tilewright.ir.type import Type
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import ExpressionError
+from tilewright.support.node import Children, node
+
+
+@node
+class TensorType(Type):
+    """A tensor of elements of ``dtype``; a dimension is a constant, an expression, or ``Any`` where it is not known."""
+
+    shape: Children[PrimExpr]
+    dtype: DataType
+
+    def __init__(self, shape: Sequence[ExprLike], dtype: str = "float32") -> None:
+        self.shape = tuple(operators.as_expr(extent) for extent in shape)
+        self.dtype = DataType(dtype)
+        for extent in self.shape:
+            if not extent.dtype.is_integral:
+                raise ExpressionError(
+                    f"a dimension of a tensor type is an integer, not {extent.dtype}: {extent}"
+                )
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape as Python integers; an error where a dimension is not constant."""
+        extents: list[int] = []
+        for extent in self.shape:
+            if not isinstance(extent, IntImm):
+                raise ExpressionError(f"the dimension {extent} of {self} is not a constant")
+            extents.append(extent.value)
+        return tuple(extents)
+
+    def _dimension_keys(self) -> tuple[object, ...]:
+        """What decides equality of two shapes: the value of a constant, the identity of another expression."""
+        keys: list[object] = []
+        for extent in self.shape:
+            if isinstance(extent, IntImm):
+                keys.append(extent.value)
+            else:
+                keys.append(Any if isinstance(extent, Any) else id(extent))
+        return tuple(keys)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TensorType)
+            and self.dtype is other.dtype
+            and self._dimension_keys() == other._dimension_keys()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self._dimension_keys()))
+
+    def __repr__(self) -> str:
+        extents = ", ".join("?" if isinstance(extent, Any) else str(extent) for extent in self.shape)
+        return f"Tensor[({extents}{',' if len(self.shape) == 1 else ''}), {self.dtype}]"

@@ -1,0 +1,44 @@
+"""Applications of type constructors, and relations that inference solves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilewright.ir import type as types
+from tilewright.ir.attrs import Attrs
+from tilewright.ir.type import Type, TypeConstraint
+from tilewright.support.node import node
+
+
+@node
+class TypeCall(Type):
+    """The type constructor ``func`` applied to ``args``."""
+
+    func: Type
+    args: tuple[Type, ...]
+
+    def __init__(self, func: Type, args: Sequence[Type]) -> None:
+        self.func = func
+        self.args = tuple(args)
+
+
+types.TYPE_CALL_CLASS[:] = [TypeCall]
+
+
+@node
+class TypeRelation(TypeConstraint):
+    """``func`` holds between ``args``, of which the first ``num_inputs`` are inputs and the rest outputs."""
+
+    func: Callable[..., Any]
+    args: tuple[Type, ...]
+    num_inputs: int
+    attrs: Attrs | None
+
+    def __init__(
+        self, func: Callable[..., Any], args: Sequence[Type], num_inputs: int, attrs: Attrs | None = None
+    ) -> None:
+        self.func = func
+        self.args = tuple(args)
+        self.num_inputs = num_inputs
+        self.attrs = attrs

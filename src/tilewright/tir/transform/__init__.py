@@ -1,0 +1,3 @@
+"""Passes over loop programs: one file each."""
+
+from tilewright.tir.transform.function_pass import PrimFuncPass, prim_func_pass
