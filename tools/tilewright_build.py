@@ -34,13 +34,17 @@ prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_edit
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
     """What setuptools needs, and a C compiler from the package index where this machine has none."""
-    requirements: list[str] = build_meta.get_requires_for_build_wheel(config_settings)
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *compiler_requirements()]
+
+
+def compiler_requirements() -> list[str]:
+    """The package that has a C compiler, where this machine has none."""
     cbuild = load_cbuild()
     try:
         cbuild.find_compiler()
     except cbuild.CompilerError:
-        requirements.append("ziglang>=0.13")
-    return requirements
+        return ["ziglang>=0.13"]
+    return []
 
 
 def load_cbuild() -> Any:
