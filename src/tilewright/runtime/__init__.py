@@ -1,0 +1,54 @@
+"""The Python face of the C runtime: arrays, packed functions, modules, devices."""
+
+from tilewright.runtime.benchmark import BenchmarkResult
+from tilewright.runtime.device import (
+    Device,
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    gpu,
+    hexagon,
+    metal,
+    opencl,
+    rocm,
+    vpi,
+    vulkan,
+    webgpu,
+)
+from tilewright.runtime.module import JITModule, Module, SourceModule
+from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.registry import get_global_func, list_global_func_names, register_func, remove_global_func
+from tilewright.runtime.threads import config_threadpool, num_threads
+from tilewright.support.dtype import DataType
+
+__all__ = [
+    "BenchmarkResult",
+    "DataType",
+    "Device",
+    "JITModule",
+    "Module",
+    "NDArray",
+    "PackedFunc",
+    "SourceModule",
+    "config_threadpool",
+    "convert_to_tvm_func",
+    "cpu",
+    "cuda",
+    "device",
+    "ext_dev",
+    "get_global_func",
+    "gpu",
+    "hexagon",
+    "list_global_func_names",
+    "metal",
+    "num_threads",
+    "opencl",
+    "register_func",
+    "remove_global_func",
+    "rocm",
+    "vpi",
+    "vulkan",
+    "webgpu",
+]

@@ -1,0 +1,75 @@
+"""Timing of packed functions. The loop is in C: what is measured is the function and nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.runtime.failure import failure, take_failure
+from tilewright.runtime.library import LIBRARY
+from tilewright.runtime.packed_func import PackedFunc, pack_arguments
+from tilewright.runtime.registry import get_global_func
+
+_UNITS = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms"))
+
+
+class BenchmarkResult:
+    """Run times in seconds: ``results`` holds the mean of each repeat, the other fields summarise them."""
+
+    def __init__(self, results: Sequence[float]) -> None:
+        self.results = tuple(float(value) for value in results)
+        self.mean = float(np.mean(self.results))
+        self.std = float(np.std(self.results))
+        self.median = float(np.median(self.results))
+        self.min = min(self.results)
+        self.max = max(self.results)
+
+    def __repr__(self) -> str:
+        return (
+            f"BenchmarkResult(min={self.min}, mean={self.mean}, median={self.median}, max={self.max}, std={self.std}, "
+            f"results={self.results})"
+        )
+
+    def __str__(self) -> str:
+        scale, unit = next(((scale, unit) for limit, scale, unit in _UNITS if self.median < limit), (1.0, "s"))
+        names = ("mean", "median", "max", "min", "std")
+        head = "".join(f"{f'{name} ({unit})':^14}" for name in names)
+        row = "".join(f"{getattr(self, name) * scale:^14.4f}" for name in names)
+        return f"Execution time summary:\n{head}\n{row}\n"
+
+
+def time_evaluator(
+    function: PackedFunc, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, f_preproc: str = ""
+) -> Callable[..., BenchmarkResult]:
+    """A function that runs ``function`` on its arguments ``repeat`` times ``number`` times and reports the times.
+
+    Each repeat's number of calls is raised until it lasts ``min_repeat_ms``. The global function named ``f_preproc`` is
+    called with the same arguments before each repeat.
+    """
+    if number < 1 or repeat < 1:
+        raise failure("ValueError", f"number and repeat must be at least 1, not {number} and {repeat}")
+    prepare = get_global_func(f_preproc) if f_preproc else None
+
+    def evaluate(*args: Any) -> BenchmarkResult:
+        packed, kept = pack_arguments(args)
+        seconds = (ctypes.c_double * repeat)()
+        status = LIBRARY.tilewright_time_function(
+            function.address,
+            function.self_address,
+            packed,
+            len(args),
+            number,
+            repeat,
+            min_repeat_ms,
+            prepare.handle if prepare is not None else None,
+            seconds,
+        )
+        kept.clear()
+        if status:
+            raise take_failure()
+        return BenchmarkResult(list(seconds))
+
+    return evaluate

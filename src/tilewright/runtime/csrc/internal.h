@@ -1,0 +1,61 @@
+/* What the runtime's files share with one another, and with nobody else. */
+#ifndef TILEWRIGHT_INTERNAL_H_
+#define TILEWRIGHT_INTERNAL_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "platform.h"
+#include "tilewright.h"
+
+/* An error as data: owned strings, or all zero for no error. */
+typedef struct {
+  char* kind;
+  char* message;
+  uint64_t payload;
+} TwError;
+
+#define TW_CACHED_BLOCKS 16
+
+/* What each thread keeps. Zero-initialised; `tw_thread` arranges its release at thread exit. */
+typedef struct {
+  TwError error;
+  struct {
+    struct TwBlock* blocks[TW_CACHED_BLOCKS]; /* free blocks, the latest freed last */
+    int32_t count;
+    uint64_t num_bytes;
+  } workspace;
+  bool registered;
+  bool in_parallel;
+} TwThreadState;
+
+TwThreadState* tw_thread(void);
+
+/* Moves the thread's error out, or a general one where none is set; moves it into the thread. */
+TwError tw_error_take(void);
+void tw_error_give(TwError error);
+
+/* printf into the error slot; always returns -1, so that callers can `return tw_fail(...)`. */
+int32_t tw_fail(const char* kind, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Starts an object with one reference. `deleter(self, flags)`: bit 0 ends the value, bit 1 frees the memory. */
+void tw_object_init(TilewrightObject* object, int32_t type_index, void (*deleter)(void* self, int flags));
+enum { TW_DELETE_VALUE = 1, TW_DELETE_MEMORY = 2 };
+
+void tw_workspace_release_all(TwThreadState* state);
+
+/* Default number of threads, and the CPUs of one speed class. Both look at the machine each time. */
+int32_t tw_default_num_threads(void);
+bool tw_restrict_to_speed_class(int32_t affinity_mode);
+
+/* Functions of the runtime itself that the registry starts with. */
+int32_t tw_cache_flush_cpu_non_first_arg(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+
+/* The table of the runtime that loaded this artefact, or NULL: an artefact then stands on its own copy. */
+#ifdef TILEWRIGHT_EMBEDDED
+const TilewrightHost* tw_bound_host(void);
+#else
+static inline const TilewrightHost* tw_bound_host(void) { return NULL; }
+#endif
+
+#endif

@@ -1,0 +1,260 @@
+/* Tilewright's C runtime: everything a host program or generated code may call.
+ *
+ * Conventions. A function that can fail returns 0, or -1 after setting the calling thread's error (see "Errors").
+ * Compiled functions have the published tvm-ffi calling convention, `TilewrightFunction` below, under the symbol
+ * `__tvm_ffi_<name>`. Objects carry the tvm-ffi header, so a tensor or function made here can be handed to any host
+ * that speaks that convention, and the reverse. All functions may be called from any thread.
+ */
+#ifndef TILEWRIGHT_H_
+#define TILEWRIGHT_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An artefact that carries its own copy of the runtime hides every name, so that two of them never collide. */
+#if defined(TILEWRIGHT_EMBEDDED) || defined(TILEWRIGHT_STATIC)
+#define TILEWRIGHT_API
+#elif defined(_WIN32)
+#define TILEWRIGHT_API __declspec(dllexport)
+#else
+#define TILEWRIGHT_API __attribute__((visibility("default")))
+#endif
+
+/* ---- DLPack, as published; skipped where the program already includes dlpack.h ---------------------------------- */
+#ifndef DLPACK_MAJOR_VERSION
+#define DLPACK_MAJOR_VERSION 1
+#define DLPACK_MINOR_VERSION 1
+
+typedef struct {
+  uint32_t major;
+  uint32_t minor;
+} DLPackVersion;
+
+typedef enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLOpenCL = 4, kDLVulkan = 7, kDLMetal = 8 } DLDeviceType;
+
+typedef struct {
+  int32_t device_type;
+  int32_t device_id;
+} DLDevice;
+
+typedef enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLOpaqueHandle = 3, kDLBfloat = 4, kDLBool = 6 } DLDataTypeCode;
+
+typedef struct {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+} DLDataType;
+
+typedef struct {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides; /* in elements; NULL means compact and row-major */
+  uint64_t byte_offset;
+} DLTensor;
+
+typedef struct DLManagedTensor {
+  DLTensor dl_tensor;
+  void* manager_ctx;
+  void (*deleter)(struct DLManagedTensor* self);
+} DLManagedTensor;
+
+#define DLPACK_FLAG_BITMASK_READ_ONLY ((uint64_t)1)
+#define DLPACK_FLAG_BITMASK_IS_COPIED ((uint64_t)2)
+
+typedef struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void* manager_ctx;
+  void (*deleter)(struct DLManagedTensorVersioned* self);
+  uint64_t flags;
+  DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+#endif
+
+/* ---- Values and objects: the tvm-ffi layouts ---------------------------------------------------------------------- */
+enum {
+  TILEWRIGHT_NONE = 0,
+  TILEWRIGHT_INT = 1,
+  TILEWRIGHT_BOOL = 2,
+  TILEWRIGHT_FLOAT = 3,
+  TILEWRIGHT_POINTER = 4,
+  TILEWRIGHT_DATA_TYPE = 5,
+  TILEWRIGHT_DEVICE = 6,
+  TILEWRIGHT_DLTENSOR = 7,
+  TILEWRIGHT_C_STRING = 8,
+  TILEWRIGHT_BYTE_ARRAY = 9,
+  TILEWRIGHT_SMALL_STRING = 11,
+  TILEWRIGHT_SMALL_BYTES = 12,
+  TILEWRIGHT_FIRST_OBJECT = 64,
+  TILEWRIGHT_STRING = 65,
+  TILEWRIGHT_BYTES = 66,
+  TILEWRIGHT_FUNCTION = 68,
+  TILEWRIGHT_TENSOR = 70,
+  TILEWRIGHT_PYTHON = 74
+};
+
+/* Header of every heap object. Low 32 bits of the count: strong references; high 32: weak ones (one for all strong). */
+typedef struct {
+  uint64_t reference_counts;
+  int32_t type_index;
+  uint32_t padding;
+  union {
+    void (*deleter)(void* self, int flags);
+    int64_t keep_aligned;
+  };
+} TilewrightObject;
+
+typedef struct {
+  int32_t type_index;
+  uint32_t zero_padding; /* the length of a small string, zero otherwise */
+  union {
+    int64_t v_int64;
+    double v_float64;
+    void* v_ptr;
+    const char* v_c_str;
+    TilewrightObject* v_obj;
+    DLDataType v_dtype;
+    DLDevice v_device;
+    char v_bytes[8];
+    uint64_t v_uint64;
+  };
+} TVMFFIAny;
+
+typedef struct {
+  const char* data;
+  size_t size;
+} TilewrightByteArray;
+
+typedef int32_t (*TilewrightFunction)(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+
+TILEWRIGHT_API void tilewright_object_retain(TilewrightObject* object);
+TILEWRIGHT_API void tilewright_object_release(TilewrightObject* object); /* NULL is fine */
+
+/* Releases the object a result may hold, and makes it None. */
+TILEWRIGHT_API void tilewright_any_release(TVMFFIAny* value);
+
+/* Owned values for results. The bytes are copied and a zero byte is put after them. */
+TILEWRIGHT_API int32_t tilewright_make_string(const char* data, size_t size, TVMFFIAny* out);
+TILEWRIGHT_API int32_t tilewright_make_bytes(const char* data, size_t size, TVMFFIAny* out);
+
+/* The characters of any kind of string or bytes value; fails for other values. */
+TILEWRIGHT_API int32_t tilewright_get_bytes(const TVMFFIAny* value, const char** data, size_t* size);
+
+/* An object that stands for a value of the host language; `release(handle)` runs when the last reference goes. */
+TILEWRIGHT_API int32_t tilewright_make_opaque(void* handle, void (*release)(void*), TVMFFIAny* out);
+TILEWRIGHT_API void* tilewright_opaque_handle(const TilewrightObject* object);
+
+/* ---- Errors: one slot a thread ------------------------------------------------------------------------------------- */
+/* `kind` names the class of error ("ValueError", "MemoryError" ...). Both strings are copied. */
+TILEWRIGHT_API void tilewright_set_error(const char* kind, const char* message);
+
+/* A number that a host language attaches to the present error to find its own exception again. Zero means none. */
+TILEWRIGHT_API void tilewright_set_error_payload(uint64_t payload);
+
+/* NULL when no error is set. The strings live until the next error or `tilewright_clear_error` of this thread. */
+TILEWRIGHT_API const char* tilewright_error_kind(void);
+TILEWRIGHT_API const char* tilewright_error_message(void);
+TILEWRIGHT_API uint64_t tilewright_error_payload(void);
+TILEWRIGHT_API void tilewright_clear_error(void);
+
+/* ---- Functions and the global registry ------------------------------------------------------------------------------ */
+/* `finalizer(self)` may be NULL. On success `*out` holds one reference. */
+TILEWRIGHT_API int32_t tilewright_function_create(TilewrightFunction call, void* self, void (*finalizer)(void* self),
+                                                  TilewrightObject** out);
+TILEWRIGHT_API int32_t tilewright_function_call(TilewrightObject* function, const TVMFFIAny* args, int32_t num_args,
+                                                TVMFFIAny* result);
+
+/* Takes its own reference. Fails for a name already taken unless `override` is set. */
+TILEWRIGHT_API int32_t tilewright_register_function(const char* name, TilewrightObject* function, int32_t override);
+TILEWRIGHT_API TilewrightObject* tilewright_get_function(const char* name); /* a new reference, or NULL; sets no error */
+TILEWRIGHT_API int32_t tilewright_remove_function(const char* name);
+
+/* Newline-separated names, to be given back to `tilewright_free_text`; NULL when out of memory. */
+TILEWRIGHT_API char* tilewright_list_functions(void);
+TILEWRIGHT_API void tilewright_free_text(char* text);
+
+/* Calls the registered function `name`. `*cache` (initially NULL) remembers where it is registered. `result` must be
+ * None on entry; an object in it belongs to the caller afterwards. */
+TILEWRIGHT_API int32_t tilewright_call_packed(const char* name, void** cache, const TVMFFIAny* args, int32_t num_args,
+                                              TVMFFIAny* result);
+
+/* ---- Tensors -------------------------------------------------------------------------------------------------------- */
+/* A tensor object holds its DLTensor right after the header. New storage is aligned to 64 bytes, not initialised. */
+TILEWRIGHT_API int32_t tilewright_tensor_create(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice device,
+                                                TilewrightObject** out);
+TILEWRIGHT_API DLTensor* tilewright_tensor_dltensor(TilewrightObject* tensor);
+
+/* A tensor over memory that somebody else owns: `release(owner)` runs when the last reference goes (may be NULL).
+ * `strides` may be NULL: compact. */
+TILEWRIGHT_API int32_t tilewright_tensor_wrap(const DLTensor* description, void* owner, void (*release)(void* owner),
+                                              TilewrightObject** out);
+
+/* Takes over the managed tensor, on success only. */
+TILEWRIGHT_API int32_t tilewright_tensor_from_dlpack(DLManagedTensor* from, TilewrightObject** out);
+TILEWRIGHT_API int32_t tilewright_tensor_from_dlpack_versioned(DLManagedTensorVersioned* from, TilewrightObject** out);
+
+/* The managed tensor shares the memory and keeps the tensor alive. NULL with an error when out of memory. */
+TILEWRIGHT_API DLManagedTensor* tilewright_tensor_to_dlpack(TilewrightObject* tensor);
+TILEWRIGHT_API DLManagedTensorVersioned* tilewright_tensor_to_dlpack_versioned(TilewrightObject* tensor);
+
+/* Copies elements between host tensors of one shape and data type, whatever their strides. They must not overlap. */
+TILEWRIGHT_API int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to);
+
+/* ---- Memory for generated code ---------------------------------------------------------------------------------------- */
+/* 64-byte aligned scratch memory from the calling thread's pool; NULL with an error on failure. */
+TILEWRIGHT_API void* tilewright_workspace_alloc(int32_t device_type, int32_t device_id, uint64_t num_bytes);
+TILEWRIGHT_API int32_t tilewright_workspace_free(int32_t device_type, int32_t device_id, void* pointer);
+
+/* ---- Threads ------------------------------------------------------------------------------------------------------------ */
+typedef int32_t (*TilewrightTask)(int32_t task_id, int32_t num_tasks, void* closure);
+
+/* Runs `body` once for each task id in [0, num_tasks) and returns when all are done. Zero tasks means one a thread.
+ * Tasks may share a thread: a task must never wait for another. The first non-zero return is the result, and the error
+ * of that task becomes the caller's; tasks not begun by then are left out. Inside a task, regions run in place. */
+TILEWRIGHT_API int32_t tilewright_parallel_launch(TilewrightTask body, void* closure, int32_t num_tasks);
+
+/* Threads a region uses, the caller included. By default TILEWRIGHT_NUM_THREADS (or TVM_NUM_THREADS), else the physical
+ * cores that the process may use within its affinity mask and its control group's quota. */
+TILEWRIGHT_API int32_t tilewright_num_threads(void);
+
+/* affinity_mode 0: any allowed core; 1: only the fastest kind; -1: only the slowest kind. num_threads 0: the default. */
+TILEWRIGHT_API int32_t tilewright_config_threads(int32_t affinity_mode, int32_t num_threads);
+
+/* ---- The machine ---------------------------------------------------------------------------------------------------------- */
+/* 1: this CPU and system support the LLVM feature; 0: they do not; -1: the name is not known to this library. */
+TILEWRIGHT_API int32_t tilewright_cpu_has_feature(const char* name);
+
+/* ---- Measurement ------------------------------------------------------------------------------------------------------------ */
+/* One unmeasured call, then `repeat` results: the mean seconds of `number` calls in a row, the number raised until a
+ * repeat lasts `min_repeat_ms`. `prepare` (may be NULL) is called with the same arguments before each repeat. */
+TILEWRIGHT_API int32_t tilewright_time_function(TilewrightFunction call, void* self, const TVMFFIAny* args,
+                                                int32_t num_args, int32_t number, int32_t repeat, int32_t min_repeat_ms,
+                                                TilewrightObject* prepare, double* seconds);
+
+/* ---- Artefacts with their own runtime ----------------------------------------------------------------------------------------- */
+/* What a loading runtime gives to an artefact's embedded copy, so that both share threads, registry and errors. */
+typedef struct {
+  uint32_t size; /* sizeof(TilewrightHost) of the giver */
+  uint32_t version;
+  void (*set_error)(const char* kind, const char* message);
+  int32_t (*call_packed)(const char* name, void** cache, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+  void* (*workspace_alloc)(int32_t device_type, int32_t device_id, uint64_t num_bytes);
+  int32_t (*workspace_free)(int32_t device_type, int32_t device_id, void* pointer);
+  int32_t (*parallel_launch)(TilewrightTask body, void* closure, int32_t num_tasks);
+} TilewrightHost;
+
+#define TILEWRIGHT_HOST_VERSION 1
+
+/* This library's own table, to be passed to an artefact's `__tilewright_bind_host`. */
+TILEWRIGHT_API const TilewrightHost* tilewright_host(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

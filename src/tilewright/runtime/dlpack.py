@@ -1,0 +1,124 @@
+"""DLPack capsules: the exchange of tensors between Python libraries, without copies.
+
+A capsule named ``dltensor`` (or ``dltensor_versioned``) owns its tensor until somebody consumes it and renames it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import c_char_p, c_int, c_void_p, py_object
+from typing import Any
+
+from tilewright.runtime.failure import failure, take_failure
+from tilewright.runtime.library import LIBRARY, QUICK
+
+_NAME = b"dltensor"
+_USED_NAME = b"used_dltensor"
+_VERSIONED_NAME = b"dltensor_versioned"
+_USED_VERSIONED_NAME = b"used_dltensor_versioned"
+
+# The DLTensor sits at the start of a managed tensor, and after version, context, deleter and flags of a versioned one.
+_VERSIONED_OFFSET = 32
+
+_DELETER = ctypes.CFUNCTYPE(None, c_void_p)
+
+
+class _Managed(ctypes.Structure):
+    """The end of a managed tensor, up to which the DLTensor's 48 bytes are opaque here."""
+
+    _fields_ = (("dl_tensor", ctypes.c_byte * 48), ("manager_ctx", c_void_p), ("deleter", c_void_p))
+
+
+class _ManagedVersioned(ctypes.Structure):
+    """The start of a versioned managed tensor."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", ctypes.c_uint64),
+    )
+
+
+def _python_api(name: str, result: object, *arguments: object) -> Callable[..., Any]:
+    """A function of CPython's C interface, as a private object: ``ctypes.pythonapi`` is shared by everybody."""
+    prototype: Any = ctypes.PYFUNCTYPE
+    made: Callable[..., Any] = prototype(result, *arguments)((name, ctypes.pythonapi))
+    return made
+
+
+_capsule_new = _python_api("PyCapsule_New", py_object, c_void_p, c_char_p, c_void_p)
+_capsule_pointer = _python_api("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
+_capsule_is_valid = _python_api("PyCapsule_IsValid", c_int, py_object, c_char_p)
+_capsule_set_name = _python_api("PyCapsule_SetName", c_int, py_object, c_char_p)
+# The destructor runs while the capsule is being destroyed: it must be passed as a bare pointer, never as an object.
+_raw_pointer = _python_api("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
+_raw_is_valid = _python_api("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
+
+
+def _destroy(capsule: int) -> None:
+    """Deletes the tensor of a capsule that nobody consumed."""
+    if _raw_is_valid(capsule, _NAME):
+        address = _raw_pointer(capsule, _NAME)
+        _DELETER(_Managed.from_address(address).deleter)(address)
+    elif _raw_is_valid(capsule, _VERSIONED_NAME):
+        address = _raw_pointer(capsule, _VERSIONED_NAME)
+        _DELETER(_ManagedVersioned.from_address(address).deleter)(address)
+
+
+_destructor = ctypes.PYFUNCTYPE(None, c_void_p)(_destroy)
+
+
+def is_capsule(value: object) -> bool:
+    """True for a DLPack capsule that has not been consumed."""
+    return bool(_capsule_is_valid(value, _NAME) or _capsule_is_valid(value, _VERSIONED_NAME))
+
+
+def export_capsule(handle: int, versioned: bool) -> object:
+    """A capsule that shares the memory of a tensor object and keeps it alive."""
+    make = QUICK.tilewright_tensor_to_dlpack_versioned if versioned else QUICK.tilewright_tensor_to_dlpack
+    address = make(handle)
+    if not address:
+        raise take_failure()
+    return _capsule_new(address, _VERSIONED_NAME if versioned else _NAME, _destructor)
+
+
+def consume_capsule(capsule: object) -> int:
+    """Takes the tensor out of a capsule; returns a new tensor object, which owns it."""
+    handle = c_void_p()
+    if _capsule_is_valid(capsule, _VERSIONED_NAME):
+        address = _capsule_pointer(capsule, _VERSIONED_NAME)
+        status = LIBRARY.tilewright_tensor_from_dlpack_versioned(address, ctypes.byref(handle))
+        used = _USED_VERSIONED_NAME
+    elif _capsule_is_valid(capsule, _NAME):
+        address = _capsule_pointer(capsule, _NAME)
+        status = LIBRARY.tilewright_tensor_from_dlpack(address, ctypes.byref(handle))
+        used = _USED_NAME
+    else:
+        raise failure("ValueError", "expected a DLPack capsule that nobody has consumed yet")
+    if status != 0:
+        raise take_failure()
+    _capsule_set_name(capsule, used)
+    return handle.value or 0
+
+
+def request_capsule(producer: Any) -> object:
+    """Asks an object for a capsule: of the versioned kind where it can, so that read-only memory may be lent too."""
+    try:
+        return producer.__dlpack__(max_version=(1, 0))
+    except TypeError:  # a producer from before DLPack 1.0
+        return producer.__dlpack__()
+
+
+def unversioned_tensor(capsule: object) -> int:
+    """The address of the DLTensor in an unversioned capsule, valid as long as the capsule is."""
+    return int(_capsule_pointer(capsule, _NAME))
+
+
+def borrowed_tensor(capsule: object) -> int:
+    """The address of the DLTensor in a capsule, valid as long as the capsule is."""
+    if _capsule_is_valid(capsule, _VERSIONED_NAME):
+        return int(_capsule_pointer(capsule, _VERSIONED_NAME)) + _VERSIONED_OFFSET
+    return unversioned_tensor(capsule)

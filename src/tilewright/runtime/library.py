@@ -1,0 +1,132 @@
+"""The C runtime, loaded, with the prototypes of what Python calls.
+
+``LIBRARY`` releases the interpreter lock around calls, so that compiled code runs while other Python threads do.
+``QUICK`` is the same library without that, for calls that only read or set a few words.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from functools import cache
+
+from tilewright.support.cbuild import runtime_library
+
+
+class DLDevice(ctypes.Structure):
+    """DLPack's device: a kind and an index."""
+
+    _fields_ = (("device_type", c_int32), ("device_id", c_int32))
+
+
+class DLDataType(ctypes.Structure):
+    """DLPack's data type."""
+
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class DLTensor(ctypes.Structure):
+    """DLPack's tensor description, as compiled functions receive it."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("device", DLDevice),
+        ("ndim", c_int32),
+        ("dtype", DLDataType),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    )
+
+
+class ByteArray(ctypes.Structure):
+    """Bytes with a length, as a function argument."""
+
+    _fields_ = (("data", c_void_p), ("size", c_size_t))
+
+
+OBJECT_HEADER_BYTES = 24
+"""The DLTensor of a tensor object begins this far into it."""
+
+FUNCTION_TYPE = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int32, c_void_p)
+"""A packed function: self, arguments, their number, result; 0 for success."""
+
+RELEASE_TYPE = ctypes.CFUNCTYPE(None, c_void_p)
+"""Called with a handle that nobody refers to any more."""
+
+_PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
+    "tilewright_object_retain": (None, (c_void_p,)),
+    "tilewright_object_release": (None, (c_void_p,)),
+    "tilewright_any_release": (None, (c_void_p,)),
+    "tilewright_make_string": (c_int32, (c_char_p, c_size_t, c_void_p)),
+    "tilewright_make_bytes": (c_int32, (c_char_p, c_size_t, c_void_p)),
+    "tilewright_get_bytes": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_size_t))),
+    "tilewright_make_opaque": (c_int32, (c_void_p, RELEASE_TYPE, c_void_p)),
+    "tilewright_opaque_handle": (c_void_p, (c_void_p,)),
+    "tilewright_set_error": (None, (c_char_p, c_char_p)),
+    "tilewright_set_error_payload": (None, (c_uint64,)),
+    "tilewright_error_kind": (c_char_p, ()),
+    "tilewright_error_message": (c_char_p, ()),
+    "tilewright_error_payload": (c_uint64, ()),
+    "tilewright_clear_error": (None, ()),
+    "tilewright_function_create": (c_int32, (c_void_p, c_void_p, c_void_p, POINTER(c_void_p))),
+    "tilewright_function_call": (c_int32, (c_void_p, c_void_p, c_int32, c_void_p)),
+    "tilewright_register_function": (c_int32, (c_char_p, c_void_p, c_int32)),
+    "tilewright_get_function": (c_void_p, (c_char_p,)),
+    "tilewright_remove_function": (c_int32, (c_char_p,)),
+    "tilewright_list_functions": (c_void_p, ()),
+    "tilewright_free_text": (None, (c_void_p,)),
+    "tilewright_call_packed": (c_int32, (c_char_p, c_void_p, c_void_p, c_int32, c_void_p)),
+    "tilewright_tensor_create": (c_int32, (POINTER(c_int64), c_int32, DLDataType, DLDevice, POINTER(c_void_p))),
+    "tilewright_tensor_wrap": (c_int32, (POINTER(DLTensor), c_void_p, c_void_p, POINTER(c_void_p))),
+    "tilewright_tensor_from_dlpack": (c_int32, (c_void_p, POINTER(c_void_p))),
+    "tilewright_tensor_from_dlpack_versioned": (c_int32, (c_void_p, POINTER(c_void_p))),
+    "tilewright_tensor_to_dlpack": (c_void_p, (c_void_p,)),
+    "tilewright_tensor_to_dlpack_versioned": (c_void_p, (c_void_p,)),
+    "tilewright_tensor_copy": (c_int32, (c_void_p, c_void_p)),
+    "tilewright_workspace_alloc": (c_void_p, (c_int32, c_int32, c_uint64)),
+    "tilewright_workspace_free": (c_int32, (c_int32, c_int32, c_void_p)),
+    "tilewright_parallel_launch": (c_int32, (c_void_p, c_void_p, c_int32)),
+    "tilewright_num_threads": (c_int32, ()),
+    "tilewright_config_threads": (c_int32, (c_int32, c_int32)),
+    "tilewright_cpu_has_feature": (c_int32, (c_char_p,)),
+    "tilewright_time_function": (
+        c_int32,
+        (c_void_p, c_void_p, c_void_p, c_int32, c_int32, c_int32, c_int32, c_void_p, POINTER(c_double)),
+    ),
+    "tilewright_host": (c_void_p, ()),
+}
+
+# What generated code may call; see tilewright.h.
+_FOR_GENERATED_CODE = (
+    "tilewright_parallel_launch",
+    "tilewright_workspace_alloc",
+    "tilewright_workspace_free",
+    "tilewright_call_packed",
+    "tilewright_set_error",
+    "tilewright_any_release",
+)
+
+
+def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+_PATH = str(runtime_library())
+LIBRARY = _declare(ctypes.CDLL(_PATH))
+QUICK = _declare(ctypes.PyDLL(_PATH))
+
+
+def address_of(name: str) -> int:
+    """The address of one of the runtime's functions."""
+    return ctypes.cast(getattr(LIBRARY, name), c_void_p).value or 0
+
+
+@cache
+def runtime_symbols() -> dict[str, int]:
+    """The runtime functions that generated code may refer to, with their addresses in this process."""
+    return {name: address_of(name) for name in _FOR_GENERATED_CODE}

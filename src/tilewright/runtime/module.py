@@ -1,0 +1,311 @@
+"""Modules: collections of compiled functions.
+
+``Module`` is what they have in common: functions by name, imported modules, source, saving and export. A kind of module
+says where a function's machine code is (``_address_of``); one that has none says why (``_why_not_runnable``).
+
+* ``JITModule``: machine code made in this process by a code generator.
+* ``SourceModule``: source text for a device that this process has no driver for.
+* ``LibraryModule`` and what loads from files are in ``library_module`` and ``loading``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.device import Device
+from tilewright.runtime.failure import failure
+from tilewright.runtime.features import require_features
+from tilewright.runtime.packed_func import PackedFunc
+from tilewright.support.cbuild import write_beside
+
+SYMBOL_PREFIX = "__tvm_ffi_"
+ENTRY_NAME = "__tvm_main__"
+
+
+class Module:
+    """A collection of functions; see the concrete kinds below."""
+
+    entry_name = ENTRY_NAME
+
+    def __init__(self, type_key: str, function_names: Sequence[str] = ()) -> None:
+        self._type_key = type_key
+        self._function_names = tuple(function_names)
+        self._imports: list[Module] = []
+        self._functions: dict[str, PackedFunc] = {}
+
+    # ---- what a kind of module says about itself ----
+
+    def _address_of(self, symbol: str) -> int:
+        """The address of a symbol of this module's machine code; 0 when it has none."""
+        return 0
+
+    def _owner(self) -> object:
+        """What must live as long as a function of this module does."""
+        return None
+
+    def _why_not_runnable(self) -> str | None:
+        """The reason why no function of this module can be called here, or None."""
+        return None
+
+    def object_code(self) -> bytes | None:
+        """The module's code as a linkable object, or None where it has none."""
+        return None
+
+    def save_to_bytes(self) -> bytes | None:
+        """The module as data, to travel inside another module's file, or None where its object code is all of it."""
+        return None
+
+    @property
+    def target_triple(self) -> str:
+        """What the object code is for; empty for this machine."""
+        return ""
+
+    # ---- the public face ----
+
+    @property
+    def type_key(self) -> str:
+        """The kind of module."""
+        return self._type_key
+
+    @property
+    def format(self) -> str:
+        """The form in which ``save`` writes it by default."""
+        return "o" if self.object_code() is not None else ""
+
+    @property
+    def function_names(self) -> tuple[str, ...]:
+        """The names of this module's own functions, where it knows them."""
+        return self._function_names
+
+    @property
+    def imported_modules(self) -> list[Module]:
+        """The modules whose functions this one's functions may need."""
+        return list(self._imports)
+
+    def import_module(self, module: Module) -> None:
+        """Attaches another module; ``get_function`` may search it, and ``export_library`` takes it along."""
+        pending = [module]
+        while pending:
+            at = pending.pop()
+            if at is self:
+                raise failure("ValueError", "a module cannot import itself, directly or through others")
+            pending += at._imports
+        self._imports.append(module)
+
+    @property
+    def entry_func(self) -> PackedFunc:
+        """The function that calling the module runs."""
+        return self.get_function(ENTRY_NAME)
+
+    def _entry(self) -> str | None:
+        if not self._function_names:
+            return None
+        return "main" if "main" in self._function_names else self._function_names[0]
+
+    def _find(self, name: str) -> PackedFunc | None:
+        found = self._functions.get(name)
+        if found is not None:
+            return found
+        plain = name
+        if name == ENTRY_NAME:
+            entry = self._entry()
+            if entry is None:
+                return None
+            plain = entry
+        reason = self._why_not_runnable()
+        if reason is not None:
+            if plain in self._function_names:
+                raise failure("RuntimeError", f"cannot run {plain!r}: {reason}")
+            return None
+        address = self._address_of(SYMBOL_PREFIX + plain)
+        if not address:
+            return None
+        # The list, not its present content: a module may be imported after the function was looked up.
+        function = PackedFunc(address, name=plain, keep_alive=(self._owner(), self._imports))
+        self._functions[name] = function
+        return function
+
+    def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
+        """A function by name; the imported modules are searched too, if asked."""
+        pending = [self]
+        while pending:
+            module = pending.pop(0)
+            found = module._find(name)
+            if found is not None:
+                return found
+            if query_imports:
+                pending += module._imports
+        known = ", ".join(self._function_names)
+        has = f"; it has {known}" if known else ""
+        raise failure("AttributeError", f"the {self._type_key} module has no function {name!r}{has}")
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """True if ``get_function`` would find it."""
+        if name in self._function_names or (self._why_not_runnable() is None and self._find(name) is not None):
+            return True
+        return query_imports and any(module.implements_function(name, True) for module in self._imports)
+
+    def __getitem__(self, name: str) -> PackedFunc:
+        if not isinstance(name, str):
+            raise failure("ValueError", f"a function is looked up by its name, not by a {type(name).__name__}")
+        return self.get_function(name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.entry_func(*args)
+
+    def get_source(self, fmt: str = "") -> str:
+        """The module's source in a format such as ``ll``, ``asm`` or ``cu``; the first it has, without one."""
+        raise failure("ValueError", f"the {self._type_key} module has no source in the format {fmt!r}")
+
+    def save(self, file_name: str, fmt: str = "") -> None:
+        """Writes the module's own code, without what it imports: an object (``.o``) or source, by the format or suffix."""
+        path = Path(file_name)
+        wanted = fmt or path.suffix.lstrip(".")
+        if wanted in ("o", "obj"):
+            code = self.object_code()
+            if code is None:
+                raise failure("ValueError", f"the {self._type_key} module has no object code to save")
+            write_beside(path, lambda temporary: _write(temporary, code))
+        else:
+            text = self.get_source(wanted)
+            write_beside(path, lambda temporary: _write(temporary, text.encode()))
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures ``func_name`` on the arguments it is given."""
+        if not dev.exist:
+            raise failure("RuntimeError", f"cannot measure on {dev}: there is no such device here")
+        return time_evaluator(self.get_function(func_name, query_imports=True), number, repeat, min_repeat_ms, f_preproc)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._function_names)
+        return f"Module({self._type_key}{': ' + names if names else ''})"
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+class JITModule(Module):
+    """Machine code in this process, made by a code generator that also knows its source and its object form."""
+
+    def __init__(
+        self,
+        address_of: Callable[[str], int],
+        *,
+        function_names: Sequence[str],
+        keep_alive: object,
+        type_key: str = "llvm",
+        sources: Mapping[str, Callable[[], str]] | None = None,
+        object_code: Callable[[], bytes] | None = None,
+        target_triple: str = "",
+        entry_name: str | None = None,
+        features: Sequence[str] = (),
+        runnable: bool = True,
+    ) -> None:
+        """``address_of`` maps a symbol, such as ``__tvm_ffi_add``, to its address or 0.
+
+        ``sources`` gives each format's text when asked; the first is what ``get_source()`` returns. ``features`` are the
+        CPU features, by LLVM's names, that the code needs. A module that is not ``runnable`` was compiled for another
+        machine.
+        """
+        super().__init__(type_key, function_names)
+        self._lookup = address_of
+        self._keep_alive = keep_alive
+        self._sources = dict(sources or {})
+        self._object_code = object_code
+        self._target_triple = target_triple
+        self._entry_name = entry_name
+        self._runnable = runnable
+        self.features = tuple(features)
+        if runnable:
+            require_features(self.features, "the compiled module")
+
+    def _address_of(self, symbol: str) -> int:
+        return self._lookup(symbol)
+
+    def _owner(self) -> object:
+        return self._keep_alive
+
+    def _entry(self) -> str | None:
+        return self._entry_name if self._entry_name is not None else super()._entry()
+
+    def _why_not_runnable(self) -> str | None:
+        if self._runnable:
+            return None
+        return f"it was compiled for {self._target_triple or 'another machine'}; export_library writes it for use there"
+
+    @property
+    def target_triple(self) -> str:
+        return self._target_triple
+
+    def object_code(self) -> bytes | None:
+        return self._object_code() if self._object_code is not None else None
+
+    @property
+    def format(self) -> str:
+        return "o" if self._object_code is not None else ""
+
+    def get_source(self, fmt: str = "") -> str:
+        wanted = {"s": "asm"}.get(fmt, fmt)
+        if not wanted and self._sources:
+            wanted = next(iter(self._sources))
+        make = self._sources.get(wanted)
+        if make is None:
+            raise failure(
+                "ValueError", f"the {self._type_key} module has no source in the format {fmt!r}; it has {', '.join(self._sources)}"
+            )
+        return make()
+
+
+class SourceModule(Module):
+    """Source text for a device. It can be read, saved and exported; running it needs the device's driver."""
+
+    def __init__(
+        self, source: str, *, format: str = "cu", type_key: str = "cuda", function_names: Sequence[str] = ()
+    ) -> None:
+        super().__init__(type_key, function_names)
+        self._source = source
+        self._format = format
+
+    @property
+    def format(self) -> str:
+        return self._format
+
+    def _why_not_runnable(self) -> str | None:
+        return f"this is {self._type_key} source, and this process has no driver to compile and run it"
+
+    def get_source(self, fmt: str = "") -> str:
+        if fmt not in ("", self._format, self._type_key):
+            raise failure("ValueError", f"the {self._type_key} module has no source in the format {fmt!r}; it has {self._format}")
+        return self._source
+
+    def save_to_bytes(self) -> bytes:
+        head = "\n".join([self._format, ",".join(self._function_names)])
+        return f"{head}\n{self._source}".encode()
+
+    @classmethod
+    def load_from_bytes(cls, type_key: str, content: bytes) -> SourceModule:
+        """The module that ``save_to_bytes`` wrote."""
+        parts = content.decode().split("\n", 2)
+        if len(parts) != 3:
+            raise failure("ValueError", f"the {type_key} module in the file is damaged: its head is not complete")
+        format, names, source = parts
+        return cls(source, format=format, type_key=type_key, function_names=[name for name in names.split(",") if name])
+
+
+def text_symbol(module: Module, symbol: str) -> str:
+    """The zero-terminated text that a module's code has under a symbol; empty when it has none."""
+    address = module._address_of(symbol)
+    return ctypes.string_at(address).decode(errors="replace") if address else ""

@@ -1,0 +1,349 @@
+"""``NDArray``: a tensor on a device, shared with other libraries through DLPack.
+
+New storage is aligned to 64 bytes. ``array`` and ``numpy`` copy; ``from_dlpack``, ``numpy.from_dlpack`` and passing an
+array to a compiled function do not. NumPy has no bfloat16 of its own: such arrays come as ``ml_dtypes.bfloat16`` where
+that package is installed, else as their uint16 bits. Integers of fewer than eight bits, and booleans, take a byte each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import c_int64, c_void_p
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.runtime.device import (
+    Device,
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    gpu,
+    hexagon,
+    metal,
+    opencl,
+    rocm,
+    vpi,
+    vulkan,
+    webgpu,
+)
+from tilewright.runtime.dlpack import consume_capsule, export_capsule, is_capsule, request_capsule
+from tilewright.runtime.failure import check, failure
+from tilewright.runtime.library import LIBRARY, OBJECT_HEADER_BYTES, QUICK, DLDataType, DLDevice, DLTensor
+from tilewright.support.dtype import BFLOAT, DataType
+
+__all__ = [
+    "NDArray",
+    "array",
+    "empty",
+    "from_dlpack",
+    "numpyasarray",
+    "device",
+    "cpu",
+    "cuda",
+    "gpu",
+    "opencl",
+    "vulkan",
+    "metal",
+    "vpi",
+    "rocm",
+    "ext_dev",
+    "hexagon",
+    "webgpu",
+]
+
+_KINDS = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat"}
+_DLPACK_BOOL = 6
+
+
+@cache
+def _bfloat16() -> np.dtype[Any]:
+    """How NumPy holds bfloat16 here."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return np.dtype("uint16")
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+@cache
+def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
+    """The NumPy type of one lane."""
+    if dtype.is_bool:
+        return np.dtype("bool")
+    if dtype.type_code == BFLOAT:
+        return _bfloat16()
+    if dtype.is_handle:
+        return np.dtype("uint64")
+    bytes_of_lane = 1 << max(0, (dtype.bits - 1).bit_length() - 3)
+    return np.dtype(f"{_KINDS[dtype.type_code]}{8 * bytes_of_lane}")
+
+
+@cache
+def dtype_of_numpy(dtype: np.dtype[Any]) -> DataType:
+    """The data type of a NumPy array's elements; an error for types a tensor cannot have."""
+    if dtype == _bfloat16() and dtype.kind != "u":
+        return DataType("bfloat16")
+    if dtype.kind == "b":
+        return DataType("bool")
+    if dtype.kind in "iuf" and dtype.isnative and dtype.itemsize <= 8:
+        return DataType(dtype.name)
+    raise failure("TypeError", f"a tensor cannot hold NumPy's {dtype}; convert the array first, for example with astype('float32')")
+
+
+def dl_data_type(dtype: DataType) -> DLDataType:
+    """DLPack's description of a data type."""
+    return DLDataType(dtype.type_code, dtype.bits, dtype.lanes)
+
+
+def data_type_of(code: int, bits: int, lanes: int) -> DataType:
+    """The data type that DLPack's numbers describe; DLPack's own boolean is the one-bit unsigned integer."""
+    if code == _DLPACK_BOOL and bits == 8:
+        code, bits = 1, 1
+    kind = _KINDS.get(code)
+    if kind is None:
+        raise failure("TypeError", f"data type code {code} of {bits} bits is not one that Tilewright computes with")
+    return DataType(f"{kind}{bits}" if lanes == 1 else f"{kind}{bits}x{lanes}")
+
+
+def numpyasarray(np_data: npt.NDArray[Any]) -> DLTensor:
+    """A DLTensor that describes a NumPy array's memory; the caller keeps the array alive."""
+    dtype = dtype_of_numpy(np_data.dtype)
+    extents = (c_int64 * (2 * np_data.ndim))()
+    for i in range(np_data.ndim):
+        extents[i] = np_data.shape[i]
+        extents[np_data.ndim + i] = np_data.strides[i] // np_data.itemsize
+    shape = ctypes.cast(extents, ctypes.POINTER(c_int64))
+    strides = ctypes.cast(ctypes.byref(extents, 8 * np_data.ndim), ctypes.POINTER(c_int64))
+    described = DLTensor(np_data.ctypes.data, DLDevice(1, 0), np_data.ndim, dl_data_type(dtype), shape, strides, 0)
+    described._extents = extents  # what the two pointers point into
+    return described
+
+
+class NDArray:
+    """A tensor. Holds one reference to a tensor object of the C runtime."""
+
+    __slots__ = ("__weakref__", "_address", "_handle", "_shape", "_type", "borrowed")
+
+    def __init__(self, handle: int) -> None:
+        """Takes over a reference to a tensor object."""
+        self._handle = handle
+        self._address = handle + OBJECT_HEADER_BYTES
+        self._shape: tuple[int, ...] | None = None
+        self._type: DataType | None = None
+        self.borrowed = False  # True: somebody else's memory, for the time of a call
+
+    def __del__(self) -> None:
+        release = QUICK.tilewright_object_release if QUICK is not None else None
+        if release is not None and getattr(self, "_handle", 0):
+            release(self._handle)
+
+    @property
+    def _dltensor(self) -> DLTensor:
+        return DLTensor.from_address(self._address)
+
+    @property
+    def handle(self) -> int:
+        """The address of the DLTensor."""
+        return self._address
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        if self._shape is None:
+            described = self._dltensor
+            self._shape = tuple(described.shape[: described.ndim])
+        return self._shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements from one index to the next, for each dimension."""
+        described = self._dltensor
+        return tuple(described.strides[: described.ndim])
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        return total
+
+    @property
+    def dtype(self) -> DataType:
+        """The data type, which compares equal to its name."""
+        if self._type is None:
+            dtype = self._dltensor.dtype
+            self._type = data_type_of(dtype.code, dtype.bits, dtype.lanes)
+        return self._type
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are."""
+        device = self._dltensor.device
+        return Device(device.device_type, device.device_id)
+
+    @property
+    def ctx(self) -> Device:
+        """An older name of ``device``."""
+        return self.device
+
+    def same_as(self, other: object) -> bool:
+        """True if both are the same tensor object, not merely equal ones."""
+        return isinstance(other, NDArray) and self._handle == other._handle
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """A NumPy array with a copy of the elements; a vector type's lanes are one more dimension."""
+        element = self.dtype
+        lanes = (element.lanes,) if element.lanes > 1 else ()
+        made: npt.NDArray[Any] = np.empty(self.shape + lanes, numpy_dtype(element))
+        described = self._described_as(made, element)
+        check(LIBRARY.tilewright_tensor_copy(self._address, ctypes.addressof(described)))
+        return made
+
+    def asnumpy(self) -> npt.NDArray[Any]:
+        """An older name of ``numpy``."""
+        return self.numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise failure("ValueError", "numpy.asarray of an NDArray copies; numpy.from_dlpack(array) does not")
+        made = self.numpy()
+        return made if dtype is None else made.astype(dtype)
+
+    @staticmethod
+    def _described_as(values: npt.NDArray[Any], dtype: DataType) -> DLTensor:
+        """Contiguous NumPy memory under a tensor's own data type and shape."""
+        shape = values.shape[:-1] if dtype.lanes > 1 else values.shape
+        extents = (c_int64 * max(1, len(shape)))(*shape)
+        described = DLTensor(values.ctypes.data, DLDevice(1, 0), len(shape), dl_data_type(dtype), extents, None, 0)
+        described._extents = extents
+        return described
+
+    def copyfrom(self, source_array: Any) -> NDArray:
+        """Copies elements in, from an NDArray or anything NumPy can make an array of; the shape must be the same."""
+        if isinstance(source_array, NDArray):
+            check(LIBRARY.tilewright_tensor_copy(source_array._address, self._address))
+            return self
+        element = self.dtype
+        shape = self.shape + ((element.lanes,) if element.lanes > 1 else ())
+        source = np.asarray(source_array)
+        if source.shape != shape:
+            raise failure("ValueError", f"cannot copy an array of shape {source.shape} into one of shape {shape}")
+        values = np.ascontiguousarray(source, dtype=numpy_dtype(element)).reshape(shape)
+        described = self._described_as(values, element)
+        check(LIBRARY.tilewright_tensor_copy(ctypes.addressof(described), self._address))
+        return self
+
+    def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
+        """Copies elements out, into an array of the same shape and type or into a new one on a device."""
+        if isinstance(target, Device):
+            target = empty(self.shape, self.dtype, target, mem_scope)
+        elif not isinstance(target, NDArray):
+            raise failure("TypeError", f"copyto needs an NDArray or a Device, not {type(target).__name__}")
+        check(LIBRARY.tilewright_tensor_copy(self._address, target._address))
+        return target
+
+    def _require_whole(self, index: object) -> None:
+        whole = slice(None)
+        if index not in (whole, Ellipsis) and not (isinstance(index, tuple) and all(part == whole for part in index)):
+            raise failure("IndexError", "an NDArray takes [:] only; use .numpy() for parts of it")
+
+    def __getitem__(self, index: object) -> NDArray:
+        self._require_whole(index)
+        return self
+
+    def __setitem__(self, index: object, value: Any) -> None:
+        self._require_whole(index)
+        if isinstance(value, NDArray):
+            if value._handle != self._handle:
+                value.copyto(self)
+        elif np.isscalar(value):
+            lanes = (self.dtype.lanes,) if self.dtype.lanes > 1 else ()
+            self.copyfrom(np.full(self.shape + lanes, value, numpy_dtype(self.dtype)))
+        else:
+            self.copyfrom(value)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise failure("TypeError", "an NDArray without dimensions has no length")
+        return self.shape[0]
+
+    def to_dlpack(self) -> object:
+        """An unversioned DLPack capsule that shares the memory."""
+        return export_capsule(self._handle, versioned=False)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"the array is on {self.device}, not on device {tuple(dl_device)}")
+        shared = self.copyto(self.device) if copy else self
+        return export_capsule(shared._handle, versioned=max_version is not None and max_version[0] >= 1)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device = self._dltensor.device
+        return (device.device_type, device.device_id)
+
+    def __repr__(self) -> str:
+        if self.device.device_type != 1:
+            return f"<tilewright.nd.NDArray shape={self.shape}, dtype={self.dtype}, {self.device}>"
+        return f"<tilewright.nd.NDArray shape={self.shape}, {self.device}>\n{self.numpy()!r}"
+
+
+def empty(
+    shape: int | Sequence[Any],
+    dtype: str | np.dtype[Any] | type = "float32",
+    device: Device | None = None,
+    mem_scope: str | None = None,
+) -> NDArray:
+    """An array whose elements have no definite value yet."""
+    extents = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
+    numbers = [int(extent) for extent in extents]
+    element = DataType(dtype) if isinstance(dtype, str) else dtype_of_numpy(np.dtype(dtype))
+    if mem_scope not in (None, "", "global"):
+        raise failure("ValueError", f"the memory scope {mem_scope!r} is not one that arrays can be made in")
+    where = device if device is not None else Device(1, 0)
+    handle = c_void_p()
+    check(
+        LIBRARY.tilewright_tensor_create(
+            (c_int64 * max(1, len(numbers)))(*numbers),
+            len(numbers),
+            dl_data_type(element),
+            DLDevice(where.device_type, where.device_id),
+            ctypes.byref(handle),
+        )
+    )
+    return NDArray(handle.value or 0)
+
+
+def array(arr: Any, device: Device | None = None, mem_scope: str | None = None) -> NDArray:
+    """A new array with a copy of the elements of ``arr``: an NDArray, or anything NumPy can make an array of."""
+    where = device if device is not None else Device(1, 0)
+    if isinstance(arr, NDArray):
+        return arr.copyto(where, mem_scope)
+    values = np.asarray(arr)
+    return empty(values.shape, dtype_of_numpy(values.dtype), where, mem_scope).copyfrom(values)
+
+
+def from_dlpack(dltensor: Any) -> NDArray:
+    """An array that shares the memory of a DLPack capsule or of an object with ``__dlpack__``."""
+    if hasattr(dltensor, "__dlpack__"):
+        dltensor = request_capsule(dltensor)
+    elif not is_capsule(dltensor):
+        raise failure("ValueError", f"a {type(dltensor).__name__} is neither a fresh DLPack capsule nor has __dlpack__")
+    return NDArray(consume_capsule(dltensor))

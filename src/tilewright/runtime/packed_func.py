@@ -1,0 +1,414 @@
+"""Packed functions: one way to call compiled code, C functions and Python callables, in every direction.
+
+Arguments may be arrays (NDArray, NumPy, anything with ``__dlpack__``: no copy), numbers, strings, bytes, None, devices,
+data types, ctypes pointers and packed functions. Any other Python object passes through untouched to a function that
+is Python in the end. What a Python function receives for an NDArray it may keep. For any other tensor it receives a
+view of the caller's memory, which is good until it returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+from collections.abc import Callable
+from ctypes import c_int64, c_void_p
+from typing import Any
+
+import numpy as np
+
+from tilewright.runtime.device import Device
+from tilewright.runtime.dlpack import borrowed_tensor, request_capsule, unversioned_tensor
+from tilewright.runtime.failure import check, failure, keep_exception, take_failure
+from tilewright.runtime.library import (
+    FUNCTION_TYPE,
+    LIBRARY,
+    QUICK,
+    RELEASE_TYPE,
+    ByteArray,
+    DLTensor,
+    address_of,
+)
+from tilewright.runtime.ndarray import NDArray, data_type_of, dtype_of_numpy, from_dlpack, numpyasarray
+from tilewright.support.dtype import DataType
+
+# Type indices of values; see tilewright.h. A value is two words: the index, then its content.
+_NONE, _INT, _BOOL, _FLOAT, _POINTER, _DATA_TYPE, _DEVICE, _DLTENSOR, _C_STRING, _BYTE_ARRAY = range(10)
+_SMALL_STRING, _SMALL_BYTES = 11, 12
+_FIRST_OBJECT, _STRING, _BYTES, _FUNCTION, _TENSOR, _PYTHON = 64, 65, 66, 68, 70, 74
+
+_WORDS = [c_int64 * (2 * count) for count in range(33)]
+_TWO_WORDS = _WORDS[1]
+_pack_double = struct.Struct("<d").pack
+_unpack_double = struct.Struct("<d").unpack
+_pack_word = struct.Struct("<q").pack
+_unpack_word = struct.Struct("<q").unpack
+_FUNCTION_CALL = address_of("tilewright_function_call")
+
+Kept = list[object]
+"""What must stay alive until a call has returned."""
+
+
+class PackedFunc:
+    """A function with the common calling convention."""
+
+    __slots__ = ("__weakref__", "_address", "_call", "_handle", "_keep", "_self", "is_global", "name")
+
+    def __init__(self, address: int, self_address: int = 0, *, name: str = "", keep_alive: object = None, handle: int = 0) -> None:
+        """``address`` is a C function called with ``self_address``; ``handle`` a function object whose reference is taken."""
+        self._address = address
+        self._self = self_address
+        self._call = FUNCTION_TYPE(address)
+        self._keep = keep_alive
+        self._handle = handle
+        self.name = name
+        self.is_global = False
+
+    @classmethod
+    def from_handle(cls, handle: int, name: str = "") -> PackedFunc:
+        """A function object of the C runtime; takes over one reference."""
+        return cls(_FUNCTION_CALL, handle, name=name, handle=handle)
+
+    @property
+    def handle(self) -> int:
+        """The function object, made when first asked for: it is what C code holds on to."""
+        if not self._handle:
+            self._handle = _make_function(self._address, self._keep)
+        return self._handle
+
+    @property
+    def address(self) -> int:
+        """The C function."""
+        return self._address
+
+    @property
+    def self_address(self) -> int:
+        """What the C function is called with as its ``self``."""
+        return self._self
+
+    def __call__(self, *args: Any) -> Any:
+        packed, kept = pack_arguments(args)
+        result = _TWO_WORDS()
+        status = self._call(self._self, packed, len(args), result)
+        kept.clear()  # and not before: the arguments live here
+        if status:
+            raise take_failure()
+        return None if result[0] == _NONE else _decode_owned(result)
+
+    def __del__(self) -> None:
+        if QUICK is not None and getattr(self, "_handle", 0):
+            QUICK.tilewright_object_release(self._handle)
+
+    def __repr__(self) -> str:
+        return f"PackedFunc({self.name or hex(self._address)})"
+
+
+# ---- Python values to words ----
+
+
+def pack_arguments(args: tuple[Any, ...]) -> tuple[Any, Kept]:
+    """The arguments as C sees them, and what must stay alive meanwhile."""
+    words: list[int] = []
+    kept: Kept = []
+    for value in args:
+        if type(value) is NDArray:
+            words += (_TENSOR, value._handle)
+        else:
+            words += _encode(value, kept)
+    count = len(args)
+    return (_WORDS[count] if count < 33 else c_int64 * (2 * count))(*words), kept
+
+
+def _encode(value: Any, kept: Kept) -> tuple[int, int]:
+    """The two words of an argument."""
+    encoder = _ENCODERS.get(type(value))
+    if encoder is not None:
+        return encoder(value, kept)
+    for kind, encoder in _ENCODERS.items():
+        if isinstance(value, kind):
+            return encoder(value, kept)
+    if hasattr(value, "__dlpack__"):
+        return _encode_dlpack(value, kept)
+    if hasattr(value, "__index__"):
+        return _encode_int(value.__index__(), kept)
+    return _encode_python(value, kept)
+
+
+def _encode_ndarray(value: NDArray, kept: Kept) -> tuple[int, int]:
+    return _TENSOR, value._handle
+
+
+def _encode_int(value: Any, kept: Kept) -> tuple[int, int]:
+    number = int(value)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise failure("OverflowError", f"the integer argument {number} does not fit in 64 bits")
+    return _INT, number
+
+
+def _encode_bool(value: Any, kept: Kept) -> tuple[int, int]:
+    return _BOOL, int(value)
+
+
+def _encode_float(value: Any, kept: Kept) -> tuple[int, int]:
+    return _FLOAT, _unpack_word(_pack_double(value))[0]
+
+
+def _encode_none(value: None, kept: Kept) -> tuple[int, int]:
+    return _NONE, 0
+
+
+def _encode_text(value: str, kept: Kept) -> tuple[int, int]:
+    if "\0" in value:  # a C string would end there
+        return _borrow_result(value, kept)
+    text = ctypes.c_char_p(value.encode())
+    kept.append(text)
+    return _C_STRING, ctypes.cast(text, c_void_p).value or 0
+
+
+def _encode_bytes(value: bytes | bytearray, kept: Kept) -> tuple[int, int]:
+    content = (ctypes.c_char * max(1, len(value))).from_buffer_copy(bytes(value) or b"\0")
+    described = ByteArray(ctypes.addressof(content), len(value))
+    kept += (content, described)
+    return _BYTE_ARRAY, ctypes.addressof(described)
+
+
+def _encode_device(value: Device, kept: Kept) -> tuple[int, int]:
+    return _DEVICE, value.device_type | value.device_id << 32
+
+
+def _encode_dtype(value: DataType, kept: Kept) -> tuple[int, int]:
+    return _DATA_TYPE, value.type_code | value.bits << 8 | value.lanes << 16
+
+
+def _encode_numpy_dtype(value: np.dtype[Any], kept: Kept) -> tuple[int, int]:
+    return _encode_dtype(dtype_of_numpy(value), kept)
+
+
+def _encode_numpy(value: np.ndarray[Any, Any], kept: Kept) -> tuple[int, int]:
+    if value.dtype.kind not in "iufb":  # NumPy exchanges its own types only
+        described = numpyasarray(value)
+        kept += (value, described)
+        return _DLTENSOR, ctypes.addressof(described)
+    if not value.flags.writeable:
+        return _encode_dlpack(value, kept)
+    capsule = value.__dlpack__()
+    kept.append(capsule)
+    return _DLTENSOR, unversioned_tensor(capsule)
+
+
+def _encode_dlpack(value: Any, kept: Kept) -> tuple[int, int]:
+    capsule = request_capsule(value)
+    kept.append(capsule)
+    return _DLTENSOR, borrowed_tensor(capsule)
+
+
+def _encode_pointer(value: Any, kept: Kept) -> tuple[int, int]:
+    kept.append(value)
+    address = ctypes.cast(value, c_void_p).value or 0
+    return _POINTER, address - (1 << 64) if address >= 1 << 63 else address
+
+
+def _encode_function(value: PackedFunc, kept: Kept) -> tuple[int, int]:
+    kept.append(value)
+    return _FUNCTION, value.handle
+
+
+def _encode_callable(value: Callable[..., Any], kept: Kept) -> tuple[int, int]:
+    return _encode_function(convert_to_tvm_func(value), kept)
+
+
+def _encode_python(value: Any, kept: Kept) -> tuple[int, int]:
+    return _borrow_result(value, kept)
+
+
+class _Owned:
+    """A value with a reference to an object, dropped with this."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, words: Any) -> None:
+        self.words = words
+
+    def __del__(self) -> None:
+        if QUICK is not None:
+            QUICK.tilewright_any_release(self.words)
+
+
+def _borrow_result(value: Any, kept: Kept) -> tuple[int, int]:
+    """Words of a value that needs an object of its own for the time of a call."""
+    words = _TWO_WORDS()
+    _encode_result(value, words)
+    kept.append(_Owned(words))
+    return words[0], words[1]
+
+
+# Exact types first; subclasses are tried in this order, bool before int.
+_ENCODERS: dict[type, Callable[[Any, Kept], tuple[int, int]]] = {
+    NDArray: _encode_ndarray,
+    bool: _encode_bool,
+    np.bool_: _encode_bool,
+    int: _encode_int,
+    np.integer: _encode_int,
+    float: _encode_float,
+    np.floating: _encode_float,
+    type(None): _encode_none,
+    DataType: _encode_dtype,
+    str: _encode_text,
+    bytes: _encode_bytes,
+    bytearray: _encode_bytes,
+    np.ndarray: _encode_numpy,
+    Device: _encode_device,
+    np.dtype: _encode_numpy_dtype,
+    PackedFunc: _encode_function,
+    c_void_p: _encode_pointer,
+    ctypes._Pointer: _encode_pointer,
+    ctypes._CFuncPtr: _encode_pointer,
+}
+for _function_type in (type(_encode), type(len), type(_Owned.__init__), type([].append)):
+    _ENCODERS[_function_type] = _encode_callable
+
+
+# ---- Words to Python values ----
+
+
+def _view(address: int) -> NDArray:
+    """An array over a DLTensor of the caller, for the time of the call."""
+    handle = c_void_p()
+    check(LIBRARY.tilewright_tensor_wrap(ctypes.cast(address, ctypes.POINTER(DLTensor)), None, None, ctypes.byref(handle)))
+    view = NDArray(handle.value or 0)
+    view.borrowed = True
+    return view
+
+
+def _characters(words: Any) -> bytes:
+    data, size = c_void_p(), ctypes.c_size_t()
+    check(QUICK.tilewright_get_bytes(words, ctypes.byref(data), ctypes.byref(size)))
+    return ctypes.string_at(data.value, size.value) if data.value and size.value else b""
+
+
+def _decode(words: Any) -> Any:
+    """The Python value of two words. A reference in them is neither taken nor dropped."""
+    kind, content = words[0] & 0xFFFFFFFF, words[1]
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        raise failure("TypeError", f"a value of type index {kind} has no form in Python")
+    return decoder(words, content)
+
+
+def _retained(make: Callable[[int], Any]) -> Callable[[Any, int], Any]:
+    def decode(words: Any, content: int) -> Any:
+        QUICK.tilewright_object_retain(content)
+        return make(content)
+
+    return decode
+
+
+_DECODERS: dict[int, Callable[[Any, int], Any]] = {
+    _NONE: lambda words, content: None,
+    _INT: lambda words, content: content,
+    _BOOL: lambda words, content: content != 0,
+    _FLOAT: lambda words, content: _unpack_double(_pack_word(content))[0],
+    _POINTER: lambda words, content: c_void_p(content),
+    _DATA_TYPE: lambda words, content: data_type_of(content & 0xFF, content >> 8 & 0xFF, content >> 16 & 0xFFFF),
+    _DEVICE: lambda words, content: Device(content & 0xFFFFFFFF, content >> 32),
+    _DLTENSOR: lambda words, content: _view(content),
+    _C_STRING: lambda words, content: _characters(words).decode(),
+    _SMALL_STRING: lambda words, content: _characters(words).decode(),
+    _STRING: lambda words, content: _characters(words).decode(),
+    _BYTE_ARRAY: lambda words, content: _characters(words),
+    _SMALL_BYTES: lambda words, content: _characters(words),
+    _BYTES: lambda words, content: _characters(words),
+    _TENSOR: _retained(NDArray),
+    _FUNCTION: _retained(PackedFunc.from_handle),
+    _PYTHON: lambda words, content: _objects[QUICK.tilewright_opaque_handle(content)],
+}
+
+
+def _decode_owned(words: Any) -> Any:
+    """The Python value of a result, whose reference is dropped."""
+    if words[0] < _FIRST_OBJECT and words[0] >> 32 == 0:
+        return _decode(words)
+    try:
+        return _decode(words)
+    finally:
+        QUICK.tilewright_any_release(words)
+
+
+# ---- Python callables as function objects ----
+
+_objects: dict[int, Any] = {}
+"""What C code refers to: callables, kept-alive owners and opaque values, by number."""
+
+_numbers = itertools.count(1)
+
+
+def _forget(number: int) -> None:
+    _objects.pop(number, None)
+
+
+_forget_callback = RELEASE_TYPE(_forget)
+_FORGET = ctypes.cast(_forget_callback, c_void_p).value
+
+
+def _hold(value: Any) -> int:
+    number = next(_numbers)
+    _objects[number] = value
+    return number
+
+
+def _make_function(address: int, owner: object) -> int:
+    """A function object around a C function; the owner lives as long as the object."""
+    handle = c_void_p()
+    check(LIBRARY.tilewright_function_create(address, _hold(owner), _FORGET, ctypes.byref(handle)))
+    return handle.value or 0
+
+
+def _encode_result(value: Any, words: Any) -> None:
+    """Writes an owned value: objects in it carry a reference of their own."""
+    if isinstance(value, DataType):
+        words[0], words[1] = _encode_dtype(value, [])
+    elif isinstance(value, str):
+        text = value.encode()
+        check(QUICK.tilewright_make_string(text, len(text), words))
+    elif isinstance(value, (bytes, bytearray)):
+        check(QUICK.tilewright_make_bytes(bytes(value), len(value), words))
+    elif isinstance(value, (NDArray, np.ndarray)) or hasattr(value, "__dlpack__"):
+        tensor = value if isinstance(value, NDArray) else from_dlpack(value)
+        if tensor.borrowed:  # the memory may be gone when the caller looks at the result
+            tensor = tensor.copyto(tensor.device)
+        QUICK.tilewright_object_retain(tensor._handle)
+        words[0], words[1] = _TENSOR, tensor._handle
+    elif isinstance(value, PackedFunc) or type(value) in _CALLABLE_TYPES:
+        function = convert_to_tvm_func(value)
+        QUICK.tilewright_object_retain(function.handle)
+        words[0], words[1] = _FUNCTION, function.handle
+    elif value is None or isinstance(value, _PLAIN_TYPES):
+        words[0], words[1] = _encode(value, [])
+    else:
+        check(QUICK.tilewright_make_opaque(_hold(value), _forget_callback, words))
+
+
+_PLAIN_TYPES = (bool, int, float, np.bool_, np.integer, np.floating, Device, np.dtype, c_void_p)
+_CALLABLE_TYPES = tuple(kind for kind, encoder in _ENCODERS.items() if encoder is _encode_callable)
+
+
+def _trampoline(number: int, args: int, count: int, result: int) -> int:
+    """Runs a Python callable for C code."""
+    try:
+        values = (_TWO_WORDS * count).from_address(args) if count else ()
+        _encode_result(_objects[number](*[_decode(words) for words in values]), _TWO_WORDS.from_address(result))
+    except BaseException as error:  # noqa: BLE001 - it continues on the other side of the C code
+        keep_exception(error)
+        return -1
+    return 0
+
+
+_trampoline_callback = FUNCTION_TYPE(_trampoline)
+_TRAMPOLINE = ctypes.cast(_trampoline_callback, c_void_p).value or 0
+
+
+def convert_to_tvm_func(pyfunc: Callable[..., Any]) -> PackedFunc:
+    """A packed function that runs a Python callable; one that is packed already is returned as it is."""
+    if isinstance(pyfunc, PackedFunc):
+        return pyfunc
+    return PackedFunc.from_handle(_make_function(_TRAMPOLINE, pyfunc), getattr(pyfunc, "__name__", ""))

@@ -1,0 +1,217 @@
+"""Finding and using a C compiler: the machine's ``cc``, else the ``ziglang`` wheel.
+
+Three things are built with it: the runtime library, when the package runs from a source tree; the runtime's objects that
+go into an exported artefact; and the artefact itself. Nothing here is needed to compile and run a program in-process.
+What is built from the runtime's sources is kept in the user's cache under a hash of sources, flags and target.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tilewright.support.errors import RuntimeFailure
+from tilewright.support.options import cache_dir
+
+SOURCES = Path(__file__).resolve().parent.parent / "runtime" / "csrc"
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden")
+
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "i386": "i686", "x86": "i686"}
+
+
+class CompilerError(RuntimeFailure, OSError):
+    """No C compiler was found, or it refused its input; carries its output."""
+
+
+@dataclass(frozen=True)
+class Triple:
+    """The parts of a target triple that decide how to compile and link."""
+
+    machine: str
+    system: str
+    environment: str
+
+    @classmethod
+    def parse(cls, text: str) -> Triple:
+        """Reads ``aarch64-unknown-linux-gnu`` and its shorter forms."""
+        parts = text.split("-")
+        machine = _MACHINES.get(parts[0], parts[0])
+        rest = "-".join(parts[1:])
+        systems = (("windows", "windows"), ("mingw", "windows"), ("darwin", "macos"), ("macos", "macos"), ("linux", "linux"), ("wasi", "wasi"))
+        system = next((name for mark, name in systems if mark in rest), "wasi" if machine.startswith("wasm") else "none")
+        environment = parts[-1] if parts[-1].startswith(("gnu", "musl", "eabi", "android")) else ""
+        return cls(machine, system, environment)
+
+    @property
+    def zig_target(self) -> str:
+        """What ``zig cc -target`` calls it."""
+        machine = "arm" if self.machine.startswith(("arm", "thumb")) else self.machine
+        if self.system == "windows":
+            return f"{machine}-windows-gnu"
+        if self.system in ("macos", "wasi"):
+            return f"{machine}-{self.system}"
+        if self.system == "none":
+            return f"{machine}-freestanding"
+        return f"{machine}-linux-{self.environment or 'gnu'}"
+
+
+def host_triple() -> Triple:
+    """The machine this process runs on."""
+    machine = platform.machine().lower()
+    system = {"linux": "linux", "darwin": "macos", "win32": "windows"}.get(sys.platform, "none")
+    return Triple(_MACHINES.get(machine, machine), system, "")
+
+
+def is_host(triple: str) -> bool:
+    """True for an empty triple and for triples of this machine's processor and system."""
+    if not triple:
+        return True
+    parsed, host = Triple.parse(triple), host_triple()
+    return (parsed.machine, parsed.system) == (host.machine, host.system)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler and how to call it."""
+
+    command: tuple[str, ...]
+
+    def run(self, arguments: Sequence[str | Path]) -> None:
+        """Runs it; ``CompilerError`` with what it printed, should it fail."""
+        command = [*self.command, *(str(argument) for argument in arguments)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise CompilerError(f"the C compiler failed: {' '.join(command)}\n{done.stdout.strip()}")
+
+
+def zig_command() -> tuple[str, ...] | None:
+    """How to call ``zig cc``, where the ``ziglang`` wheel or a ``zig`` program is installed."""
+    if importlib.util.find_spec("ziglang") is not None:
+        return (sys.executable, "-m", "ziglang", "cc")
+    program = shutil.which("zig")
+    return (program, "cc") if program else None
+
+
+def find_compiler(triple: str = "") -> Compiler:
+    """A compiler for the target: ``cc`` for this machine, a cross ``gcc`` named after the triple, else ``zig cc``."""
+    if is_host(triple):
+        program = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+        if program:
+            return Compiler((program,))
+    else:
+        parsed = Triple.parse(triple)
+        program = shutil.which(f"{parsed.machine}-linux-{parsed.environment or 'gnu'}-gcc") if parsed.system == "linux" else None
+        if program:
+            return Compiler((program,))
+    zig = zig_command()
+    if zig is not None:
+        return Compiler(zig if is_host(triple) else (*zig, "-target", Triple.parse(triple).zig_target))
+    wanted = f" for {triple}" if triple else ""
+    raise CompilerError(
+        f"no C compiler{wanted} was found: neither cc on the PATH nor the ziglang package. "
+        "Install a C compiler, or `pip install ziglang` (the extra tilewright[cross])."
+    )
+
+
+def library_name(system: str) -> str:
+    """The file name of the runtime library on a system."""
+    return {"windows": "tilewright_runtime.dll", "macos": "libtilewright_runtime.dylib"}.get(system, "libtilewright_runtime.so")
+
+
+def runtime_sources() -> list[Path]:
+    """The C files of the runtime, in a fixed order."""
+    return sorted(SOURCES.glob("*.c"))
+
+
+def link_flags(triple: str = "") -> tuple[str, ...]:
+    """What a shared library for the target must be linked with."""
+    system = (Triple.parse(triple) if triple else host_triple()).system
+    if system == "linux":
+        return ("-shared", "-pthread", "-ldl", "-lm")
+    return ("-shared",)
+
+
+def build_runtime(output: Path, compiler: Compiler | None = None) -> None:
+    """Builds the runtime library for this machine; the file appears whole or not at all."""
+    chosen = compiler if compiler is not None else find_compiler()
+    write_beside(output, lambda path: chosen.run([*FLAGS, *runtime_sources(), "-o", path, *link_flags()]))
+
+
+def runtime_library() -> Path:
+    """The runtime library: the installed one, else one built from the sources into the cache."""
+    name = library_name(host_triple().system)
+    installed = SOURCES.parent / name
+    if installed.exists():
+        return installed
+    output = cache_dir() / "runtime" / _key("library", "") / name
+    if not output.exists():
+        build_runtime(output)
+    return output
+
+
+def embedded_objects(triple: str = "") -> list[Path]:
+    """The runtime as objects to be linked into an artefact, every name hidden."""
+    folder = cache_dir() / "runtime" / _key("embedded", triple)
+    objects = [folder / f"{source.stem}.o" for source in runtime_sources()]
+    compiler = None
+    for source, path in zip(runtime_sources(), objects, strict=True):
+        if path.exists():
+            continue
+        compiler = compiler if compiler is not None else find_compiler(triple)
+        write_beside(path, _compile_step(compiler, source))
+    return objects
+
+
+def link_shared(output: Path, objects: Sequence[Path], triple: str = "", options: Sequence[str] = ()) -> None:
+    """Links objects and the runtime into one self-contained shared library."""
+    compiler = find_compiler(triple)
+    parts = [*objects, *embedded_objects(triple)]
+    write_beside(output, lambda path: compiler.run([*parts, "-o", path, *link_flags(triple), *options]))
+
+
+def write_beside(output: Path, write: Callable[[Path], None]) -> None:
+    """Has a file written under another name in its folder, then renames it: never half a file under the final name."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{output.name}.", suffix=output.suffix, dir=output.parent)
+    os.close(handle)
+    path = Path(temporary)
+    try:
+        write(path)
+        path.chmod(0o666 & ~_umask())
+        os.replace(path, output)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@cache
+def _umask() -> int:
+    """The process's file creation mask; reading it means setting it, so it is read once."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _compile_step(compiler: Compiler, source: Path) -> Callable[[Path], None]:
+    return lambda path: compiler.run([*FLAGS, "-DTILEWRIGHT_EMBEDDED", "-c", source, "-o", path])
+
+
+@cache
+def _key(purpose: str, triple: str) -> str:
+    """A name for what is built: changes with the sources, the flags and the target.
+
+    Not with the compiler: what one compiler has built stays of use where there is none.
+    """
+    digest = hashlib.sha256(repr((purpose, triple, FLAGS, host_triple())).encode())
+    for path in sorted(SOURCES.iterdir()):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:20]
