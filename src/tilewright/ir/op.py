@@ -43,6 +43,13 @@ class Op(RelayExpr):
 
     registry: ClassVar[dict[str, Op]] = {}
 
+    name: str
+    description: str
+    num_inputs: int
+    support_level: int
+    attrs_type_key: str
+    _attributes: dict[str, tuple[Any, int]]
+
     def __init__(self) -> None:
         raise TilewrightError("operators are made by Op.register(name) and found by Op.get(name)")
 
