@@ -1,0 +1,67 @@
+"""The command line: ``tilewright`` and ``python -m tilewright``.
+
+Exit codes: 0 for success, 1 where something that was tried did not work, 2 for wrong arguments and anything else
+that the user can mend, 130 for an interrupt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+
+from tilewright.driver.cli import cache_command, demo, doctor, models, targets
+from tilewright.support.errors import InternalError, TilewrightError
+
+FAILED = 1
+USER_ERROR = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    parser = make_parser()
+    parsed, rest = parser.parse_known_args(arguments)
+    if rest and not getattr(parsed, "takes_any_argument", False):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if parsed.run is None:
+        parser.print_help()
+        return USER_ERROR
+    try:
+        code: int = parsed.run(parsed)
+        sys.stdout.flush()
+        return code
+    except TilewrightError as problem:
+        print(f"tilewright: {problem}", file=sys.stderr)
+        return FAILED if isinstance(problem, InternalError) else USER_ERROR
+    except KeyboardInterrupt:
+        print("tilewright: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away; what is still buffered must not raise again when the interpreter leaves.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser with every command."""
+    parser = argparse.ArgumentParser(
+        prog="tilewright",
+        description="An end-to-end deep-learning compiler: tensor expressions, schedules and native code.",
+    )
+    parser.add_argument("--version", action="version", version=f"tilewright {version()}")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for module in (demo, doctor, targets, cache_command, models):
+        module.add_commands(commands)
+    return parser
+
+
+def version() -> str:
+    """The version of the installed package, or of a source tree."""
+    try:
+        return metadata.version("tilewright")
+    except metadata.PackageNotFoundError:
+        return "0.1.0 (source tree)"

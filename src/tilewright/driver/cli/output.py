@@ -1,0 +1,51 @@
+"""How the command line shows things: tables on a terminal, plain columns in a pipe, JSON on request."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def show_json(value: Any) -> None:
+    """Print a value as indented JSON."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print rows under named columns; with lines and colours only where a person looks on."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _show_rich_table(title, columns, texts)
+        return
+    print(title)
+    widths = [max(len(line[column]) for line in [list(columns), *texts]) for column in range(len(columns))]
+    for line in [list(columns), *texts]:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print()
+
+
+def _show_rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    # Only a terminal needs the library, and importing it takes a tenth of a second.
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        # A cell is text as it stands: brackets in it are no markup.
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def bytes_text(size: int) -> str:
+    """A number of bytes as a person would write it: ``48 KiB``."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024 or unit == "GiB":
+            return f"{amount:.0f} {unit}" if amount == int(amount) else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"

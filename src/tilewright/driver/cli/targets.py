@@ -1,0 +1,91 @@
+"""``tilewright targets``: the kinds of target, their options, known processors and tags."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from tilewright.driver.cli.output import bytes_text, show_json, show_table
+from tilewright.target.cpu import describe_cpu
+from tilewright.target.cpu_models import MODELS
+from tilewright.target.kind import KINDS, get_kind
+from tilewright.target.tag import list_tags
+
+# A processor of each family is described for a triple on which all of the family's names are valid.
+_TRIPLES = {
+    "x86": "x86_64-unknown-linux-gnu",
+    "aarch64": "aarch64-unknown-linux-gnu",
+    "arm": "arm-none-eabi",
+    "riscv": "riscv64-unknown-elf",
+    "wasm": "wasm32-unknown-unknown",
+}
+
+
+def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser("targets", help="list the kinds of target, known processors and tags")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--kind", metavar="KIND", help="list the options of one kind")
+    what.add_argument("--cpus", action="store_true", help="list the processors that are known by name")
+    what.add_argument("--tags", action="store_true", help="list the tags")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table that was asked for."""
+    if arguments.kind:
+        options = get_kind(arguments.kind).options
+        rows = [{"option": name, "type": options[name]} for name in sorted(options)]
+        _show(f"options of {arguments.kind}", rows, arguments.json)
+    elif arguments.cpus:
+        _show("known processors", _cpu_rows(), arguments.json)
+    elif arguments.tags:
+        rows = [{"tag": name, "target": str(target)} for name, target in sorted(list_tags().items())]
+        _show("target tags", rows, arguments.json)
+    else:
+        rows = [
+            {"kind": kind.name, "keys": list(kind.default_keys), "options": sorted(kind.own_options)}
+            for kind in KINDS.values()
+        ]
+        _show("target kinds", rows, arguments.json)
+    return 0
+
+
+def _cpu_rows() -> list[dict[str, Any]]:
+    rows = []
+    for family, models in MODELS.items():
+        for name in models:
+            found = describe_cpu(f"llvm -mtriple={_TRIPLES[family]} -mcpu={name}")
+            rows.append(
+                {
+                    "family": family,
+                    "mcpu": name,
+                    "vector_bits": found.vector_bits,
+                    "vector_registers": found.vector_registers,
+                    "fma": found.has_fma,
+                    "l1d_bytes": found.l1d_bytes,
+                    "l2_bytes": found.l2_bytes,
+                    "l3_bytes": found.l3_bytes,
+                }
+            )
+    return rows
+
+
+def _show(title: str, rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        show_json(rows)
+    else:
+        show_table(
+            title, list(rows[0]), [[_cell(name, value) for name, value in row.items()] for row in rows]
+        )
+
+
+def _cell(column: str, value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if column.endswith("_bytes"):
+        return bytes_text(value) if value else "-"
+    return str(value)

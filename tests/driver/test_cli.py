@@ -1,0 +1,134 @@
+"""The command line: arguments, tables, JSON and exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tilewright.driver.cli import main
+from tilewright.target import Target
+
+
+def test_no_command_prints_help(capsys):
+    """Without a command, the help is shown and the exit code is that of wrong arguments."""
+    assert main([]) == 2
+    printed = capsys.readouterr().out
+    for command in ("demo", "doctor", "targets", "compile", "run", "tune", "profile", "inspect", "cache"):
+        assert command in printed
+
+
+def test_version(capsys):
+    """``--version`` prints the version and leaves."""
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out.startswith("tilewright 0.1.0")
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["targets", "--nonsense"], ["cache", "burn"]])
+def test_wrong_arguments_exit_with_two(arguments, capsys):
+    """A command or option that does not exist is named on standard error."""
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+    assert arguments[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compile", "run", "tune", "profile", "inspect"])
+def test_model_commands_say_that_they_are_not_there(command, capsys):
+    """Whatever they are given, commands on models say plainly that models cannot be imported yet."""
+    assert main([command, "model.onnx", "--target", "llvm", "-o", "out.tar"]) == 2
+    captured = capsys.readouterr()
+    assert "model import is not part of this version" in captured.err
+    assert captured.out == ""
+
+
+def test_targets_lists_all_kinds(capsys):
+    """The table has a line for each kind, and so has its JSON."""
+    assert main(["targets"]) == 0
+    table = capsys.readouterr().out
+    assert main(["targets", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["kind"] for row in rows] == Target.list_kinds()
+    assert all(kind in table for kind in Target.list_kinds())
+    assert next(row for row in rows if row["kind"] == "cuda")["keys"] == ["cuda", "gpu"]
+
+
+def test_targets_lists_options_of_a_kind(capsys):
+    """Options are listed with their types; a misspelt kind is answered with the right one."""
+    assert main(["targets", "--kind", "llvm", "--json"]) == 0
+    assert {"option": "mattr", "type": "Array<String>"} in json.loads(capsys.readouterr().out)
+    assert main(["targets", "--kind", "llvn"]) == 2
+    assert "did you mean 'llvm'" in capsys.readouterr().err
+
+
+def test_targets_lists_processors(capsys):
+    """Known processors come with their vectors and caches."""
+    assert main(["targets", "--cpus", "--json"]) == 0
+    by_name = {(row["family"], row["mcpu"]): row for row in json.loads(capsys.readouterr().out)}
+    assert by_name["x86", "skylake"]["vector_bits"] == 256
+    assert by_name["x86", "sapphirerapids"]["l2_bytes"] == 2 << 20
+    assert by_name["arm", "cortex-m4"]["vector_bits"] == 32
+    assert main(["targets", "--cpus"]) == 0
+    assert "neoverse-v1" in capsys.readouterr().out
+
+
+def test_targets_lists_tags(capsys):
+    """Each tag comes with the target that it stands for."""
+    assert main(["targets", "--tags", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    found = next(row for row in rows if row["tag"] == "nvidia/geforce-rtx-3090")
+    assert Target(found["target"]).attrs["arch"] == "sm_86"
+
+
+@pytest.fixture
+def cache_folder(tmp_path, monkeypatch):
+    """A cache with one entry of ours and one of somebody else's."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    (tmp_path / "runtime" / "key").mkdir(parents=True)
+    (tmp_path / "runtime" / "key" / "library.so").write_bytes(b"x" * 2048)
+    (tmp_path / "precious.txt").write_text("not ours")
+    return tmp_path
+
+
+def test_cache_shows_what_is_kept(cache_folder, capsys):
+    """Sizes are shown by entry."""
+    assert main(["cache"]) == 0
+    assert "runtime  2 KiB" in capsys.readouterr().out
+    assert main(["cache", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "path": str(cache_folder),
+        "bytes": {"runtime": 2048},
+        "cleared": False,
+    }
+    assert main(["cache", "path"]) == 0
+    assert capsys.readouterr().out.strip() == str(cache_folder)
+
+
+def test_cache_clear_removes_only_our_entries(cache_folder, capsys):
+    """Clearing takes away what Tilewright made and nothing else, and says how much."""
+    assert main(["cache", "clear"]) == 0
+    assert "cleared 2 KiB" in capsys.readouterr().out
+    assert [path.name for path in cache_folder.iterdir()] == ["precious.txt"]
+    assert main(["cache"]) == 0
+    assert "is empty" in capsys.readouterr().out
+
+
+def test_module_runs_as_a_program():
+    """``python -m tilewright`` is the same command line, and a closed pipe is no error message."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright", "targets", "--kind", "c"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "workspace-byte-alignment" in done.stdout
+    program = subprocess.Popen(
+        [sys.executable, "-m", "tilewright", "targets", "--tags"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    program.stdout.close()
+    _, errors = program.communicate(timeout=60)
+    assert b"Traceback" not in errors

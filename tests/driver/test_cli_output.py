@@ -1,0 +1,39 @@
+"""Tables and sizes as the command line prints them."""
+
+import sys
+
+import pytest
+
+from tilewright.driver.cli.output import bytes_text, show_table
+
+
+def test_plain_table_has_aligned_columns(capsys):
+    """In a pipe, a table is plain text with columns of one width."""
+    show_table("title", ["name", "n"], [["a", 1], ["longer", 22]])
+    assert capsys.readouterr().out == "title\n  name    n\n  a       1\n  longer  22\n\n"
+
+
+def test_terminal_table_shows_brackets_as_they_are(capsys, monkeypatch):
+    """On a terminal, the table has lines, and text in brackets is not taken for markup."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    show_table("title", ["what"], [['pip install "tilewright[cross]"']])
+    printed = capsys.readouterr().out
+    assert "tilewright[cross]" in printed
+    assert "━" in printed
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (48 << 10, "48 KiB"),
+        (1280 << 10, "1.2 MiB"),
+        (260 << 20, "260 MiB"),
+        (5 << 40, "5120 GiB"),
+    ],
+)
+def test_bytes_text(size, text):
+    """Sizes are given in the largest unit that they fill."""
+    assert bytes_text(size) == text
