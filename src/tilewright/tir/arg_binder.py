@@ -1,0 +1,310 @@
+"""Binding what a function expects to what a call gives it.
+
+``ArgBinder`` collects the statements that stand between the entry of a function and its body: each variable of a
+parameter gets its value from the first argument that has one, and everything else that the parameters say about the
+arguments (types, ranks, sizes, strides, alignment, devices) becomes a check. A failed check says which argument, what
+was expected and what came.
+
+Order keeps reading safe: a field is read only behind the check that it exists. Relations between sizes are checked
+after all variables have values, because the first parameter may use what only the last one gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilewright.ir import operators
+from tilewright.ir.buffer import Buffer
+from tilewright.ir.expr import Any, ExprLike, IntImm, Load, PrimExpr, Select, Var
+from tilewright.ir.functor import free_vars
+from tilewright.ir.type import PointerType, PrimType
+from tilewright.support.dtype import BOOL, INT64, DataType
+from tilewright.support.errors import LoweringError
+from tilewright.tir.packed_abi import (
+    TENSOR_OBJECT_HEADER,
+    StructField,
+    TypeIndex,
+    address_of,
+    is_null,
+    message,
+    struct_get,
+)
+from tilewright.tir.stmt import NO_OP, AssertStmt, AttrStmt, IfThenElse, LetStmt, Stmt, stmt_seq
+
+Step = Callable[[Stmt], Stmt]
+"""One layer around a body."""
+
+# A bool is one bit to us, eight bits of code 6 to DLPack, and a byte to older senders: (code, bits).
+_BOOL_FORMS = ((1, 1), (6, 8), (1, 8), (0, 8))
+
+
+def _pointer(name: str, element: str) -> Var:
+    return Var(name, PointerType(PrimType(element)))
+
+
+class ArgBinder:
+    """Binds parameters to the arguments of one function; ``wrap`` puts the result around the body."""
+
+    def __init__(self, function_name: str) -> None:
+        self.function_name = function_name
+        self.values: dict[Var, PrimExpr] = {}
+        self._steps: list[Step] = []
+        self._relations: list[tuple[PrimExpr, PrimExpr, str]] = []
+        self._late_steps: list[Step] = []
+
+    def wrap(self, body: Stmt) -> Stmt:
+        """The body behind all bindings and checks."""
+        relations: list[Step] = []
+        for expected, value, subject in self._relations:
+            self._require_bound(expected, subject)
+            relations.append(self._relation(expected, value, subject))
+        for step in reversed([*self._steps, *relations, *self._late_steps]):
+            body = step(body)
+        return body
+
+    def let(self, var: Var, value: PrimExpr) -> None:
+        """Give a variable its value."""
+        self.values[var] = value
+        self._steps.append(lambda body: LetStmt(var, value, body))
+
+    def check(self, condition: PrimExpr, kind: str, text: str, *values: ExprLike) -> None:
+        """Fail here, with this kind of error, unless the condition holds."""
+        if isinstance(condition, IntImm) and condition.value:
+            return
+        self._steps.append(_assertion(condition, message(kind, self._text(text), values)))
+
+    def bind(self, expected: PrimExpr, value: PrimExpr, subject: str) -> None:
+        """Give the variable ``expected`` this integer value; of any other expression, check that it has it."""
+        if isinstance(expected, Any):
+            return
+        if expected.dtype.is_integral and value.dtype is not expected.dtype:
+            self._check_fits(value, expected.dtype, subject)
+            value = operators.cast(expected.dtype, value)
+        if isinstance(expected, Var) and expected not in self.values:
+            self.let(expected, value)
+        elif isinstance(expected, IntImm):
+            text = f"{subject} is {{0}}, expected {expected.value}"
+            self.check(operators.equal(value, expected), "ValueError", text, value)
+        else:
+            self._relations.append((expected, value, subject))
+
+    def bind_scalar(self, param: Var, args: PrimExpr, index: int) -> None:
+        """Bind a parameter that is a number or a plain pointer."""
+        subject = f"argument {index} ({param.name})"
+        kind = Var(f"{param.name}_type_index", "int32")
+        self.let(kind, struct_get(args, index, StructField.ANY_TYPE_INDEX))
+        accepted: list[TypeIndex] = [TypeIndex.INT, TypeIndex.BOOL]
+        if param.dtype.is_handle:
+            accepted = [TypeIndex.NONE, TypeIndex.OPAQUE_POINTER, TypeIndex.DLTENSOR, TypeIndex.BYTE_ARRAY]
+            accepted += [TypeIndex.RAW_STRING]
+        elif param.dtype.is_float:
+            accepted = [TypeIndex.FLOAT, TypeIndex.INT, TypeIndex.BOOL]
+        condition = _is_one_of(kind, accepted)
+        if param.dtype.is_handle:
+            condition = operators.logical_or(
+                condition, operators.greater_equal(kind, int(TypeIndex.FIRST_OBJECT))
+            )
+        noun = "a pointer" if param.dtype.is_handle else "a number" if param.dtype.is_float else "an integer"
+        self.check(condition, "TypeError", f"{subject} must be {noun} ({param.dtype}), not {{0:a}}", kind)
+        if param.dtype.is_handle:
+            self.let(param, self._tensor_address(param.name, args, index, kind))
+            return
+        integer = struct_get(args, index, StructField.ANY_VALUE, "int64")
+        if param.dtype.is_float:
+            floating = struct_get(args, index, StructField.ANY_VALUE, "float64")
+            is_float = operators.equal(kind, int(TypeIndex.FLOAT))
+            number = Select(is_float, floating, operators.cast("float64", integer))
+            self.let(param, operators.cast(param.dtype, number))
+        elif param.dtype.is_bool:
+            self.let(param, operators.cast(param.dtype, integer))
+        else:
+            self.bind(param, integer, subject)
+
+    def bind_buffer(
+        self, param: Var, buffer: Buffer, args: PrimExpr, index: int, device_type: int, device_id: Var
+    ) -> None:
+        """Bind a parameter that stands for a buffer: its memory, sizes, strides and offset."""
+        subject = f"argument {index} ({buffer.name})"
+        kind = Var(f"{buffer.name}_type_index", "int32")
+        self.let(kind, struct_get(args, index, StructField.ANY_TYPE_INDEX))
+        is_tensor = _is_one_of(kind, [TypeIndex.DLTENSOR, TypeIndex.TENSOR])
+        self.check(is_tensor, "TypeError", f"{subject} must be a tensor, not {{0:a}}", kind)
+        self.let(param, self._tensor_address(buffer.name, args, index, kind))
+        self._check_type(buffer, param, subject)
+        ndim = struct_get(param, 0, StructField.NDIM)
+        text = f"{subject} has {{0}} dimensions, expected {len(buffer.shape)}"
+        self.check(operators.equal(ndim, len(buffer.shape)), "ValueError", text, ndim)
+        device = struct_get(param, 0, StructField.DEVICE_TYPE)
+        text = f"{subject} is on device {{0:k}}, expected {{1:k}}"
+        self.check(operators.equal(device, device_type), "ValueError", text, device, device_type)
+        self.bind(device_id, struct_get(param, 0, StructField.DEVICE_ID), f"the device number of {subject}")
+        sizes = self._bind_shape(buffer, param, subject)
+        self._bind_strides(buffer, param, sizes, subject)
+        self._bind_data(buffer, param, sizes, subject)
+
+    def _tensor_address(self, name: str, args: PrimExpr, index: int, kind: Var) -> PrimExpr:
+        """The pointer that an argument holds; of a tensor object, the address of the DLTensor in it."""
+        pointer = _pointer(f"{name}_pointer", "uint8")
+        self.let(pointer, struct_get(args, index, StructField.ANY_VALUE, "handle"))
+        is_object = operators.equal(kind, int(TypeIndex.TENSOR))
+        skipped = Select(is_object, operators.const(TENSOR_OBJECT_HEADER), operators.const(0))
+        return address_of(pointer, "uint8", skipped)
+
+    def _check_type(self, buffer: Buffer, handle: PrimExpr, subject: str) -> None:
+        code = struct_get(handle, 0, StructField.TYPE_CODE)
+        bits = struct_get(handle, 0, StructField.TYPE_BITS)
+        lanes = struct_get(handle, 0, StructField.TYPE_LANES)
+        dtype = buffer.dtype
+        forms = _BOOL_FORMS if dtype.is_bool else ((dtype.type_code, dtype.bits),)
+        condition: PrimExpr = operators.const(False, BOOL)
+        for form_code, form_bits in forms:
+            same_code = operators.equal(code, operators.const(form_code, "uint8"))
+            same_bits = operators.equal(bits, operators.const(form_bits, "uint8"))
+            condition = operators.logical_or(condition, operators.logical_and(same_code, same_bits))
+        same_lanes = operators.equal(lanes, operators.const(dtype.lanes, "uint16"))
+        packed = operators.cast("int64", code)
+        for part, shift in ((bits, 8), (lanes, 16)):
+            packed = operators.bitwise_or(packed, operators.left_shift(operators.cast("int64", part), shift))
+        text = f"{subject} has data type {{0:t}}, expected {dtype}"
+        self.check(operators.logical_and(condition, same_lanes), "TypeError", text, packed)
+
+    def _bind_shape(self, buffer: Buffer, handle: PrimExpr, subject: str) -> list[PrimExpr]:
+        """Bind the dimensions, and give the sizes as they came."""
+        pointer = _pointer(f"{buffer.name}_shape", "int64")
+        if buffer.shape:
+            self.let(pointer, struct_get(handle, 0, StructField.SHAPE))
+        sizes: list[PrimExpr] = []
+        for dimension, extent in enumerate(buffer.shape):
+            size = Load(INT64, pointer, dimension)
+            sizes.append(size)
+            what = f"dimension {dimension} of {subject}"
+            if not isinstance(extent, IntImm):
+                # A size below zero would turn into a huge unsigned one further on.
+                text = f"{what} is {{0}}, and sizes are not negative"
+                self.check(operators.greater_equal(size, operators.const(0, INT64)), "ValueError", text, size)
+            self.bind(extent, size, what)
+        return sizes
+
+    def _bind_strides(self, buffer: Buffer, handle: PrimExpr, sizes: list[PrimExpr], subject: str) -> None:
+        if not buffer.shape:
+            return
+        pointer = _pointer(f"{buffer.name}_strides", "int64")
+        self.let(pointer, struct_get(handle, 0, StructField.STRIDES))
+        compact: list[PrimExpr] = []
+        step: PrimExpr = operators.const(1, INT64)
+        for size in reversed(sizes):
+            compact.insert(0, step)
+            step = operators.multiply(step, size)
+        if not buffer.strides:
+            self._steps.append(self._compactness(pointer, sizes, compact, subject))
+            return
+        for dimension, expected in enumerate(buffer.strides):
+            given = Load(INT64, pointer, dimension)
+            stride: PrimExpr = operators.call(
+                "if_then_else", "int64", [is_null(pointer), compact[dimension], given]
+            )
+            if buffer.buffer_type == "auto_broadcast":
+                is_one = operators.equal(sizes[dimension], operators.const(1, INT64))
+                stride = Select(is_one, operators.const(0, INT64), stride)
+            self.bind(expected, stride, f"stride {dimension} of {subject}")
+
+    def _compactness(
+        self, pointer: Var, sizes: list[PrimExpr], compact: list[PrimExpr], subject: str
+    ) -> Step:
+        """Strides, where there are any, must be those of a compact array. A dimension of one element may have any."""
+        one = operators.const(1, INT64)
+        tests: list[Stmt] = []
+        for dimension, (size, expected) in enumerate(zip(sizes, compact, strict=True)):
+            stride = Load(INT64, pointer, dimension)
+            fine = operators.logical_or(operators.less_equal(size, one), operators.equal(stride, expected))
+            text = self._text(
+                f"stride {dimension} of {subject} is {{0}}, expected {{1}}: the array must be compact and row-major"
+            )
+            tests.append(AssertStmt(fine, message("ValueError", text, [stride, expected]), NO_OP))
+        return lambda body: stmt_seq(
+            IfThenElse(operators.logical_not(is_null(pointer)), stmt_seq(tests)), body
+        )
+
+    def _bind_data(self, buffer: Buffer, handle: PrimExpr, sizes: list[PrimExpr], subject: str) -> None:
+        base = _pointer(f"{buffer.name}_base", "uint8")
+        self.let(base, struct_get(handle, 0, StructField.DATA))
+        empty: PrimExpr = operators.const(False, BOOL)
+        for size in sizes:
+            empty = operators.logical_or(empty, operators.equal(size, operators.const(0, INT64)))
+        present = operators.logical_or(operators.logical_not(is_null(base)), empty)
+        self.check(present, "ValueError", f"{subject} has elements, but its data pointer is NULL")
+        byte_offset = operators.cast(INT64, struct_get(handle, 0, StructField.BYTE_OFFSET))
+        if isinstance(buffer.elem_offset, IntImm):
+            # The buffer starts where the data starts: the offset moves the pointer.
+            data: PrimExpr = address_of(base, "uint8", byte_offset)
+        else:
+            data = base
+            self._bind_offset(buffer, byte_offset, subject)
+        if buffer.data in self.values:
+            self._relations.append((buffer.data, data, f"the memory of {subject}"))
+            return
+        self.let(buffer.data, data)
+        alignment = buffer.data_alignment
+        if alignment > 1:
+            address = operators.call("reinterpret", "uint64", [buffer.data])
+            rest = operators.bitwise_and(address, operators.const(alignment - 1, "uint64"))
+            text = f"the memory of {subject} must be aligned to {alignment} bytes, it is {{0}} bytes past alignment"
+            aligned = operators.equal(rest, operators.const(0, "uint64"))
+            self.check(aligned, "ValueError", text, rest)
+            self._late_steps.append(lambda body: AttrStmt(buffer.data, "storage_alignment", alignment, body))
+
+    def _bind_offset(self, buffer: Buffer, byte_offset: PrimExpr, subject: str) -> None:
+        itemsize = buffer.dtype.itemsize * buffer.dtype.lanes
+        unit = operators.const(itemsize * max(buffer.offset_factor, 1), INT64)
+        text = f"the byte offset of {subject} is {{0}}, expected a multiple of {{1}}"
+        multiple = operators.equal(operators.truncmod(byte_offset, unit), operators.const(0, INT64))
+        self.check(multiple, "ValueError", text, byte_offset, unit)
+        elements = operators.truncdiv(byte_offset, operators.const(itemsize, INT64))
+        self.bind(buffer.elem_offset, elements, f"the element offset of {subject}")
+
+    def _check_fits(self, value: PrimExpr, dtype: DataType, subject: str) -> None:
+        """Programs compute sizes in their own type: what does not fit must not wrap around."""
+        if dtype.bits >= value.dtype.bits and dtype.is_int == value.dtype.is_int:
+            return
+        least = 0 if dtype.is_uint else -(1 << (dtype.bits - 1))
+        greatest = (1 << (dtype.bits if dtype.is_uint else dtype.bits - 1)) - 1
+        condition: PrimExpr = operators.const(True, BOOL)
+        if value.dtype.is_int:
+            condition = operators.greater_equal(value, operators.const(least, value.dtype))
+        if greatest < (1 << (value.dtype.bits - 1)) - 1:
+            below = operators.less_equal(value, operators.const(greatest, value.dtype))
+            condition = operators.logical_and(condition, below)
+        text = f"{subject} is {{0}}, which does not fit in {dtype} ({least} to {greatest})"
+        self.check(condition, "ValueError", text, value)
+
+    def _relation(self, expected: PrimExpr, value: PrimExpr, subject: str) -> Step:
+        """The check that an expression of bound variables has this value."""
+        condition = operators.equal(value, expected)
+        if expected.dtype.is_handle:
+            text = f"{subject} must be the same as that of an earlier argument with this memory"
+            return _assertion(condition, message("ValueError", self._text(text)))
+        name = f" (the value of {expected.name})" if isinstance(expected, Var) else ""
+        text = f"{subject} is {{0}}, expected {{1}}{name}"
+        return _assertion(condition, message("ValueError", self._text(text), [value, expected]))
+
+    def _require_bound(self, expected: PrimExpr, subject: str) -> None:
+        for variable in free_vars(expected):
+            if variable not in self.values:
+                raise LoweringError(
+                    f"{self.function_name}: {subject} is {expected}, but no argument gives the value of "
+                    f"{variable.name}; pass {variable.name} as an argument, or use it alone as a dimension of one"
+                )
+
+    def _text(self, text: str) -> str:
+        return f"{self.function_name}: {text}"
+
+
+def _assertion(condition: PrimExpr, text: PrimExpr) -> Step:
+    return lambda body: AssertStmt(condition, text, body)
+
+
+def _is_one_of(kind: Var, accepted: list[TypeIndex]) -> PrimExpr:
+    condition: PrimExpr = operators.const(False, BOOL)
+    for index in accepted:
+        condition = operators.logical_or(condition, operators.equal(kind, int(index)))
+    return condition
