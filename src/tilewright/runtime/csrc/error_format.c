@@ -1,0 +1,91 @@
+/* Errors of generated code: a message whose numbers are known only when the check fails. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+static void write_data_type(char* out, size_t size, int64_t packed) {
+  static const char* const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+  unsigned code = packed & 0xff, bits = (packed >> 8) & 0xff, lanes = (packed >> 16) & 0xffff;
+  int written;
+  if (code == kDLBool || (code == kDLUInt && bits == 1)) {
+    written = snprintf(out, size, "bool");
+  } else if (code < sizeof names / sizeof *names) {
+    written = snprintf(out, size, "%s%u", names[code], bits);
+  } else {
+    written = snprintf(out, size, "type of code %u with %u bits", code, bits);
+  }
+  if (lanes != 1 && written > 0 && (size_t)written < size) snprintf(out + written, size - written, "x%u", lanes);
+}
+
+static void write_device(char* out, size_t size, int64_t device_type) {
+  static const char* const names[] = {NULL,     "cpu",   "cuda", "cuda_host", "opencl", NULL,    NULL,       "vulkan",
+                                      "metal",  "vpi",   "rocm", "rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu",
+                                      "hexagon"};
+  const char* name = device_type >= 0 && device_type < (int64_t)(sizeof names / sizeof *names) ? names[device_type] : NULL;
+  if (name != NULL) {
+    snprintf(out, size, "%s", name);
+  } else {
+    snprintf(out, size, "of type %" PRId64, device_type);
+  }
+}
+
+static void write_argument_type(char* out, size_t size, int64_t type_index) {
+  static const char* const names[] = {"None",   "an integer", "a bool", "a float", "a pointer", "a data type",
+                                      "a device", "a tensor", "a string", "bytes", "a reference", "a string", "bytes"};
+  const char* name = "an object";
+  if (type_index >= 0 && type_index < (int64_t)(sizeof names / sizeof *names)) {
+    name = names[type_index];
+  } else if (type_index == TILEWRIGHT_STRING) {
+    name = "a string";
+  } else if (type_index == TILEWRIGHT_BYTES) {
+    name = "bytes";
+  } else if (type_index == TILEWRIGHT_FUNCTION) {
+    name = "a function";
+  } else if (type_index == TILEWRIGHT_TENSOR) {
+    name = "a tensor";
+  }
+  snprintf(out, size, "%s", name);
+}
+
+/* The value that a placeholder `{digits}` or `{digits:letter}` at `text` stands for, written to `out`. Returns the
+ * placeholder's length, or 0 where there is none. */
+static size_t write_placeholder(const char* text, const int64_t* values, int32_t num_values, char* out, size_t size) {
+  const char* at = text + 1;
+  int32_t index = 0;
+  while (*at >= '0' && *at <= '9' && index < num_values) index = index * 10 + (*at++ - '0');
+  if (at == text + 1 || index >= num_values) return 0;
+  char form = 0;
+  if (*at == ':') {
+    form = at[1];
+    at += form != 0 ? 2 : 1;
+  }
+  if (*at != '}') return 0;
+  if (form == 't') {
+    write_data_type(out, size, values[index]);
+  } else if (form == 'k') {
+    write_device(out, size, values[index]);
+  } else if (form == 'a') {
+    write_argument_type(out, size, values[index]);
+  } else {
+    snprintf(out, size, "%" PRId64, values[index]);
+  }
+  return (size_t)(at + 1 - text);
+}
+
+void tilewright_set_error_format(const char* kind, const char* format, const int64_t* values, int32_t num_values) {
+  char message[1024];
+  size_t used = 0;
+  while (*format != 0 && used + 1 < sizeof message) {
+    size_t length = *format == '{' ? write_placeholder(format, values, num_values, message + used, sizeof message - used) : 0;
+    if (length > 0) {
+      used += strlen(message + used);
+      format += length;
+    } else {
+      message[used++] = *format++;
+    }
+  }
+  message[used] = 0;
+  tilewright_set_error(kind, message);
+}
