@@ -7,7 +7,20 @@ from tilewright.target import Target, TargetKind
 from tilewright.target.kind import get_kind
 
 ALL_KINDS = [
-    *("llvm", "c", "cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu", "sdaccel", "aocl", "aocl_sw_emu"),
+    *(
+        "llvm",
+        "c",
+        "cuda",
+        "nvptx",
+        "rocm",
+        "opencl",
+        "metal",
+        "vulkan",
+        "webgpu",
+        "sdaccel",
+        "aocl",
+        "aocl_sw_emu",
+    ),
     *("hexagon", "stackvm", "ext_dev", "hybrid", "composite"),
 ]
 

@@ -119,3 +119,22 @@ def test_install_without_a_compiler(tmp_path):
     )
     assert ran.returncode == 0, ran.stderr
     assert str(home) in ran.stdout
+
+
+@pytest.mark.slow
+def test_editable_install_runs_from_the_sources(tmp_path):
+    """``pip install -e .`` compiles nothing and finds the package where its sources are."""
+    sources = copy_of_the_sources(tmp_path)
+    home = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    install = [str(python), "-m", "pip", "install", "--no-deps", "-e", str(sources)]
+    subprocess.run(install, env=environment, check=True, capture_output=True)
+    program = "import importlib.util; print(importlib.util.find_spec('tilewright').origin)"
+    found = subprocess.run(
+        [str(python), "-c", program], env=environment, capture_output=True, text=True, check=True, cwd=home
+    )
+    package = sources / "src" / "tilewright"
+    assert Path(found.stdout.strip()).parent == package
+    assert not list((package / "runtime").glob("*tilewright_runtime*"))

@@ -14,7 +14,7 @@ from typing import Final
 
 from tilewright.support.errors import TargetError
 from tilewright.target.cpu_features import apply_attributes, checked_attribute, close, fma_in, vector_unit
-from tilewright.target.cpu_models import MODELS, CPUModel
+from tilewright.target.cpu_models import MODELS, RISCV, CPUModel
 from tilewright.target.host import host_caches, host_cores, host_family_triple, host_features, host_llvm
 from tilewright.target.kind import nearest
 from tilewright.target.llvm_names import LLVM_NAMES
@@ -113,9 +113,12 @@ def _describe(target: Target) -> CPUDescription:
     machine = _resolve(target, need_llvm=False)
     family, cpu = machine.family, machine.cpu
     model = MODELS.get(family, {}).get(cpu) or _plainest(family)
-    base = (
-        host_features() if machine.is_host else model.features | _features_of_triple(machine.triple, family)
-    )
+    if machine.is_host:
+        base = host_features()
+    elif _is_32_bit_x86(machine.triple) and cpu == "generic":
+        base = frozenset()
+    else:
+        base = model.features | _features_of_triple(machine.triple, family)
     features = apply_attributes(family, close(family, base), machine.attributes)
     caches = host_caches() if machine.is_host else {}
     vector_bits, registers = vector_unit(family, features)
@@ -126,7 +129,7 @@ def _describe(target: Target) -> CPUDescription:
         name=cpu,
         features=features,
         vector_bits=vector_bits,
-        vector_registers=registers,
+        vector_registers=min(registers, 8) if _is_32_bit_x86(machine.triple) else registers,
         has_fma=has_fma,
         fma_units=max(1, model.fma_units) if has_fma else 0,
         fma_latency=model.fma_latency,
@@ -149,20 +152,26 @@ def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
     if machine.is_host:
         triple, cpu, features = host_llvm()
         return triple, cpu, ",".join([features, *machine.attributes] if features else machine.attributes)
-    implied = [] if machine.cpu in LLVM_NAMES[machine.family] else sorted(_plainest_named(machine).features)
-    implied += (
-        sorted(_features_of_triple(machine.triple, machine.family)) if machine.family == "riscv" else []
-    )
-    cpu = machine.cpu if machine.cpu in LLVM_NAMES[machine.family] else "generic"
-    if machine.family == "riscv" and cpu == "generic":
-        cpu = "generic-rv32" if machine.triple.startswith("riscv32") else "generic-rv64"
-    if cpu == "generic" and machine.family == "x86":
-        cpu = "x86-64"
-    return (
-        machine.triple,
-        cpu,
-        ",".join([*(f"+{name}" for name in dict.fromkeys(implied)), *machine.attributes]),
-    )
+    named = [f"+{feature}" for feature in sorted(_features_to_name(machine))]
+    return machine.triple, _llvm_name(machine), ",".join([*named, *machine.attributes])
+
+
+def _llvm_name(machine: _Machine) -> str:
+    """The name under which LLVM knows the processor; each family calls its plainest one differently."""
+    if machine.cpu in LLVM_NAMES[machine.family] and machine.cpu != "generic":
+        return machine.cpu
+    if machine.family == "riscv":
+        return "generic-rv32" if machine.triple.startswith("riscv32") else "generic-rv64"
+    return "x86-64" if machine.family == "x86" and not _is_32_bit_x86(machine.triple) else "generic"
+
+
+def _features_to_name(machine: _Machine) -> frozenset[str]:
+    """Features that the description counts on and LLVM does not take from the processor's name or the triple."""
+    if machine.family != "riscv":
+        return frozenset()
+    # The profiles rv64gc and rv64gcv are not processors to LLVM, and it leaves what Linux requires to be asked for.
+    profile = RISCV[machine.cpu].features if machine.cpu not in LLVM_NAMES["riscv"] else frozenset()
+    return profile | _features_of_triple(machine.triple, "riscv")
 
 
 def llvm_abi(target: TargetLike) -> str:
@@ -190,7 +199,7 @@ def family_of_triple(triple: str) -> str:
 
 def _cpu_target(target: TargetLike) -> Target:
     """The target itself, or its host where it is for a device."""
-    made = Target(target)
+    made = target if isinstance(target, Target) else Target(target)
     if made.kind.name in ("llvm", "c", "hexagon", "stackvm", "hybrid"):
         return made
     if made.host is not None:
@@ -254,9 +263,8 @@ def _plainest(family: str) -> CPUModel:
     return MODELS[family]["generic"] if family in MODELS else CPUModel(frozenset())
 
 
-def _plainest_named(machine: _Machine) -> CPUModel:
-    """The model of a name that is ours and not LLVM's, such as rv64gc."""
-    return MODELS[machine.family][machine.cpu]
+def _is_32_bit_x86(triple: str) -> bool:
+    return re.match(r"i\d86", triple) is not None
 
 
 def _features_of_triple(triple: str, family: str) -> frozenset[str]:
