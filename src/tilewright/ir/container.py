@@ -1,0 +1,73 @@
+"""Sequences and mappings as the public functions return them: Python's own, with the reference system's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from tilewright.ir.expr import StringImm
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Array(tuple[T, ...]):
+    """An immutable sequence; slices and sums are sequences of the same kind."""
+
+    __slots__ = ()
+
+    def __getitem__(self, idx: Any) -> Any:
+        found = tuple.__getitem__(self, idx)
+        return Array(found) if isinstance(idx, slice) else found
+
+    def __add__(self, other: Any) -> Array[Any]:
+        return Array((*self, *other))
+
+    def __radd__(self, other: Any) -> Array[Any]:
+        return Array((*other, *self))
+
+    def same_as(self, other: object) -> bool:
+        """True if this is the very same sequence."""
+        return self is other
+
+    def __repr__(self) -> str:
+        return f"[{', '.join([repr(item) for item in self])}]"
+
+
+class Map(dict[K, V]):
+    """An immutable mapping; string constants as keys find what strings find."""
+
+    __slots__ = ()
+
+    def __init__(self, items: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
+        pairs = items.items() if isinstance(items, Mapping) else items
+        dict.__init__(self, [(_plain_key(key), value) for key, value in pairs])
+
+    def __getitem__(self, k: Any) -> V:
+        return dict.__getitem__(self, _plain_key(k))
+
+    def __contains__(self, k: object) -> bool:
+        return dict.__contains__(self, _plain_key(k))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of the key, or the default."""
+        return dict.get(self, _plain_key(key), default)
+
+    def same_as(self, other: object) -> bool:
+        """True if this is the very same mapping."""
+        return self is other
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a Map cannot change; make a dict of it first")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return object.__hash__(self)
+
+
+def _plain_key(key: Any) -> Any:
+    """A string for a string constant; everything else as it is."""
+    return key.value if isinstance(key, StringImm) else key

@@ -1,0 +1,42 @@
+"""Python values as the values of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.ir import operators
+from tilewright.ir.container import Array, Map
+from tilewright.support.errors import ExpressionError
+from tilewright.support.node import Node
+from tilewright.support.span import Span
+
+
+def convert(value: Any, span: Span | None = None) -> Any:
+    """A number as a constant, a sequence as an Array, a dictionary as a Map; strings, nodes and functions stay.
+
+    What stands for an expression (a tensor element, an axis, a comparison) becomes one.
+    """
+    if value is None or isinstance(value, (str, Node, Array, Map)):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return operators.const(value, span=span)
+    if isinstance(value, (list, tuple)):
+        return Array([convert(item) for item in value])
+    if isinstance(value, Mapping):
+        return Map(
+            {
+                key if isinstance(key, (str, Node)) else convert(key): convert(item)
+                for key, item in value.items()
+            }
+        )
+    if hasattr(value, "asobject"):
+        return value.asobject()
+    if callable(value):
+        return value
+    try:
+        return operators.as_expr(value)
+    except ExpressionError:
+        raise ExpressionError(
+            f"{value!r} of type {type(value).__name__} has no place in a program", span=span
+        ) from None

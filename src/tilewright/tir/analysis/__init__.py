@@ -1,0 +1,1 @@
+"""Questions about loop programs, answered without changing them."""

@@ -1,0 +1,18 @@
+"""Arithmetic by name. ``topi`` and users replace nothing here: tensors join through the operators they overload."""
+
+from __future__ import annotations
+
+from tilewright.ir import operators
+from tilewright.ir.expr import ExprLike, PrimExpr
+from tilewright.support.span import Span
+
+add = operators.add
+subtract = operators.subtract
+multiply = operators.multiply
+divide = operators.div
+floordiv = operators.floordiv
+
+
+def cast(src: ExprLike, dtype: str, span: Span | None = None) -> PrimExpr:
+    """The value as another type."""
+    return operators.cast(dtype, src, span)
