@@ -16,10 +16,16 @@ from tilewright.runtime.device import (
     vulkan,
     webgpu,
 )
+from tilewright.runtime.loading import enabled, load_module, system_lib
 from tilewright.runtime.module import JITModule, Module, SourceModule
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
-from tilewright.runtime.registry import get_global_func, list_global_func_names, register_func, remove_global_func
+from tilewright.runtime.registry import (
+    get_global_func,
+    list_global_func_names,
+    register_func,
+    remove_global_func,
+)
 from tilewright.runtime.threads import config_threadpool, num_threads
 from tilewright.support.dtype import DataType
 
@@ -37,17 +43,20 @@ __all__ = [
     "cpu",
     "cuda",
     "device",
+    "enabled",
     "ext_dev",
     "get_global_func",
     "gpu",
     "hexagon",
     "list_global_func_names",
+    "load_module",
     "metal",
     "num_threads",
     "opencl",
     "register_func",
     "remove_global_func",
     "rocm",
+    "system_lib",
     "vpi",
     "vulkan",
     "webgpu",

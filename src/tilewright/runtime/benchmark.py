@@ -34,7 +34,9 @@ class BenchmarkResult:
         )
 
     def __str__(self) -> str:
-        scale, unit = next(((scale, unit) for limit, scale, unit in _UNITS if self.median < limit), (1.0, "s"))
+        scale, unit = next(
+            ((scale, unit) for limit, scale, unit in _UNITS if self.median < limit), (1.0, "s")
+        )
         names = ("mean", "median", "max", "min", "std")
         head = "".join(f"{f'{name} ({unit})':^14}" for name in names)
         row = "".join(f"{getattr(self, name) * scale:^14.4f}" for name in names)

@@ -19,7 +19,7 @@ _NAMES = {
     9: "vpi",
     10: "rocm",
     12: "ext_dev",
-    14: "hexagon",
+    16: "hexagon",
     15: "webgpu",
 }
 
@@ -77,7 +77,10 @@ class Device:
             raise failure("RuntimeError", f"{self} cannot be waited for: the runtime has no driver for it")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and (self.device_type, self.device_id) == (other.device_type, other.device_id)
+        return isinstance(other, Device) and (self.device_type, self.device_id) == (
+            other.device_type,
+            other.device_id,
+        )
 
     def __hash__(self) -> int:
         return hash((self.device_type, self.device_id))
@@ -108,7 +111,10 @@ def device(dev_type: int | str, dev_id: int = 0) -> Device:
         name = dev_type.split()[0] if dev_type.strip() else ""
         number = Device.STR2MASK.get(name)
         if number is None:
-            raise failure("ValueError", f"{name!r} is not a kind of device; known are {', '.join(sorted(Device.STR2MASK))}")
+            raise failure(
+                "ValueError",
+                f"{name!r} is not a kind of device; known are {', '.join(sorted(Device.STR2MASK))}",
+            )
         return Device(number, dev_id)
     return Device(dev_type, dev_id)
 
@@ -160,7 +166,7 @@ def ext_dev(dev_id: int = 0) -> Device:
 
 def hexagon(dev_id: int = 0) -> Device:
     """A Hexagon DSP."""
-    return Device(14, dev_id)
+    return Device(16, dev_id)
 
 
 def webgpu(dev_id: int = 0) -> Device:

@@ -35,7 +35,10 @@ def _plain_text(error: BaseException) -> str:
 
 
 _CLASSES: dict[str, type[RuntimeFailure]] = {
-    kind.__name__: type(kind.__name__, (RuntimeFailure, kind), {"__module__": __name__, "__str__": _plain_text}) for kind in _BUILTIN_KINDS
+    kind.__name__: type(
+        kind.__name__, (RuntimeFailure, kind), {"__module__": __name__, "__str__": _plain_text}
+    )
+    for kind in _BUILTIN_KINDS
 }
 
 _MOST_PENDING = 64
@@ -64,7 +67,9 @@ def keep_exception(error: BaseException) -> None:
         while len(_pending) > _MOST_PENDING:  # errors that C code swallowed
             _pending.popitem(last=False)
     message = error.message if isinstance(error, TilewrightError) else str(error)
-    QUICK.tilewright_set_error(type(error).__name__.encode(), message.encode(errors="replace").replace(b"\0", b"\\0"))
+    QUICK.tilewright_set_error(
+        type(error).__name__.encode(), message.encode(errors="replace").replace(b"\0", b"\\0")
+    )
     QUICK.tilewright_set_error_payload(number)
 
 

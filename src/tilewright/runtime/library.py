@@ -64,6 +64,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_make_opaque": (c_int32, (c_void_p, RELEASE_TYPE, c_void_p)),
     "tilewright_opaque_handle": (c_void_p, (c_void_p,)),
     "tilewright_set_error": (None, (c_char_p, c_char_p)),
+    "tilewright_set_error_format": (None, (c_char_p, c_char_p, POINTER(c_int64), c_int32)),
     "tilewright_set_error_payload": (None, (c_uint64,)),
     "tilewright_error_kind": (c_char_p, ()),
     "tilewright_error_message": (c_char_p, ()),
@@ -77,7 +78,12 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_list_functions": (c_void_p, ()),
     "tilewright_free_text": (None, (c_void_p,)),
     "tilewright_call_packed": (c_int32, (c_char_p, c_void_p, c_void_p, c_int32, c_void_p)),
-    "tilewright_tensor_create": (c_int32, (POINTER(c_int64), c_int32, DLDataType, DLDevice, POINTER(c_void_p))),
+    "tilewright_register_system_symbol": (c_int32, (c_char_p, c_void_p)),
+    "tilewright_system_symbol": (c_void_p, (c_char_p,)),
+    "tilewright_tensor_create": (
+        c_int32,
+        (POINTER(c_int64), c_int32, DLDataType, DLDevice, POINTER(c_void_p)),
+    ),
     "tilewright_tensor_wrap": (c_int32, (POINTER(DLTensor), c_void_p, c_void_p, POINTER(c_void_p))),
     "tilewright_tensor_from_dlpack": (c_int32, (c_void_p, POINTER(c_void_p))),
     "tilewright_tensor_from_dlpack_versioned": (c_int32, (c_void_p, POINTER(c_void_p))),
@@ -104,7 +110,9 @@ _FOR_GENERATED_CODE = (
     "tilewright_workspace_free",
     "tilewright_call_packed",
     "tilewright_set_error",
+    "tilewright_set_error_format",
     "tilewright_any_release",
+    "tilewright_register_system_symbol",
 )
 
 

@@ -5,7 +5,7 @@ says where a function's machine code is (``_address_of``); one that has none say
 
 * ``JITModule``: machine code made in this process by a code generator.
 * ``SourceModule``: source text for a device that this process has no driver for.
-* ``LibraryModule`` and what loads from files are in ``library_module`` and ``loading``.
+* What comes from files is in ``loading``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any
 
 from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
 from tilewright.runtime.device import Device
+from tilewright.runtime.export import export_library
 from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
 from tilewright.runtime.packed_func import PackedFunc
-from tilewright.support.cbuild import write_beside
+from tilewright.support.cbuild import write_bytes
 
 SYMBOL_PREFIX = "__tvm_ffi_"
 ENTRY_NAME = "__tvm_main__"
@@ -36,6 +37,7 @@ class Module:
         self._function_names = tuple(function_names)
         self._imports: list[Module] = []
         self._functions: dict[str, PackedFunc] = {}
+        self.features: tuple[str, ...] = ()
 
     # ---- what a kind of module says about itself ----
 
@@ -145,13 +147,17 @@ class Module:
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
         """True if ``get_function`` would find it."""
-        if name in self._function_names or (self._why_not_runnable() is None and self._find(name) is not None):
+        if name in self._function_names or (
+            self._why_not_runnable() is None and self._find(name) is not None
+        ):
             return True
         return query_imports and any(module.implements_function(name, True) for module in self._imports)
 
     def __getitem__(self, name: str) -> PackedFunc:
         if not isinstance(name, str):
-            raise failure("ValueError", f"a function is looked up by its name, not by a {type(name).__name__}")
+            raise failure(
+                "ValueError", f"a function is looked up by its name, not by a {type(name).__name__}"
+            )
         return self.get_function(name)
 
     def __call__(self, *args: Any) -> Any:
@@ -162,17 +168,19 @@ class Module:
         raise failure("ValueError", f"the {self._type_key} module has no source in the format {fmt!r}")
 
     def save(self, file_name: str, fmt: str = "") -> None:
-        """Writes the module's own code, without what it imports: an object (``.o``) or source, by the format or suffix."""
+        """Writes the module's own code, without what it imports.
+
+        An object (``.o``) or source, as the format says, or without one the file's suffix.
+        """
         path = Path(file_name)
         wanted = fmt or path.suffix.lstrip(".")
         if wanted in ("o", "obj"):
             code = self.object_code()
             if code is None:
                 raise failure("ValueError", f"the {self._type_key} module has no object code to save")
-            write_beside(path, lambda temporary: _write(temporary, code))
+            write_bytes(path, code)
         else:
-            text = self.get_source(wanted)
-            write_beside(path, lambda temporary: _write(temporary, text.encode()))
+            write_bytes(path, self.get_source(wanted).encode())
 
     def time_evaluator(
         self,
@@ -186,15 +194,29 @@ class Module:
         """A function that measures ``func_name`` on the arguments it is given."""
         if not dev.exist:
             raise failure("RuntimeError", f"cannot measure on {dev}: there is no such device here")
-        return time_evaluator(self.get_function(func_name, query_imports=True), number, repeat, min_repeat_ms, f_preproc)
+        return time_evaluator(
+            self.get_function(func_name, query_imports=True), number, repeat, min_repeat_ms, f_preproc
+        )
+
+    def export_library(
+        self,
+        file_name: str,
+        fcompile: Callable[..., Any] | None = None,
+        addons: Sequence[str] | None = None,
+        workspace_dir: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Writes the module and all it imports into one file, whole or not at all.
+
+        A shared library (``.so``, ``.dll``, ``.dylib``) carries the runtime inside and is linked with the machine's
+        ``cc``, else with ``ziglang``; a ``.tar`` or ``.o`` needs neither. ``fcompile(output, objects, **kwargs)`` links
+        in another way; ``addons`` are further object files, ``options`` further arguments of the linker.
+        """
+        export_library(self, file_name, fcompile, addons, workspace_dir, **kwargs)
 
     def __repr__(self) -> str:
         names = ", ".join(self._function_names)
         return f"Module({self._type_key}{': ' + names if names else ''})"
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
 
 
 class JITModule(Module):
@@ -216,9 +238,9 @@ class JITModule(Module):
     ) -> None:
         """``address_of`` maps a symbol, such as ``__tvm_ffi_add``, to its address or 0.
 
-        ``sources`` gives each format's text when asked; the first is what ``get_source()`` returns. ``features`` are the
-        CPU features, by LLVM's names, that the code needs. A module that is not ``runnable`` was compiled for another
-        machine.
+        ``sources`` gives each format's text when asked; the first is what ``get_source()`` returns. ``features`` are
+        the CPU features, by LLVM's names, that the code needs. A module that is not ``runnable`` was compiled for
+        another machine.
         """
         super().__init__(type_key, function_names)
         self._lookup = address_of
@@ -264,7 +286,8 @@ class JITModule(Module):
         make = self._sources.get(wanted)
         if make is None:
             raise failure(
-                "ValueError", f"the {self._type_key} module has no source in the format {fmt!r}; it has {', '.join(self._sources)}"
+                "ValueError",
+                f"the {self._type_key} module has no source in the format {fmt!r}; it has {', '.join(self._sources)}",
             )
         return make()
 
@@ -288,7 +311,10 @@ class SourceModule(Module):
 
     def get_source(self, fmt: str = "") -> str:
         if fmt not in ("", self._format, self._type_key):
-            raise failure("ValueError", f"the {self._type_key} module has no source in the format {fmt!r}; it has {self._format}")
+            raise failure(
+                "ValueError",
+                f"the {self._type_key} module has no source in the format {fmt!r}; it has {self._format}",
+            )
         return self._source
 
     def save_to_bytes(self) -> bytes:
@@ -300,9 +326,16 @@ class SourceModule(Module):
         """The module that ``save_to_bytes`` wrote."""
         parts = content.decode().split("\n", 2)
         if len(parts) != 3:
-            raise failure("ValueError", f"the {type_key} module in the file is damaged: its head is not complete")
+            raise failure(
+                "ValueError", f"the {type_key} module in the file is damaged: its head is not complete"
+            )
         format, names, source = parts
-        return cls(source, format=format, type_key=type_key, function_names=[name for name in names.split(",") if name])
+        return cls(
+            source,
+            format=format,
+            type_key=type_key,
+            function_names=[name for name in names.split(",") if name],
+        )
 
 
 def text_symbol(module: Module, symbol: str) -> str:

@@ -67,7 +67,8 @@ def _bfloat16() -> np.dtype[Any]:
         import ml_dtypes
     except ImportError:
         return np.dtype("uint16")
-    return np.dtype(ml_dtypes.bfloat16)
+    bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return bfloat16
 
 
 @cache
@@ -92,7 +93,10 @@ def dtype_of_numpy(dtype: np.dtype[Any]) -> DataType:
         return DataType("bool")
     if dtype.kind in "iuf" and dtype.isnative and dtype.itemsize <= 8:
         return DataType(dtype.name)
-    raise failure("TypeError", f"a tensor cannot hold NumPy's {dtype}; convert the array first, for example with astype('float32')")
+    raise failure(
+        "TypeError",
+        f"a tensor cannot hold NumPy's {dtype}; convert the array first, for example with astype('float32')",
+    )
 
 
 def dl_data_type(dtype: DataType) -> DLDataType:
@@ -106,7 +110,9 @@ def data_type_of(code: int, bits: int, lanes: int) -> DataType:
         code, bits = 1, 1
     kind = _KINDS.get(code)
     if kind is None:
-        raise failure("TypeError", f"data type code {code} of {bits} bits is not one that Tilewright computes with")
+        raise failure(
+            "TypeError", f"data type code {code} of {bits} bits is not one that Tilewright computes with"
+        )
     return DataType(f"{kind}{bits}" if lanes == 1 else f"{kind}{bits}x{lanes}")
 
 
@@ -119,7 +125,9 @@ def numpyasarray(np_data: npt.NDArray[Any]) -> DLTensor:
         extents[np_data.ndim + i] = np_data.strides[i] // np_data.itemsize
     shape = ctypes.cast(extents, ctypes.POINTER(c_int64))
     strides = ctypes.cast(ctypes.byref(extents, 8 * np_data.ndim), ctypes.POINTER(c_int64))
-    described = DLTensor(np_data.ctypes.data, DLDevice(1, 0), np_data.ndim, dl_data_type(dtype), shape, strides, 0)
+    described = DLTensor(
+        np_data.ctypes.data, DLDevice(1, 0), np_data.ndim, dl_data_type(dtype), shape, strides, 0
+    )
     described._extents = extents  # what the two pointers point into
     return described
 
@@ -139,7 +147,7 @@ class NDArray:
 
     def __del__(self) -> None:
         release = QUICK.tilewright_object_release if QUICK is not None else None
-        if release is not None and getattr(self, "_handle", 0):
+        if release is not None and getattr(self, "_handle", None):
             release(self._handle)
 
     @property
@@ -216,7 +224,9 @@ class NDArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
-            raise failure("ValueError", "numpy.asarray of an NDArray copies; numpy.from_dlpack(array) does not")
+            raise failure(
+                "ValueError", "numpy.asarray of an NDArray copies; numpy.from_dlpack(array) does not"
+            )
         made = self.numpy()
         return made if dtype is None else made.astype(dtype)
 
@@ -225,7 +235,9 @@ class NDArray:
         """Contiguous NumPy memory under a tensor's own data type and shape."""
         shape = values.shape[:-1] if dtype.lanes > 1 else values.shape
         extents = (c_int64 * max(1, len(shape)))(*shape)
-        described = DLTensor(values.ctypes.data, DLDevice(1, 0), len(shape), dl_data_type(dtype), extents, None, 0)
+        described = DLTensor(
+            values.ctypes.data, DLDevice(1, 0), len(shape), dl_data_type(dtype), extents, None, 0
+        )
         described._extents = extents
         return described
 
@@ -238,7 +250,9 @@ class NDArray:
         shape = self.shape + ((element.lanes,) if element.lanes > 1 else ())
         source = np.asarray(source_array)
         if source.shape != shape:
-            raise failure("ValueError", f"cannot copy an array of shape {source.shape} into one of shape {shape}")
+            raise failure(
+                "ValueError", f"cannot copy an array of shape {source.shape} into one of shape {shape}"
+            )
         values = np.ascontiguousarray(source, dtype=numpy_dtype(element)).reshape(shape)
         described = self._described_as(values, element)
         check(LIBRARY.tilewright_tensor_copy(ctypes.addressof(described), self._address))
@@ -255,7 +269,9 @@ class NDArray:
 
     def _require_whole(self, index: object) -> None:
         whole = slice(None)
-        if index not in (whole, Ellipsis) and not (isinstance(index, tuple) and all(part == whole for part in index)):
+        if index not in (whole, Ellipsis) and not (
+            isinstance(index, tuple) and all(part == whole for part in index)
+        ):
             raise failure("IndexError", "an NDArray takes [:] only; use .numpy() for parts of it")
 
     def __getitem__(self, index: object) -> NDArray:
@@ -345,5 +361,7 @@ def from_dlpack(dltensor: Any) -> NDArray:
     if hasattr(dltensor, "__dlpack__"):
         dltensor = request_capsule(dltensor)
     elif not is_capsule(dltensor):
-        raise failure("ValueError", f"a {type(dltensor).__name__} is neither a fresh DLPack capsule nor has __dlpack__")
+        raise failure(
+            "ValueError", f"a {type(dltensor).__name__} is neither a fresh DLPack capsule nor has __dlpack__"
+        )
     return NDArray(consume_capsule(dltensor))

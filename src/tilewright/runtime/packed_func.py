@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+import types
 from collections.abc import Callable
 from ctypes import c_int64, c_void_p
 from typing import Any
@@ -54,8 +55,16 @@ class PackedFunc:
 
     __slots__ = ("__weakref__", "_address", "_call", "_handle", "_keep", "_self", "is_global", "name")
 
-    def __init__(self, address: int, self_address: int = 0, *, name: str = "", keep_alive: object = None, handle: int = 0) -> None:
-        """``address`` is a C function called with ``self_address``; ``handle`` a function object whose reference is taken."""
+    def __init__(
+        self,
+        address: int,
+        self_address: int = 0,
+        *,
+        name: str = "",
+        keep_alive: object = None,
+        handle: int = 0,
+    ) -> None:
+        """A C function at ``address``, called with ``self_address``; takes over the reference ``handle``, if any."""
         self._address = address
         self._self = self_address
         self._call = FUNCTION_TYPE(address)
@@ -96,7 +105,7 @@ class PackedFunc:
         return None if result[0] == _NONE else _decode_owned(result)
 
     def __del__(self) -> None:
-        if QUICK is not None and getattr(self, "_handle", 0):
+        if QUICK is not None and getattr(self, "_handle", None):
             QUICK.tilewright_object_release(self._handle)
 
     def __repr__(self) -> str:
@@ -262,10 +271,11 @@ _ENCODERS: dict[type, Callable[[Any, Kept], tuple[int, int]]] = {
     PackedFunc: _encode_function,
     c_void_p: _encode_pointer,
     ctypes._Pointer: _encode_pointer,
-    ctypes._CFuncPtr: _encode_pointer,
+    type(LIBRARY.tilewright_host).__mro__[1]: _encode_pointer,  # any function pointer of ctypes
+    types.FunctionType: _encode_callable,
+    types.BuiltinFunctionType: _encode_callable,
+    types.MethodType: _encode_callable,
 }
-for _function_type in (type(_encode), type(len), type(_Owned.__init__), type([].append)):
-    _ENCODERS[_function_type] = _encode_callable
 
 
 # ---- Words to Python values ----
@@ -274,7 +284,11 @@ for _function_type in (type(_encode), type(len), type(_Owned.__init__), type([].
 def _view(address: int) -> NDArray:
     """An array over a DLTensor of the caller, for the time of the call."""
     handle = c_void_p()
-    check(LIBRARY.tilewright_tensor_wrap(ctypes.cast(address, ctypes.POINTER(DLTensor)), None, None, ctypes.byref(handle)))
+    check(
+        LIBRARY.tilewright_tensor_wrap(
+            ctypes.cast(address, ctypes.POINTER(DLTensor)), None, None, ctypes.byref(handle)
+        )
+    )
     view = NDArray(handle.value or 0)
     view.borrowed = True
     return view
@@ -309,7 +323,9 @@ _DECODERS: dict[int, Callable[[Any, int], Any]] = {
     _BOOL: lambda words, content: content != 0,
     _FLOAT: lambda words, content: _unpack_double(_pack_word(content))[0],
     _POINTER: lambda words, content: c_void_p(content),
-    _DATA_TYPE: lambda words, content: data_type_of(content & 0xFF, content >> 8 & 0xFF, content >> 16 & 0xFFFF),
+    _DATA_TYPE: lambda words, content: data_type_of(
+        content & 0xFF, content >> 8 & 0xFF, content >> 16 & 0xFFFF
+    ),
     _DEVICE: lambda words, content: Device(content & 0xFFFFFFFF, content >> 32),
     _DLTENSOR: lambda words, content: _view(content),
     _C_STRING: lambda words, content: _characters(words).decode(),
@@ -396,7 +412,9 @@ def _trampoline(number: int, args: int, count: int, result: int) -> int:
     """Runs a Python callable for C code."""
     try:
         values = (_TWO_WORDS * count).from_address(args) if count else ()
-        _encode_result(_objects[number](*[_decode(words) for words in values]), _TWO_WORDS.from_address(result))
+        _encode_result(
+            _objects[number](*[_decode(words) for words in values]), _TWO_WORDS.from_address(result)
+        )
     except BaseException as error:  # noqa: BLE001 - it continues on the other side of the C code
         keep_exception(error)
         return -1

@@ -18,7 +18,9 @@ def register_func(func_name: str, f: _Function, override: bool = False) -> _Func
 @overload
 def register_func(func_name: _Function, f: None = None, override: bool = False) -> _Function: ...
 @overload
-def register_func(func_name: str, f: None = None, override: bool = False) -> Callable[[_Function], _Function]: ...
+def register_func(
+    func_name: str, f: None = None, override: bool = False
+) -> Callable[[_Function], _Function]: ...
 
 
 def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:

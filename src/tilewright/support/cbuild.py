@@ -1,7 +1,7 @@
 """Finding and using a C compiler: the machine's ``cc``, else the ``ziglang`` wheel.
 
-Three things are built with it: the runtime library, when the package runs from a source tree; the runtime's objects that
-go into an exported artefact; and the artefact itself. Nothing here is needed to compile and run a program in-process.
+Three things are built with it: the runtime library, when the package runs from a source tree; the runtime's objects
+that go into an exported artefact; and the artefact itself. Nothing here is needed to compile and run in-process.
 What is built from the runtime's sources is kept in the user's cache under a hash of sources, flags and target.
 """
 
@@ -47,8 +47,17 @@ class Triple:
         parts = text.split("-")
         machine = _MACHINES.get(parts[0], parts[0])
         rest = "-".join(parts[1:])
-        systems = (("windows", "windows"), ("mingw", "windows"), ("darwin", "macos"), ("macos", "macos"), ("linux", "linux"), ("wasi", "wasi"))
-        system = next((name for mark, name in systems if mark in rest), "wasi" if machine.startswith("wasm") else "none")
+        systems = (
+            ("windows", "windows"),
+            ("mingw", "windows"),
+            ("darwin", "macos"),
+            ("macos", "macos"),
+            ("linux", "linux"),
+            ("wasi", "wasi"),
+        )
+        system = next(
+            (name for mark, name in systems if mark in rest), "wasi" if machine.startswith("wasm") else "none"
+        )
         environment = parts[-1] if parts[-1].startswith(("gnu", "musl", "eabi", "android")) else ""
         return cls(machine, system, environment)
 
@@ -89,7 +98,9 @@ class Compiler:
     def run(self, arguments: Sequence[str | Path]) -> None:
         """Runs it; ``CompilerError`` with what it printed, should it fail."""
         command = [*self.command, *(str(argument) for argument in arguments)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
         if done.returncode != 0:
             raise CompilerError(f"the C compiler failed: {' '.join(command)}\n{done.stdout.strip()}")
 
@@ -110,12 +121,18 @@ def find_compiler(triple: str = "") -> Compiler:
             return Compiler((program,))
     else:
         parsed = Triple.parse(triple)
-        program = shutil.which(f"{parsed.machine}-linux-{parsed.environment or 'gnu'}-gcc") if parsed.system == "linux" else None
+        program = (
+            shutil.which(f"{parsed.machine}-linux-{parsed.environment or 'gnu'}-gcc")
+            if parsed.system == "linux"
+            else None
+        )
         if program:
             return Compiler((program,))
     zig = zig_command()
     if zig is not None:
-        return Compiler(zig if is_host(triple) else (*zig, "-target", Triple.parse(triple).zig_target))
+        # Unlike other compilers, zig makes code for the very processor it runs on unless told otherwise.
+        target = () if is_host(triple) else ("-target", Triple.parse(triple).zig_target)
+        return Compiler((*zig, *target, "-mcpu=baseline"))
     wanted = f" for {triple}" if triple else ""
     raise CompilerError(
         f"no C compiler{wanted} was found: neither cc on the PATH nor the ziglang package. "
@@ -125,7 +142,9 @@ def find_compiler(triple: str = "") -> Compiler:
 
 def library_name(system: str) -> str:
     """The file name of the runtime library on a system."""
-    return {"windows": "tilewright_runtime.dll", "macos": "libtilewright_runtime.dylib"}.get(system, "libtilewright_runtime.so")
+    return {"windows": "tilewright_runtime.dll", "macos": "libtilewright_runtime.dylib"}.get(
+        system, "libtilewright_runtime.so"
+    )
 
 
 def runtime_sources() -> list[Path]:
@@ -157,6 +176,37 @@ def runtime_library() -> Path:
     if not output.exists():
         build_runtime(output)
     return output
+
+
+def libinfo() -> dict[str, str]:
+    """How this installation was built and what it can use, under TVM's names for the options."""
+    llvm = importlib.util.find_spec("llvmlite") is not None
+    return {
+        "USE_LLVM": "ON" if llvm else "OFF",
+        "LLVM_VERSION": ".".join(str(part) for part in _llvm_version()) if llvm else "NOT-FOUND",
+        "USE_CUDA": "OFF",
+        "USE_OPENCL": "OFF",
+        "USE_METAL": "OFF",
+        "USE_VULKAN": "OFF",
+        "USE_RPC": "ON",
+        "USE_GRAPH_EXECUTOR": "ON",
+        "RUNTIME_LIBRARY": str(runtime_library()),
+        "C_COMPILER": " ".join(find_compiler().command) if _has_compiler() else "NOT-FOUND",
+    }
+
+
+def _llvm_version() -> tuple[int, ...]:
+    import llvmlite.binding
+
+    return tuple(llvmlite.binding.llvm_version_info)
+
+
+def _has_compiler() -> bool:
+    try:
+        find_compiler()
+    except CompilerError:
+        return False
+    return True
 
 
 def embedded_objects(triple: str = "") -> list[Path]:
@@ -191,6 +241,15 @@ def write_beside(output: Path, write: Callable[[Path], None]) -> None:
         os.replace(path, output)
     finally:
         path.unlink(missing_ok=True)
+
+
+def write_bytes(output: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+
+    def write(path: Path) -> None:
+        path.write_bytes(content)
+
+    write_beside(output, write)
 
 
 @cache

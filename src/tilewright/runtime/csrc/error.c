@@ -86,9 +86,13 @@ const char* tilewright_error_message(void) { return tw_thread()->error.message; 
 uint64_t tilewright_error_payload(void) { return tw_thread()->error.payload; }
 void tilewright_clear_error(void) { free_error(&tw_thread()->error); }
 
+void tw_error_require(void) {
+  if (tw_thread()->error.kind == NULL) tilewright_set_error("RuntimeError", "a task failed without saying why");
+}
+
 TwError tw_error_take(void) {
   TwThreadState* state = tw_thread();
-  if (state->error.kind == NULL) tilewright_set_error("RuntimeError", "a task failed without saying why");
+  tw_error_require();
   TwError taken = state->error;
   state->error = (TwError){0};
   return taken;

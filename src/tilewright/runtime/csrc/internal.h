@@ -31,7 +31,10 @@ typedef struct {
 
 TwThreadState* tw_thread(void);
 
-/* Moves the thread's error out, or a general one where none is set; moves it into the thread. */
+/* Sets a general error where a task failed without setting one. */
+void tw_error_require(void);
+
+/* Moves the thread's error out, a general one where none is set; moves it into the thread. */
 TwError tw_error_take(void);
 void tw_error_give(TwError error);
 

@@ -253,12 +253,14 @@ int32_t tilewright_config_threads(int32_t affinity_mode, int32_t num_threads) {
 }
 
 /* ---- launching ---- */
-static int32_t run_in_place(TilewrightTask body, void* closure, int32_t num_tasks) {
-  for (int32_t task = 0; task < num_tasks; ++task) {
-    int32_t code = body(task, num_tasks, closure);
-    if (code != 0) return code;
-  }
-  return 0;
+static int32_t run_in_place(TwThreadState* state, TilewrightTask body, void* closure, int32_t num_tasks) {
+  bool before = state->in_parallel;
+  state->in_parallel = before || num_tasks > 1; /* a region of one task leaves the pool to what it calls */
+  int32_t code = 0;
+  for (int32_t task = 0; task < num_tasks && code == 0; ++task) code = body(task, num_tasks, closure);
+  state->in_parallel = before;
+  if (code != 0) tw_error_require();
+  return code;
 }
 
 static Slot* take_slot(void) {
@@ -294,10 +296,10 @@ int32_t tilewright_parallel_launch(TilewrightTask body, void* closure, int32_t n
   int32_t threads = tilewright_num_threads();
   if (num_tasks <= 0) num_tasks = threads;
   TwThreadState* state = tw_thread();
-  if (num_tasks == 1 || threads == 1 || state->in_parallel) return run_in_place(body, closure, num_tasks);
+  if (num_tasks == 1 || threads == 1 || state->in_parallel) return run_in_place(state, body, closure, num_tasks);
   if (!atomic_load_explicit(&pool.started, memory_order_acquire)) start_workers();
   Slot* slot = take_slot();
-  if (slot == NULL) return run_in_place(body, closure, num_tasks);
+  if (slot == NULL) return run_in_place(state, body, closure, num_tasks);
 
   publish(slot, body, closure, num_tasks);
   state->in_parallel = true;

@@ -16,8 +16,10 @@ extern "C" {
 #endif
 
 /* An artefact that carries its own copy of the runtime hides every name, so that two of them never collide. */
-#if defined(TILEWRIGHT_EMBEDDED) || defined(TILEWRIGHT_STATIC)
+#if defined(TILEWRIGHT_STATIC) || (defined(TILEWRIGHT_EMBEDDED) && defined(_WIN32))
 #define TILEWRIGHT_API
+#elif defined(TILEWRIGHT_EMBEDDED)
+#define TILEWRIGHT_API __attribute__((visibility("hidden")))
 #elif defined(_WIN32)
 #define TILEWRIGHT_API __declspec(dllexport)
 #else
@@ -154,6 +156,11 @@ TILEWRIGHT_API void* tilewright_opaque_handle(const TilewrightObject* object);
 /* `kind` names the class of error ("ValueError", "MemoryError" ...). Both strings are copied. */
 TILEWRIGHT_API void tilewright_set_error(const char* kind, const char* message);
 
+/* The same, for checks of generated code: `{0}`, `{1}` ... in the format are replaced by the values. `{0:t}` prints a data
+ * type packed as code | bits << 8 | lanes << 16, `{0:k}` the name of a device type, `{0:a}` the type of an argument. */
+TILEWRIGHT_API void tilewright_set_error_format(const char* kind, const char* format, const int64_t* values,
+                                                int32_t num_values);
+
 /* A number that a host language attaches to the present error to find its own exception again. Zero means none. */
 TILEWRIGHT_API void tilewright_set_error_payload(uint64_t payload);
 
@@ -183,6 +190,11 @@ TILEWRIGHT_API void tilewright_free_text(char* text);
  * None on entry; an object in it belongs to the caller afterwards. */
 TILEWRIGHT_API int32_t tilewright_call_packed(const char* name, void** cache, const TVMFFIAny* args, int32_t num_args,
                                               TVMFFIAny* result);
+
+/* Functions that are linked into the program itself, found by `tilewright_system_symbol`. Generated constructors call the
+ * first; `name` must live as long as the program. */
+TILEWRIGHT_API int32_t tilewright_register_system_symbol(const char* name, void* address);
+TILEWRIGHT_API void* tilewright_system_symbol(const char* name); /* NULL when there is none */
 
 /* ---- Tensors -------------------------------------------------------------------------------------------------------- */
 /* A tensor object holds its DLTensor right after the header. New storage is aligned to 64 bytes, not initialised. */

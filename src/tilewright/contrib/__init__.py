@@ -1,0 +1,1 @@
+"""Bridges to tools and libraries outside: compilers and linkers, other tensor libraries, temporary files."""

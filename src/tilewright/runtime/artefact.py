@@ -1,0 +1,176 @@
+"""What travels in an exported file beside machine code.
+
+*Imported modules* are stored as one block of bytes: the tree of modules, each with its kind and its own bytes. *A tar
+archive* holds the objects, that block and a manifest, which names the functions and the CPU features and has a checksum
+of every member. *A shared library* gets a checksum after its end, where the system's loader does not look. So a file
+that was damaged on its way is refused before any of it runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright.runtime.failure import failure
+
+_IMPORTS_MAGIC = b"TWIMPORT"
+_CHECKSUM_MAGIC = b"\0tilewright-sha256"
+_MANIFEST = "manifest.json"
+_IMPORTS = "imports.bin"
+_MOST_MODULES = 1 << 16
+
+
+@dataclass(frozen=True)
+class StoredModule:
+    """A module as data: its kind, its bytes, and the index of its importer (-1: the root)."""
+
+    type_key: str
+    content: bytes
+    parent: int
+
+
+def pack_imports(modules: list[StoredModule]) -> bytes:
+    """One block of bytes for all of them."""
+    parts = [_IMPORTS_MAGIC, struct.pack("<I", len(modules))]
+    for module in modules:
+        key = module.type_key.encode()
+        parts += [struct.pack("<iIQ", module.parent, len(key), len(module.content)), key, module.content]
+    return b"".join(parts)
+
+
+def unpack_imports(block: bytes, what: str) -> list[StoredModule]:
+    """The reverse; nothing outside the block is read, whatever it says."""
+    modules: list[StoredModule] = []
+    at = len(_IMPORTS_MAGIC) + 4
+    if block[: len(_IMPORTS_MAGIC)] != _IMPORTS_MAGIC or len(block) < at:
+        raise failure("ValueError", f"{what} is damaged: its imported modules are not readable")
+    (count,) = struct.unpack_from("<I", block, at - 4)
+    if count > _MOST_MODULES:
+        raise failure("ValueError", f"{what} is damaged: it says it has {count} imported modules")
+    for index in range(count):
+        if at + 16 > len(block):
+            raise failure("ValueError", f"{what} is damaged: imported module {index} is cut short")
+        parent, key_size, size = struct.unpack_from("<iIQ", block, at)
+        at += 16
+        if key_size + size > len(block) - at or not -1 <= parent < index:
+            raise failure(
+                "ValueError", f"{what} is damaged: imported module {index} is cut short or out of order"
+            )
+        key = block[at : at + key_size].decode(errors="replace")
+        modules.append(StoredModule(key, block[at + key_size : at + key_size + size], parent))
+        at += key_size + size
+    return modules
+
+
+@dataclass
+class Archive:
+    """The content of an exported tar archive."""
+
+    objects: list[bytes]
+    functions: list[str] = field(default_factory=list)
+    features: list[str] = field(default_factory=list)
+    triple: str = ""
+    imports: bytes = b""
+
+    def write(self, path: Path) -> None:
+        """Writes the archive: the same bytes for the same content."""
+        members = {f"lib{index}.o": code for index, code in enumerate(self.objects)}
+        if self.imports:
+            members[_IMPORTS] = self.imports
+        manifest = {
+            "format": 1,
+            "objects": [name for name in members if name.endswith(".o")],
+            "functions": self.functions,
+            "features": self.features,
+            "triple": self.triple,
+            "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
+        }
+        members = {_MANIFEST: json.dumps(manifest, indent=1).encode(), **members}
+        with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+            for name, content in members.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+
+    @classmethod
+    def read(cls, path: Path) -> Archive:
+        """Reads an archive of ours, or any tar of objects, into memory; nothing is written to disk."""
+        try:
+            members = _read_members(path)
+        except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
+            raise failure("ValueError", f"{path} is not a readable tar archive: {error}") from error
+        manifest = _parse_manifest(members.pop(_MANIFEST, None), members, path)
+        names = manifest.get("objects") or sorted(name for name in members if name.endswith((".o", ".obj")))
+        missing = [name for name in names if name not in members]
+        if missing or not names:
+            raise failure(
+                "ValueError", f"{path} has no object code: {', '.join(missing) or 'no .o file'} in it"
+            )
+        return cls(
+            [members[name] for name in names],
+            list(manifest.get("functions", ())),
+            list(manifest.get("features", ())),
+            str(manifest.get("triple", "")),
+            members.get(_IMPORTS, b""),
+        )
+
+
+def _read_members(path: Path) -> dict[str, bytes]:
+    members: dict[str, bytes] = {}
+    with tarfile.open(path, "r:*") as archive:
+        for entry in archive:
+            handle = archive.extractfile(entry) if entry.isfile() else None
+            if handle is not None:
+                members[entry.name] = handle.read()
+    return members
+
+
+def _parse_manifest(content: bytes | None, members: Mapping[str, bytes], path: Path) -> dict[str, Any]:
+    """The manifest with every checksum compared; empty for an archive that has none."""
+    if content is None:
+        return {}
+    try:
+        manifest = json.loads(content)
+    except ValueError as error:
+        raise failure("ValueError", f"{path} is damaged: its manifest is not readable: {error}") from error
+    lists = ("objects", "functions", "features")
+    if not isinstance(manifest, dict) or not all(_is_text_list(manifest.get(name)) for name in lists):
+        raise failure("ValueError", f"{path} is damaged: its manifest is not complete")
+    if manifest.get("format") != 1:
+        raise failure(
+            "ValueError",
+            f"{path} has format {manifest.get('format')!r}; this version of Tilewright reads format 1",
+        )
+    sums = manifest.get("sha256")
+    for name, code in members.items():
+        if not isinstance(sums, dict) or sums.get(name) != hashlib.sha256(code).hexdigest():
+            raise failure(
+                "ValueError", f"{path} is damaged: {name} does not have the checksum it was written with"
+            )
+    return manifest
+
+
+def _is_text_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def append_checksum(path: Path) -> None:
+    """Adds a checksum of the whole file after its end."""
+    content = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(_CHECKSUM_MAGIC + hashlib.sha256(content).digest())
+
+
+def check_checksum(content: bytes, what: str) -> None:
+    """An error for a file whose content is not what its checksum was made of; a file without one passes."""
+    size = len(_CHECKSUM_MAGIC) + 32
+    body, mark, digest = content[:-size], content[-size:-32], content[-32:]
+    if mark == _CHECKSUM_MAGIC and hashlib.sha256(body).digest() != digest:
+        raise failure("ValueError", f"{what} is damaged: it does not have the checksum it was written with")

@@ -1,0 +1,199 @@
+"""Modules from files, and from the program itself."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import itertools
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tilewright.runtime.artefact import Archive, check_checksum, unpack_imports
+from tilewright.runtime.device import Device
+from tilewright.runtime.elf import check_elf
+from tilewright.runtime.failure import failure
+from tilewright.runtime.features import require_features
+from tilewright.runtime.library import LIBRARY, runtime_symbols
+from tilewright.runtime.module import Module, SourceModule, text_symbol
+from tilewright.support.cbuild import find_compiler, is_host, link_shared
+
+_LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
+_SOURCE_KINDS = ("cuda", "opencl", "metal", "webgpu", "vulkan", "rocm")
+
+_loaders: dict[str, Callable[[str, bytes], Module]] = dict.fromkeys(
+    _SOURCE_KINDS, SourceModule.load_from_bytes
+)
+
+
+def register_module_loader(type_key: str, load: Callable[[str, bytes], Module]) -> None:
+    """Says how a kind of imported module is made again from its bytes; ``load(type_key, content)`` returns it."""
+    _loaders[type_key] = load
+
+
+class LibraryModule(Module):
+    """A shared library in this process. An artefact with its own runtime is bound to this process's."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("library")
+        self.path = path
+        try:
+            self._library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise failure("OSError", f"cannot load {path}: {error}") from error
+        if self._address_of("__tilewright_bind_host"):
+            self._library["__tilewright_bind_host"](ctypes.c_void_p(LIBRARY.tilewright_host()))
+        _describe(self, str(path))
+        _attach_imports(self, _stored_imports(self), str(path))
+
+    def _address_of(self, symbol: str) -> int:
+        try:
+            return ctypes.cast(self._library[symbol], ctypes.c_void_p).value or 0
+        except AttributeError:
+            return 0
+
+    def _owner(self) -> object:
+        return self._library
+
+
+class ObjectModule(Module):
+    """Object files linked in memory by LLVM: no linker is needed on this machine."""
+
+    _names = itertools.count()
+
+    def __init__(self, objects: Sequence[bytes], what: str) -> None:
+        super().__init__("object")
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._name = f"object{next(self._names)}"
+        self._jit = llvm.create_lljit_compiler()
+        builder = llvm.JITLibraryBuilder().add_current_process()
+        for name, address in runtime_symbols().items():
+            builder.import_symbol(name, address)
+        for code in objects:
+            builder.add_object_img(code)
+        try:
+            self._tracker = builder.link(self._jit, self._name)
+        except RuntimeError as error:
+            raise failure("ValueError", f"cannot link {what}: {error}") from error
+        self._objects = list(objects)
+
+    def _address_of(self, symbol: str) -> int:
+        try:
+            return int(self._jit.lookup(self._name, symbol)[symbol])
+        except RuntimeError:
+            return 0
+
+    def _owner(self) -> object:
+        return (self._jit, self._tracker)
+
+    def object_code(self) -> bytes | None:
+        return self._objects[0] if len(self._objects) == 1 else None
+
+
+class SystemLibrary(Module):
+    """The functions that are linked into the program itself."""
+
+    def __init__(self) -> None:
+        super().__init__("system_lib")
+
+    def _address_of(self, symbol: str) -> int:
+        return int(LIBRARY.tilewright_system_symbol(symbol.encode()) or 0)
+
+
+def _describe(module: Module, what: str) -> None:
+    """Reads what the code says of itself: its functions, and the CPU features it needs."""
+    features = [name for name in text_symbol(module, "__tilewright_features").split(",") if name]
+    require_features(features, what)
+    module.features = tuple(features)
+    module._function_names = tuple(
+        name for name in text_symbol(module, "__tilewright_functions").split(",") if name
+    )
+
+
+def _stored_imports(module: Module) -> bytes:
+    start, size = module._address_of("__tilewright_imports"), module._address_of("__tilewright_imports_size")
+    return ctypes.string_at(start, ctypes.c_uint64.from_address(size).value) if start and size else b""
+
+
+def _attach_imports(root: Module, block: bytes, what: str) -> None:
+    made: list[Module] = []
+    for stored in unpack_imports(block, what) if block else ():
+        load = _loaders.get(stored.type_key)
+        if load is None:
+            raise failure(
+                "ValueError", f"{what} imports a {stored.type_key} module, which this process cannot load"
+            )
+        module = load(stored.type_key, stored.content)
+        made.append(module)
+        (made[stored.parent] if stored.parent >= 0 else root).import_module(module)
+
+
+def _load_objects(objects: Sequence[bytes], what: str) -> Module:
+    """Links objects in memory with LLVM; without it, with the machine's linker."""
+    for code in objects:
+        check_elf(code, what)
+    if importlib.util.find_spec("llvmlite") is not None:
+        return ObjectModule(objects, what)
+    find_compiler()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"lib{index}.o" for index in range(len(objects))]
+        for path, code in zip(paths, objects, strict=True):
+            path.write_bytes(code)
+        library = Path(folder) / "linked.so"
+        link_shared(library, paths)
+        return LibraryModule(library)
+
+
+def _load_archive(path: Path) -> Module:
+    archive = Archive.read(path)
+    if not is_host(archive.triple):
+        raise failure("ValueError", f"{path} is code for {archive.triple}, not for this machine")
+    require_features(archive.features, str(path))
+    module = _load_objects(archive.objects, str(path))
+    _describe(module, str(path))
+    if archive.functions:
+        module._function_names = tuple(archive.functions)
+    _attach_imports(module, archive.imports, str(path))
+    return module
+
+
+def load_module(path: str | Path, fmt: str = "") -> Module:
+    """A module from a shared library, an object file or a tar archive of objects, by ``fmt`` or the file's suffix."""
+    file = Path(path)
+    if not file.is_file():
+        raise failure("ValueError", f"cannot load the module {file}: there is no such file")
+    kind = f".{fmt.lstrip('.')}" if fmt else file.suffix
+    if kind in _LIBRARY_SUFFIXES:
+        content = file.read_bytes()
+        check_checksum(content, str(file))
+        check_elf(content, str(file))
+        return LibraryModule(file.resolve())
+    if kind in (".o", ".obj"):
+        module = _load_objects([file.read_bytes()], str(file))
+        _describe(module, str(file))
+        return module
+    if kind == ".tar":
+        return _load_archive(file)
+    raise failure(
+        "ValueError",
+        f"cannot load {file}: its kind is {kind!r}, and .so, .dll, .dylib, .o and .tar are known",
+    )
+
+
+def system_lib() -> Module:
+    """The functions that are linked into the program itself, as on machines that load nothing."""
+    return SystemLibrary()
+
+
+def enabled(target: str) -> bool:
+    """True if this process can run code for a kind of target or device."""
+    kind = target.split()[0] if target.strip() else ""
+    if kind in ("llvm",):
+        return importlib.util.find_spec("llvmlite") is not None
+    if kind in ("cpu", "c", "system_lib", "rpc"):
+        return True
+    number = Device.STR2MASK.get(kind)
+    return number is not None and number != 1 and Device(number, 0).exist

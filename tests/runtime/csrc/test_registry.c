@@ -1,0 +1,85 @@
+/* The registry: names are unique unless overridden, a remembered place survives removal, threads may race. */
+#include <pthread.h>
+
+#include "check.h"
+#include "tilewright.h"
+
+static int32_t answer(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)args;
+  (void)num_args;
+  *result = (TVMFFIAny){.type_index = TILEWRIGHT_INT, .v_int64 = *(int*)self};
+  return 0;
+}
+
+static TilewrightObject* make(int* self) {
+  TilewrightObject* function;
+  CHECK(tilewright_function_create(answer, self, NULL, &function) == 0);
+  return function;
+}
+
+static int64_t call(const char* name, void** cache) {
+  TVMFFIAny result = {0};
+  CHECK(tilewright_call_packed(name, cache, NULL, 0, &result) == 0);
+  return result.v_int64;
+}
+
+static int one = 1, two = 2;
+
+static void* race(void* name) {
+  void* cache = NULL;
+  for (int i = 0; i < 2000; ++i) {
+    TilewrightObject* function = make(i % 2 ? &one : &two);
+    CHECK(tilewright_register_function(name, function, 1) == 0);
+    tilewright_object_release(function);
+    int64_t value = call(name, &cache);
+    CHECK(value == 1 || value == 2);
+  }
+  return NULL;
+}
+
+int main(void) {
+  TilewrightObject* first = make(&one);
+  TilewrightObject* second = make(&two);
+  void* cache = NULL;
+  TVMFFIAny result = {0};
+  CHECK(tilewright_get_function("answer") == NULL);
+  CHECK(tilewright_call_packed("answer", &cache, NULL, 0, &result) == -1);
+  CHECK(strstr(tilewright_error_message(), "answer") != NULL);
+  CHECK(cache == NULL);
+
+  CHECK(tilewright_register_function("answer", first, 0) == 0);
+  CHECK(tilewright_register_function("answer", second, 0) == -1);
+  CHECK(call("answer", &cache) == 1);
+  CHECK(cache != NULL);
+  CHECK(tilewright_register_function("answer", second, 1) == 0);
+  CHECK(call("answer", &cache) == 2);
+  CHECK(call("not looked at: the place is remembered", &cache) == 2);
+
+  CHECK(tilewright_remove_function("answer") == 0);
+  CHECK(tilewright_remove_function("answer") == -1);
+  CHECK(tilewright_call_packed("answer", &cache, NULL, 0, &result) == -1);
+  CHECK(tilewright_register_function("answer", first, 0) == 0);
+  CHECK(call("answer", &cache) == 1);
+
+  CHECK(tilewright_register_function("", first, 0) == -1);
+  CHECK(tilewright_register_function("two\nlines", first, 0) == -1);
+  CHECK(tilewright_register_function("nothing", NULL, 0) == -1);
+  char* names = tilewright_list_functions();
+  CHECK(names != NULL && strstr(names, "answer\n") != NULL && strstr(names, "cache_flush_cpu_non_first_arg\n") != NULL);
+  CHECK(strstr(names, "nothing") == NULL);
+  tilewright_free_text(names);
+  tilewright_object_release(first);
+  tilewright_object_release(second);
+
+  pthread_t threads[4];
+  for (int i = 0; i < 4; ++i) CHECK(pthread_create(&threads[i], NULL, race, "raced") == 0);
+  for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+  CHECK(tilewright_remove_function("raced") == 0);
+  CHECK(tilewright_remove_function("answer") == 0);
+  CHECK(tilewright_remove_function("cache_flush_cpu_non_first_arg") == 0);
+
+  CHECK(tilewright_system_symbol("__tvm_ffi_f") == NULL);
+  CHECK(tilewright_register_system_symbol("__tvm_ffi_f", &one) == 0);
+  CHECK(tilewright_system_symbol("__tvm_ffi_f") == &one);
+  return 0;
+}

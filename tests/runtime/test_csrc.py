@@ -1,0 +1,56 @@
+"""The C runtime on its own: each C program of ``csrc/``, plain and under the sanitizers the compiler has."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tilewright.support.cbuild import SOURCES, runtime_sources
+
+PROGRAMS = sorted(Path(__file__).with_name("csrc").glob("test_*.c"))
+SANITIZERS = {
+    "plain": ["-O2"],
+    "address": ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+    "thread": ["-O1", "-g", "-fsanitize=thread"],
+}
+WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+
+cc = shutil.which("cc")
+pytestmark = pytest.mark.skipif(cc is None, reason="there is no C compiler here")
+
+
+@pytest.fixture(scope="session", params=SANITIZERS)
+def flags(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Compiler flags of one kind of build; skips kinds the compiler or the machine cannot do."""
+    chosen = SANITIZERS[request.param]
+    folder = tmp_path_factory.mktemp("probe")
+    (folder / "probe.c").write_text("int main(void) { return 0; }")
+    built = subprocess.run([cc, *chosen, "probe.c", "-o", "probe"], cwd=folder, capture_output=True, check=False)
+    if built.returncode != 0 or subprocess.run(["./probe"], cwd=folder, capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"this machine cannot run {request.param} builds")
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def runtime_objects(flags: list[str], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The runtime compiled with those flags, once for all programs."""
+    folder = tmp_path_factory.mktemp("runtime")
+    command = [cc, *WARNINGS, *flags, "-DTILEWRIGHT_STATIC", "-c", *map(str, runtime_sources())]
+    subprocess.run(command, cwd=folder, check=True)
+    return [str(path) for path in sorted(folder.glob("*.o"))]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_program(program: Path, flags: list[str], runtime_objects: list[str], tmp_path: Path) -> None:
+    """The program's checks hold, and the sanitizer has nothing to say."""
+    binary = tmp_path / program.stem
+    include = ["-I", str(SOURCES), "-DTILEWRIGHT_STATIC", "-D_GNU_SOURCE"]
+    command = [cc, *WARNINGS, *flags, *include, str(program), *runtime_objects, "-o", str(binary), "-pthread", "-ldl", "-lm"]
+    subprocess.run(command, check=True)
+    arguments = ["no-fork"] if "-fsanitize=thread" in flags else []
+    done = subprocess.run([str(binary), *arguments], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stderr == ""
