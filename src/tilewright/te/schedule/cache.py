@@ -1,0 +1,161 @@
+"""``cache_read`` and ``cache_write``: copies of tensors in another storage scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from tilewright.arith import Analyzer, IntervalSet
+from tilewright.ir import operators
+from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
+from tilewright.ir.functor import substitute_expr
+from tilewright.support.errors import ScheduleError
+from tilewright.support.span import user_span
+from tilewright.te.operation import ComputeOp, share_reduction
+from tilewright.te.schedule.dataflow import replace_dataflow, set_operation
+from tilewright.te.schedule.relations import Values, bound_predicates, pass_down_ranges, pass_down_values, pass_up_values
+from tilewright.te.schedule.stage import Stage
+from tilewright.te.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from tilewright.te.schedule.schedule import Schedule
+
+
+def _fail(primitive: str, tensor: object, reason: str) -> NoReturn:
+    name = tensor.name if isinstance(tensor, Tensor) else repr(tensor)
+    raise ScheduleError(f"{primitive} of {name}: {reason}", span=user_span())
+
+
+def _current(schedule: Schedule, tensor: Tensor) -> Tensor:
+    """The tensor as the schedule computes it now; the user may hold the one from before a step replaced it."""
+    stage = schedule.stage_map[tensor.op]
+    return stage.op.output(tensor.value_index)
+
+
+def cache_read(schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence[Operation]) -> Tensor:
+    """See ``Schedule.cache_read``."""
+    if not isinstance(tensor, Tensor) or tensor not in schedule:
+        _fail("cache_read", tensor, "it is not a tensor of this schedule")
+    if not readers:
+        _fail("cache_read", tensor, "name the readers of the copy")
+    source = _current(schedule, tensor)
+    for reader in readers:
+        if reader not in schedule:
+            _fail("cache_read", tensor, f"its reader {reader.name} is not part of this schedule")
+        if source not in schedule.stage_map[reader].op.input_tensors:
+            _fail("cache_read", tensor, f"{reader.name} does not read it")
+    suffix = f".v{source.value_index}" if source.op.num_outputs > 1 else ""
+    axes = [
+        IterVar(Range.from_min_extent(operators.const(0, extent.dtype), extent), Var(f"ax{index}", extent.dtype), IterVar.DataPar)
+        for index, extent in enumerate(source.shape)
+    ]
+    copy = ComputeOp(
+        f"{source.op.name}{suffix}.{scope}", "", None, axes, [ProducerLoad(source, [axis.var for axis in axes])], user_span()
+    )
+    position = schedule.stages.index(schedule.stage_map[source.op]) + 1
+    reader_stages = [schedule.stage_map[reader] for reader in readers]
+    stage = schedule.add_stage(copy, position)
+    stage.scope = scope
+    stage.group = schedule.stage_map[source.op].group
+    replaced: dict[Tensor, Tensor] = {}
+    for reader_stage in dict.fromkeys(reader_stages):
+        operation = reader_stage.op.replace_inputs({source: copy.output(0)})
+        for old, new in zip(reader_stage.op.outputs, operation.outputs, strict=True):
+            replaced[old] = new
+        set_operation(reader_stage, operation)
+    replace_dataflow(schedule.stages, replaced)
+    schedule.trace.append("cache_read", None, [tensor, scope, tuple(readers)], [copy.output(0)])
+    return copy.output(0)
+
+
+def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> list[Tensor]:
+    """See ``Schedule.cache_write``. A stage whose axes were transformed already gives a cache with the transformed layout."""
+    first = tensors[0] if tensors else None
+    if not isinstance(first, Tensor) or first not in schedule:
+        _fail("cache_write", first, "it is not a tensor of this schedule")
+    stage = schedule.stage_map[first.op]
+    operation = stage.op
+    if not isinstance(operation, ComputeOp):
+        _fail("cache_write", first, f"only a computation can be cached, not {type(operation).__name__}")
+    if len(tensors) != operation.num_outputs or any(schedule.stage_map.get(one.op) is not stage for one in tensors):
+        _fail("cache_write", first, f"name all {operation.num_outputs} outputs of {operation.name} together")
+    if any(attributes.bind_thread is not None for attributes in stage.axis_attributes.values()):
+        _fail("cache_write", first, "an axis of its stage is bound to a thread already")
+    layout = _Layout(stage, operation)
+    cached = ComputeOp(
+        f"{operation.name}.{scope}", operation.tag, operation.attrs, layout.axes, layout.body, operation.span
+    )
+    copies = [ProducerLoad(tensor, layout.indices) for tensor in cached.outputs]
+    copying = ComputeOp(operation.name, "", operation.attrs, operation.axes, copies, operation.span)
+    position = schedule.stages.index(stage)
+    made = schedule.add_stage(cached, position)
+    made.scope = scope
+    made.group = stage.group
+    replaced = dict(zip(operation.outputs, copying.outputs, strict=True))
+    set_operation(stage, copying)
+    stage.start_from(copying)
+    replace_dataflow(schedule.stages, replaced)
+    schedule.trace.append("cache_write", None, [tuple(tensors), scope], cached.outputs)
+    return list(cached.outputs)
+
+
+class _Layout:
+    """The axes and body of a cache that follows the leaves of a stage, and how the copy finds its elements."""
+
+    def __init__(self, stage: Stage, operation: ComputeOp) -> None:
+        analyzer = Analyzer()
+        data_relations = stage.relations
+        ranges = {axis: axis.dom for axis in operation.root_iter_vars if axis.dom is not None}
+        pass_down_ranges(data_relations, ranges, analyzer)
+        leaves = [axis for axis in stage.leaf_iter_vars if axis.iter_type == IterVar.DataPar]
+        reductions = [axis for axis in stage.leaf_iter_vars if axis.iter_type == IterVar.CommReduce]
+        if not stage.relations and set(map(id, reductions)) == set(map(id, operation.reduce_axis)):
+            reductions = list(operation.reduce_axis)
+        self.axes = [
+            IterVar(ranges[axis], Var(f"{axis.var.name}.c", axis.var.dtype), IterVar.DataPar) for axis in leaves
+        ]
+        values: Values = {old: new.var for old, new in zip(leaves, self.axes, strict=True)}
+        values.update({axis: axis.var for axis in reductions})
+        pass_up_values(stage.relations, ranges, values)
+        sets = {new.var: IntervalSet.from_range(ranges[old]) for old, new in zip(leaves, self.axes, strict=True)}
+        sets.update({axis.var: IntervalSet.from_range(ranges[axis]) for axis in reductions})
+        for axis in (*leaves, *reductions):
+            analyzer.bind(axis.var, ranges[axis])
+        for old, new in zip(leaves, self.axes, strict=True):
+            analyzer.bind(new.var, ranges[old])
+        guards = bound_predicates(
+            stage.relations,
+            operation.root_iter_vars,
+            [*leaves, *reductions],
+            ranges,
+            values,
+            sets,
+            analyzer,
+            lambda axis: True,
+            frozenset(),
+        )
+        mapping = {axis.var: analyzer.simplify(values[axis]) for axis in operation.root_iter_vars}
+        axes = [IterVar(ranges[axis], axis.var, IterVar.CommReduce, axis.thread_tag) if axis.dom is None else axis for axis in reductions]
+        self.body = share_reduction([_guarded(value, mapping, axes, guards) for value in operation.body])
+        roots: Values = {axis: axis.var for axis in operation.root_iter_vars}
+        if stage.relations:
+            pass_down_values(stage.relations, ranges, roots)
+        self.indices: list[PrimExpr] = [analyzer.simplify(roots[axis]) for axis in leaves]
+
+
+def _guarded(
+    value: PrimExpr, mapping: dict[Var, PrimExpr], reductions: Sequence[IterVar], guards: Sequence[PrimExpr]
+) -> PrimExpr:
+    """The value in terms of the new axes; elements that the layout pads are zero, or left out of a reduction."""
+    condition: PrimExpr = operators.const_true()
+    for guard in guards:
+        condition = operators.logical_and(condition, guard)
+    if isinstance(value, Reduce):
+        source = [substitute_expr(one, mapping) for one in value.source]
+        init = [substitute_expr(one, mapping) for one in value.init]
+        held = operators.logical_and(substitute_expr(value.condition, mapping), condition)
+        return Reduce(value.combiner, source, reductions, held, value.value_index, init, value.span)
+    made = substitute_expr(value, mapping)
+    if not guards:
+        return made
+    return operators.call("if_then_else", made.dtype, [condition, made, operators.make_zero(made.dtype)])

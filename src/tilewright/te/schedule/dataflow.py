@@ -1,0 +1,51 @@
+"""The graph of operations behind a schedule: order, readers, and replacement of what is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.te.schedule.stage import Stage
+from tilewright.te.tensor import Operation, Tensor
+
+
+def operations_in_order(roots: Sequence[Operation]) -> list[Operation]:
+    """Every operation that leads to the roots, producers first. Iterative: chains may be long."""
+    order: list[Operation] = []
+    seen: set[Operation] = set()
+    stack: list[tuple[Operation, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        operation, expanded = stack.pop()
+        if expanded:
+            order.append(operation)
+        elif operation not in seen:
+            seen.add(operation)
+            stack.append((operation, True))
+            stack.extend((tensor.op, False) for tensor in reversed(operation.input_tensors) if tensor.op not in seen)
+    return order
+
+
+def readers_of(operations: Sequence[Operation]) -> dict[Tensor, list[Operation]]:
+    """For each tensor, the operations that read it."""
+    readers: dict[Tensor, list[Operation]] = {}
+    for operation in operations:
+        for tensor in operation.input_tensors:
+            readers.setdefault(tensor, []).append(operation)
+    return readers
+
+
+def replace_dataflow(stages: Sequence[Stage], replaced: dict[Tensor, Tensor]) -> None:
+    """Make every stage read the tensors that stand for the replaced ones; what changes is replaced in turn."""
+    for stage in stages:
+        operation = stage.op.replace_inputs(replaced)
+        if operation is not stage.op:
+            for old, new in zip(stage.op.outputs, operation.outputs, strict=True):
+                replaced[old] = new
+            set_operation(stage, operation)
+
+
+def set_operation(stage: Stage, operation: Operation) -> None:
+    """Give a stage another operation with the same axes."""
+    schedule = stage.schedule
+    schedule.outputs = [operation if output is stage.op else output for output in schedule.outputs]
+    stage.op = operation
+    schedule.stage_map[operation] = stage

@@ -1,0 +1,100 @@
+"""From a schedule with known bounds to a statement: each stage's loops, with what is computed inside of them put in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.ir import operators
+from tilewright.ir.expr import IterVar, Range
+from tilewright.support.recursion import with_recursion_room
+from tilewright.te.operation import ComputeOp, PlaceholderOp
+from tilewright.te.schedule.bounds import BoundInference
+from tilewright.te.schedule.compute_stmt import compute_stmt
+from tilewright.te.schedule.context import LoweringContext
+from tilewright.te.schedule.cross_thread import cross_thread_stmt, is_cross_thread
+from tilewright.te.schedule.relations import Ranges
+from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.schedule.stage import AttachType, Stage
+from tilewright.te.schedule.storage import scope_name
+from tilewright.te.schedule.tensorize import is_tensorized, tensorize_stmt
+from tilewright.te.tensor import Operation
+from tilewright.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, stmt_seq
+
+Provide = Callable[[Stage, LoweringContext], Stmt]
+PROVIDE: dict[type[Operation], Provide] = {}
+"""How each class of operation becomes a statement."""
+
+Realize = Callable[[Stage, Ranges], list[list[Range]]]
+REALIZE: dict[type[Operation], Realize] = {}
+"""The box of each output that a stage needs memory for."""
+
+
+@with_recursion_room
+def schedule_ops(schedule: Schedule, ranges: Ranges, debug_keep_trivial_loop: bool = False) -> Stmt:
+    """The statement of a normalised schedule with these ranges."""
+    attached: dict[IterVar, list[Stage]] = {}
+    roots: list[Stage] = []
+    scopes = _storage_scopes(schedule, ranges)
+    for stage in schedule.stages:
+        place = stage.attach_spec()
+        if stage.attach_type == AttachType.INLINED_ALREADY or isinstance(stage.op, PlaceholderOp):
+            continue
+        if place.attach_type == AttachType.SCOPE and place.attach_ivar is not None:
+            attached.setdefault(place.attach_ivar, []).append(stage)
+        elif place.attach_type == AttachType.GROUP_ROOT:
+            roots.append(stage)
+    context = LoweringContext(ranges, attached, lambda stage, body: _pipeline(stage, body, context), scopes, debug_keep_trivial_loop)
+    body: Stmt = NO_OP
+    for stage in reversed(roots):
+        body = _pipeline(stage, body, context)
+    return body
+
+
+def _storage_scopes(schedule: Schedule, ranges: Ranges) -> dict[Stage, str]:
+    """Where each stage keeps its result: as it says, or by the threads around its place."""
+    inference = BoundInference(schedule)
+    inference.ranges = ranges
+    return {stage: stage.scope or scope_name(inference.storage_rank(stage)) for stage in inference.stages}
+
+
+def _pipeline(stage: Stage, consumer: Stmt, context: LoweringContext) -> Stmt:
+    """The stage, then what reads it, with the memory that both need."""
+    producer = PROVIDE[type(stage.op)](stage, context)
+    for thread in reversed(stage.env_thread_axes):
+        producer = AttrStmt(thread, "thread_extent", context.ranges[thread].extent, producer)
+    if stage.double_buffered:
+        producer = AttrStmt(stage.op.output(0), "double_buffer_scope", 1, producer)
+    body = stmt_seq(producer, consumer)
+    boxes = REALIZE.get(type(stage.op), _axis_boxes)(stage, context.ranges)
+    for tensor, box in zip(stage.op.outputs, boxes, strict=True):
+        body = ProducerRealize(tensor, box, operators.const_true(), body, context.scopes[stage])
+        for dimension, factor, offset in _alignments(stage):
+            value = operators.call("tvm_tuple", "handle", [dimension, factor, offset])
+            body = AttrStmt(tensor, "buffer_dim_align", value, body)
+    return body
+
+
+def _axis_boxes(stage: Stage, ranges: Ranges) -> list[list[Range]]:
+    return [[ranges[axis] for axis in stage.op.axis]] * stage.op.num_outputs
+
+
+def _alignments(stage: Stage) -> list[tuple[int, int, int]]:
+    """Dimension, factor and offset of every axis whose stride was asked to be aligned."""
+    found = []
+    for dimension, axis in enumerate(stage.op.axis):
+        attributes: Any = stage.axis_attributes.get(axis)
+        if attributes is not None and attributes.align_factor:
+            found.append((dimension, attributes.align_factor, attributes.align_offset))
+    return found
+
+
+def _compute(stage: Stage, context: LoweringContext) -> Stmt:
+    if is_tensorized(stage):
+        return tensorize_stmt(stage, context)
+    if is_cross_thread(stage):
+        return cross_thread_stmt(stage, context)
+    return compute_stmt(stage, context)
+
+
+PROVIDE[ComputeOp] = _compute

@@ -1,0 +1,77 @@
+"""What an operation reads of its inputs, and which of its axes its outputs' domains are.
+
+One pair of functions a class of operation, in two tables: ``note_reads`` adds to the domains of the tensors that an operation reads, given
+the sets of values of its axes; ``output_domain`` says which sets each root axis must cover, given the domains of its outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilewright.arith import Analyzer, IntervalSet, eval_int_set
+from tilewright.ir import operators
+from tilewright.ir.expr import IterVar, ProducerLoad, Reduce, Var
+from tilewright.ir.functor import post_order
+from tilewright.te.operation import ComputeOp
+from tilewright.te.tensor import Operation, Tensor
+
+TensorDomains = dict[Tensor, list[list[IntervalSet]]]
+"""For each tensor and dimension, the sets of indices that are needed."""
+
+OutputDomain = dict[IterVar, "list[IntervalSet] | None"]
+
+Reads = Callable[[Any, Analyzer, Mapping[Var, IntervalSet], TensorDomains], None]
+READS: dict[type[Operation], Reads] = {}
+OUTPUTS: dict[type[Operation], Callable[[Any, TensorDomains], OutputDomain]] = {}
+
+
+def note_reads(
+    operation: Operation, analyzer: Analyzer, sets: Mapping[Var, IntervalSet], domains: TensorDomains
+) -> None:
+    """Add what the operation reads when its axes take these values."""
+    READS[type(operation)](operation, analyzer, sets, domains)
+
+
+def output_domain(operation: Operation, domains: TensorDomains) -> OutputDomain:
+    """The sets that each root axis must cover; None for the whole domain."""
+    return OUTPUTS[type(operation)](operation, domains)
+
+
+def _compute_reads(
+    operation: ComputeOp, analyzer: Analyzer, sets: Mapping[Var, IntervalSet], domains: TensorDomains
+) -> None:
+    first = operation.body[0]
+    exprs = operation.body[:1] if isinstance(first, Reduce) else operation.body
+    for expr in exprs:
+        for part in post_order(expr):
+            if isinstance(part, ProducerLoad) and isinstance(part.producer, Tensor) and part.producer in domains:
+                note_load(part, analyzer, sets, domains)
+
+
+def note_load(
+    load: ProducerLoad, analyzer: Analyzer, sets: Mapping[Var, IntervalSet], domains: TensorDomains
+) -> None:
+    """Add the indices of one read. Indices outside of the tensor are never used, so the shape bounds them."""
+    tensor = load.producer
+    assert isinstance(tensor, Tensor)
+    for dimension, index in enumerate(load.indices):
+        values = eval_int_set(index, dict(sets))
+        low, high = values.min_value, values.max_value
+        last = operators.subtract(tensor.shape[dimension], 1)
+        if not values.has_lower_bound() or analyzer.can_prove(operators.less_equal(low, operators.const(0, low.dtype))):
+            low = operators.const(0, last.dtype)
+        if not values.has_upper_bound() or analyzer.can_prove(operators.greater_equal(high, last)):
+            high = last
+        domains[tensor][dimension].append(IntervalSet(low, high))
+
+
+def _compute_outputs(operation: ComputeOp, domains: TensorDomains) -> OutputDomain:
+    covered: OutputDomain = {axis: None for axis in operation.reduce_axis}
+    for dimension, axis in enumerate(operation.axes):
+        covered[axis] = [found for tensor in operation.outputs for found in domains[tensor][dimension]]
+    return covered
+
+
+READS[ComputeOp] = _compute_reads
+OUTPUTS[ComputeOp] = _compute_outputs

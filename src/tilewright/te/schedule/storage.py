@@ -1,0 +1,58 @@
+"""Ranks of memory and of threads: which threads share which memory."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from tilewright.support.errors import ScheduleError
+
+
+class StorageRank(IntEnum):
+    """From what all threads share to what one thread has alone."""
+
+    GLOBAL = 0
+    SHARED = 1
+    WARP = 2
+    LOCAL = 3
+    FRAGMENT = 4
+
+
+_RANKS = (
+    ("global", StorageRank.GLOBAL),
+    ("shared", StorageRank.SHARED),
+    ("warp", StorageRank.WARP),
+    ("local", StorageRank.LOCAL),
+    ("wmma.", StorageRank.LOCAL),
+    ("texture", StorageRank.GLOBAL),
+)
+
+
+def storage_rank(scope: str) -> StorageRank:
+    """The rank of a storage scope; scopes that no rule knows belong to special hardware and count as local."""
+    return next((rank for prefix, rank in _RANKS if scope.startswith(prefix)), StorageRank.LOCAL)
+
+
+def thread_rank(tag: str) -> int:
+    """0 for blocks, 1 for the threads (and virtual threads) of a block."""
+    if tag.startswith("blockIdx."):
+        return 0
+    if tag.startswith(("threadIdx.", "vthread", "cthread")):
+        return 1
+    raise ScheduleError(f"{tag!r} is not a thread tag; those are blockIdx.x, threadIdx.x (also y, z) and vthread")
+
+
+def default_storage_rank(innermost_thread: int) -> StorageRank:
+    """Where a stage computed at this depth of threads keeps its result, if nothing else is said."""
+    return {-1: StorageRank.GLOBAL, 0: StorageRank.SHARED}.get(innermost_thread, StorageRank.LOCAL)
+
+
+def scope_name(rank: StorageRank) -> str:
+    """The storage scope of a rank."""
+    return rank.name.lower()
+
+
+def is_shared_by(rank: StorageRank, tag: str) -> bool:
+    """True if memory of this rank must hold what all threads of this tag need."""
+    if rank == StorageRank.WARP and tag == "threadIdx.x":
+        return True
+    return rank <= thread_rank(tag)

@@ -1,0 +1,266 @@
+"""Replacing the inner loops of a stage by a tensor intrinsic.
+
+What the loops from the tensorised axis inwards compute must be what the intrinsic says it computes: both are written in the same local
+axes, and compared after simplification.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from tilewright.arith import Analyzer, IntervalSet
+from tilewright.ir import operators
+from tilewright.ir.buffer import Buffer
+from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var, is_const
+from tilewright.ir.functor import Mutator, substitute_expr
+from tilewright.ir.structural import structural_equal
+from tilewright.support.errors import ScheduleError
+from tilewright.te.operation import ComputeOp
+from tilewright.te.schedule.compute_stmt import make_compute_nest, root_values
+from tilewright.te.schedule.context import LoweringContext
+from tilewright.te.schedule.loop_nest import wrap
+from tilewright.te.schedule.reads import TensorDomains, note_reads
+from tilewright.te.schedule.relations import Sets, pass_up_sets
+from tilewright.te.schedule.stage import Stage
+from tilewright.te.tensor import Tensor
+from tilewright.te.tensor_intrin import TensorIntrin
+from tilewright.tir.functor import substitute
+from tilewright.tir.stmt import AttrStmt, IfThenElse, Stmt, stmt_seq
+
+Region = list[Range]
+
+
+def _tensorized_position(stage: Stage) -> int | None:
+    for position, axis in enumerate(stage.leaf_iter_vars):
+        if stage.attributes(axis).tensor_intrin is not None:
+            return position
+    return None
+
+
+def is_tensorized(stage: Stage) -> bool:
+    """True if an axis of the stage is tensorised."""
+    return _tensorized_position(stage) is not None
+
+
+def tensorize_stmt(stage: Stage, context: LoweringContext) -> Stmt:
+    """The outer loops of the stage with the intrinsic inside."""
+    return _Tensorize(stage, context).build()
+
+
+def bind_buffer(buffer: Buffer, tensor: Tensor, region: Region, body: Stmt) -> Stmt:
+    """Within the body, the buffer is a view of a box of the tensor."""
+    bounds = [part for one in region for part in (one.min, one.extent)]
+    return AttrStmt((buffer, tensor), "buffer_bind_scope", operators.call("tvm_tuple", "handle", bounds), body)
+
+
+class _Tensorize:
+    def __init__(self, stage: Stage, context: LoweringContext) -> None:
+        self.stage = stage
+        self.context = context
+        assert isinstance(stage.op, ComputeOp)
+        self.operation = stage.op
+        position = _tensorized_position(stage)
+        assert position is not None
+        self.position = position
+        self.axis = stage.leaf_iter_vars[position]
+        self.intrin: TensorIntrin = stage.attributes(self.axis).tensor_intrin
+        self.analyzer = context.analyzer
+
+    def fail(self, reason: str) -> NoReturn:
+        raise ScheduleError(
+            f"tensorize on stage {self.stage.label}, axis {self.axis.var.name}, with {self.intrin.name}: {reason}",
+            span=self.operation.span,
+        )
+
+    def build(self) -> Stmt:
+        box = self.axis_box()
+        inputs = self.input_boxes(box)
+        self.check(box, inputs)
+        nest = make_compute_nest(self.stage, self.context)
+        if nest.main_predicates:
+            self.fail(f"the loops do not divide the axes: {' and '.join(str(one) for one in nest.main_predicates)} would be needed")
+        mapping = root_values(self.operation, nest.main_values, self.analyzer)
+        outside = nest.main[: self.position]
+        if not self.operation.reduce_axis or self.position <= nest.common:
+            return wrap(outside, substitute(self.bind(self.part("body"), box, inputs), mapping))
+        update = self.bind(self.part("reduce_update"), box, inputs)
+        common, inner = outside[: nest.common], outside[nest.common :]
+        if self.intrin.reduce_init is None:
+            first = self.first_iteration(nest.common)
+            return wrap(outside, substitute(IfThenElse(first, self.bind(self.part("body"), box, inputs), update), mapping))
+        start = self.bind_outputs(self.part("reduce_init"), box)
+        init_mapping = root_values(self.operation, nest.init_values, self.analyzer)
+        init_box_stmt = wrap(nest.init[: self.position], substitute(start, {**mapping, **init_mapping, **self.renamed(nest.main_values, nest.init_values)}))
+        return wrap(common, stmt_seq(init_box_stmt, wrap(inner, substitute(update, mapping))))
+
+    def renamed(self, main: dict[IterVar, PrimExpr], init: dict[IterVar, PrimExpr]) -> dict[Any, PrimExpr]:
+        """The loops of the initialisation have variables of their own."""
+        return {
+            value: init[axis]
+            for axis, value in main.items()
+            if isinstance(value, Var) and axis in init and init[axis] is not value
+        }
+
+    def part(self, name: str) -> Stmt:
+        found: Stmt | None = getattr(self.intrin, name)
+        if found is None:
+            self.fail(f"the intrinsic gives no {name}, which this schedule needs")
+        return found
+
+    def first_iteration(self, common: int) -> PrimExpr:
+        """True in the first iteration of the reduction loops outside of the intrinsic."""
+        condition: PrimExpr = operators.const_true()
+        for axis in self.stage.leaf_iter_vars[common : self.position]:
+            if axis.iter_type == IterVar.CommReduce and not is_const(self.context.ranges[axis].extent, 1):
+                condition = operators.logical_and(condition, operators.equal(axis.var, self.context.ranges[axis].min))
+        return condition
+
+    def axis_box(self) -> dict[IterVar, Range]:
+        """For each root axis, the range that one call covers."""
+        ranges = self.context.ranges
+        sets: Sets = {}
+        for position, axis in enumerate(self.stage.leaf_iter_vars):
+            whole = ranges[axis]
+            if position >= self.position:
+                sets[axis] = IntervalSet.from_range(whole)
+            else:
+                thread = self.stage.attributes(axis).bind_thread or axis
+                sets[axis] = IntervalSet.single_point(whole.min if is_const(whole.extent, 1) else thread.var)
+        pass_up_sets(self.stage.relations, ranges, sets, self.analyzer)
+        return {axis: sets[axis].cover_range(ranges[axis]) for axis in self.operation.root_iter_vars}
+
+    def input_boxes(self, box: dict[IterVar, Range]) -> dict[Tensor, Region]:
+        """For each input, the box that one call reads."""
+        domains: TensorDomains = {
+            tensor: [[] for _ in range(max(len(tensor.shape), 1))] for tensor in self.operation.input_tensors
+        }
+        sets = {axis.var: IntervalSet.from_range(whole) for axis, whole in box.items()}
+        note_reads(self.operation, self.analyzer, sets, domains)
+        found: dict[Tensor, Region] = {}
+        for tensor, dimensions in domains.items():
+            region = []
+            for extent, sets_read in zip(tensor.shape, dimensions, strict=False):
+                if len(sets_read) != 1:
+                    whole = sets_read[0]
+                    for other in sets_read[1:]:
+                        whole = whole.union(other)
+                    sets_read = [whole]
+                covered = sets_read[0].cover_range(Range(0, extent))
+                region.append(Range.from_min_extent(self.analyzer.simplify(covered.min), self.analyzer.simplify(covered.extent)))
+            found[tensor] = region
+        return found
+
+    def check(self, box: dict[IterVar, Range], inputs: dict[Tensor, Region]) -> None:
+        """Refuse an intrinsic that computes something else."""
+        declared = self.intrin.op
+        if not isinstance(declared, ComputeOp):
+            self.fail("the intrinsic is not declared by a computation")
+        mine, theirs = self.operation, declared
+        if len(theirs.axes) > len(mine.axes):
+            self.fail(f"the intrinsic has {len(theirs.axes)} data axes, the stage {len(mine.axes)}")
+        local: dict[Var, PrimExpr] = {}
+        to_theirs: dict[Var, PrimExpr] = {}
+        skipped = len(mine.axes) - len(theirs.axes)
+        for axis in mine.axes[:skipped]:
+            self.expect_extent(axis, box[axis], operators.const(1, axis.var.dtype))
+            local[axis.var] = box[axis].min
+        for axis, other in zip(mine.axes[skipped:], theirs.axes, strict=True):
+            assert other.dom is not None
+            self.expect_extent(axis, box[axis], other.dom.extent)
+            fresh = Var(axis.var.name, axis.var.dtype)
+            local[axis.var] = operators.add(fresh, box[axis].min)
+            to_theirs[other.var] = fresh
+        self.match_reduction(box, local, to_theirs, theirs)
+        for one, other_value in zip(mine.body, theirs.body, strict=True):
+            self.compare(one, other_value, local, to_theirs, inputs)
+
+    def expect_extent(self, axis: IterVar, found: Range, wanted: PrimExpr) -> None:
+        if not self.analyzer.can_prove_equal(operators.cast(found.extent.dtype, wanted), found.extent):
+            self.fail(f"axis {axis.var.name} has extent {found.extent} inside, the intrinsic wants {wanted}")
+
+    def match_reduction(
+        self, box: dict[IterVar, Range], local: dict[Var, PrimExpr], to_theirs: dict[Var, PrimExpr], theirs: ComputeOp
+    ) -> None:
+        """Pair the reduction axes that the intrinsic covers; those of extent one inside may be left over."""
+        wanted = list(theirs.reduce_axis)
+        for axis in self.operation.reduce_axis:
+            if wanted and wanted[0].dom is not None and self.analyzer.can_prove_equal(wanted[0].dom.extent, box[axis].extent):
+                other = wanted.pop(0)
+                fresh = Var(axis.var.name, axis.var.dtype)
+                local[axis.var] = operators.add(fresh, box[axis].min)
+                to_theirs[other.var] = fresh
+            else:
+                self.expect_extent(axis, box[axis], operators.const(1, axis.var.dtype))
+                local[axis.var] = box[axis].min
+        if wanted:
+            self.fail(f"the intrinsic reduces over {wanted[0].var.name}, the stage has no such axis inside")
+
+    def compare(
+        self,
+        mine: PrimExpr,
+        theirs: PrimExpr,
+        local: dict[Var, PrimExpr],
+        to_theirs: dict[Var, PrimExpr],
+        inputs: dict[Tensor, Region],
+    ) -> None:
+        """Refuse unless both expressions are the same in local axes."""
+        values = [(mine, theirs)]
+        if isinstance(mine, Reduce) and isinstance(theirs, Reduce):
+            if not structural_equal(mine.combiner, theirs.combiner):
+                self.fail("the intrinsic combines in another way")
+            values = list(zip(mine.source, theirs.source, strict=True))
+        elif isinstance(mine, Reduce) != isinstance(theirs, Reduce):
+            self.fail("one of intrinsic and stage is a reduction, the other is not")
+        tensors = dict(zip(self.operation.input_tensors, self.intrin.inputs, strict=False))
+        if len(self.operation.input_tensors) != len(self.intrin.inputs):
+            self.fail(f"the intrinsic reads {len(self.intrin.inputs)} tensors, the stage {len(self.operation.input_tensors)}")
+        for one, other in values:
+            left = _Localize(inputs, tensors, self.analyzer).visit(substitute_expr(one, local))
+            right = _Simplified(self.analyzer).visit(substitute_expr(other, to_theirs))
+            if not structural_equal(left, right):
+                self.fail(f"the stage computes {left}, the intrinsic {right}")
+
+    def bind(self, body: Stmt, box: dict[IterVar, Range], inputs: dict[Tensor, Region]) -> Stmt:
+        body = self.bind_outputs(body, box)
+        for buffer, tensor in zip(self.intrin.buffers, self.operation.input_tensors, strict=False):
+            body = bind_buffer(buffer, tensor, inputs[tensor], body)
+        return body
+
+    def bind_outputs(self, body: Stmt, box: dict[IterVar, Range]) -> Stmt:
+        region = [box[axis] for axis in self.operation.axes]
+        for buffer, tensor in zip(self.intrin.buffers[len(self.intrin.inputs) :], self.operation.outputs, strict=True):
+            body = bind_buffer(buffer, tensor, region, body)
+        return body
+
+
+class _Simplified(Mutator):
+    """Simplifies the indices of reads."""
+
+    memoize = True
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__()
+        self.analyzer = analyzer
+
+    def visit_producer_load(self, node: ProducerLoad) -> PrimExpr:
+        return ProducerLoad(node.producer, [self.analyzer.simplify(index) for index in node.indices])
+
+
+class _Localize(_Simplified):
+    """Makes reads relative to the boxes of the inputs, of the intrinsic's tensors; leading dimensions of extent one go."""
+
+    def __init__(self, inputs: dict[Tensor, Region], tensors: dict[Tensor, Tensor], analyzer: Analyzer) -> None:
+        super().__init__(analyzer)
+        self.inputs = inputs
+        self.tensors = tensors
+
+    def visit_producer_load(self, node: ProducerLoad) -> PrimExpr:
+        tensor = node.producer
+        if not isinstance(tensor, Tensor) or tensor not in self.inputs:
+            return node
+        target = self.tensors[tensor]
+        indices = [
+            self.analyzer.simplify(operators.subtract(index, box.min))
+            for index, box in zip(node.indices, self.inputs[tensor], strict=True)
+        ]
+        return ProducerLoad(target, indices[len(indices) - len(target.shape) :])

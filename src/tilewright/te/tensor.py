@@ -1,0 +1,202 @@
+"""Tensors and the operations that give them.
+
+An operation reads tensors and gives one or more. A tensor is one output of an operation; ``operation.output(0)`` is always the
+same object, so tensors are compared by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tilewright.ir import operators
+from tilewright.ir.expr import DataProducer, EqualOp, ExprLike, ExprOp, IntImm, IterVar, PrimExpr, ProducerLoad
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import ExpressionError
+from tilewright.support.node import Node, node
+from tilewright.support.span import Span
+
+if TYPE_CHECKING:
+    TensorMap = Mapping["Tensor", "Tensor"]
+
+
+class TensorSlice(ExprOp):
+    """A tensor with some or all of its indices; with all of them it stands for an element."""
+
+    __slots__ = ("indices", "tensor")
+    __hash__ = object.__hash__
+
+    def __init__(self, tensor: Tensor, indices: ExprLike | Sequence[ExprLike]) -> None:
+        self.tensor = tensor
+        self.indices = tuple(indices) if isinstance(indices, (tuple, list)) else (indices,)
+
+    def __getitem__(self, indices: ExprLike | Sequence[ExprLike]) -> TensorSlice:
+        more = tuple(indices) if isinstance(indices, (tuple, list)) else (indices,)
+        return TensorSlice(self.tensor, self.indices + more)
+
+    def asobject(self) -> PrimExpr:
+        """The element as an expression."""
+        return self.tensor(*self.indices)
+
+    @property
+    def dtype(self) -> DataType:
+        """The type of the element."""
+        return self.tensor.dtype
+
+
+@node
+class Tensor(DataProducer, ExprOp):
+    """One output of an operation."""
+
+    op: Operation
+    value_index: int
+    shape: tuple[PrimExpr, ...]
+    dtype: DataType
+
+    def __call__(self, *indices: ExprLike) -> PrimExpr:
+        if len(indices) != len(self.shape):
+            raise ExpressionError(
+                f"tensor {self.name} has {len(self.shape)} dimensions, it was given {len(indices)} indices"
+            )
+        exprs = [operators.as_expr(index) for index in indices]
+        for position, index in enumerate(exprs):
+            if not index.dtype.is_integral:
+                raise ExpressionError(
+                    f"index {position} of tensor {self.name} has type {index.dtype}, it must be an integer: {index}"
+                )
+        return ProducerLoad(self, exprs)
+
+    def __getitem__(self, indices: ExprLike | Sequence[ExprLike]) -> TensorSlice:
+        return TensorSlice(self, indices)
+
+    def __iter__(self) -> Any:
+        raise ExpressionError(f"tensor {self.name} cannot be iterated: index it with axes")
+
+    def asobject(self) -> PrimExpr:
+        """A tensor without dimensions stands for its one element."""
+        return self()
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, Tensor):
+            return self is other
+        return EqualOp(self, other) if isinstance(other, ExprOp) else False
+
+    def __ne__(self, other: object) -> Any:
+        if isinstance(other, Tensor):
+            return self is not other
+        return ExprOp.__ne__(self, other) if isinstance(other, ExprOp) else True
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """The axes of the operation."""
+        return self.op.axis
+
+    @property
+    def name(self) -> str:
+        """The operation's name, with the number of the output where there are several."""
+        return self.op.name if self.op.num_outputs == 1 else f"{self.op.name}.v{self.value_index}"
+
+    @property
+    def name_hint(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        shape = ", ".join(str(extent) for extent in self.shape)
+        return f"Tensor(shape=[{shape}], op.name={self.op.name})"
+
+
+class Operation(Node):
+    """Base of operations. ``outputs`` holds the tensors it gives; ``span`` is the line of Python that made it."""
+
+    __slots__ = ("attrs", "name", "outputs", "span", "tag")
+
+    name: str
+    tag: str
+    attrs: Mapping[str, Any]
+    outputs: tuple[Tensor, ...]
+    span: Span | None
+
+    def _finish(
+        self,
+        name: str,
+        tag: str,
+        attrs: Mapping[str, Any] | None,
+        span: Span | None,
+        shapes: Sequence[Sequence[PrimExpr]],
+        dtypes: Sequence[DataType],
+    ) -> None:
+        """Set what all operations have."""
+        self.name = name
+        self.tag = tag
+        self.attrs = dict(attrs or {})
+        self.span = span
+        for shape in shapes:
+            _check_shape(name, shape, span)
+        self.outputs = tuple(
+            Tensor(self, index, tuple(shape), dtype)
+            for index, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True))
+        )
+
+    def output(self, index: int) -> Tensor:
+        """The tensor of this number."""
+        if not 0 <= index < len(self.outputs):
+            raise ExpressionError(f"operation {self.name} has {len(self.outputs)} outputs, no number {index}")
+        return self.outputs[index]
+
+    @property
+    def num_outputs(self) -> int:
+        """How many tensors it gives."""
+        return len(self.outputs)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors it reads, each once, in the order of the first read."""
+        return ()
+
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """The axes of the output."""
+        return ()
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The axes of the reduction."""
+        return ()
+
+    @property
+    def root_iter_vars(self) -> tuple[IterVar, ...]:
+        """The axes from which a schedule starts."""
+        return self.axis + self.reduce_axis
+
+    def replace_inputs(self, mapping: TensorMap) -> Operation:
+        """This operation reading other tensors; itself if it reads none of those replaced."""
+        return self
+
+    def prepare_schedule(self, schedule: Any) -> None:
+        """Adjust a new schedule that this operation is part of; a scan ties the stages of its update to itself."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+
+def _check_shape(name: str, shape: Sequence[PrimExpr], span: Span | None) -> None:
+    """Extents are integers that are not negative."""
+    for position, extent in enumerate(shape):
+        if not extent.dtype.is_integral:
+            raise ExpressionError(f"dimension {position} of {name} is {extent}, not an integer", span=span)
+        if isinstance(extent, IntImm) and extent.value < 0:
+            raise ExpressionError(f"dimension {position} of {name} is negative: {extent.value}", span=span)
+
+
+def as_shape(shape: ExprLike | Sequence[ExprLike]) -> tuple[PrimExpr, ...]:
+    """A shape from a number, an expression or a sequence of them."""
+    dimensions = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return tuple(operators.as_expr(extent) for extent in dimensions)
