@@ -1,0 +1,414 @@
+"""GPU threads, simulated.
+
+The outermost statement that binds a thread index is a kernel. Its blocks run one after another. The threads
+of a block each have a frame of their own and run as generators that stop at barriers: all of them reach a
+barrier before any goes on, and a barrier that only some of them reach is an error, as it would hang a device.
+Memory in a shared scope is one for the block, other memory one for each thread. Virtual threads are threads
+whose shared memory is their own as well.
+
+Before barriers have been inserted (a kernel that uses shared memory and has none), the threads run in step,
+statement by statement, which is the meaning that the insertion of barriers preserves. A kernel without shared
+memory and barriers needs none of this and runs as plain loops.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.ir.expr import Call, CommReducer, IterVar, PrimExpr, StringImm, Var
+from tilewright.ir.functor import post_order
+from tilewright.ir.op import Op
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import TilewrightError
+from tilewright.tir.interpreter.expressions import Frame, Run, memory_cells
+from tilewright.tir.interpreter.memory import Memory, Pointer
+from tilewright.tir.interpreter.statements import Enter, StatementCompiler
+from tilewright.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    BlockRealize,
+    BufferRealize,
+    Evaluate,
+    For,
+    IfThenElse,
+    SeqStmt,
+    Stmt,
+    While,
+)
+
+Steps = Iterator[Any]
+IN_STEP = "in step"
+"""What a thread yields where it waits for the others after an ordinary statement."""
+
+_MEETING_POINTS = ("tir.tvm_storage_sync", "tir.tvm_thread_allreduce")
+
+
+def is_meeting_point(node: Any) -> bool:
+    """True for a call at which the threads of a block wait for one another."""
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _MEETING_POINTS
+
+
+def binds_thread(stmt: Any) -> IterVar | None:
+    """The thread index that a statement binds, if it does."""
+    if isinstance(stmt, AttrStmt) and stmt.attr_key in ("thread_extent", "virtual_thread"):
+        return stmt.node if isinstance(stmt.node, IterVar) else None
+    return None
+
+
+def _tag(axis: IterVar) -> Any:
+    """What makes two axes the same thread index: the tag, or for virtual threads the variable itself."""
+    return (
+        axis.var
+        if axis.thread_tag.startswith(("vthread", "cthread")) or not axis.thread_tag
+        else axis.thread_tag
+    )
+
+
+def _is_shared(scope: str) -> bool:
+    return scope.startswith("shared")
+
+
+class Block:
+    """What the threads of one block share: memory, and the values they bring to a reduction."""
+
+    def __init__(self) -> None:
+        self.memory: dict[Any, Pointer] = {}
+        self.brought: dict[Any, list[tuple[Any, ...]]] = {}
+
+
+@dataclass
+class Kernel:
+    """A kernel while it is compiled.
+
+    Its thread indices, the place of each, and whether its threads wait for one another.
+    """
+
+    slots: dict[Any, int]
+    extents: dict[Any, Run]
+    waiting: set[int]
+    in_step: bool
+    virtual_slots: list[int]
+
+
+class ThreadCompiler(StatementCompiler):
+    """A statement compiler that knows kernels.
+
+    ``visit`` gives a plain closure, or a generator inside a waiting kernel.
+    """
+
+    def __init__(self, lookup_function: Callable[[str], Callable[..., Any]]) -> None:
+        super().__init__(lookup_function)
+        self.kernel: Kernel | None = None
+        self.reducers: list[CommReducer] = []
+
+    def waits(self, stmt: Stmt) -> bool:
+        """True if the threads may stop inside the statement, so that its closure is a generator."""
+        return self.kernel is not None and (self.kernel.in_step or id(stmt) in self.kernel.waiting)
+
+    def as_steps(self, stmt: Stmt) -> Callable[[Frame], Steps]:
+        """A statement as a generator."""
+        run = self.visit(stmt)
+        if self.waits(stmt):
+            return run  # type: ignore[no-any-return]
+
+        def steps(frame: Frame) -> Steps:
+            run(frame)
+            return iter(())
+
+        return steps
+
+    def visit(self, node: Any) -> Any:
+        handler = self._handlers.get(type(node)) or self._handler(type(node))
+        made = handler(self, node)
+        if self.kernel is not None and self.kernel.in_step and isinstance(node, Stmt) and _is_leaf(node):
+            return _then_wait(made)
+        return made
+
+    # Where a kernel begins
+
+    def visit_attr_stmt(self, node: AttrStmt) -> Run:
+        axis = binds_thread(node)
+        if axis is not None:
+            return self._thread_index(node, axis) if self.kernel is not None else self._launch(node)
+        if node.attr_key == "reduce_scope" and isinstance(node.node, CommReducer):
+            self.reducers.append(node.node)
+            body = self.visit(node.body)
+            self.reducers.pop()
+            return body  # type: ignore[no-any-return]
+        return super().visit_attr_stmt(node)
+
+    def _thread_index(self, node: AttrStmt, axis: IterVar) -> Run:
+        """Inside a kernel, binding an index gives it another name."""
+        assert self.kernel is not None
+        self.slots[axis.var] = self.kernel.slots[_tag(axis)]
+        extent, known = self.visit(node.value), self.kernel.extents[_tag(axis)]
+        name = axis.thread_tag or axis.var.name
+
+        def enter(frame: Frame) -> None:
+            if extent(frame) != known(frame):
+                raise TilewrightError(
+                    f"{name} has {known(frame)} threads in this kernel and {extent(frame)} here"
+                )
+
+        virtual = node.attr_key == "virtual_thread"
+        if virtual:
+            self.kernel.virtual_slots.append(self.slots[axis.var])
+        run = self.scoped(enter, node.body)
+        if virtual:
+            self.kernel.virtual_slots.pop()
+        return run
+
+    def _launch(self, node: AttrStmt) -> Run:
+        """A kernel: every index that is bound in it, run over all its values."""
+        found = post_order(node)
+        bindings = [stmt for stmt in reversed(found) if binds_thread(stmt) is not None]
+        kernel = self.kernel = Kernel({}, {}, _waiting_statements(found), False, [])
+        kernel.in_step = not kernel.waiting and any(_uses_shared(stmt) for stmt in found)
+        for stmt in bindings:
+            assert isinstance(stmt, AttrStmt)
+            axis = binds_thread(stmt)
+            assert axis is not None
+            if _tag(axis) not in kernel.slots:
+                kernel.slots[_tag(axis)] = self.define(axis.var)
+                kernel.extents[_tag(axis)] = self._launch_extent(stmt.value, axis)
+        body = self.visit(node)
+        self.kernel = None
+        block_tags = [tag for tag in kernel.slots if isinstance(tag, str) and tag.startswith("blockIdx")]
+        thread_tags = [tag for tag in kernel.slots if tag not in block_tags]
+        waits = kernel.in_step or bool(kernel.waiting)
+
+        def launch(frame: Frame) -> None:
+            for block_index in _indices(frame, kernel, block_tags):
+                frame[0] = Block()
+                for slot, value in block_index:
+                    frame[slot] = value
+                if not waits:
+                    for thread_index in _indices(frame, kernel, thread_tags):
+                        for slot, value in thread_index:
+                            frame[slot] = value
+                        body(frame)
+                    continue
+                threads = []
+                for thread_index in _indices(frame, kernel, thread_tags):
+                    own = frame.copy()
+                    for slot, value in thread_index:
+                        own[slot] = value
+                    threads.append(body(own))
+                run_block(threads)
+
+        return launch
+
+    def _launch_extent(self, extent: PrimExpr, axis: IterVar) -> Run:
+        """The number of threads, which must be known when the kernel starts."""
+        for variable in post_order(extent):
+            if isinstance(variable, Var) and variable not in self.slots:
+                raise TilewrightError(
+                    f"the extent {extent} of {axis.thread_tag} uses {variable.name}, "
+                    "which is not known when the kernel starts"
+                )
+        return self.visit(extent)  # type: ignore[no-any-return]
+
+    def allocator(self, owner: Any, data: Var, dtype: DataType) -> Callable[[Frame, int], Pointer]:
+        if self.kernel is None or not _is_shared(data.storage_scope):
+            return super().allocator(owner, data, dtype)
+        virtual_slots = tuple(self.kernel.virtual_slots)
+
+        def allocate(frame: Frame, count: int) -> Pointer:
+            key = (id(owner), *[frame[slot] for slot in virtual_slots])
+            shared: dict[Any, Pointer] = frame[0].memory
+            if key not in shared:
+                shared[key] = Pointer(Memory.fresh(data.name, dtype, count))
+            return shared[key]
+
+        return allocate
+
+    # Statements whose bodies may wait
+
+    def scoped(self, enter: Enter, body: Stmt) -> Run:
+        if not self.waits(body):
+            return super().scoped(enter, body)
+        inner = self.visit(body)
+
+        def steps(frame: Frame) -> Steps:
+            enter(frame)
+            yield from inner(frame)
+
+        return steps
+
+    def visit_seq_stmt(self, node: SeqStmt) -> Run:
+        if not self.waits(node):
+            return super().visit_seq_stmt(node)
+        parts = [self.as_steps(part) for part in node.seq]
+
+        def steps(frame: Frame) -> Steps:
+            for part in parts:
+                yield from part(frame)
+
+        return steps
+
+    def visit_for(self, node: For) -> Run:
+        if not self.waits(node):
+            return super().visit_for(node)
+        low, extent, slot, body = self.loop_parts(node)
+
+        def steps(frame: Frame) -> Steps:
+            start = low(frame)
+            for value in range(start, start + extent(frame)):
+                frame[slot] = value
+                yield from body(frame)
+
+        return steps
+
+    def visit_while(self, node: While) -> Run:
+        if not self.waits(node):
+            return super().visit_while(node)
+        condition, body = self.visit(node.condition), self.visit(node.body)
+
+        def steps(frame: Frame) -> Steps:
+            while condition(frame):
+                yield from body(frame)
+
+        return steps
+
+    def visit_if_then_else(self, node: IfThenElse) -> Run:
+        if not self.waits(node):
+            return super().visit_if_then_else(node)
+        condition, then_case = self.visit(node.condition), self.as_steps(node.then_case)
+        else_case = None if node.else_case is None else self.as_steps(node.else_case)
+
+        def steps(frame: Frame) -> Steps:
+            if condition(frame):
+                yield from then_case(frame)
+            elif else_case is not None:
+                yield from else_case(frame)
+
+        return steps
+
+    def visit_block_realize(self, node: BlockRealize) -> Run:
+        if self.waits(node):
+            raise TilewrightError("a block whose threads wait for one another must be lowered before it runs")
+        return super().visit_block_realize(node)
+
+    # Calls at which threads meet
+
+    def visit_evaluate(self, node: Evaluate) -> Run:
+        if not self.waits(node) or not is_meeting_point(node.value):
+            return super().visit_evaluate(node)
+        call = node.value
+        assert isinstance(call, Call)
+        if call.op.name == "tir.tvm_thread_allreduce":
+            return self._all_reduce(call)
+        scope = call.args[0].value if isinstance(call.args[0], StringImm) else "shared"
+        if scope == "global":
+            raise TilewrightError("a barrier across blocks cannot be simulated", span=call.span)
+        barrier: Any = call if scope != "warp" else IN_STEP
+
+        def wait(frame: Frame) -> Steps:
+            yield barrier
+
+        return wait
+
+    def _all_reduce(self, call: Call) -> Run:
+        """``tvm_thread_allreduce(n, values, condition, results, indices)``.
+
+        Combines the values of all threads along indices.
+        """
+        if not self.reducers:
+            raise TilewrightError("tvm_thread_allreduce stands outside of a reduce_scope", span=call.span)
+        reducer = self.reducers[-1]
+        count = len(reducer.lhs)
+        sources = [self.visit(value) for value in call.args[1 : 1 + count]]
+        condition = self.visit(call.args[1 + count])
+        targets = list(call.args[2 + count : 2 + 2 * count])
+        pointers = [self.visit(target) for target in targets]
+        along = {self.slots[axis] for axis in call.args[2 + 2 * count :] if isinstance(axis, Var)}
+        assert self.kernel is not None
+        others = sorted(slot for slot in self.kernel.slots.values() if slot not in along)
+        left = [self.define(variable) for variable in reducer.lhs]
+        right = [self.define(variable) for variable in reducer.rhs]
+        combine = [self.visit(value) for value in reducer.result]
+        identity = [self.visit(value) for value in reducer.identity_element]
+        types = [value.dtype for value in call.args[1 : 1 + count]]
+
+        def meet(frame: Frame) -> Steps:
+            group = (id(call), *[frame[slot] for slot in others])
+            chosen = sources if condition(frame) else identity
+            frame[0].brought.setdefault(group, []).append(tuple([value(frame) for value in chosen]))
+            yield call
+            brought = frame[0].brought[group]
+            totals = list(brought[0])
+            for values in brought[1:]:
+                for slot, value in zip(left + right, totals + list(values), strict=True):
+                    frame[slot] = value
+                totals = [value(frame) for value in combine]
+            for pointer, dtype, total in zip(pointers, types, totals, strict=True):
+                memory_cells(pointer(frame), dtype, "the result of a reduction").store(0, total)
+            yield call
+            frame[0].brought.pop(group, None)
+
+        return meet
+
+
+def _is_leaf(stmt: Stmt) -> bool:
+    """True for a statement without statements in it."""
+    return not any(isinstance(child, Stmt) for child in stmt.children())
+
+
+def _then_wait(run: Run) -> Run:
+    def steps(frame: Frame) -> Steps:
+        run(frame)
+        yield IN_STEP
+
+    return steps
+
+
+def _waiting_statements(found: list[Any]) -> set[int]:
+    """The statements in which threads meet, of all nodes of a kernel with children before parents."""
+    waiting: set[int] = set()
+    for node in found:
+        if is_meeting_point(node) or any(id(child) in waiting for child in node.children()):
+            waiting.add(id(node))
+    return waiting
+
+
+def _uses_shared(stmt: Any) -> bool:
+    if isinstance(stmt, Allocate):
+        return _is_shared(stmt.buffer_var.storage_scope)
+    return isinstance(stmt, BufferRealize) and _is_shared(stmt.buffer.scope())
+
+
+def _indices(frame: Frame, kernel: Kernel, tags: list[Any]) -> Iterator[list[tuple[int, int]]]:
+    """Every combination of values of these indices, the last running fastest, as pairs of place and value."""
+    ranges = [range(kernel.extents[tag](frame)) for tag in tags]
+    slots = [kernel.slots[tag] for tag in tags]
+    for point in itertools.product(*ranges):
+        yield list(zip(slots, point, strict=True))
+
+
+def run_block(threads: list[Steps]) -> None:
+    """Run the threads of a block to their end, letting none past a barrier before all have reached it."""
+    running = list(range(len(threads)))
+    waiting_at: dict[int, Any] = {}
+    while running:
+        for thread in running:
+            if thread in waiting_at:
+                continue
+            barrier = next(threads[thread], None)
+            if barrier is None:
+                waiting_at[thread] = None
+            elif barrier is not IN_STEP:
+                waiting_at[thread] = barrier
+        finished = [thread for thread in running if waiting_at.get(thread, IN_STEP) is None]
+        running = [thread for thread in running if thread not in finished] if finished else running
+        stopped = [waiting_at[thread] for thread in running if thread in waiting_at]
+        if running and len(stopped) == len(running):
+            if len(running) != len(threads) or any(barrier is not stopped[0] for barrier in stopped):
+                raise TilewrightError(
+                    f"{len(running)} of the {len(threads)} threads of a block wait at a barrier "
+                    "that the others do not reach: "
+                    f"{stopped[0]}"
+                )
+            waiting_at.clear()
