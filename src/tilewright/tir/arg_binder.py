@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilewright.ir import operators
-from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import Any, ExprLike, IntImm, Load, PrimExpr, Select, Var
+from tilewright.ir.buffer import DEFAULT_ALIGNMENT, Buffer
+from tilewright.ir.expr import Any, Cast, ExprLike, IntImm, Load, PrimExpr, Select, Var
 from tilewright.ir.functor import free_vars
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.dtype import BOOL, INT64, DataType
@@ -33,6 +33,9 @@ from tilewright.tir.stmt import NO_OP, AssertStmt, AttrStmt, IfThenElse, LetStmt
 
 Step = Callable[[Stmt], Stmt]
 """One layer around a body."""
+
+CPU = 1
+"""DLPack's number for the host's memory."""
 
 # A bool is one bit to us, eight bits of code 6 to DLPack, and a byte to older senders: (code, bits).
 _BOOL_FORMS = ((1, 1), (6, 8), (1, 8), (0, 8))
@@ -73,20 +76,23 @@ class ArgBinder:
             return
         self._steps.append(_assertion(condition, message(kind, self._text(text), values)))
 
-    def bind(self, expected: PrimExpr, value: PrimExpr, subject: str) -> None:
-        """Give the variable ``expected`` this integer value; of any other expression, check that it has it."""
+    def bind(self, expected: PrimExpr, value: PrimExpr, subject: str, least: int | None = None) -> None:
+        """Give the variable ``expected`` this integer value; of any other expression, check that it has it.
+
+        A variable takes only what its type can hold, and nothing below ``least``.
+        """
         if isinstance(expected, Any):
             return
-        if expected.dtype.is_integral and value.dtype is not expected.dtype:
-            self._check_fits(value, expected.dtype, subject)
-            value = operators.cast(expected.dtype, value)
         if isinstance(expected, Var) and expected not in self.values:
-            self.let(expected, value)
+            self._check_fits(value, expected.dtype, subject, least)
+            self.let(expected, operators.cast(expected.dtype, value))
         elif isinstance(expected, IntImm):
             text = f"{subject} is {{0}}, expected {expected.value}"
-            self.check(operators.equal(value, expected), "ValueError", text, value)
+            self.check(
+                operators.equal(value, operators.cast(value.dtype, expected)), "ValueError", text, value
+            )
         else:
-            self._relations.append((expected, value, subject))
+            self._relations.append((operators.cast(value.dtype, expected), value, subject))
 
     def bind_scalar(self, param: Var, args: PrimExpr, index: int) -> None:
         """Bind a parameter that is a number or a plain pointer."""
@@ -140,7 +146,7 @@ class ArgBinder:
         self.bind(device_id, struct_get(param, 0, StructField.DEVICE_ID), f"the device number of {subject}")
         sizes = self._bind_shape(buffer, param, subject)
         self._bind_strides(buffer, param, sizes, subject)
-        self._bind_data(buffer, param, sizes, subject)
+        self._bind_data(buffer, param, sizes, subject, device_type)
 
     def _tensor_address(self, name: str, args: PrimExpr, index: int, kind: Var) -> PrimExpr:
         """The pointer that an argument holds; of a tensor object, the address of the DLTensor in it."""
@@ -177,12 +183,7 @@ class ArgBinder:
         for dimension, extent in enumerate(buffer.shape):
             size = Load(INT64, pointer, dimension)
             sizes.append(size)
-            what = f"dimension {dimension} of {subject}"
-            if not isinstance(extent, IntImm):
-                # A size below zero would turn into a huge unsigned one further on.
-                text = f"{what} is {{0}}, and sizes are not negative"
-                self.check(operators.greater_equal(size, operators.const(0, INT64)), "ValueError", text, size)
-            self.bind(extent, size, what)
+            self.bind(extent, size, f"dimension {dimension} of {subject}", least=0)
         return sizes
 
     def _bind_strides(self, buffer: Buffer, handle: PrimExpr, sizes: list[PrimExpr], subject: str) -> None:
@@ -225,7 +226,9 @@ class ArgBinder:
             IfThenElse(operators.logical_not(is_null(pointer)), stmt_seq(tests)), body
         )
 
-    def _bind_data(self, buffer: Buffer, handle: PrimExpr, sizes: list[PrimExpr], subject: str) -> None:
+    def _bind_data(
+        self, buffer: Buffer, handle: PrimExpr, sizes: list[PrimExpr], subject: str, device_type: int
+    ) -> None:
         base = _pointer(f"{buffer.name}_base", "uint8")
         self.let(base, struct_get(handle, 0, StructField.DATA))
         empty: PrimExpr = operators.const(False, BOOL)
@@ -244,7 +247,7 @@ class ArgBinder:
             self._relations.append((buffer.data, data, f"the memory of {subject}"))
             return
         self.let(buffer.data, data)
-        alignment = buffer.data_alignment
+        alignment = required_alignment(buffer, device_type)
         if alignment > 1:
             address = operators.call("reinterpret", "uint64", [buffer.data])
             rest = operators.bitwise_and(address, operators.const(alignment - 1, "uint64"))
@@ -262,20 +265,18 @@ class ArgBinder:
         elements = operators.truncdiv(byte_offset, operators.const(itemsize, INT64))
         self.bind(buffer.elem_offset, elements, f"the element offset of {subject}")
 
-    def _check_fits(self, value: PrimExpr, dtype: DataType, subject: str) -> None:
+    def _check_fits(self, value: PrimExpr, dtype: DataType, subject: str, least: int | None) -> None:
         """Programs compute sizes in their own type: what does not fit must not wrap around."""
-        if dtype.bits >= value.dtype.bits and dtype.is_int == value.dtype.is_int:
-            return
-        least = 0 if dtype.is_uint else -(1 << (dtype.bits - 1))
-        greatest = (1 << (dtype.bits if dtype.is_uint else dtype.bits - 1)) - 1
+        low, high = _limits(dtype)
+        value_low, value_high = _limits(value.dtype)
+        low = low if least is None else max(low, least)
         condition: PrimExpr = operators.const(True, BOOL)
-        if value.dtype.is_int:
-            condition = operators.greater_equal(value, operators.const(least, value.dtype))
-        if greatest < (1 << (value.dtype.bits - 1)) - 1:
-            below = operators.less_equal(value, operators.const(greatest, value.dtype))
+        if low > value_low:
+            condition = operators.greater_equal(value, operators.const(low, value.dtype))
+        if high < value_high:
+            below = operators.less_equal(value, operators.const(high, value.dtype))
             condition = operators.logical_and(condition, below)
-        text = f"{subject} is {{0}}, which does not fit in {dtype} ({least} to {greatest})"
-        self.check(condition, "ValueError", text, value)
+        self.check(condition, "ValueError", f"{subject} is {{0}}, expected {low} to {high} ({dtype})", value)
 
     def _relation(self, expected: PrimExpr, value: PrimExpr, subject: str) -> Step:
         """The check that an expression of bound variables has this value."""
@@ -283,7 +284,8 @@ class ArgBinder:
         if expected.dtype.is_handle:
             text = f"{subject} must be the same as that of an earlier argument with this memory"
             return _assertion(condition, message("ValueError", self._text(text)))
-        name = f" (the value of {expected.name})" if isinstance(expected, Var) else ""
+        variables = free_vars(expected)
+        name = f" (the value of {variables[0].name})" if len(variables) == 1 and _is_plain(expected) else ""
         text = f"{subject} is {{0}}, expected {{1}}{name}"
         return _assertion(condition, message("ValueError", self._text(text), [value, expected]))
 
@@ -297,6 +299,29 @@ class ArgBinder:
 
     def _text(self, text: str) -> str:
         return f"{self.function_name}: {text}"
+
+
+def required_alignment(buffer: Buffer, device_type: int) -> int:
+    """Bytes to which the memory of an argument must be aligned.
+
+    What a buffer asks for counts. The default counts on devices alone: arrays of other libraries on the host are aligned
+    to their elements and no more, and processors read them as well.
+    """
+    if buffer.data_alignment != DEFAULT_ALIGNMENT or device_type != CPU:
+        return buffer.data_alignment
+    return buffer.dtype.itemsize
+
+
+def _limits(dtype: DataType) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    if dtype.is_uint:
+        return 0, (1 << dtype.bits) - 1
+    return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+
+
+def _is_plain(expr: PrimExpr) -> bool:
+    """True for a variable, also where it is widened."""
+    return isinstance(expr.value if isinstance(expr, Cast) else expr, Var)
 
 
 def _assertion(condition: PrimExpr, text: PrimExpr) -> Step:

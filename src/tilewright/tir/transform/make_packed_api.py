@@ -22,14 +22,13 @@ from tilewright.ir.transform import PassContext
 from tilewright.ir.type import PrimType
 from tilewright.support.errors import LoweringError
 from tilewright.target.target import Target
-from tilewright.tir.arg_binder import ArgBinder
+from tilewright.tir.arg_binder import CPU, ArgBinder
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import StructField, TypeIndex, struct_set
 from tilewright.tir.stmt import AttrStmt, Evaluate, SeqStmt, Stmt, stmt_list, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.undefined import undefined_vars
 
-_CPU = 1
 # Devices whose driver must be told which one the calling thread uses.
 _DEVICES_TO_SELECT = frozenset({2, 10})
 
@@ -99,7 +98,7 @@ def make_packed_api(function: PrimFunc, num_unpacked_params: int = 0) -> PrimFun
     target = function.attrs.get("target")
     if target is None:
         raise LoweringError(f"{name} has no target; run BindTarget before MakePackedAPI")
-    device_type = target.kind.device_type if isinstance(target, Target) else _CPU
+    device_type = target.kind.device_type if isinstance(target, Target) else CPU
     packed, unpacked = split_params(function, num_unpacked_params)
     self_handle, args = Var("self_handle", "handle"), Var("args", "handle")
     num_args = Var("num_args", "int32")

@@ -15,6 +15,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.ir.type import PrimType
 from tilewright.support.errors import LoweringError
 from tilewright.target.target import Target
+from tilewright.tir.arg_binder import CPU, required_alignment
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, Evaluate, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
@@ -29,13 +30,13 @@ def make_unpacked_api(function: PrimFunc) -> PrimFunc:
         return function
     params: list[Var] = []
     body = function.body
+    target = function.attrs.get("target")
+    device_type = target.kind.device_type if isinstance(target, Target) else CPU
     for param in function.params:
         buffer = function.buffer_map.get(param)
         params.append(param if buffer is None else buffer.data)
         if buffer is not None:
-            body = AttrStmt(buffer.data, "storage_alignment", buffer.data_alignment, body)
-    target = function.attrs.get("target")
-    device_type = target.kind.device_type if isinstance(target, Target) else 1
+            body = AttrStmt(buffer.data, "storage_alignment", required_alignment(buffer, device_type), body)
     body = AttrStmt(StringImm("default"), "device_type", device_type, body)
     body = AttrStmt(StringImm("default"), "device_id", 0, body)
     if not ends_with_return(function.body):

@@ -1,0 +1,38 @@
+"""Code generators: from loop programs to machine code or source.
+
+A generator is registered under the kind of target it makes code for. ``build`` takes a module of functions in flat form
+and gives a runtime module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilewright.codegen.llvm import build_llvm
+from tilewright.ir.module import IRModule
+from tilewright.runtime.module import Module
+from tilewright.support.errors import TargetError
+from tilewright.target.target import Target, TargetLike
+
+Generator = Callable[[IRModule, Target], Module]
+
+_GENERATORS: dict[str, Generator] = {}
+
+
+def register(kind: str, generator: Generator) -> None:
+    """Make code for targets of this kind with ``generator``."""
+    _GENERATORS[kind] = generator
+
+
+def build(mod: IRModule, target: TargetLike) -> Module:
+    """The runtime module with code for ``target``."""
+    made = Target(target)
+    generator = _GENERATORS.get(made.kind.name)
+    if generator is None:
+        raise TargetError(
+            f"no code generator makes code for targets of kind {made.kind.name!r}; known are {', '.join(_GENERATORS)}"
+        )
+    return generator(mod, made)
+
+
+register("llvm", build_llvm)

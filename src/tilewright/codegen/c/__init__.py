@@ -1,0 +1,1 @@
+"""C source: the target ``c``, and the base of the other code generators that write source text."""
