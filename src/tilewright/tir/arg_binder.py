@@ -212,7 +212,10 @@ class ArgBinder:
     def _compactness(
         self, pointer: Var, sizes: list[PrimExpr], compact: list[PrimExpr], subject: str
     ) -> Step:
-        """Strides, where there are any, must be those of a compact array. A dimension of one element may have any."""
+        """Strides, where there are any, must be those of a compact array.
+
+        A dimension of one element may have any, and so may all of an array without elements.
+        """
         one = operators.const(1, INT64)
         tests: list[Stmt] = []
         for dimension, (size, expected) in enumerate(zip(sizes, compact, strict=True)):
@@ -222,19 +225,15 @@ class ArgBinder:
                 f"stride {dimension} of {subject} is {{0}}, expected {{1}}: the array must be compact and row-major"
             )
             tests.append(AssertStmt(fine, message("ValueError", text, [stride, expected]), NO_OP))
-        return lambda body: stmt_seq(
-            IfThenElse(operators.logical_not(is_null(pointer)), stmt_seq(tests)), body
-        )
+        matters = operators.logical_not(operators.logical_or(is_null(pointer), _is_empty(sizes)))
+        return lambda body: stmt_seq(IfThenElse(matters, stmt_seq(tests)), body)
 
     def _bind_data(
         self, buffer: Buffer, handle: PrimExpr, sizes: list[PrimExpr], subject: str, device_type: int
     ) -> None:
         base = _pointer(f"{buffer.name}_base", "uint8")
         self.let(base, struct_get(handle, 0, StructField.DATA))
-        empty: PrimExpr = operators.const(False, BOOL)
-        for size in sizes:
-            empty = operators.logical_or(empty, operators.equal(size, operators.const(0, INT64)))
-        present = operators.logical_or(operators.logical_not(is_null(base)), empty)
+        present = operators.logical_or(operators.logical_not(is_null(base)), _is_empty(sizes))
         self.check(present, "ValueError", f"{subject} has elements, but its data pointer is NULL")
         byte_offset = operators.cast(INT64, struct_get(handle, 0, StructField.BYTE_OFFSET))
         if isinstance(buffer.elem_offset, IntImm):
@@ -304,8 +303,8 @@ class ArgBinder:
 def required_alignment(buffer: Buffer, device_type: int) -> int:
     """Bytes to which the memory of an argument must be aligned.
 
-    What a buffer asks for counts. The default counts on devices alone: arrays of other libraries on the host are aligned
-    to their elements and no more, and processors read them as well.
+    What a buffer asks for counts. The default counts on devices alone: arrays of other libraries on the host are
+    aligned to their elements and no more, and processors read them as well.
     """
     if buffer.data_alignment != DEFAULT_ALIGNMENT or device_type != CPU:
         return buffer.data_alignment
@@ -326,6 +325,14 @@ def _is_plain(expr: PrimExpr) -> bool:
 
 def _assertion(condition: PrimExpr, text: PrimExpr) -> Step:
     return lambda body: AssertStmt(condition, text, body)
+
+
+def _is_empty(sizes: list[PrimExpr]) -> PrimExpr:
+    """True if an array of these sizes has no elements."""
+    empty: PrimExpr = operators.const(False, BOOL)
+    for size in sizes:
+        empty = operators.logical_or(empty, operators.equal(size, operators.const(0, INT64)))
+    return empty
 
 
 def _is_one_of(kind: Var, accepted: list[TypeIndex]) -> PrimExpr:
