@@ -1,0 +1,195 @@
+"""From a module of loop programs to a runtime module: LLVM IR, optimised, compiled, and linked into this process."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tilewright.codegen.llvm.emitter import ModuleContext
+from tilewright.codegen.llvm.function import emit_function, is_packed, public_name, symbol_of
+from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for, parse
+from tilewright.codegen.llvm.math.library import MathLibrary
+from tilewright.codegen.llvm.writer import ModuleText, c_bytes
+from tilewright.ir.module import IRModule
+from tilewright.runtime.library import runtime_symbols
+from tilewright.runtime.module import JITModule
+from tilewright.support.errors import CodegenError, TilewrightError
+from tilewright.support.recursion import recursion_room
+from tilewright.target.target import Target, TargetLike
+from tilewright.tir.function import PrimFunc
+
+_libraries = itertools.count()
+_jit_lock = threading.Lock()
+
+
+def build_llvm(mod: IRModule, target: TargetLike) -> JITModule:
+    """A runtime module with machine code for every function of ``mod``, which must be lowered to flat form.
+
+    Code for this machine is linked into the process when its first function is asked for; code for another can be saved
+    and exported.
+    """
+    made = Target(target)
+    compiled = _Compiled(mod, machine_for(made))
+    compiled.compile()
+    machine = compiled.machine
+    return JITModule(
+        compiled.address_of,
+        function_names=compiled.function_names,
+        keep_alive=compiled,
+        type_key="llvm",
+        sources={
+            "ll": compiled.llvm_ir,
+            "asm": compiled.assembly,
+            "tir": compiled.loop_program,
+            "unoptimized": compiled.unoptimized,
+        },
+        object_code=compiled.object_code,
+        target_triple="" if machine.is_host else machine.triple,
+        features=compiled.features,
+        runnable=machine.is_host,
+    )
+
+
+@dataclass
+class _Compiled:
+    """One module on its way through LLVM; what is only sometimes asked for is made then."""
+
+    module: IRModule
+    machine: Machine
+    function_names: list[str] = field(default_factory=list)
+    features: tuple[str, ...] = ()
+    _text: str = ""
+    _llvm_module: Any = None
+    _object: bytes | None = None
+    _library: Any = None
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def compile(self) -> None:
+        """Make and optimise the LLVM module; its object code follows at once, so that every error shows here."""
+        functions = [
+            (variable.name_hint, function)
+            for variable, function in self.module.functions.items()
+            if isinstance(function, PrimFunc)
+        ]
+        self.function_names = [
+            public_name(function, name) for name, function in functions if is_packed(function)
+        ]
+        self.features = tuple(sorted(self.machine.features))
+        with recursion_room():
+            self._text, imported = module_text(functions, self.machine, self.function_names, self.features)
+        self._llvm_module = parse(self._text, ", ".join(self.function_names) or "the module")
+        for source in imported:
+            _link_in(self._llvm_module, source)
+        self.machine.optimize(self._llvm_module)
+        self._object = self.machine.llvm_target_machine.emit_object(self._llvm_module)
+
+    def llvm_ir(self) -> str:
+        """The optimised LLVM IR."""
+        return str(self._llvm_module)
+
+    def unoptimized(self) -> str:
+        """The LLVM IR as it was written."""
+        return self._text
+
+    def assembly(self) -> str:
+        """The machine code as text."""
+        return str(self.machine.llvm_target_machine.emit_assembly(self._llvm_module))
+
+    def loop_program(self) -> str:
+        """The loop program that the code was made from."""
+        return self.module.script()
+
+    def object_code(self) -> bytes:
+        """The machine code as a linkable object."""
+        assert self._object is not None
+        return self._object
+
+    def address_of(self, symbol: str) -> int:
+        """Where a symbol's code or data is in this process; 0 if the module does not define it."""
+        with self._lock:
+            if self._library is None:
+                self._library = self._link()
+            try:
+                return int(self._library[symbol])
+            except KeyError:
+                return 0
+
+    def _link(self) -> Any:
+        llvm = load_llvm()
+        runtime = runtime_symbols()
+        builder = llvm.JITLibraryBuilder()
+        builder.add_object_img(self.object_code())
+        builder.add_current_process()
+        missing = []
+        for function in self._llvm_module.functions:
+            name = function.name
+            if not function.is_declaration or name.startswith("llvm."):
+                continue
+            if name in runtime:
+                builder.import_symbol(name, runtime[name])
+            elif llvm.address_of_symbol(name) is None:
+                missing.append(name)
+        if missing:
+            raise CodegenError(
+                f"the code calls {', '.join(sorted(missing))}, which neither the runtime nor this process has; load the library "
+                "that defines it first (ctypes.CDLL(path, ctypes.RTLD_GLOBAL)), or export the module and link it there"
+            )
+        for name in self.function_names:
+            builder.export_symbol(f"__tvm_ffi_{name}")
+        for name in ("__tilewright_features", "__tilewright_functions"):
+            builder.export_symbol(name)
+        with _jit_lock:
+            try:
+                return builder.link(_jit(), f"tilewright.{next(_libraries)}")
+            except RuntimeError as problem:
+                raise CodegenError(
+                    f"the compiled code cannot be linked into this process: {problem}"
+                ) from None
+
+
+@cache
+def _jit() -> Any:
+    """The process' JIT linker. It only links: the code is compiled before."""
+    return load_llvm().create_lljit_compiler(suppress_errors=True)
+
+
+def module_text(
+    functions: list[tuple[str, PrimFunc]], machine: Machine, names: list[str], features: tuple[str, ...]
+) -> tuple[str, list[str]]:
+    """The LLVM IR of functions with their names, and what they ask to be linked in."""
+    text = ModuleText(machine.triple, machine.data_layout)
+    library = MathLibrary(machine.has_fma, text.attributes(machine.function_attributes()))
+    context = ModuleContext(machine, text, library)
+    for name, function in functions:
+        symbol = symbol_of(function, name)
+        context.symbols[name] = context.symbols[public_name(function, name)] = symbol
+        text.defined.add(symbol)
+    for name, function in functions:
+        try:
+            emit_function(context, function, name)
+        except TilewrightError:
+            raise
+        except RecursionError:
+            raise CodegenError(f"the function {name} nests too deeply") from None
+    text.add_global(f"@__tilewright_features = constant {c_bytes(','.join(features))}, align 1")
+    text.add_global(f"@__tilewright_functions = constant {c_bytes(','.join(names))}, align 1")
+    return text.text(), context.imported
+
+
+def _link_in(module: Any, source: str) -> None:
+    """Link LLVM IR, given as text or as the path of a file, into a module."""
+    content = source
+    if "\n" not in source and "define" not in source:
+        try:
+            content = Path(source).read_text(encoding="utf-8")
+        except OSError as problem:
+            raise CodegenError(f"pragma import_llvm: {source} cannot be read: {problem}") from None
+    other = parse(content, "the code that pragma import_llvm names")
+    try:
+        module.link_in(other)
+    except RuntimeError as problem:
+        raise CodegenError(f"pragma import_llvm: LLVM cannot link the code in: {problem}") from None

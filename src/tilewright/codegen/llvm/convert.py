@@ -1,0 +1,95 @@
+"""Conversions between data types; see ``Cast``.
+
+Floats become integers by truncation, saturating at the ends of the range, NaN giving zero, on every target alike. Integers become
+narrower by wrapping. To bool is a test for zero. A float64 becomes a float16 or bfloat16 in one rounding.
+"""
+
+from __future__ import annotations
+
+from tilewright.codegen.llvm.emitter import Emitter
+from tilewright.support.dtype import FLOAT32, DataType
+from tilewright.support.errors import CodegenError
+
+
+def convert(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
+    """The operand of type ``source`` as type ``result``."""
+    if source is result:
+        return operand
+    if source.is_handle or result.is_handle:
+        return _pointer(emitter, operand, source, result)
+    if result.is_bool:
+        return _to_bool(emitter, operand, source)
+    if source.is_float and result.is_float:
+        return _float_to_float(emitter, operand, source, result)
+    if source.is_float:
+        return _float_to_integer(emitter, operand, source, result)
+    if result.is_float:
+        return _integer_to_float(emitter, operand, source, result)
+    return _integer_to_integer(emitter, operand, source, result)
+
+
+def _pointer(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
+    if source.is_handle and result.is_handle:
+        return operand
+    if source.is_handle and result.is_integral:
+        return emitter.function.value(f"ptrtoint ptr {operand} to {emitter.types.register(result)}")
+    if result.is_handle and source.is_integral:
+        return emitter.function.value(f"inttoptr {emitter.types.register(source)} {operand} to ptr")
+    raise CodegenError(f"{source} cannot be converted to {result}")
+
+
+def _to_bool(emitter: Emitter, operand: str, source: DataType) -> str:
+    kind = emitter.types.register(source)
+    if not source.is_float:
+        return emitter.function.value(f"icmp ne {kind} {operand}, zeroinitializer")
+    if emitter.types.is_soft(source):
+        operand, kind = (
+            emitter.as_float32(operand, source),
+            emitter.types.register(FLOAT32.with_lanes(source.lanes)),
+        )
+    return emitter.function.value(f"fcmp une {kind} {operand}, zeroinitializer")
+
+
+def _float_to_float(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
+    single = FLOAT32.with_lanes(source.lanes)
+    if source.bits == 16:
+        operand, source = emitter.as_float32(operand, source), single
+    if result.bits == 16:
+        if source.bits == 64:
+            operand = emitter.call_math("float64_to_float32_odd", source, [operand])
+        return emitter.from_float32(operand, result)
+    if source is result:
+        return operand
+    how = "fpext" if result.bits > source.bits else "fptrunc"
+    kind = emitter.types.register(source)
+    return emitter.function.value(f"{how} {kind} {operand} to {emitter.types.register(result)}")
+
+
+def _float_to_integer(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
+    if source.bits == 16:
+        operand, source = emitter.as_float32(operand, source), FLOAT32.with_lanes(source.lanes)
+    name = "llvm.fptosi.sat" if result.is_int else "llvm.fptoui.sat"
+    return emitter.call_llvm(
+        name, emitter.types.register(result), [(emitter.types.register(source), operand)]
+    )
+
+
+def _integer_to_float(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
+    how = "sitofp" if source.is_int else "uitofp"
+    kind = emitter.types.register(source)
+    if result.bits != 16:
+        return emitter.function.value(f"{how} {kind} {operand} to {emitter.types.register(result)}")
+    # Every integer below 65520 is exact in float32, and float16 ends there; bfloat16 needs the wider step.
+    step = DataType("float64" if result.is_bfloat16 and source.bits > 24 else "float32").with_lanes(
+        source.lanes
+    )
+    wide = emitter.function.value(f"{how} {kind} {operand} to {emitter.types.register(step)}")
+    return _float_to_float(emitter, wide, step, result)
+
+
+def _integer_to_integer(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
+    if source.bits == result.bits:
+        return operand
+    kind, wanted = emitter.types.register(source), emitter.types.register(result)
+    how = "trunc" if result.bits < source.bits else "sext" if source.is_int else "zext"
+    return emitter.function.value(f"{how} {kind} {operand} to {wanted}")

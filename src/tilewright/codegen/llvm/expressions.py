@@ -1,0 +1,275 @@
+"""Expressions.
+
+Integer division never traps: a divisor that turns out to be zero counts as one, and the smallest number divided by -1 wraps.
+Floats convert to integers by truncation, saturating at the ends of the integer's range, NaN giving zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.codegen.llvm import division, memory
+from tilewright.codegen.llvm.calls import CALLS, call_function
+from tilewright.codegen.llvm.convert import convert
+from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
+from tilewright.codegen.llvm.indices import is_pure_index
+from tilewright.codegen.llvm.types import float_constant, integer_constant, splat
+from tilewright.ir.expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    BinaryOpExpr,
+    Broadcast,
+    Call,
+    Cast,
+    CmpExpr,
+    Div,
+    FloatImm,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Let,
+    Load,
+    Min,
+    Mod,
+    Mul,
+    Not,
+    Or,
+    Ramp,
+    Select,
+    Shuffle,
+    StringImm,
+    Sub,
+    Var,
+)
+from tilewright.ir.op import Op
+from tilewright.support.dtype import FLOAT32, DataType
+from tilewright.support.errors import CodegenError
+
+_COMPARISONS: dict[type, tuple[str, str, str]] = {
+    EQ: ("eq", "eq", "oeq"),
+    NE: ("ne", "ne", "une"),
+    LT: ("slt", "ult", "olt"),
+    LE: ("sle", "ule", "ole"),
+    GT: ("sgt", "ugt", "ogt"),
+    GE: ("sge", "uge", "oge"),
+}
+_FLOAT_OPERATIONS: dict[type, str] = {Add: "fadd", Sub: "fsub", Mul: "fmul", Div: "fdiv", Mod: "frem"}
+_INTEGER_OPERATIONS: dict[type, str] = {Add: "add", Sub: "sub", Mul: "mul"}
+
+
+class ExpressionEmitter(Emitter):
+    """Emits expressions; each ``visit_*`` gives the operand that holds the value."""
+
+    def visit_int_imm(self, node: IntImm) -> str:
+        """A constant."""
+        return integer_constant(node.dtype, node.value)
+
+    def visit_float_imm(self, node: FloatImm) -> str:
+        """A constant, rounded to its type."""
+        return float_constant(self.types, node.dtype, node.value)
+
+    def visit_string_imm(self, node: StringImm) -> str:
+        """A pointer to the text."""
+        return self.module.text.string(node.value)
+
+    def visit_var(self, node: Var) -> str:
+        """The variable's register."""
+        return self.variable(node)
+
+    def visit_cast(self, node: Cast) -> str:
+        """A conversion."""
+        return convert(self, self.visit(node.value), node.value.dtype, node.dtype)
+
+    def visit_add(self, node: BinaryOpExpr) -> str:
+        """Sums, differences, products."""
+        dtype = node.dtype
+        if dtype.is_float:
+            return self._float_operation(node)
+        left, right = self.visit(node.a), self.visit(node.b)
+        name = _INTEGER_OPERATIONS[type(node)]
+        return self.function.value(f"{name} {self.types.register(dtype)} {left}, {right}")
+
+    visit_sub = visit_add
+    visit_mul = visit_add
+
+    def visit_div(self, node: Div) -> str:
+        """A quotient, truncated for integers."""
+        return (
+            self._float_operation(node)
+            if node.dtype.is_float
+            else division.truncated(self, node.a, node.b)[0]
+        )
+
+    def visit_mod(self, node: Mod) -> str:
+        """The remainder of a truncated division."""
+        if node.dtype.is_float:
+            return self._math("fmod", node)
+        return division.truncated(self, node.a, node.b)[1]
+
+    def visit_floor_div(self, node: FloorDiv) -> str:
+        """A quotient rounded down."""
+        return division.floored(self, node.a, node.b)[0]
+
+    def visit_floor_mod(self, node: FloorMod) -> str:
+        """The remainder of a division rounded down."""
+        return division.floored(self, node.a, node.b)[1]
+
+    def _float_operation(self, node: BinaryOpExpr) -> str:
+        dtype = node.dtype
+        left, right = self.visit(node.a), self.visit(node.b)
+        name, flags = _FLOAT_OPERATIONS[type(node)], self.machine.float_flags
+        if not self.types.is_soft(dtype):
+            return self.function.value(f"{name} {flags}{self.types.register(dtype)} {left}, {right}")
+        wide = self.types.register(FLOAT32.with_lanes(dtype.lanes))
+        left, right = self.as_float32(left, dtype), self.as_float32(right, dtype)
+        return self.from_float32(self.function.value(f"{name} {wide} {left}, {right}"), dtype)
+
+    def _math(self, name: str, node: BinaryOpExpr) -> str:
+        return call_function(self, name, node.dtype, [node.a, node.b])
+
+    def visit_min(self, node: BinaryOpExpr) -> str:
+        """The smaller or larger operand; for floats exactly ``a < b ? a : b``."""
+        smaller = isinstance(node, Min)
+        dtype, kind = node.dtype, self.types.register(node.dtype)
+        left, right = self.visit(node.a), self.visit(node.b)
+        if dtype.is_float:
+            condition = self._compare_floats("olt" if smaller else "ogt", left, right, dtype)
+            return self.function.value(
+                f"select {self._bools(dtype)} {condition}, {kind} {left}, {kind} {right}"
+            )
+        name = ("s" if dtype.is_int else "u") + ("min" if smaller else "max")
+        return self.call_llvm(f"llvm.{name}", kind, [(kind, left), (kind, right)])
+
+    visit_max = visit_min
+
+    def visit_eq(self, node: CmpExpr) -> str:
+        """Comparisons."""
+        signed, unsigned, ordered = _COMPARISONS[type(node)]
+        dtype = node.a.dtype
+        if dtype.is_float:
+            return self._compare_floats(ordered, self.visit(node.a), self.visit(node.b), dtype)
+        if dtype.is_int and dtype.bits > NON_INDEX_BITS and dtype.lanes == 1:
+            if is_pure_index(node.a) and is_pure_index(node.b) and dtype.bits <= self.types.pointer_bits:
+                left, right = self.visit_index(node.a), self.visit_index(node.b)
+                return self.function.value(f"icmp {signed} {self.types.index} {left}, {right}")
+        name = signed if dtype.is_int else unsigned
+        left, right = self.visit(node.a), self.visit(node.b)
+        return self.function.value(f"icmp {name} {self.types.register(dtype)} {left}, {right}")
+
+    visit_ne = visit_eq
+    visit_lt = visit_eq
+    visit_le = visit_eq
+    visit_gt = visit_eq
+    visit_ge = visit_eq
+
+    def _compare_floats(self, name: str, left: str, right: str, dtype: DataType) -> str:
+        if self.types.is_soft(dtype):
+            left, right = self.as_float32(left, dtype), self.as_float32(right, dtype)
+            dtype = FLOAT32.with_lanes(dtype.lanes)
+        return self.function.value(f"fcmp {name} {self.types.register(dtype)} {left}, {right}")
+
+    def _bools(self, dtype: DataType) -> str:
+        return "i1" if dtype.lanes == 1 else f"<{dtype.lanes} x i1>"
+
+    def visit_and(self, node: And) -> str:
+        """Both; the operands have no effects, so both may be evaluated."""
+        left, right = self.visit(node.a), self.visit(node.b)
+        return self.function.value(f"and {self.types.register(node.dtype)} {left}, {right}")
+
+    def visit_or(self, node: Or) -> str:
+        """Either."""
+        left, right = self.visit(node.a), self.visit(node.b)
+        return self.function.value(f"or {self.types.register(node.dtype)} {left}, {right}")
+
+    def visit_not(self, node: Not) -> str:
+        """The opposite."""
+        kind = self.types.register(node.dtype)
+        return self.function.value(
+            f"xor {kind} {self.visit(node.a)}, {splat('i1', 'true', node.dtype.lanes)}"
+        )
+
+    def visit_select(self, node: Select) -> str:
+        """One of two evaluated values."""
+        condition = self.visit(node.condition)
+        yes, no = self.visit(node.true_value), self.visit(node.false_value)
+        kind = self.types.register(node.dtype)
+        return self.function.value(
+            f"select {self.types.register(node.condition.dtype)} {condition}, {kind} {yes}, {kind} {no}"
+        )
+
+    def visit_load(self, node: Load) -> str:
+        """A read from memory."""
+        return memory.load(self, node)
+
+    def visit_let(self, node: Let) -> str:
+        """The body with the variable defined."""
+        self.define(node.var, self.visit(node.value))
+        return self.visit(node.body)
+
+    def visit_broadcast(self, node: Broadcast) -> str:
+        """A value in every lane."""
+        return self.broadcast(self.visit(node.value), node.value.dtype, node.lanes)
+
+    def visit_ramp(self, node: Ramp) -> str:
+        """``base + stride * lane``."""
+        element, whole = self.types.register(node.base.dtype), self.types.register(node.dtype)
+        base, lanes = node.base, node.lanes
+        if isinstance(base, IntImm) and isinstance(node.stride, IntImm):
+            wrap = [IntImm(base.dtype, base.value + node.stride.value * lane).value for lane in range(lanes)]
+            return "<" + ", ".join(f"{element} {value}" for value in wrap) + ">"
+        start = self.broadcast(self.visit(base), base.dtype, lanes)
+        counts = "<" + ", ".join(f"{element} {lane}" for lane in range(lanes)) + ">"
+        steps = counts
+        if not (isinstance(node.stride, IntImm) and node.stride.value == 1):
+            stride = self.broadcast(self.visit(node.stride), base.dtype, lanes)
+            steps = self.function.value(f"mul {whole} {stride}, {counts}")
+        return self.function.value(f"add {whole} {start}, {steps}")
+
+    def visit_shuffle(self, node: Shuffle) -> str:
+        """Lanes picked out of several vectors."""
+        picks = []
+        for index in node.indices:
+            if not isinstance(index, IntImm):
+                raise CodegenError(f"a shuffle picks constant lanes, not {index}", span=node.span)
+            picks.append(index.value)
+        vectors = [(self.visit(vector), vector.dtype) for vector in node.vectors]
+        if len(vectors) == 1 and vectors[0][1].lanes > 1 and len(picks) > 1:
+            operand, dtype = vectors[0]
+            kind = self.types.register(dtype)
+            mask = ", ".join(f"i32 {pick}" for pick in picks)
+            return self.function.value(
+                f"shufflevector {kind} {operand}, {kind} poison, <{len(picks)} x i32> <{mask}>"
+            )
+        lanes = [(operand, dtype, lane) for operand, dtype in vectors for lane in range(dtype.lanes)]
+        return self.assemble([self.lane(*lanes[pick]) for pick in picks], node.dtype)
+
+    def visit_call(self, node: Call) -> str:
+        """A call of an intrinsic, or of another function of the module."""
+        if not isinstance(node.op, Op):
+            return self._call_global(node)
+        handler = CALLS.get(node.op.name)
+        if handler is None:
+            raise CodegenError(
+                f"{node.op.name} on {node.dtype} has no machine code on {self.machine.triple}; "
+                "register a lowering with tvm.ir.register_intrin_lowering",
+                span=node.span,
+            )
+        return handler(self, node)
+
+    def _call_global(self, node: Call) -> str:
+        """A direct call of a function in the same module."""
+        called: Any = node.op
+        name = getattr(called, "name_hint", None)
+        symbol = self.module.symbols.get(name) if isinstance(name, str) else None
+        if symbol is None:
+            raise CodegenError(
+                f"the function {name} that {self.context.name} calls is not in the module", span=node.span
+            )
+        arguments = [(self.types.register(argument.dtype), self.visit(argument)) for argument in node.args]
+        return self.call_c(symbol, self.types.register(node.dtype), arguments)

@@ -1,0 +1,97 @@
+"""What can be said of an index while code is made: the shape of a vector index, and powers of two that divide it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.ir import operators
+from tilewright.ir.expr import (
+    Add,
+    Broadcast,
+    Call,
+    Cast,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Let,
+    Load,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    PrimExpr,
+    Ramp,
+    Select,
+    Sub,
+    Var,
+)
+
+FACTOR_LIMIT = 64
+"""No alignment beyond this is of use."""
+
+
+def linear_form(index: PrimExpr) -> tuple[PrimExpr, PrimExpr] | None:
+    """``base, stride`` if the lanes of a vector index are ``base + stride * lane``, else None."""
+    if isinstance(index, Ramp):
+        return index.base, index.stride
+    if isinstance(index, Broadcast):
+        return index.value, operators.const(0, index.value.dtype)
+    if isinstance(index, (Add, Sub)):
+        left, right = linear_form(index.a), linear_form(index.b)
+        if left is None or right is None:
+            return None
+        combine = operators.add if isinstance(index, Add) else operators.subtract
+        return combine(left[0], right[0]), combine(left[1], right[1])
+    if isinstance(index, Mul):
+        for vector, scale in ((index.a, index.b), (index.b, index.a)):
+            form = linear_form(vector)
+            if isinstance(scale, Broadcast) and form is not None:
+                return operators.multiply(form[0], scale.value), operators.multiply(form[1], scale.value)
+    return None
+
+
+def power_of_two_factor(expr: PrimExpr, known: Mapping[Var, int]) -> int:
+    """A power of two, at most ``FACTOR_LIMIT``, that divides the value of an integer expression."""
+    if isinstance(expr, IntImm):
+        return FACTOR_LIMIT if expr.value == 0 else min(expr.value & -expr.value, FACTOR_LIMIT)
+    if isinstance(expr, Var):
+        return known.get(expr, 1)
+    if isinstance(expr, (Add, Sub, Min, Max, Mod, FloorMod)):
+        return min(power_of_two_factor(expr.a, known), power_of_two_factor(expr.b, known))
+    if isinstance(expr, Mul):
+        return min(power_of_two_factor(expr.a, known) * power_of_two_factor(expr.b, known), FACTOR_LIMIT)
+    if isinstance(expr, FloorDiv) and isinstance(expr.b, IntImm):
+        divisor = expr.b.value
+        if divisor > 0 and divisor & (divisor - 1) == 0:
+            return max(1, power_of_two_factor(expr.a, known) // divisor)
+    if isinstance(expr, Cast) and expr.value.dtype.is_integral and expr.value.dtype.bits >= 32:
+        return power_of_two_factor(expr.value, known)
+    if isinstance(expr, Select):
+        return min(power_of_two_factor(expr.true_value, known), power_of_two_factor(expr.false_value, known))
+    return 1
+
+
+def is_pure_index(expr: Any, budget: int = 32) -> bool:
+    """True if a scalar signed integer is made of variables and constants alone by sums, differences and products.
+
+    Such an expression is index arithmetic, which is assumed not to overflow. A value read from memory may be data,
+    whose arithmetic wraps. Beyond ``budget`` levels the answer is no.
+    """
+    if isinstance(expr, (IntImm, Var)):
+        return True
+    if budget and isinstance(expr, (Add, Sub, Mul)):
+        return is_pure_index(expr.a, budget - 1) and is_pure_index(expr.b, budget - 1)
+    return False
+
+
+def is_cheap(expr: PrimExpr, budget: int = 12) -> bool:
+    """True if evaluating the expression is safe whatever the condition, and costs less than a branch."""
+    stack: list[Any] = [expr]
+    while stack:
+        current = stack.pop()
+        budget -= 1
+        if budget < 0 or isinstance(current, (Load, Call, Let)):
+            return False
+        stack.extend(current.children())
+    return True

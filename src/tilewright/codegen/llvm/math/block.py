@@ -1,0 +1,284 @@
+"""Writing vector arithmetic as Python expressions.
+
+``Value`` stands for an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and gives a new
+``Value``. Products and sums carry no fast-math flags, unless ``Block.contract`` is asked for: the functions written with
+this decide for themselves where an FMA may be formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Union
+
+from tilewright.codegen.llvm.types import float_bits, half_bits, round_to_float32, splat, vector
+from tilewright.codegen.llvm.writer import FunctionText, ModuleText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Operand = Union["Value", float, int]
+
+_FLOATS = frozenset({"half", "float", "double"})
+_BITS = {"half": 16, "float": 32, "double": 64}
+INTEGER_OF = {"half": "i16", "float": "i32", "double": "i64"}
+
+
+class Block:
+    """The function under construction."""
+
+    def __init__(self, module: ModuleText, function: FunctionText, lanes: int, has_fma: bool) -> None:
+        self.module = module
+        self.function = function
+        self.lanes = lanes
+        self.has_fma = has_fma
+        self.flags = ""
+
+    @contextmanager
+    def contract(self) -> Iterator[None]:
+        """Within the block, a product followed by a sum may become one FMA."""
+        saved, self.flags = self.flags, "contract "
+        try:
+            yield
+        finally:
+            self.flags = saved
+
+    def type_name(self, element: str) -> str:
+        """The vector type with this element."""
+        return vector(element, self.lanes)
+
+    def value(self, element: str, operand: str) -> Value:
+        """An operand of this element type."""
+        return Value(self, element, operand)
+
+    def constant(self, element: str, number: float) -> Value:
+        """A constant in every lane."""
+        if element == "half":
+            text = f"0xH{half_bits(number):04X}"
+        elif element in _FLOATS:
+            text = float_bits(round_to_float32(number) if element == "float" else float(number))
+        elif element == "i1":
+            text = "true" if number else "false"
+        else:
+            text = str(int(number))
+        return Value(self, element, splat(element, text, self.lanes))
+
+    def bits_constant(self, element: str, bits: int) -> Value:
+        """A float constant given by its bits: for NaN and infinities."""
+        return self.constant(INTEGER_OF[element], bits).bitcast(element)
+
+    def emit(self, element: str, instruction: str) -> Value:
+        """The result of an instruction."""
+        return Value(self, element, self.function.value(instruction))
+
+    def intrinsic(self, name: str, *arguments: Value, result: str = "") -> Value:
+        """A call of the LLVM intrinsic ``name``; the result has the type of the first argument, unless one is named."""
+        wanted = result or arguments[0].element
+        text = ", ".join(f"{self.type_name(argument.element)} {argument.operand}" for argument in arguments)
+        return self.emit(wanted, f"call {self.type_name(wanted)} @llvm.{name}({text})")
+
+    def call_lanes(self, name: str, result: str, arguments: Sequence[Value]) -> Value:
+        """A call of a C function on each lane."""
+        self.module.declare(
+            name, result, [argument.element for argument in arguments], "nounwind willreturn memory(none)"
+        )
+        made = "poison"
+        for lane in range(self.lanes):
+            parts = []
+            for argument in arguments:
+                operand = argument.operand
+                if self.lanes > 1:
+                    operand = self.function.value(
+                        f"extractelement {self.type_name(argument.element)} {operand}, i64 {lane}"
+                    )
+                parts.append(f"{argument.element} {operand}")
+            one = self.function.value(f"call {result} @{name}({', '.join(parts)})")
+            if self.lanes == 1:
+                return Value(self, result, one)
+            made = self.function.value(
+                f"insertelement {self.type_name(result)} {made}, {result} {one}, i64 {lane}"
+            )
+        return Value(self, result, made)
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
+        """``a * b + c`` in one rounding; only where the target has the instruction."""
+        first = next(part for part in (a, b, c) if isinstance(part, Value))
+        return self.intrinsic("fma", *(first.lift(part) for part in (a, b, c)))
+
+    def multiply_add(self, a: Operand, b: Operand, c: Operand) -> Value:
+        """``a * b + c`` in one rounding where the target can, else in two."""
+        if self.has_fma:
+            return self.fma(a, b, c)
+        first = next(part for part in (a, b, c) if isinstance(part, Value))
+        return first.lift(a) * b + c
+
+    def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
+        """The polynomial with these coefficients, highest power first, by Horner's rule."""
+        total = x.lift(coefficients[0])
+        for coefficient in coefficients[1:]:
+            total = self.multiply_add(total, x, coefficient)
+        return total
+
+    def select(self, condition: Value, yes: Operand, no: Operand) -> Value:
+        """``yes`` in the lanes where the condition holds, ``no`` in the others."""
+        typed = yes if isinstance(yes, Value) else no
+        if not isinstance(typed, Value):
+            raise TypeError("a select needs one value that says the type")
+        first, second = typed.lift(yes), typed.lift(no)
+        kind = self.type_name(typed.element)
+        return self.emit(
+            typed.element,
+            f"select {self.type_name('i1')} {condition.operand}, {kind} {first.operand}, {kind} {second.operand}",
+        )
+
+
+class Value:
+    """An operand with the element type ``element``; arithmetic appends instructions to its block."""
+
+    __slots__ = ("block", "element", "operand")
+
+    def __init__(self, block: Block, element: str, operand: str) -> None:
+        self.block = block
+        self.element = element
+        self.operand = operand
+
+    def lift(self, other: Operand) -> Value:
+        """A number as a constant of this value's type; a value as it is."""
+        return other if isinstance(other, Value) else self.block.constant(self.element, other)
+
+    def _binary(self, float_name: str, integer_name: str, other: Operand, swap: bool = False) -> Value:
+        right = self.lift(other)
+        left, right = (right, self) if swap else (self, right)
+        kind = self.block.type_name(self.element)
+        name = f"{float_name} {self.block.flags}" if self.element in _FLOATS else f"{integer_name} "
+        return self.block.emit(self.element, f"{name}{kind} {left.operand}, {right.operand}")
+
+    def __add__(self, other: Operand) -> Value:
+        return self._binary("fadd", "add", other)
+
+    def __radd__(self, other: Operand) -> Value:
+        return self._binary("fadd", "add", other, swap=True)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self._binary("fsub", "sub", other)
+
+    def __rsub__(self, other: Operand) -> Value:
+        return self._binary("fsub", "sub", other, swap=True)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self._binary("fmul", "mul", other)
+
+    def __rmul__(self, other: Operand) -> Value:
+        return self._binary("fmul", "mul", other, swap=True)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self._binary("fdiv", "sdiv", other)
+
+    def __rtruediv__(self, other: Operand) -> Value:
+        return self._binary("fdiv", "sdiv", other, swap=True)
+
+    def __neg__(self) -> Value:
+        kind = self.block.type_name(self.element)
+        if self.element in _FLOATS:
+            return self.block.emit(self.element, f"fneg {kind} {self.operand}")
+        return self.block.constant(self.element, 0) - self
+
+    def __and__(self, other: Operand) -> Value:
+        return self._binary("", "and", other)
+
+    def __or__(self, other: Operand) -> Value:
+        return self._binary("", "or", other)
+
+    def __xor__(self, other: Operand) -> Value:
+        return self._binary("", "xor", other)
+
+    def __invert__(self) -> Value:
+        return self ^ (1 if self.element == "i1" else -1)
+
+    def shift_left(self, other: Operand) -> Value:
+        """Bits moved up."""
+        return self._binary("", "shl", other)
+
+    def shift_right(self, other: Operand) -> Value:
+        """Bits moved down, zeros coming in."""
+        return self._binary("", "lshr", other)
+
+    def shift_right_signed(self, other: Operand) -> Value:
+        """Bits moved down, the sign kept."""
+        return self._binary("", "ashr", other)
+
+    def _compare(self, float_name: str, integer_name: str, other: Operand) -> Value:
+        right = self.lift(other)
+        kind = self.block.type_name(self.element)
+        name = f"fcmp {float_name}" if self.element in _FLOATS else f"icmp {integer_name}"
+        return self.block.emit("i1", f"{name} {kind} {self.operand}, {right.operand}")
+
+    def __lt__(self, other: Operand) -> Value:
+        return self._compare("olt", "slt", other)
+
+    def __le__(self, other: Operand) -> Value:
+        return self._compare("ole", "sle", other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self._compare("ogt", "sgt", other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self._compare("oge", "sge", other)
+
+    def equals(self, other: Operand) -> Value:
+        """True where equal; never for NaN."""
+        return self._compare("oeq", "eq", other)
+
+    def differs(self, other: Operand) -> Value:
+        """True where different, and where either is NaN."""
+        return self._compare("une", "ne", other)
+
+    def below(self, other: Operand) -> Value:
+        """Less, as unsigned integers."""
+        return self._compare("olt", "ult", other)
+
+    def is_nan(self) -> Value:
+        """True where this is not a number."""
+        return self._compare("uno", "ne", self)
+
+    def bitcast(self, element: str) -> Value:
+        """The same bits as another type of equal size."""
+        if element == self.element:
+            return self
+        return self._convert("bitcast", element)
+
+    def bits(self) -> Value:
+        """The bits of a float as an integer."""
+        return self.bitcast(INTEGER_OF[self.element])
+
+    def to_float(self, element: str) -> Value:
+        """A signed integer or float converted to a float type."""
+        if element == self.element:
+            return self
+        if self.element in _FLOATS:
+            return self._convert("fpext" if _BITS[element] > _BITS[self.element] else "fptrunc", element)
+        return self._convert("sitofp", element)
+
+    def to_integer(self, element: str) -> Value:
+        """A float truncated to an integer (the value must fit), or an integer sign-extended or cut."""
+        if element == self.element:
+            return self
+        if self.element in _FLOATS:
+            return self._convert("fptosi", element)
+        return self._convert("sext" if int(element[1:]) > int(self.element[1:]) else "trunc", element)
+
+    def zero_extend(self, element: str) -> Value:
+        """An unsigned integer widened."""
+        return self._convert("zext", element)
+
+    def _convert(self, how: str, element: str) -> Value:
+        source, result = self.block.type_name(self.element), self.block.type_name(element)
+        return self.block.emit(element, f"{how} {source} {self.operand} to {result}")
+
+    def absolute(self) -> Value:
+        """The magnitude."""
+        return self.block.intrinsic("fabs", self)
+
+    def copysign(self, sign: Value) -> Value:
+        """This magnitude with the sign of another value."""
+        return self.block.intrinsic("copysign", self, sign)

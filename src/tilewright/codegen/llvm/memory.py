@@ -1,0 +1,373 @@
+"""Loads and stores.
+
+A vector access is one instruction where its lanes lie side by side, forwards or backwards; a broadcast where they
+are one element; a few loads and a shuffle for small constant strides; a gather or scalar accesses otherwise. Alignment is what the
+pointer is known to have, as far as the index keeps it. Masked-off lanes touch no memory.
+"""
+
+from __future__ import annotations
+
+from tilewright.codegen.llvm.emitter import Emitter
+from tilewright.codegen.llvm.indices import linear_form, power_of_two_factor
+from tilewright.codegen.llvm.types import gep_element, vector
+from tilewright.ir import operators
+from tilewright.ir.expr import IntImm, Load, PrimExpr, Var, is_const
+from tilewright.support.dtype import BOOL, DataType
+from tilewright.support.errors import CodegenError
+from tilewright.tir.stmt import Store
+
+_MAX_SHUFFLED_STRIDE = 4
+
+
+def load(emitter: Emitter, node: Load) -> str:
+    """The value of a load."""
+    access = _Access(emitter, node.buffer_var, node.dtype, node.index)
+    mask = active_lanes(emitter, node.predicate, node.dtype.lanes)
+    if mask is None:
+        return access.from_memory(_unmasked_load(access))
+    if node.dtype.lanes == 1 or mask.startswith("any "):
+        return _guarded_load(access, mask.removeprefix("any "))
+    return access.from_memory(_masked_load(access, mask))
+
+
+def store(emitter: Emitter, node: Store) -> None:
+    """The effect of a store."""
+    dtype = node.value.dtype
+    access = _Access(emitter, node.buffer_var, dtype, node.index)
+    mask = active_lanes(emitter, node.predicate, dtype.lanes)
+    value = access.to_memory(emitter.visit(node.value))
+    if mask is None:
+        _unmasked_store(access, value)
+    elif dtype.lanes == 1 or mask.startswith("any "):
+        function = emitter.function
+        inside, after = function.new_label("store"), function.new_label("stored")
+        function.branch_if(mask.removeprefix("any "), inside, after)
+        function.begin(inside)
+        _unmasked_store(access, value)
+        function.branch(after)
+        function.begin(after)
+    else:
+        _masked_store(access, value, mask)
+
+
+def address(emitter: Emitter, buffer_var: Var, dtype: DataType, index: PrimExpr) -> str:
+    """A pointer to the element (or the first of the elements) that an access of ``dtype`` at ``index`` touches."""
+    access = _Access(emitter, buffer_var, dtype, index)
+    base = access.base if access.base is not None else index
+    return access.pointer(emitter.visit_index(base))
+
+
+def active_lanes(emitter: Emitter, predicate: PrimExpr, lanes: int) -> str | None:
+    """The mask of an access, None if all lanes are active.
+
+    Where the mask in force has another number of lanes than the access, the whole access happens if any of the mask's
+    lanes is active; the operand then has the prefix "any ".
+    """
+    own = None if is_const(predicate, 1) else emitter.visit(predicate)
+    if own is not None and predicate.dtype.lanes != lanes:
+        own = emitter.broadcast(own, BOOL, lanes)
+    outer = emitter.mask
+    if outer is None:
+        return own
+    if lanes == emitter.mask_lanes:
+        return outer if own is None else emitter.function.value(f"and {vector('i1', lanes)} {own}, {outer}")
+    if own is not None and lanes > 1:
+        raise CodegenError(
+            f"a predicated access of {lanes} lanes stands below a condition of {emitter.mask_lanes} lanes"
+        )
+    count = emitter.mask_lanes
+    anywhere = emitter.call_llvm("llvm.vector.reduce.or", "i1", [(vector("i1", count), outer)])
+    if own is not None:
+        anywhere = emitter.function.value(f"and i1 {own}, {anywhere}")
+    return f"any {anywhere}"
+
+
+class _Access:
+    """One access: where its lanes are, and how it is written."""
+
+    def __init__(self, emitter: Emitter, buffer_var: Var, dtype: DataType, index: PrimExpr) -> None:
+        self.emitter = emitter
+        self.buffer_var = buffer_var
+        self.dtype = dtype
+        self.index = index
+        self.base: PrimExpr | None = index
+        self.stride: PrimExpr | None = None
+        if dtype.lanes > 1 and index.dtype.lanes == 1:
+            # A buffer of vectors: the index counts whole vectors.
+            self.base, self.stride = operators.multiply(index, dtype.lanes), operators.const(1, index.dtype)
+        elif dtype.lanes > 1:
+            form = linear_form(index)
+            self.base, self.stride = form if form is not None else (None, None)
+        self.memory_type = emitter.types.memory(dtype)
+        self.memory_element = emitter.types.memory(dtype.element)
+        self.volatile = "volatile " if buffer_var in emitter.context.volatile else ""
+        self.suffix = emitter.context.aliases.suffix(buffer_var)
+
+    @property
+    def stride_value(self) -> int | None:
+        """The distance of neighbouring lanes, where it is a constant."""
+        return self.stride.value if isinstance(self.stride, IntImm) else None
+
+    def pointer(self, offset: str, inbounds: bool = True) -> str:
+        """The address of the element at an offset."""
+        base = self.emitter.variable(self.buffer_var)
+        if offset == "0":
+            return base
+        how = "getelementptr inbounds" if inbounds else "getelementptr"
+        step = gep_element(self.dtype)
+        return self.emitter.function.value(f"{how} {step}, ptr {base}, {self.emitter.types.index} {offset}")
+
+    def pointers(self) -> str:
+        """The addresses of all lanes, as a vector."""
+        emitter = self.emitter
+        operand = emitter.visit(self.index)
+        kind, dtype = emitter.types.register(self.index.dtype), self.index.dtype
+        if dtype.is_uint and dtype.bits < emitter.types.pointer_bits:
+            wide = vector(emitter.types.index, dtype.lanes)
+            operand, kind = emitter.function.value(f"zext {kind} {operand} to {wide}"), wide
+        base = emitter.variable(self.buffer_var)
+        return emitter.function.value(
+            f"getelementptr {gep_element(self.dtype)}, ptr {base}, {kind} {operand}"
+        )
+
+    def alignment(self, base: PrimExpr | None, extra: int = 0) -> int:
+        """Bytes to which the access at ``base + extra`` is aligned; an element is always aligned to its own size."""
+        size = 8 if self.dtype.is_handle else self.dtype.itemsize
+        natural = size & -size
+        if base is None:
+            return natural
+        known = self.emitter.context.alignments.get(self.buffer_var, natural)
+        factor = power_of_two_factor(base, self.emitter.context.factors)
+        if extra:
+            factor = min(factor, extra & -extra)
+        return max(natural, min(known, factor * size))
+
+    def read(self, kind: str, pointer: str, align: int) -> str:
+        """A load instruction."""
+        invariant = ""
+        if not self.volatile and self.emitter.context.aliases.is_read_only(self.buffer_var):
+            invariant = f", !invariant.load {self.emitter.module.text.metadata('!{}')}"
+        text = f"load {self.volatile}{kind}, ptr {pointer}, align {align}{self.suffix}{invariant}"
+        return self.emitter.function.value(text)
+
+    def write(self, kind: str, value: str, pointer: str, align: int) -> None:
+        """A store instruction."""
+        self.emitter.function.effect(
+            f"store {self.volatile}{kind} {value}, ptr {pointer}, align {align}{self.suffix}"
+        )
+
+    def from_memory(self, operand: str) -> str:
+        """A value as it lies in memory, brought to its register form."""
+        register = self.emitter.types.register(self.dtype)
+        if register == self.memory_type:
+            return operand
+        if self.dtype.is_bool:
+            return self.emitter.function.value(f"icmp ne {self.memory_type} {operand}, zeroinitializer")
+        return self.emitter.function.value(f"trunc {self.memory_type} {operand} to {register}")
+
+    def to_memory(self, operand: str) -> str:
+        """A value in a register, brought to its form in memory."""
+        register = self.emitter.types.register(self.dtype)
+        if register == self.memory_type:
+            return operand
+        how = "sext" if self.dtype.is_int else "zext"
+        return self.emitter.function.value(f"{how} {register} {operand} to {self.memory_type}")
+
+    def lane_pointers(self) -> list[str]:
+        """The address of each lane."""
+        emitter, lanes = self.emitter, self.dtype.lanes
+        if self.base is None or self.stride is None:
+            operand = emitter.visit(self.index)
+            scalars = [emitter.lane(operand, self.index.dtype, lane) for lane in range(lanes)]
+            return [self.pointer(emitter.widen(scalar, self.index.dtype.element)) for scalar in scalars]
+        start = self.pointer(emitter.visit_index(self.base))
+        step, index = emitter.visit_index(self.stride), emitter.types.index
+        pointers = [start]
+        for lane in range(1, lanes):
+            value = self.stride_value
+            offset = (
+                str(value * lane)
+                if value is not None
+                else emitter.function.value(f"mul nsw {index} {step}, {lane}")
+            )
+            text = f"getelementptr inbounds {gep_element(self.dtype)}, ptr {start}, {index} {offset}"
+            pointers.append(emitter.function.value(text))
+        return pointers
+
+    def reversed(self, operand: str) -> str:
+        """The lanes in the opposite order."""
+        lanes = ", ".join(f"i32 {lane}" for lane in range(self.dtype.lanes - 1, -1, -1))
+        return self.emitter.function.value(
+            f"shufflevector {self.memory_type} {operand}, {self.memory_type} poison, <{self.dtype.lanes} x i32> <{lanes}>"
+        )
+
+
+def _unmasked_load(access: _Access) -> str:
+    emitter, base, stride = access.emitter, access.base, access.stride_value
+    lanes = access.dtype.lanes
+    if lanes == 1 or stride == 1:
+        assert base is not None
+        return access.read(
+            access.memory_type, access.pointer(emitter.visit_index(base)), access.alignment(base)
+        )
+    if base is not None and stride == 0:
+        pointer = access.pointer(emitter.visit_index(base))
+        one = access.read(access.memory_element, pointer, access.alignment(base))
+        return _broadcast_memory(access, one)
+    if base is not None and stride == -1:
+        lowest = operators.subtract(base, lanes - 1)
+        pointer = access.pointer(emitter.visit_index(lowest))
+        return access.reversed(access.read(access.memory_type, pointer, access.alignment(lowest)))
+    if (
+        base is not None
+        and stride is not None
+        and 2 <= stride <= _MAX_SHUFFLED_STRIDE
+        and lanes & (lanes - 1) == 0
+    ):
+        return _shuffled_load(access, base, stride)
+    if _gather_pays(access):
+        return _gather(access, None)
+    made, pointers = "poison", access.lane_pointers()
+    for lane, pointer in enumerate(pointers):
+        one = access.read(access.memory_element, pointer, access.alignment(None))
+        made = emitter.function.value(
+            f"insertelement {access.memory_type} {made}, {access.memory_element} {one}, i64 {lane}"
+        )
+    return made
+
+
+def _broadcast_memory(access: _Access, operand: str) -> str:
+    """A value in memory form, in every lane."""
+    kind, lanes = access.memory_type, access.dtype.lanes
+    first = access.emitter.function.value(
+        f"insertelement {kind} poison, {access.memory_element} {operand}, i64 0"
+    )
+    return access.emitter.function.value(
+        f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer"
+    )
+
+
+def _shuffled_load(access: _Access, base: PrimExpr, stride: int) -> str:
+    """Every ``stride``-th element: whole vectors are loaded that end exactly at the last lane, and lanes are picked."""
+    emitter, lanes, function = access.emitter, access.dtype.lanes, access.emitter.function
+    span = (lanes - 1) * stride + 1
+    starts = [*range(0, span - lanes, lanes), span - lanes]
+    start = access.pointer(emitter.visit_index(base))
+    pieces: list[tuple[str, list[int]]] = []
+    for first in starts:
+        offset = (
+            f"getelementptr inbounds {gep_element(access.dtype)}, ptr {start}, {emitter.types.index} {first}"
+        )
+        pointer = start if first == 0 else function.value(offset)
+        operand = access.read(access.memory_type, pointer, access.alignment(base, first))
+        pieces.append((operand, [lane for lane in range(lanes) if first <= lane * stride < first + lanes]))
+    # Each lane takes its element from the first piece that has it.
+    made, kind = pieces[0][0], access.memory_type
+    chosen = [f"i32 {lane * stride}" if lane in pieces[0][1] else "i32 poison" for lane in range(lanes)]
+    made = function.value(
+        f"shufflevector {kind} {made}, {kind} poison, <{lanes} x i32> <{', '.join(chosen)}>"
+    )
+    done = set(pieces[0][1])
+    for (operand, inside), first in zip(pieces[1:], starts[1:], strict=True):
+        picks = [
+            f"i32 {lane}"
+            if lane in done
+            else f"i32 {lanes + lane * stride - first}"
+            if lane in inside
+            else "i32 poison"
+            for lane in range(lanes)
+        ]
+        made = function.value(
+            f"shufflevector {kind} {made}, {kind} {operand}, <{lanes} x i32> <{', '.join(picks)}>"
+        )
+        done.update(inside)
+    return made
+
+
+def _gather_pays(access: _Access) -> bool:
+    """True if the target gathers such elements in one instruction that beats scalar loads."""
+    return "avx512f" in access.emitter.machine.features and access.memory_element in (
+        "i32",
+        "i64",
+        "float",
+        "double",
+    )
+
+
+def _gather(access: _Access, mask: str | None) -> str:
+    lanes = access.dtype.lanes
+    active = mask if mask is not None else "splat (i1 true)"
+    arguments = [
+        (f"<{lanes} x ptr>", f"align {access.alignment(None)} {access.pointers()}"),
+        (f"<{lanes} x i1>", active),
+        (access.memory_type, "zeroinitializer"),
+    ]
+    return access.emitter.call_llvm("llvm.masked.gather", access.memory_type, arguments)
+
+
+def _masked_load(access: _Access, mask: str) -> str:
+    """Lanes whose mask is false give zero, and their memory is not touched."""
+    emitter, base, lanes = access.emitter, access.base, access.dtype.lanes
+    if base is not None and access.stride_value == 1:
+        pointer = access.pointer(emitter.visit_index(base), inbounds=False)
+        arguments = [
+            ("ptr", f"align {access.alignment(base)} {pointer}"),
+            (f"<{lanes} x i1>", mask),
+            (access.memory_type, "zeroinitializer"),
+        ]
+        return emitter.call_llvm("llvm.masked.load", access.memory_type, arguments)
+    return _gather(access, mask)
+
+
+def _guarded_load(access: _Access, condition: str) -> str:
+    """A load that happens only under a condition of one lane; zero otherwise."""
+    function = access.emitter.function
+    inside, after = function.new_label("load"), function.new_label("loaded")
+    before = function.block
+    function.branch_if(condition, inside, after)
+    function.begin(inside)
+    saved, access.emitter.memo = access.emitter.memo, dict(access.emitter.memo)
+    value = access.from_memory(_unmasked_load(access))
+    access.emitter.memo = saved
+    last = function.block
+    function.branch(after)
+    function.begin(after)
+    kind = access.emitter.types.register(access.dtype)
+    return function.value(f"phi {kind} [ {value}, %{last} ], [ zeroinitializer, %{before} ]")
+
+
+def _unmasked_store(access: _Access, value: str) -> None:
+    emitter, base, stride = access.emitter, access.base, access.stride_value
+    lanes = access.dtype.lanes
+    if lanes == 1 or stride == 1:
+        assert base is not None
+        pointer = access.pointer(emitter.visit_index(base))
+        access.write(access.memory_type, value, pointer, access.alignment(base))
+    elif base is not None and stride == -1:
+        lowest = operators.subtract(base, lanes - 1)
+        pointer = access.pointer(emitter.visit_index(lowest))
+        access.write(access.memory_type, access.reversed(value), pointer, access.alignment(lowest))
+    else:
+        # In the order of the lanes: where two lanes meet, the last one stays.
+        for lane, pointer in enumerate(access.lane_pointers()):
+            one = emitter.function.value(f"extractelement {access.memory_type} {value}, i64 {lane}")
+            access.write(access.memory_element, one, pointer, access.alignment(None))
+
+
+def _masked_store(access: _Access, value: str, mask: str) -> None:
+    emitter, base, lanes = access.emitter, access.base, access.dtype.lanes
+    if base is not None and access.stride_value == 1:
+        pointer = access.pointer(emitter.visit_index(base), inbounds=False)
+        arguments = [
+            (access.memory_type, value),
+            ("ptr", f"align {access.alignment(base)} {pointer}"),
+            (f"<{lanes} x i1>", mask),
+        ]
+        emitter.call_llvm("llvm.masked.store", "void", arguments)
+        return
+    arguments = [
+        (access.memory_type, value),
+        (f"<{lanes} x ptr>", f"align {access.alignment(None)} {access.pointers()}"),
+        (f"<{lanes} x i1>", mask),
+    ]
+    emitter.call_llvm("llvm.masked.scatter", "void", arguments)

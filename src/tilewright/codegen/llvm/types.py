@@ -1,0 +1,142 @@
+"""LLVM's names for data types, and constants written out.
+
+In registers a bool is ``i1``; in memory it takes a byte, as every integer of fewer than eight bits does. bfloat16 is
+kept as ``i16`` and computed in float32, because few targets have arithmetic for it; float16 is ``half`` where the
+target converts it in hardware, and ``i16`` elsewhere, so that no helper routine outside libc is ever called.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import CodegenError
+
+
+class Types:
+    """The type names for one target: how wide a pointer is, and whether ``half`` is native."""
+
+    def __init__(self, pointer_bits: int, native_half: bool) -> None:
+        self.pointer_bits = pointer_bits
+        self.native_half = native_half
+        self.index = f"i{pointer_bits}"
+        self._register: dict[DataType, str] = {}
+        self._memory: dict[DataType, str] = {}
+
+    def register(self, dtype: DataType) -> str:
+        """The type of a value of ``dtype`` in a register."""
+        found = self._register.get(dtype)
+        if found is None:
+            found = self._register[dtype] = vector(self._element(dtype), dtype.lanes)
+        return found
+
+    def memory(self, dtype: DataType) -> str:
+        """The type of a value of ``dtype`` in memory."""
+        found = self._memory.get(dtype)
+        if found is None:
+            element = self._element(dtype)
+            if dtype.is_integral:
+                element = f"i{8 * dtype.itemsize}"
+            found = self._memory[dtype] = vector(element, dtype.lanes)
+        return found
+
+    def is_soft(self, dtype: DataType) -> bool:
+        """True for a float that is kept as ``i16`` and computed in float32."""
+        return dtype.is_bfloat16 or (dtype.is_float16 and not self.native_half)
+
+    def _element(self, dtype: DataType) -> str:
+        if dtype.is_handle:
+            return "ptr"
+        if dtype.is_integral:
+            return f"i{dtype.bits}"
+        if dtype.type_code >= 128:
+            raise CodegenError(
+                f"{dtype} is a custom type: lower it with LowerCustomDatatypes before code is made"
+            )
+        if self.is_soft(dtype):
+            return "i16"
+        names = {16: "half", 32: "float", 64: "double"}
+        if dtype.bits not in names:
+            raise CodegenError(
+                f"{dtype} has no arithmetic on this target; convert it with integers of the same size"
+            )
+        return names[dtype.bits]
+
+
+def vector(element: str, lanes: int) -> str:
+    """The type of ``lanes`` elements; one lane is the element itself."""
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+def gep_element(dtype: DataType) -> str:
+    """A type of the size that one element of ``dtype`` takes in memory, to step by."""
+    size = 8 if dtype.is_handle else dtype.itemsize
+    return f"i{8 * size}" if size in (1, 2, 4, 8) else f"[{size} x i8]"
+
+
+def splat(element: str, constant: str, lanes: int) -> str:
+    """A constant in every lane."""
+    return constant if lanes == 1 else f"splat ({element} {constant})"
+
+
+@cache
+def float_bits(value: float) -> str:
+    """A ``float`` or ``double`` constant, which LLVM writes as the bits of the double in both cases."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def round_to_float32(value: float) -> float:
+    """The float32 nearest to a double; too large a value becomes infinite, as in hardware."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def half_bits(value: float) -> int:
+    """The bits of the float16 nearest to a double."""
+    try:
+        return int(struct.unpack("<H", struct.pack("<e", value))[0])
+    except OverflowError:
+        return 0x7C00 if value > 0 else 0xFC00
+
+
+def bfloat_bits(value: float) -> int:
+    """The bits of the bfloat16 nearest to a double, ties to even.
+
+    The upper half of a float32 is a bfloat16. Going through float32 first would round twice, so the double is first
+    brought to float32 by rounding to odd, which leaves the second rounding exact.
+    """
+    if value != value:
+        return 0x7FC0
+    near = round_to_float32(value)
+    bits = int(struct.unpack("<I", struct.pack("<f", near))[0])
+    if near != value and abs(near) != float("inf"):
+        if abs(near) > abs(value):
+            bits -= 1
+        bits |= 1
+    elif near != value:
+        bits = 0x7F7FFFFF | (0x80000000 if value < 0 else 0)
+    if bits & 0x7FFFFFFF == 0x7F800000:
+        return bits >> 16
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF
+
+
+def integer_constant(dtype: DataType, value: int) -> str:
+    """An integer, bool or null-pointer constant."""
+    if dtype.is_handle:
+        return "null" if value == 0 else f"inttoptr (i64 {value} to ptr)"
+    if dtype.is_bool:
+        return "true" if value else "false"
+    return str(value)
+
+
+def float_constant(types: Types, dtype: DataType, value: float) -> str:
+    """A floating-point constant of one lane, rounded to its type."""
+    if dtype.is_bfloat16:
+        return str(bfloat_bits(value))
+    if dtype.is_float16:
+        bits = half_bits(value)
+        return f"0xH{bits:04X}" if types.native_half else str(bits)
+    return float_bits(value if dtype.bits == 64 else round_to_float32(value))
