@@ -19,7 +19,7 @@ from tilewright.te.schedule.relations import Ranges, Sets, pass_down_ranges, pas
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.schedule.storage import StorageRank, default_storage_rank, is_shared_by, storage_rank, thread_rank
-from tilewright.te.tensor import Operation, Tensor
+from tilewright.te.tensor import Operation
 
 
 class BoundInference:
@@ -82,7 +82,7 @@ class BoundInference:
     def infer_roots(self, stage: Stage) -> None:
         """The ranges of the root axes of one stage."""
         operation = stage.op
-        if stage.is_output or stage.attach_type == AttachType.SCAN_UPDATE and not self._readers(operation):
+        if stage.is_output:
             if stage.attach_spec().attach_type == AttachType.SCOPE:
                 raise ScheduleError(f"compute_at on stage {stage.label}: an output is computed at the root")
             for axis in operation.root_iter_vars:
@@ -137,7 +137,7 @@ class BoundInference:
         """Add what one reader needs to the domains."""
         reader_stage = self.stage_of[reader]
         place = stage.attach_spec()
-        attach = place.attach_ivar if place.attach_type == AttachType.SCOPE else None
+        attach = place.attach_ivar if place.is_placed else None
         at_place = attach is None
         sets: Sets = {}
         # From the innermost loop outwards: what lies before the place is inside of it. A stage at the root has everything inside.
@@ -201,7 +201,7 @@ def attach_path(stage: Stage) -> list[IterVar]:
     """The loops around the place where a stage is computed, innermost first."""
     path: list[IterVar] = []
     place = stage.attach_spec()
-    while place.attach_type == AttachType.SCOPE and place.attach_stage is not None:
+    while place.is_placed and place.attach_stage is not None:
         parent = place.attach_stage
         found = False
         for axis in reversed(parent.leaf_iter_vars):
@@ -219,8 +219,3 @@ def attach_path(stage: Stage) -> list[IterVar]:
 def infer_bound(schedule: Schedule) -> Ranges:
     """The range of every axis of a normalised schedule."""
     return BoundInference(schedule).run()
-
-
-def tensors_of(schedule: Schedule) -> list[Tensor]:
-    """Every tensor that the schedule computes or reads, producers first."""
-    return [tensor for stage in schedule.stages for tensor in stage.op.outputs]

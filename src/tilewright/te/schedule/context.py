@@ -10,17 +10,21 @@ from tilewright.ir.expr import IterVar, Range, Var, is_const
 from tilewright.te.schedule.loop_nest import Wrapper
 from tilewright.te.schedule.relations import Ranges
 from tilewright.te.schedule.stage import Stage
+from tilewright.te.tensor import Operation
 from tilewright.tir.stmt import Stmt
 
 
 @dataclass
 class LoweringContext:
-    """Ranges of all axes, stages by the axis that they are computed at, and how a stage becomes a statement around another."""
+    """Ranges of all axes, stages by the axis that they are computed at, how a stage becomes a statement, and
+    how it becomes one around another."""
 
     ranges: Ranges
     attached: dict[IterVar, list[Stage]]
     pipeline: Callable[[Stage, Stmt], Stmt]
+    provide: Callable[[Stage], Stmt]
     scopes: dict[Stage, str]
+    scan_init: dict[Operation, list[Stage]]
     keep_trivial: bool = False
     analyzer: Analyzer = field(default_factory=Analyzer)
     loop_sets: dict[Var, IntervalSet] = field(default_factory=dict)

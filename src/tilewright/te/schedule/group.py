@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def create_group(
-    schedule: Schedule, outputs: Sequence[Tensor], inputs: Sequence[Tensor], include_inputs: bool
+    schedule: Schedule, outputs: Sequence[Tensor], inputs: Sequence[Tensor], include_inputs: bool, recorded: bool = True
 ) -> Stage:
     """See ``Schedule.create_group``."""
     for tensor in (*outputs, *inputs):
@@ -29,14 +29,15 @@ def create_group(
     if len(outer) > 1:
         raise ScheduleError("create_group: the operations are in different groups already", span=user_span())
     operation = schedule.stage_map[outputs[0].op].op
-    made = Stage(schedule, operation, operation, schedule._new_label("group"))
+    made = Stage(schedule, operation, operation, schedule.new_label("group"))
     made.is_group = True
     made.group = stages[0].group
     made.num_child_stages = len(stages)
     for stage in stages:
         stage.group = made
     schedule.groups.append(made)
-    schedule.trace.append("create_group", None, [tuple(outputs), tuple(inputs), include_inputs])
+    if recorded:
+        schedule.trace.append("create_group", None, [tuple(outputs), tuple(inputs), include_inputs], [made])
     return made
 
 

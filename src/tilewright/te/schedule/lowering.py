@@ -9,6 +9,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import IterVar, Range
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.operation import ComputeOp, PlaceholderOp
+from tilewright.te.scan import ScanOp
 from tilewright.te.schedule.bounds import BoundInference
 from tilewright.te.schedule.compute_stmt import compute_stmt
 from tilewright.te.schedule.context import LoweringContext
@@ -35,20 +36,41 @@ def schedule_ops(schedule: Schedule, ranges: Ranges, debug_keep_trivial_loop: bo
     """The statement of a normalised schedule with these ranges."""
     attached: dict[IterVar, list[Stage]] = {}
     roots: list[Stage] = []
+    scan_init = _scan_starts(schedule)
+    starts = {stage for stages in scan_init.values() for stage in stages}
     scopes = _storage_scopes(schedule, ranges)
     for stage in schedule.stages:
         place = stage.attach_spec()
         if stage.attach_type == AttachType.INLINED_ALREADY or isinstance(stage.op, PlaceholderOp):
             continue
-        if place.attach_type == AttachType.SCOPE and place.attach_ivar is not None:
+        if stage in starts:
+            continue
+        if place.is_placed and place.attach_ivar is not None:
             attached.setdefault(place.attach_ivar, []).append(stage)
         elif place.attach_type == AttachType.GROUP_ROOT:
             roots.append(stage)
-    context = LoweringContext(ranges, attached, lambda stage, body: _pipeline(stage, body, context), scopes, debug_keep_trivial_loop)
+    context = LoweringContext(
+        ranges,
+        attached,
+        lambda stage, body: _pipeline(stage, body, context),
+        lambda stage: PROVIDE[type(stage.op)](stage, context),
+        scopes,
+        scan_init,
+        debug_keep_trivial_loop,
+    )
     body: Stmt = NO_OP
     for stage in reversed(roots):
         body = _pipeline(stage, body, context)
     return body
+
+
+def _scan_starts(schedule: Schedule) -> dict[Operation, list[Stage]]:
+    """For each scan, the stages that compute its first steps: they run inside of the scan's memory, right before its loop."""
+    found: dict[Operation, list[Stage]] = {}
+    for stage in schedule.stages:
+        if isinstance(stage.op, ScanOp):
+            found[stage.op] = [schedule.stage_map[tensor.op] for tensor in stage.op.init]
+    return found
 
 
 def _storage_scopes(schedule: Schedule, ranges: Ranges) -> dict[Stage, str]:

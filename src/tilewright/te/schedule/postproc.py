@@ -11,6 +11,7 @@ from tilewright.ir.functor import Mutator
 from tilewright.support.errors import LoweringError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.schedule.whole_ops import scan_aliases
 from tilewright.te.tensor import Tensor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, BufferRealize, BufferStore, Prefetch, ProducerRealize, ProducerStore, Stmt
@@ -19,16 +20,25 @@ from tilewright.tir.stmt import AttrStmt, BufferRealize, BufferStore, Prefetch, 
 class _ToBuffers(Mutator):
     """Replaces tensors by buffers. Threads that are already running around a statement are not launched again."""
 
-    def __init__(self, given: Mapping[Tensor, Buffer], originals: Mapping[Tensor, Tensor]) -> None:
+    def __init__(
+        self, given: Mapping[Tensor, Buffer], originals: Mapping[Tensor, Tensor], aliases: Mapping[Tensor, Tensor]
+    ) -> None:
         super().__init__()
         self.given = dict(given)
         self.buffers: dict[Tensor, Buffer] = dict(given)
         self.originals = originals
+        self.aliases = aliases
         self.running: set[IterVar] = set()
+
+    def target(self, producer: Any) -> Any:
+        """The tensor whose memory a tensor lives in: what a scan reads and writes lives in its output, and a user's tensor stands
+        for what the schedule made of it."""
+        aliased = self.aliases.get(producer, producer)
+        return self.originals.get(aliased, aliased)
 
     def buffer_of(self, producer: Any) -> Buffer:
         """The buffer of a tensor; an argument's, or one made when its memory was realised."""
-        tensor = self.originals.get(producer, producer)
+        tensor = self.target(producer)
         found = self.buffers.get(tensor)
         if found is None:
             raise LoweringError(
@@ -47,8 +57,8 @@ class _ToBuffers(Mutator):
         return BufferStore(self.buffer_of(node.producer), made.value, made.indices, made.span)
 
     def visit_producer_realize(self, node: ProducerRealize) -> Stmt:
-        tensor = self.originals.get(node.producer, node.producer)  # type: ignore[call-overload]
-        if tensor in self.given:
+        tensor = self.target(node.producer)
+        if tensor in self.given or node.producer in self.aliases:
             body: Stmt = self.visit(node.body)
             return body
         self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, tensor.name, scope=node.storage_scope)
@@ -70,7 +80,7 @@ class _ToBuffers(Mutator):
             buffer, tensor = node.node
             return made.replace(node=(buffer, self.buffer_of(tensor)))
         if isinstance(node.node, Tensor):
-            tensor = self.originals.get(node.node, node.node)
+            tensor = self.target(node.node)
             # The attribute stands outside of the realisation, so its buffer is known only after the body was rewritten.
             return made.body if tensor in self.given and key == "buffer_dim_align" else made.replace(node=self.buffer_of(tensor))
         return made
@@ -111,4 +121,4 @@ def to_prim_func(
         handle = Var(buffer.name, "handle")
         parameters.append(handle)
         buffer_map[handle] = buffer
-    return PrimFunc(parameters, _ToBuffers(given, originals).visit(body), None, buffer_map)
+    return PrimFunc(parameters, _ToBuffers(given, originals, scan_aliases(schedule.stages)).visit(body), None, buffer_map)

@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.ir.expr import IterVar
 from tilewright.support.errors import ScheduleError
 from tilewright.support.span import user_span
+from tilewright.te.scan import ScanOp
 from tilewright.te.schedule import cache, factor, group, normalize as normalization
 from tilewright.te.schedule.dataflow import operations_in_order
 from tilewright.te.schedule.stage import AttachType, Stage
@@ -42,13 +43,14 @@ class Schedule:
 
     def add_stage(self, operation: Operation, position: int) -> Stage:
         """A new stage for an operation, with a label that no other stage has."""
-        stage = Stage(self, operation, operation, self._new_label(operation.name))
+        stage = Stage(self, operation, operation, self.new_label(operation.name))
         stage.start_from(operation)
         self.stages.insert(position, stage)
         self.stage_map[operation] = stage
         return stage
 
-    def _new_label(self, name: str) -> str:
+    def new_label(self, name: str) -> str:
+        """A label for a new stage: the name, with a number where it is taken."""
         taken = {stage.label for stage in (*self.stages, *self.groups)}
         if name not in taken:
             return name
@@ -75,6 +77,13 @@ class Schedule:
     ) -> Stage:
         """A virtual stage for all stages between inputs and outputs, which can be placed as one."""
         return group.create_group(self, _tensors(outputs), _tensors(inputs), include_inputs)
+
+    def place_scan_update(self, scan: ScanOp) -> None:
+        """Tie what a scan does at each step to the scan's loop."""
+        made = group.create_group(self, scan.update, [*scan.state_placeholder, *scan.inputs], False, recorded=False)
+        made.attach_type = AttachType.SCAN_UPDATE
+        made.attach_ivar = scan.scan_axis
+        made.attach_stage = self.stage_map[scan]
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Iterable[Tensor | Operation] | Tensor | Operation) -> Tensor:
         """A copy of a tensor in another storage scope, read by these readers in place of the tensor."""
@@ -110,10 +119,6 @@ class Schedule:
         made.stage_map = {operation: mapping[stage] for operation, stage in self.stage_map.items()}
         made.trace = self.trace.copy_for(made)
         return made
-
-    def root_of(self, stage: Stage) -> bool:
-        """True if the stage is computed at the root of its group or of the program."""
-        return stage.attach_spec().attach_type == AttachType.GROUP_ROOT
 
 
 _COPIED = (

@@ -337,7 +337,7 @@ class Stage:
         while above is not None:
             if above is self:
                 self.fail("compute_at", scope, f"stage {parent.label} is itself computed inside of this stage")
-            above = above.attach_stage if above.attach_type == AttachType.SCOPE else None
+            above = above.attach_stage if above.is_placed else None
         self.attach_type = AttachType.SCOPE
         self.attach_ivar = scope
         self.attach_stage = parent
@@ -361,6 +361,11 @@ class Stage:
             self.attach_type = AttachType.GROUP_ROOT
             self.attach_ivar = self.attach_stage = None
         self._record("compute_root")
+
+    @property
+    def is_placed(self) -> bool:
+        """True if the stage is computed inside of another stage's loop."""
+        return self.attach_type in (AttachType.SCOPE, AttachType.SCAN_UPDATE)
 
     def attach_spec(self) -> Stage:
         """The stage that says where this one is computed: itself, or the outermost group that has a place."""

@@ -89,6 +89,12 @@ def _argument_text(argument: Any) -> str:
     return repr(argument) if isinstance(argument, str) else str(argument)
 
 
+def _result_name(result: Any) -> str:
+    if isinstance(result, IterVar):
+        return result.var.name
+    return str(result.name if isinstance(result, Tensor) else result.label)
+
+
 def identifier(name: str) -> str:
     """A name that Python takes."""
     cleaned = re.sub(r"\W", "_", name)
@@ -111,7 +117,7 @@ class Trace:
         self.steps.append(Step(primitive, None if stage is None else stage.label, encoded, names))
 
     def _name(self, result: Any) -> str:
-        wanted = identifier(result.var.name if isinstance(result, IterVar) else result.name)
+        wanted = identifier(_result_name(result))
         name = wanted
         number = 1
         while name in self._taken:

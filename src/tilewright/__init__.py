@@ -1,0 +1,94 @@
+"""Tilewright: an end-to-end deep-learning compiler, with the public interface of TVM 0.8.
+
+    import tilewright as tvm
+    from tilewright import te
+
+Everything loads on first use, so that ``import tilewright`` costs nothing and a program pays for the layers it touches.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from tilewright import arith, contrib, driver, error, instrument, ir, runtime, script, target, te, testing, tir, transform
+    from tilewright.driver.build_module import OperatorModule, build, lower
+    from tilewright.ir.convert import convert
+    from tilewright.ir.module import IRModule
+    from tilewright.runtime import ndarray as nd
+    from tilewright.runtime.device import Device, cpu, cuda, device, gpu
+    from tilewright.runtime.registry import get_global_func, register_func
+    from tilewright.support.dtype import DataType
+    from tilewright.support.errors import TilewrightError
+
+_MODULES = (
+    "arith",
+    "codegen",
+    "contrib",
+    "driver",
+    "error",
+    "instrument",
+    "ir",
+    "runtime",
+    "script",
+    "support",
+    "target",
+    "te",
+    "testing",
+    "tir",
+    "transform",
+)
+_ELSEWHERE = {"nd": "tilewright.runtime.ndarray"}
+
+_DEVICES = ("cpu", "cuda", "gpu", "rocm", "opencl", "metal", "vpi", "vulkan", "ext_dev", "hexagon", "webgpu", "device", "Device")
+_NAMES = {
+    **{name: "tilewright.runtime.device" for name in _DEVICES},
+    **{name: "tilewright.driver.build_module" for name in ("build", "lower", "OperatorModule")},
+    **{
+        name: "tilewright.runtime.registry"
+        for name in ("register_func", "get_global_func", "list_global_func_names", "remove_global_func")
+    },
+    "convert": "tilewright.ir.convert",
+    "IRModule": "tilewright.ir.module",
+    "DataType": "tilewright.support.dtype",
+    "TilewrightError": "tilewright.support.errors",
+    "register_extension": "tilewright.runtime.object",
+    "register_object": "tilewright.runtime.object",
+}
+_RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
+
+_NOT_YET = {
+    "relay": "the graph compiler",
+    "topi": "the operator library",
+    "autotvm": "tuning with templates",
+    "auto_scheduler": "template-free tuning",
+    "rpc": "remote devices",
+    "micro": "microcontrollers",
+    "parser": "the text form of graphs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a part of the package when it is first named."""
+    if name in _MODULES:
+        found: Any = importlib.import_module(f"tilewright.{name}")
+    elif name in _ELSEWHERE:
+        found = importlib.import_module(_ELSEWHERE[name])
+    elif name in _NAMES:
+        found = getattr(importlib.import_module(_NAMES[name]), name)
+    elif name in _RENAMED:
+        module, renamed = _RENAMED[name]
+        found = getattr(importlib.import_module(module), renamed)
+    elif name in _NOT_YET:
+        raise AttributeError(f"tilewright.{name} ({_NOT_YET[name]}) is not part of version {__version__}")
+    else:
+        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *_NAMES, *_RENAMED})

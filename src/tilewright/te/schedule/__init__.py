@@ -1,0 +1,34 @@
+"""Schedules of tensor expressions, and their lowering to loops."""
+
+from tilewright.te.schedule import whole_ops as _whole_ops
+from tilewright.te.schedule.bounds import infer_bound
+from tilewright.te.schedule.lowering import schedule_ops
+from tilewright.te.schedule.postproc import to_prim_func
+from tilewright.te.schedule.relations import Fuse, Rebase, Singleton, Split
+from tilewright.te.schedule.schedule import Schedule, create_schedule
+from tilewright.te.schedule.specialized import SpecializedCondition
+from tilewright.te.schedule.stage import Stage
+
+# Names that older programs use for the steps of lowering.
+InferBound = infer_bound
+ScheduleOps = schedule_ops
+SchedulePostProcToPrimFunc = to_prim_func
+
+_ = _whole_ops  # registers the operations that work on whole tensors
+
+__all__ = [
+    "Fuse",
+    "InferBound",
+    "Rebase",
+    "Schedule",
+    "ScheduleOps",
+    "SchedulePostProcToPrimFunc",
+    "Singleton",
+    "SpecializedCondition",
+    "Split",
+    "Stage",
+    "create_schedule",
+    "infer_bound",
+    "schedule_ops",
+    "to_prim_func",
+]
