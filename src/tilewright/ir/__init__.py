@@ -1,3 +1,83 @@
 """What all levels share: expressions, types, operators, modules, structural equality, passes, diagnostics."""
 
-from tilewright.ir import intrinsics
+from tilewright.ir import diagnostics, instrument, intrinsics, transform
+from tilewright.ir.adt import Constructor, TypeData
+from tilewright.ir.attrs import Attrs, DictAttrs, make_node
+from tilewright.ir.base import BaseExpr, RelayExpr
+from tilewright.ir.container import Array, Map
+from tilewright.ir.env_func import EnvFunc
+from tilewright.ir.expr import FloatImm, IntImm, PrimExpr, Range
+from tilewright.ir.function import BaseFunc, CallingConv
+from tilewright.ir.global_var import GlobalVar
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op, register_intrin_lowering, register_op_attr
+from tilewright.ir.serialize import load_json, save_json
+from tilewright.ir.structural import assert_structural_equal, structural_equal
+from tilewright.ir.structural_hash import structural_hash
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.type import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    PointerType,
+    PrimType,
+    RelayRefType,
+    TupleType,
+    Type,
+    TypeConstraint,
+    TypeKind,
+    TypeVar,
+)
+from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.support.node import Node
+from tilewright.support.span import SourceName, Span
+
+__all__ = [
+    "Array",
+    "Attrs",
+    "BaseExpr",
+    "BaseFunc",
+    "CallingConv",
+    "Constructor",
+    "DictAttrs",
+    "EnvFunc",
+    "FloatImm",
+    "FuncType",
+    "GlobalTypeVar",
+    "GlobalVar",
+    "IRModule",
+    "IncompleteType",
+    "IntImm",
+    "Map",
+    "Node",
+    "Op",
+    "PointerType",
+    "PrimExpr",
+    "PrimType",
+    "Range",
+    "RelayExpr",
+    "RelayRefType",
+    "SourceName",
+    "Span",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "TypeCall",
+    "TypeConstraint",
+    "TypeData",
+    "TypeKind",
+    "TypeRelation",
+    "TypeVar",
+    "assert_structural_equal",
+    "diagnostics",
+    "instrument",
+    "intrinsics",
+    "load_json",
+    "make_node",
+    "register_intrin_lowering",
+    "register_op_attr",
+    "save_json",
+    "structural_equal",
+    "structural_hash",
+    "transform",
+]

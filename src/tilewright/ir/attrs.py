@@ -3,13 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 
 class Attrs:
-    """Base of attributes."""
+    """Base of attributes: what a subclass gives are ``keys`` and items by name."""
 
     __slots__ = ()
+
+    def keys(self) -> Any:
+        """The names."""
+        raise NotImplementedError
+
+    def __getitem__(self, item: str) -> Any:
+        raise NotImplementedError
+
+    def items(self) -> Any:
+        """Pairs of name and value."""
+        return [(name, self[name]) for name in self.keys()]
+
+    def list_field_info(self) -> list[AttrFieldInfo]:
+        """What there is to know about each field."""
+        return [AttrFieldInfo(name, type(self[name]).__name__, "") for name in self.keys()]
+
+    def get_int_tuple(self, key: str) -> tuple[int, ...]:
+        """A value that is a sequence of integers."""
+        return tuple(int(value) for value in self[key])
+
+    def get_int(self, key: str) -> int:
+        """A value that is an integer."""
+        return int(self[key])
+
+    def get_str(self, key: str) -> str:
+        """A value that is a string."""
+        return str(getattr(self[key], "value", self[key]))
+
+
+@dataclass(frozen=True)
+class AttrFieldInfo:
+    """One field of attributes: its name, the name of its type, and what it means."""
+
+    name: str
+    type_info: str
+    description: str
 
 
 class DictAttrs(Attrs):
@@ -51,3 +88,12 @@ class DictAttrs(Attrs):
 
     def __repr__(self) -> str:
         return repr(self._values)
+
+
+def make_node(type_key: str, **kwargs: Any) -> DictAttrs:
+    """Attributes by name. ``type_key`` is that of dictionaries: classes of attributes are called by their own name."""
+    if type_key != "DictAttrs":
+        raise ValueError(
+            f"make_node makes DictAttrs, not {type_key!r}: call the class of the attributes itself"
+        )
+    return DictAttrs(kwargs)

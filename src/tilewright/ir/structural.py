@@ -120,7 +120,7 @@ def field_value(node: Any, name: str) -> Any:
 def as_plain(value: Any) -> Any:
     """A value as equality and hash see it: attributes and modules as dictionaries, numbers as constants."""
     if isinstance(value, Attrs):
-        return dict(value.items())  # type: ignore[attr-defined]
+        return dict(value.items())
     if isinstance(value, IRModule):
         functions = {variable.name_hint: function for variable, function in value.functions.items()}
         types = {variable.name_hint: definition for variable, definition in value.type_definitions.items()}

@@ -62,7 +62,7 @@ class Node:
     def replace(self: T, **changes: Any) -> T:
         """A copy with some fields replaced; fields that are not named keep their values."""
         made = object.__new__(type(self))
-        for name in _all_slots(type(self)):
+        for name in all_slots(type(self)):
             if name in changes:
                 object.__setattr__(made, name, changes[name])
             elif hasattr(self, name):
@@ -73,7 +73,7 @@ class Node:
 _SLOTS: dict[type, tuple[str, ...]] = {}
 
 
-def _all_slots(cls: type) -> tuple[str, ...]:
+def all_slots(cls: type) -> tuple[str, ...]:
     """Every slot of the class and its bases but ``__weakref__``."""
     found = _SLOTS.get(cls)
     if found is None:

@@ -1,0 +1,29 @@
+"""Registered functions as values of a program: by name, so that a text form can name them too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.runtime.registry import get_global_func
+from tilewright.support.node import Node, node
+
+
+@node
+class EnvFunc(Node):
+    """The function that is registered under a name where the program runs."""
+
+    name: str
+
+    @staticmethod
+    def get(name: str) -> EnvFunc:
+        """The function of this name; an error where none is registered."""
+        get_global_func(name)
+        return EnvFunc(name)
+
+    @property
+    def func(self) -> Any:
+        """The function itself."""
+        return get_global_func(self.name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.func(*args)

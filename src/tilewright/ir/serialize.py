@@ -1,0 +1,302 @@
+"""Nodes as JSON: what is shared stays shared, and depth does not matter.
+
+The text is an object with ``format``, ``version``, ``root`` and ``nodes``, a list in which every entry refers to
+earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node,
+``{"value": 1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}`` or
+``{"op": "tir.exp"}``.
+
+Only classes of nodes can be made, from fields that the class has: reading a text never runs what it says.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+
+from tilewright.ir.attrs import DictAttrs
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import TilewrightError
+from tilewright.support.node import Node, all_slots
+
+FORMAT: Final = "tilewright-nodes"
+VERSION: Final = 1
+
+_PLAIN = (str, bool, int, type(None))
+_UNSAVED = frozenset({"span", "_checked_type_"})
+
+
+class SerializationError(TilewrightError, ValueError):
+    """A value cannot be written as JSON, or a text is not what ``save_json`` writes."""
+
+
+def _classes() -> dict[str, type[Node]]:
+    """Every node class that is loaded, by its kind."""
+    found: dict[str, type[Node]] = {}
+    pending: list[type[Node]] = [Node]
+    while pending:
+        for child in pending.pop().__subclasses__():
+            # The decorator makes a slotted class out of the written one, which stays behind without fields of its own.
+            if child.__dict__.get("__slots__") is not None and child.__dict__.get("field_names"):
+                found[_kind(child)] = child
+            pending.append(child)
+    return found
+
+
+def _kind(node_class: type[Node]) -> str:
+    """The name of a class with its level, which tells the variables of loops and of graphs apart: ``ir.Var``."""
+    return f"{node_class.__module__.split('.')[1]}.{node_class.__name__}"
+
+
+def _enums() -> dict[str, type[IntEnum]]:
+    """The enumerations that fields of nodes hold."""
+    return {
+        child.__name__: child
+        for child in IntEnum.__subclasses__()
+        if child.__module__.startswith("tilewright.")
+    }
+
+
+def _saved_slots(node: Node) -> list[str]:
+    """The slots that make up a node, in order; spans and inferred types are left out."""
+    return [name for name in all_slots(type(node)) if name not in _UNSAVED and hasattr(node, name)]
+
+
+def _parts(value: Any) -> list[Any]:
+    """What must be written before a value."""
+    if isinstance(value, IRModule):
+        return [dict(value.functions), dict(value.type_definitions), dict(value.attrs.items())]
+    if isinstance(value, Op):
+        return []
+    if isinstance(value, Node):
+        return [getattr(value, name) for name in _saved_slots(value)]
+    if isinstance(value, DictAttrs):
+        return [dict(value.items())]
+    if isinstance(value, (tuple, list)):
+        return list(value)
+    if isinstance(value, Mapping):
+        return [part for pair in value.items() for part in pair]
+    return []
+
+
+def _key(value: Any) -> Any:
+    """Plain values are shared by value, everything else by identity."""
+    if isinstance(value, DataType):
+        return ("dtype", str(value))
+    if isinstance(value, _PLAIN) and not isinstance(value, IntEnum):
+        return (type(value).__name__, value)
+    return id(value)
+
+
+class _Writer:
+    """Numbers every value below a root, parts first."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self.numbers: dict[Any, int] = {}
+        # Parts that are made on the fly must outlive the numbering by identity.
+        self.alive: list[Any] = []
+
+    def add(self, root: Any) -> int:
+        """Write a value and what it is made of; gives its number."""
+        stack: list[tuple[Any, list[Any] | None]] = [(root, None)]
+        begun: set[Any] = set()
+        while stack:
+            value, parts = stack.pop()
+            key = _key(value)
+            if key in self.numbers:
+                continue
+            if parts is None:
+                if key in begun:
+                    raise SerializationError(
+                        f"a {type(value).__name__} contains itself: it cannot be written as JSON"
+                    )
+                begun.add(key)
+                parts = _parts(value)
+                self.alive.append((value, parts))
+                stack.append((value, parts))
+                stack.extend((part, None) for part in reversed(parts) if _key(part) not in self.numbers)
+            else:
+                self.entries.append(self.entry(value, [self.numbers[_key(part)] for part in parts]))
+                self.numbers[key] = len(self.entries) - 1
+        return self.numbers[_key(root)]
+
+    def entry(self, value: Any, parts: list[int]) -> dict[str, Any]:
+        """One entry of the list."""
+        if isinstance(value, IRModule):
+            return {"module": parts}
+        if isinstance(value, Op):
+            return {"op": value.name}
+        if isinstance(value, Node):
+            if not type(value).field_names:
+                raise SerializationError(f"a {type(value).__name__} cannot be written as JSON")
+            return {"kind": _kind(type(value)), "fields": dict(zip(_saved_slots(value), parts, strict=True))}
+        if isinstance(value, DictAttrs):
+            return {"attrs": parts[0]}
+        if isinstance(value, IntEnum):
+            return {"enum": type(value).__name__, "value": value.name}
+        if isinstance(value, DataType):
+            return {"dtype": str(value)}
+        if isinstance(value, _PLAIN):
+            return {"value": value}
+        if isinstance(value, float):
+            return {"value": value} if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, (tuple, list)):
+            return {"list": parts}
+        if isinstance(value, Mapping):
+            return {"map": [[parts[at], parts[at + 1]] for at in range(0, len(parts), 2)]}
+        if isinstance(value, np.ndarray):
+            data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+            return {"array": data, "dtype": str(value.dtype), "shape": list(value.shape)}
+        raise SerializationError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
+
+
+def save_json(node: Any) -> str:
+    """The JSON text of a node, a container of nodes, or a module."""
+    writer = _Writer()
+    root = writer.add(node)
+    document = {"format": FORMAT, "version": VERSION, "root": root, "nodes": writer.entries}
+    return json.dumps(document, indent=None, separators=(",", ":"))
+
+
+class _Reader:
+    """Makes the values of a list of entries, in order."""
+
+    def __init__(self, entries: list[Any]) -> None:
+        self.entries = entries
+        self.values: list[Any] = []
+        self.classes = _classes()
+        self.enums = _enums()
+        self.makers: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "kind": self.node,
+            "module": self.module,
+            "array": self.array,
+            "op": lambda entry: Op.get(self.text(entry["op"])),
+            "attrs": lambda entry: DictAttrs(self.mapping(entry["attrs"])),
+            "enum": lambda entry: self.enums[self.text(entry["enum"])][self.text(entry["value"])],
+            "dtype": lambda entry: DataType(self.text(entry["dtype"])),
+            "value": lambda entry: self.plain(entry["value"]),
+            "float": lambda entry: float(self.text(entry["float"])),
+            "list": lambda entry: tuple([self.get(number) for number in entry["list"]]),
+            "map": lambda entry: {self.get(key): self.get(value) for key, value in entry["map"]},
+        }
+
+    def read(self) -> list[Any]:
+        """All values."""
+        for number, entry in enumerate(self.entries):
+            try:
+                form = next(form for form in self.makers if form in entry) if isinstance(entry, dict) else ""
+                self.values.append(self.makers[form](entry))
+            except (
+                StopIteration,
+                LookupError,
+                TypeError,
+                ValueError,
+                AttributeError,
+                TilewrightError,
+            ) as error:
+                raise SerializationError(
+                    f"entry {number} of the JSON text is wrong: {_reason(error)}"
+                ) from error
+        return self.values
+
+    def get(self, number: Any) -> Any:
+        """An earlier value."""
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self.values):
+            raise ValueError(f"it refers to {number!r}, which is no earlier entry")
+        return self.values[number]
+
+    def text(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError(f"{value!r} is no string")
+        return value
+
+    def plain(self, value: Any) -> Any:
+        if not isinstance(value, (*_PLAIN, float)):
+            raise ValueError(f"{value!r} is no plain value")
+        return value
+
+    def mapping(self, number: Any) -> dict[Any, Any]:
+        found = self.get(number)
+        if not isinstance(found, dict):
+            raise ValueError(f"entry {number} is no map")
+        return found
+
+    def node(self, entry: dict[str, Any]) -> Node:
+        """A node with exactly the fields that its class has."""
+        name = self.text(entry["kind"])
+        node_class = self.classes.get(name)
+        if node_class is None:
+            raise ValueError(f"there is no node class {name!r}")
+        slots = [slot for slot in all_slots(node_class) if slot not in _UNSAVED]
+        fields: dict[str, Any] = entry["fields"]
+        if sorted(fields) != sorted(slots):
+            raise ValueError(f"{name} has the fields {', '.join(slots)}, not {', '.join(fields) or 'none'}")
+        made = object.__new__(node_class)
+        for slot in slots:
+            object.__setattr__(made, slot, self.get(fields[slot]))
+        if "span" in all_slots(node_class):
+            object.__setattr__(made, "span", None)
+        _check_children(made)
+        return made
+
+    def module(self, entry: dict[str, Any]) -> IRModule:
+        functions, types, attributes = entry["module"]
+        return IRModule(self.mapping(functions), self.mapping(types), self.mapping(attributes))
+
+    def array(self, entry: dict[str, Any]) -> Any:
+        data = base64.b64decode(self.text(entry["array"]), validate=True)
+        kind = np.dtype(self.text(entry["dtype"]))
+        if kind.hasobject:
+            raise ValueError("an array of objects cannot be read")
+        return np.frombuffer(data, dtype=kind).reshape([int(extent) for extent in entry["shape"]]).copy()
+
+
+def _check_children(node: Node) -> None:
+    """Children must be nodes and types data types, or what uses them would fail far from here."""
+    if hasattr(node, "dtype") and not isinstance(node.dtype, DataType):
+        raise ValueError(f"the type of a {type(node).__name__} is no data type: {node.dtype!r}")
+    for name, role in type(node).child_fields:
+        value = getattr(node, name)
+        children = value if role == "many" else (value,)
+        if not isinstance(children, tuple):
+            raise ValueError(f"{name} is no list")
+        for child in children:
+            if not isinstance(child, Node) and not (role == "optional" and child is None):
+                raise ValueError(f"{name} holds {child!r} where a node is expected")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, StopIteration):
+        return "its form is not known"
+    if isinstance(error, KeyError):
+        return f"it lacks or does not know {error.args[0]!r}"
+    return error.message if isinstance(error, TilewrightError) else str(error)
+
+
+def load_json(json_str: str) -> Any:
+    """What ``save_json`` wrote."""
+    try:
+        document = json.loads(json_str)
+    except (json.JSONDecodeError, TypeError, RecursionError) as error:
+        raise SerializationError(f"the text is not JSON: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SerializationError(f"the text is not one that save_json wrote: it has no format {FORMAT!r}")
+    if document.get("version") != VERSION:
+        raise SerializationError(
+            f"the text has version {document.get('version')!r}, this program reads version {VERSION}"
+        )
+    entries, root = document.get("nodes"), document.get("root")
+    if not isinstance(entries, list):
+        raise SerializationError("the text has no list of nodes")
+    values = _Reader(entries).read()
+    if not isinstance(root, int) or isinstance(root, bool) or not 0 <= root < len(values):
+        raise SerializationError(f"the root {root!r} is no entry")
+    return values[root]
