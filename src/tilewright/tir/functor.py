@@ -112,7 +112,7 @@ class Substitute(Mutator):
 @with_recursion_room
 def substitute(node: N, vmap: Mapping[Any, PrimExpr]) -> N:
     """The expression or statement with variables replaced."""
-    return Substitute(vmap).visit(node) if vmap else node  # type: ignore[no-any-return]
+    return Substitute(vmap).visit(node) if vmap else node
 
 
 def flatten_sequence(stmts: Sequence[Stmt]) -> Stmt:
