@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import BufferLoad, PrimExpr, Var
+from tilewright.ir.buffer import Buffer, BufferRegion
+from tilewright.ir.expr import BufferLoad, IterVar, PrimExpr, Reduce, Var
 from tilewright.ir.functor import Mutator, Visitor, post_order
 from tilewright.support.node import Node
 from tilewright.support.recursion import with_recursion_room
-from tilewright.tir.stmt import BufferRealize, BufferStore, Stmt, is_no_op, stmt_seq
+from tilewright.tir.stmt import (
+    AttrStmt,
+    Block,
+    BufferRealize,
+    BufferStore,
+    MatchBufferRegion,
+    Prefetch,
+    Stmt,
+    is_no_op,
+    stmt_seq,
+)
 
 StmtExprVisitor = Visitor
 StmtExprMutator = Mutator
@@ -107,6 +117,41 @@ class Substitute(Mutator):
         made = node.map_children(self.visit)
         buffer = self.visit(node.buffer)
         return made if buffer is node.buffer else made.replace(buffer=buffer)
+
+    def visit_buffer_region(self, node: BufferRegion) -> BufferRegion:
+        made = node.map_children(self.visit)
+        buffer = self.visit(node.buffer)
+        return made if buffer is node.buffer else made.replace(buffer=buffer)
+
+    def visit_match_buffer_region(self, node: MatchBufferRegion) -> MatchBufferRegion:
+        buffer, source = self.visit(node.buffer), self.visit(node.source)
+        return node if buffer is node.buffer and source is node.source else MatchBufferRegion(buffer, source)
+
+    def visit_block(self, node: Block) -> Any:
+        made = node.map_children(self.visit)
+        changes = {}
+        for name in ("reads", "writes", "alloc_buffers", "match_buffers"):
+            old = getattr(node, name)
+            new = tuple([self.visit(part) for part in old])
+            if any(part is not kept for part, kept in zip(new, old, strict=True)):
+                changes[name] = new
+        return made.replace(**changes) if changes else made
+
+    def visit_reduce(self, node: Reduce) -> Any:
+        made = node.map_children(self.visit)
+        axes = tuple([self.visit(axis) for axis in node.axis])
+        same = all(new is old for new, old in zip(axes, node.axis, strict=True))
+        return made if same else made.replace(axis=axes)
+
+    def visit_prefetch(self, node: Prefetch) -> Any:
+        made = node.map_children(self.visit)
+        buffer = self.visit(node.buffer) if isinstance(node.buffer, Buffer) else node.buffer
+        return made if buffer is node.buffer else made.replace(buffer=buffer)
+
+    def visit_attr_stmt(self, node: AttrStmt) -> Any:
+        made = node.map_children(self.visit)
+        holder = self.visit(node.node) if isinstance(node.node, (Var, IterVar, Buffer)) else node.node
+        return made if holder is node.node else made.replace(node=holder)
 
 
 @with_recursion_room
