@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any as AnyType, ClassVar
+from typing import TYPE_CHECKING, Any as AnyType, ClassVar, Self
 
 from tilewright.ir import operators, text
 from tilewright.ir.base import BaseExpr, TypedExpr
@@ -357,6 +357,9 @@ class Var(PrimExpr):
 class SizeVar(Var):
     """A variable that is never negative: a size."""
 
+    def __init__(self, name: str = "size", dtype: str | Type = INT32, span: Span | None = None) -> None:
+        Var.__init__(self, name, dtype, span)
+
 
 @node
 class Range(Node):
@@ -506,8 +509,8 @@ class Reduce(PrimExpr):
         self.dtype = self.source[self.value_index].dtype
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> Reduce:
-        made: Reduce = self.replace(**changes)
+    def rebuild(self, **changes: AnyType) -> Self:
+        made = self.replace(**changes)
         source = changes.get("source", self.source)
         return made.replace(dtype=source[self.value_index].dtype)
 
@@ -528,13 +531,12 @@ class Cast(PrimExpr):
         self.span = span
 
 
+@node
 class BinaryOpExpr(PrimExpr):
     """Base of arithmetic nodes: operands and result have one type."""
 
-    __slots__ = ()
-    a: PrimExpr
-    b: PrimExpr
-    symbol: ClassVar[str]
+    a: Child[PrimExpr]
+    b: Child[PrimExpr]
 
     def __init__(self, a: ExprLike, b: ExprLike, span: Span | None = None) -> None:
         left = a if isinstance(a, PrimExpr) else operators.as_expr(a)
@@ -546,88 +548,70 @@ class BinaryOpExpr(PrimExpr):
         self.dtype = left.dtype
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
+    def rebuild(self, **changes: AnyType) -> Self:
         return type(self)(changes["a"], changes["b"], self.span)
 
 
-@node
 class Add(BinaryOpExpr):
     """Sum."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class Sub(BinaryOpExpr):
     """Difference."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class Mul(BinaryOpExpr):
     """Product."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class Div(BinaryOpExpr):
     """Quotient; of integers, rounded towards zero."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class Mod(BinaryOpExpr):
     """Remainder of ``Div``: has the sign of the dividend."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class FloorDiv(BinaryOpExpr):
     """Quotient rounded down."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class FloorMod(BinaryOpExpr):
     """Remainder of ``FloorDiv``: has the sign of the divisor."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class Min(BinaryOpExpr):
     """The smaller; of a NaN and a number, ``a < b ? a : b`` decides."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class Max(BinaryOpExpr):
     """The larger; of a NaN and a number, ``a > b ? a : b`` decides."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
+@node
 class CmpExpr(PrimExpr):
     """Base of comparisons: operands have one type, the result is bool with as many lanes."""
 
-    __slots__ = ()
-    a: PrimExpr
-    b: PrimExpr
+    a: Child[PrimExpr]
+    b: Child[PrimExpr]
 
     def __init__(self, a: ExprLike, b: ExprLike, span: Span | None = None) -> None:
         left = a if isinstance(a, PrimExpr) else operators.as_expr(a)
@@ -639,63 +623,58 @@ class CmpExpr(PrimExpr):
         self.dtype = BOOL.with_lanes(left.dtype.lanes)
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
+    def rebuild(self, **changes: AnyType) -> Self:
         return type(self)(changes["a"], changes["b"], self.span)
 
 
-@node
 class EQ(CmpExpr):
     """Equal."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class NE(CmpExpr):
     """Not equal."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class LT(CmpExpr):
     """Less."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class LE(CmpExpr):
     """Less or equal."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class GT(CmpExpr):
     """Greater."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
 class GE(CmpExpr):
     """Greater or equal."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
 class LogicalExpr(PrimExpr):
     """Base of logical nodes: operands and result are bool."""
 
     __slots__ = ()
-    a: PrimExpr
+
+
+@node
+class BinaryLogicalExpr(LogicalExpr):
+    """Base of logical nodes with two operands."""
+
+    a: Child[PrimExpr]
+    b: Child[PrimExpr]
 
     def __init__(self, a: ExprLike, b: ExprLike, span: Span | None = None) -> None:
         left = operators.as_expr(a)
@@ -709,24 +688,20 @@ class LogicalExpr(PrimExpr):
         self.dtype = left.dtype
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
+    def rebuild(self, **changes: AnyType) -> Self:
         return type(self)(changes["a"], changes["b"], self.span)
 
 
-@node
-class And(LogicalExpr):
+class And(BinaryLogicalExpr):
     """Both."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
-@node
-class Or(LogicalExpr):
+class Or(BinaryLogicalExpr):
     """Either."""
 
-    a: Child[PrimExpr]
-    b: Child[PrimExpr]
+    __slots__ = ()
 
 
 @node
@@ -742,8 +717,8 @@ class Not(LogicalExpr):
         self.dtype = self.a.dtype
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
-        return Not(changes["a"], self.span)
+    def rebuild(self, **changes: AnyType) -> Self:
+        return type(self)(changes["a"], self.span)
 
 
 @node
@@ -769,8 +744,8 @@ class Select(PrimExpr):
         self.dtype = self.true_value.dtype
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
-        return Select(changes["condition"], changes["true_value"], changes["false_value"], self.span)
+    def rebuild(self, **changes: AnyType) -> Self:
+        return type(self)(changes["condition"], changes["true_value"], changes["false_value"], self.span)
 
 
 @node
@@ -812,8 +787,8 @@ class BufferLoad(PrimExpr):
         self.dtype = buffer.dtype.with_lanes(buffer.dtype.lanes * lanes)
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
-        return BufferLoad(self.buffer, changes["indices"], self.span)
+    def rebuild(self, **changes: AnyType) -> Self:
+        return type(self)(self.buffer, changes["indices"], self.span)
 
 
 class DataProducer(Node):
@@ -867,8 +842,8 @@ class Ramp(PrimExpr):
         self.dtype = self.base.dtype.with_lanes(self.lanes)
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
-        return Ramp(changes["base"], changes["stride"], self.lanes, self.span)
+    def rebuild(self, **changes: AnyType) -> Self:
+        return type(self)(changes["base"], changes["stride"], self.lanes, self.span)
 
 
 @node
@@ -888,8 +863,8 @@ class Broadcast(PrimExpr):
         self.dtype = self.value.dtype.with_lanes(self.lanes)
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
-        return Broadcast(changes["value"], self.lanes, self.span)
+    def rebuild(self, **changes: AnyType) -> Self:
+        return type(self)(changes["value"], self.lanes, self.span)
 
 
 @node
@@ -914,8 +889,8 @@ class Shuffle(PrimExpr):
         self.dtype = element.with_lanes(len(self.indices))
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
-        return Shuffle(changes["vectors"], changes["indices"], self.span)
+    def rebuild(self, **changes: AnyType) -> Self:
+        return type(self)(changes["vectors"], changes["indices"], self.span)
 
 
 @node
@@ -958,8 +933,8 @@ class Let(PrimExpr):
         self.dtype = self.body.dtype
         self.span = span
 
-    def rebuild(self, **changes: AnyType) -> PrimExpr:
-        return Let(self.var, changes["value"], changes["body"], self.span)
+    def rebuild(self, **changes: AnyType) -> Self:
+        return type(self)(self.var, changes["value"], changes["body"], self.span)
 
 
 @node

@@ -43,6 +43,9 @@ class Node:
     child_fields: ClassVar[tuple[tuple[str, str], ...]] = ()
     defining_fields: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls) -> None:
+        cls.node_kind = snake_case(cls.__name__)
+
     def same_as(self, other: object) -> bool:
         """True if this is the very same node."""
         return self is other
@@ -124,7 +127,6 @@ def node(cls: type[T]) -> type[T]:
     }
     inherited_slots = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
     namespace["__slots__"] = tuple(name for name in annotations if name not in inherited_slots)
-    namespace["node_kind"] = snake_case(cls.__name__)
     hidden = cls.__dict__.get("derived", ())
     namespace["field_names"] = tuple(
         dict.fromkeys((*inherited_fields, *(name for name in annotations if name != "span" and name not in hidden)))
@@ -135,7 +137,7 @@ def node(cls: type[T]) -> type[T]:
     )
     if CHECK:
         namespace["__setattr__"] = _assign_once
-    made: Any = type(cls)(cls.__name__, cls.__bases__, namespace)
+    made: Any = type(cls.__name__, cls.__bases__, namespace)
     made.__qualname__ = cls.__qualname__
     if not any("__init__" in base.__dict__ for base in made.__mro__[:-1]):
         made.__init__ = _make_init(annotations, defaults)

@@ -71,7 +71,7 @@ class _Creator:
         body = stmt_seq(*[statement for statement in statements if statement is not None])
         root = Block([], [], [], "root", body, alloc_buffers=self.allocated)
         function = PrimFunc(list(handles), BlockRealize([], True, root), None, handles)
-        return function.with_attr({"global_symbol": "main", "tir.noalias": True})  # type: ignore[no-any-return]
+        return function.with_attr({"global_symbol": "main", "tir.noalias": True})
 
     def statement(self, operation: Operation) -> Stmt | None:
         for tensor in operation.outputs:

@@ -143,7 +143,7 @@ def reduction_stmts(operation: ComputeOp) -> tuple[Stmt, Stmt]:
     init = stmt_seq(
         *[ProducerStore(tensor, value, indices) for tensor, value in zip(operation.outputs, start, strict=True)]
     )
-    current = [ProducerLoad(tensor, indices) for tensor in operation.outputs]
+    current: list[PrimExpr] = [ProducerLoad(tensor, indices) for tensor in operation.outputs]
     update = store_all(operation, combine(reduce, current, list(reduce.source)), indices)
     if not is_const(reduce.condition, 1):
         update = IfThenElse(reduce.condition, update)

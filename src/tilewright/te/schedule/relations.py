@@ -291,15 +291,15 @@ def bound_predicates(
             offset = operators.subtract(value, ranges[axis].min)
             limit = ranges[axis].extent
             upper = eval_int_set(offset, leaf_sets).max_value
-            if not analyzer.can_prove_less_than(upper, limit):
+            if not analyzer.can_prove(operators.less(upper, limit)):
                 predicates.append(operators.less(analyzer.simplify(offset), limit))
     for axis in roots:
         if axis in skip or axis.iter_type == IterVar.Opaque or axis not in values or axis.dom is None or skip_domain(axis):
             continue
         offset = operators.subtract(values[axis], axis.dom.min)
         bounds = eval_int_set(offset, leaf_sets)
-        if not analyzer.can_prove_at_least(bounds.min_value, operators.const(0, offset.dtype)):
+        if not analyzer.can_prove(operators.greater_equal(bounds.min_value, 0)):
             predicates.append(operators.greater_equal(analyzer.simplify(offset), operators.const(0, offset.dtype)))
-        if not analyzer.can_prove_less_than(bounds.max_value, axis.dom.extent):
+        if not analyzer.can_prove(operators.less(bounds.max_value, axis.dom.extent)):
             predicates.append(operators.less(analyzer.simplify(offset), axis.dom.extent))
     return [predicate for predicate in predicates if not is_const(predicate, 1)]
