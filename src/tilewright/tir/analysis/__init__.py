@@ -1,1 +1,17 @@
 """Questions about loop programs, answered without changing them."""
+
+from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
+from tilewright.tir.analysis.calculate_workspace import calculate_workspace_bytes
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.analysis.verify_gpu_code import verify_gpu_code
+from tilewright.tir.analysis.verify_memory import verify_memory
+from tilewright.tir.analysis.verify_ssa import verify_ssa
+
+__all__ = [
+    "calculate_workspace_bytes",
+    "detect_buffer_access_lca",
+    "expr_deep_equal",
+    "verify_gpu_code",
+    "verify_memory",
+    "verify_ssa",
+]

@@ -1,0 +1,13 @@
+"""Whether the host keeps its hands off the memory of a device."""
+
+from __future__ import annotations
+
+from tilewright.support.recursion import with_recursion_room
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.transform.verify_memory import memory_violations
+
+
+@with_recursion_room
+def verify_memory(func: PrimFunc) -> bool:
+    """True if no code outside of device threads reads or writes memory of the function's target."""
+    return not memory_violations(func)
