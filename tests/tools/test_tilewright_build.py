@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import tilewright
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -92,7 +94,9 @@ def test_install_without_a_compiler(tmp_path):
     built = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    assert [wheel.name for wheel in wheels.iterdir()] == [f"tilewright-0.1.0-py3-none-{platform}.whl"]
+    assert [wheel.name for wheel in wheels.iterdir()] == [
+        f"tilewright-{tilewright.__version__}-py3-none-{platform}.whl"
+    ]
     install = [
         str(home / "bin" / "python"),
         "-m",

@@ -10,8 +10,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 
+from tilewright import __version__
 from tilewright.driver.cli import cache_command, demo, doctor, models, targets
 from tilewright.support.errors import InternalError, TilewrightError
 
@@ -51,17 +51,9 @@ def make_parser() -> argparse.ArgumentParser:
         prog="tilewright",
         description="An end-to-end deep-learning compiler: tensor expressions, schedules and native code.",
     )
-    parser.add_argument("--version", action="version", version=f"tilewright {version()}")
+    parser.add_argument("--version", action="version", version=f"tilewright {__version__}")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (demo, doctor, targets, cache_command, models):
         module.add_commands(commands)
     return parser
-
-
-def version() -> str:
-    """The version of the installed package, or of a source tree."""
-    try:
-        return metadata.version("tilewright")
-    except metadata.PackageNotFoundError:
-        return "0.1.0 (source tree)"
