@@ -1,0 +1,45 @@
+"""Errors under their public names; they are defined in ``tilewright.support.errors``."""
+
+from tilewright.support.errors import (
+    CodegenError,
+    DiagnosticError,
+    ExpressionError,
+    InternalError,
+    LoweringError,
+    ModelError,
+    OpAttributeInvalid,
+    OpAttributeRequired,
+    OpAttributeUnImplemented,
+    OpError,
+    OpNotImplemented,
+    ParseError,
+    RPCError,
+    RuntimeFailure,
+    ScheduleError,
+    TargetError,
+    TilewrightError,
+    VerifyError,
+)
+from tilewright.support.errors import TilewrightError as TVMError
+
+__all__ = [
+    "CodegenError",
+    "DiagnosticError",
+    "ExpressionError",
+    "InternalError",
+    "LoweringError",
+    "ModelError",
+    "OpAttributeInvalid",
+    "OpAttributeRequired",
+    "OpAttributeUnImplemented",
+    "OpError",
+    "OpNotImplemented",
+    "ParseError",
+    "RPCError",
+    "RuntimeFailure",
+    "ScheduleError",
+    "TVMError",
+    "TargetError",
+    "TilewrightError",
+    "VerifyError",
+]
