@@ -38,6 +38,13 @@ _PACKAGES = (
 )
 
 
+# The features that decide which vector code can be made.
+_NOTABLE_FEATURES = (
+    *("avx2", "fma", "avx512f", "avx512vnni", "avx512bf16", "avx512fp16", "avxvnni", "amx-tile"),
+    *("neon", "dotprod", "i8mm", "bf16", "fullfp16", "sve", "v"),
+)
+
+
 @dataclass(frozen=True)
 class Finding:
     """One line of the report. Only a ``failed`` one makes the exit code 1; ``missing`` things are optional."""
@@ -111,10 +118,8 @@ def _processor() -> tuple[str, str]:
 
 
 def _features() -> tuple[str, str]:
-    interesting = ("avx2", "fma", "avx512f", "avx512vnni", "avx512bf16", "avx512fp16", "avxvnni", "amx-tile")
-    interesting += ("neon", "dotprod", "i8mm", "bf16", "fullfp16", "sve", "v")
     features = describe_cpu("llvm").features
-    return "features", " ".join(name for name in interesting if name in features) or "none of note"
+    return "features", " ".join(name for name in _NOTABLE_FEATURES if name in features) or "none of note"
 
 
 def _caches() -> tuple[str, str]:

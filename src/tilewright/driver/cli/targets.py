@@ -34,6 +34,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table that was asked for."""
+    rows: list[dict[str, Any]]
     if arguments.kind:
         options = get_kind(arguments.kind).options
         rows = [{"option": name, "type": options[name]} for name in sorted(options)]
