@@ -28,8 +28,13 @@ def flags(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     chosen = SANITIZERS[request.param]
     folder = tmp_path_factory.mktemp("probe")
     (folder / "probe.c").write_text("int main(void) { return 0; }")
-    built = subprocess.run([cc, *chosen, "probe.c", "-o", "probe"], cwd=folder, capture_output=True, check=False)
-    if built.returncode != 0 or subprocess.run(["./probe"], cwd=folder, capture_output=True, check=False).returncode != 0:
+    built = subprocess.run(
+        [cc, *chosen, "probe.c", "-o", "probe"], cwd=folder, capture_output=True, check=False
+    )
+    if (
+        built.returncode != 0
+        or subprocess.run(["./probe"], cwd=folder, capture_output=True, check=False).returncode != 0
+    ):
         pytest.skip(f"this machine cannot run {request.param} builds")
     return chosen
 
@@ -48,7 +53,19 @@ def test_program(program: Path, flags: list[str], runtime_objects: list[str], tm
     """The program's checks hold, and the sanitizer has nothing to say."""
     binary = tmp_path / program.stem
     include = ["-I", str(SOURCES), "-DTILEWRIGHT_STATIC", "-D_GNU_SOURCE"]
-    command = [cc, *WARNINGS, *flags, *include, str(program), *runtime_objects, "-o", str(binary), "-pthread", "-ldl", "-lm"]
+    command = [
+        cc,
+        *WARNINGS,
+        *flags,
+        *include,
+        str(program),
+        *runtime_objects,
+        "-o",
+        str(binary),
+        "-pthread",
+        "-ldl",
+        "-lm",
+    ]
     subprocess.run(command, check=True)
     arguments = ["no-fork"] if "-fsanitize=thread" in flags else []
     done = subprocess.run([str(binary), *arguments], capture_output=True, text=True, timeout=120, check=False)

@@ -6,6 +6,7 @@ import ctypes
 import importlib.util
 import itertools
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from tilewright.runtime.elf import check_elf
 from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
 from tilewright.runtime.library import LIBRARY, runtime_symbols
-from tilewright.runtime.module import Module, SourceModule, text_symbol
+from tilewright.runtime.module import Module, SourceModule
 from tilewright.support.cbuild import find_compiler, is_host, link_shared
 
 _LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
@@ -43,7 +44,7 @@ class LibraryModule(Module):
             raise failure("OSError", f"cannot load {path}: {error}") from error
         if self._address_of("__tilewright_bind_host"):
             self._library["__tilewright_bind_host"](ctypes.c_void_p(LIBRARY.tilewright_host()))
-        _describe(self, str(path))
+        self.describe(str(path))
         _attach_imports(self, _stored_imports(self), str(path))
 
     def _address_of(self, symbol: str) -> int:
@@ -68,26 +69,33 @@ class ObjectModule(Module):
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._name = f"object{next(self._names)}"
-        self._jit = llvm.create_lljit_compiler()
+        self._lock = threading.Lock()
+        self._jit = llvm.create_lljit_compiler(use_jit_link=True)
         builder = llvm.JITLibraryBuilder().add_current_process()
         for name, address in runtime_symbols().items():
             builder.import_symbol(name, address)
         for code in objects:
             builder.add_object_img(code)
         try:
-            self._tracker = builder.link(self._jit, self._name)
+            # LLVM unloads the code with the first tracker that is dropped: there is one for each symbol, kept here.
+            self._trackers = {"": builder.link(self._jit, self._name)}
         except RuntimeError as error:
             raise failure("ValueError", f"cannot link {what}: {error}") from error
         self._objects = list(objects)
 
     def _address_of(self, symbol: str) -> int:
-        try:
-            return int(self._jit.lookup(self._name, symbol)[symbol])
-        except RuntimeError:
-            return 0
+        with self._lock:
+            tracker = self._trackers.get(symbol)
+            if tracker is None:
+                try:
+                    tracker = self._jit.lookup(self._name, symbol)
+                except RuntimeError:  # how LLVM says that there is no such symbol
+                    return 0
+                self._trackers[symbol] = tracker
+        return int(tracker[symbol])
 
     def _owner(self) -> object:
-        return (self._jit, self._tracker)
+        return (self._jit, self._trackers)
 
     def object_code(self) -> bytes | None:
         return self._objects[0] if len(self._objects) == 1 else None
@@ -101,16 +109,6 @@ class SystemLibrary(Module):
 
     def _address_of(self, symbol: str) -> int:
         return int(LIBRARY.tilewright_system_symbol(symbol.encode()) or 0)
-
-
-def _describe(module: Module, what: str) -> None:
-    """Reads what the code says of itself: its functions, and the CPU features it needs."""
-    features = [name for name in text_symbol(module, "__tilewright_features").split(",") if name]
-    require_features(features, what)
-    module.features = tuple(features)
-    module._function_names = tuple(
-        name for name in text_symbol(module, "__tilewright_functions").split(",") if name
-    )
 
 
 def _stored_imports(module: Module) -> bytes:
@@ -153,7 +151,7 @@ def _load_archive(path: Path) -> Module:
         raise failure("ValueError", f"{path} is code for {archive.triple}, not for this machine")
     require_features(archive.features, str(path))
     module = _load_objects(archive.objects, str(path))
-    _describe(module, str(path))
+    module.describe(str(path))
     if archive.functions:
         module._function_names = tuple(archive.functions)
     _attach_imports(module, archive.imports, str(path))
@@ -173,7 +171,7 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
         return LibraryModule(file.resolve())
     if kind in (".o", ".obj"):
         module = _load_objects([file.read_bytes()], str(file))
-        _describe(module, str(file))
+        module.describe(str(file))
         return module
     if kind == ".tar":
         return _load_archive(file)

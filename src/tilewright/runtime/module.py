@@ -66,6 +66,20 @@ class Module:
         """What the object code is for; empty for this machine."""
         return ""
 
+    def describe(self, what: str) -> None:
+        """Takes over what loaded code says of itself: its functions, and the CPU features it needs.
+
+        An error, which calls the module ``what``, if this machine lacks one of the features.
+        """
+        self.features = _names(self._text_of("__tilewright_features"))
+        require_features(self.features, what)
+        self._function_names = _names(self._text_of("__tilewright_functions"))
+
+    def _text_of(self, symbol: str) -> str:
+        """The zero-terminated text that the code has under a symbol; empty when it has none."""
+        address = self._address_of(symbol)
+        return ctypes.string_at(address).decode(errors="replace") if address else ""
+
     # ---- the public face ----
 
     @property
@@ -219,6 +233,10 @@ class Module:
         return f"Module({self._type_key}{': ' + names if names else ''})"
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in text.split(",") if name)
+
+
 class JITModule(Module):
     """Machine code in this process, made by a code generator that also knows its source and its object form."""
 
@@ -334,11 +352,5 @@ class SourceModule(Module):
             source,
             format=format,
             type_key=type_key,
-            function_names=[name for name in names.split(",") if name],
+            function_names=_names(names),
         )
-
-
-def text_symbol(module: Module, symbol: str) -> str:
-    """The zero-terminated text that a module's code has under a symbol; empty when it has none."""
-    address = module._address_of(symbol)
-    return ctypes.string_at(address).decode(errors="replace") if address else ""

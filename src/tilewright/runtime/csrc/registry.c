@@ -141,6 +141,23 @@ static TilewrightObject* find_in_tvm_ffi(const char* name) {
 #endif
 }
 
+/* A function of tvm-ffi leaves its error in tvm-ffi's slot of this thread, which another thread's caller cannot see. */
+static void take_error_of_tvm_ffi(void) {
+#ifdef TILEWRIGHT_EMBEDDED
+  void* address = tw_process_symbol("TVMFFIErrorMoveFromRaised");
+  if (address == NULL) return;
+  void (*move_from_raised)(void**);
+  memcpy(&move_from_raised, &address, sizeof move_from_raised);
+  void* error = NULL;
+  move_from_raised(&error);
+  if (error == NULL) return;
+  /* After the header: the kind, then the message. Both are zero-terminated strings of C++. */
+  const TilewrightByteArray* texts = (const TilewrightByteArray*)((const TilewrightObject*)error + 1);
+  tilewright_set_error(texts[0].data, texts[1].data);
+  tilewright_object_release(error);
+#endif
+}
+
 int32_t tilewright_call_packed(const char* name, void** cache, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   const TilewrightHost* host = tw_bound_host();
   if (host != NULL) return host->call_packed(name, cache, args, num_args, result);
@@ -153,11 +170,13 @@ int32_t tilewright_call_packed(const char* name, void** cache, const TVMFFIAny* 
   }
   TilewrightObject* function = retain_function(entry);
   tw_mutex_unlock(&lock);
-  if (function == NULL) function = find_in_tvm_ffi(name);
+  bool foreign = function == NULL;
+  if (foreign) function = find_in_tvm_ffi(name);
   if (function == NULL) {
     return tw_fail("ValueError", "compiled code calls the global function %s, and no function of that name is registered", name);
   }
   int32_t status = tilewright_function_call(function, args, num_args, result);
   tilewright_object_release(function);
+  if (foreign && status != 0) take_error_of_tvm_ffi();
   return status;
 }

@@ -1,0 +1,66 @@
+"""Devices: kinds by name and number, and whether this process can use them."""
+
+import pytest
+
+from tilewright.runtime import (
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    gpu,
+    hexagon,
+    metal,
+    opencl,
+    rocm,
+    vpi,
+    vulkan,
+    webgpu,
+)
+from tilewright.support.errors import TilewrightError
+
+
+def test_kinds_have_dlpack_numbers() -> None:
+    """Each constructor gives the number that DLPack has for its kind."""
+    made = [cpu(), cuda(), gpu(), opencl(), vulkan(), metal(), vpi(), rocm(), ext_dev(), webgpu(), hexagon()]
+    assert [each.device_type for each in made] == [1, 2, 2, 4, 7, 8, 9, 10, 12, 15, 16]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("cpu", cpu(3)), ("llvm", cpu(3)), ("llvm -mcpu=skylake", cpu(3)), ("cuda", cuda(3)), ("cl", opencl(3))],
+)
+def test_device_from_name(name: str, expected: object) -> None:
+    """A device is made from a kind's name, or from the start of a target."""
+    assert device(name, 3) == expected
+
+
+def test_device_from_number() -> None:
+    """A number is taken as it is."""
+    assert device(2, 1) == cuda(1)
+    assert cuda(1) != cuda(0)
+    assert len({cpu(0), device("cpu"), cuda(0)}) == 2
+
+
+def test_unknown_kind_names_the_known_ones() -> None:
+    """An unknown kind is an error that lists the kinds there are."""
+    with pytest.raises(TilewrightError, match=r"'toaster' is not a kind of device; known are .*cuda"):
+        device("toaster")
+    with pytest.raises(ValueError, match="not a kind of device"):
+        device("")
+
+
+def test_existence() -> None:
+    """The host exists once; kinds without a driver do not exist, and waiting for them is an error."""
+    assert cpu(0).exist
+    assert not cpu(1).exist
+    assert not metal(0).exist
+    assert not cuda(1000).exist
+    cpu(0).sync()
+    with pytest.raises(TilewrightError, match=r"metal\(0\) cannot be waited for"):
+        metal(0).sync()
+
+
+def test_names() -> None:
+    """A device prints as the call that makes it; a remote one says which session it is of."""
+    assert repr(cuda(2)) == "cuda(2)"
+    assert repr(device(128 + 1, 0)) == "remote[0]:cpu(0)"
