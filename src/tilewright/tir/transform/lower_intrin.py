@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.arith.analyzer import Analyzer
+from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import (
     Broadcast,

@@ -1,0 +1,106 @@
+"""From lowered functions to what code generators take, pass by pass.
+
+``mixed_passes`` run on all functions of a target, and end with host and device code in separate functions. Of the
+result, ``host_passes`` keep and finish the host's, ``device_passes`` the device's."""
+
+from __future__ import annotations
+
+from tilewright.ir.function import CallingConv
+from tilewright.ir.transform import Pass, PassContext
+from tilewright.target.target import Target
+from tilewright.tir.arg_binder import CPU
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.transform.annotate_entry_func import AnnotateEntryFunc
+from tilewright.tir.transform.bind_target import BindTarget
+from tilewright.tir.transform.combine_context_call import CombineContextCall
+from tilewright.tir.transform.filter import Filter
+from tilewright.tir.transform.infer_fragment import InferFragment
+from tilewright.tir.transform.lower_custom_datatypes import LowerCustomDatatypes
+from tilewright.tir.transform.lower_device_storage_access_info import LowerDeviceStorageAccessInfo
+from tilewright.tir.transform.lower_intrin import LowerIntrin
+from tilewright.tir.transform.lower_thread_allreduce import LowerThreadAllreduce
+from tilewright.tir.transform.lower_tvm_builtin import LowerTVMBuiltin
+from tilewright.tir.transform.lower_warp_memory import LowerWarpMemory
+from tilewright.tir.transform.make_packed_api import MakePackedAPI
+from tilewright.tir.transform.make_unpacked_api import MakeUnpackedAPI
+from tilewright.tir.transform.merge_dynamic_shared_memory_allocations import (
+    MergeDynamicSharedMemoryAllocations,
+)
+from tilewright.tir.transform.simplify import Simplify
+from tilewright.tir.transform.skip_assert import SkipAssert
+from tilewright.tir.transform.split_host_device import SplitHostDevice
+from tilewright.tir.transform.thread_sync import ThreadSync
+from tilewright.tir.transform.verify_memory import VerifyMemory
+
+
+def mixed_passes(target: Target, host: Target) -> list[Pass]:
+    """For all functions of a target: threads made explicit, the calling convention, and the cut between host and
+    device."""
+    context = PassContext.current()
+    passes: list[Pass] = [BindTarget(target), VerifyMemory()]
+    if context.get("tir.is_entry_func"):
+        passes.append(AnnotateEntryFunc())
+    if target.kind.device_type != CPU:
+        passes += _thread_passes(bool(context.get("tir.detect_global_barrier")))
+    # From here on every argument is checked on entry, and the buffer map is empty.
+    passes.append(MakeUnpackedAPI() if _unpacked(target, host) else MakePackedAPI())
+    # From here on a function is host code or device code.
+    passes.append(SplitHostDevice())
+    return passes
+
+
+def _thread_passes(global_barrier: bool) -> list[Pass]:
+    """What only code with threads needs."""
+    return [
+        *([ThreadSync("global")] if global_barrier else []),
+        ThreadSync("shared"),
+        ThreadSync("shared.dyn"),
+        MergeDynamicSharedMemoryAllocations(),
+        ThreadSync("warp"),
+        InferFragment(),
+        # Brings barriers of its own, so it stands after those that the program needs.
+        LowerThreadAllreduce(),
+    ]
+
+
+def host_passes(target: Target, host: Target) -> list[Pass]:
+    """For the host's functions: calls into the runtime, and intrinsics of the host."""
+    passes: list[Pass] = [Filter(is_host_function), BindTarget(host)]
+    if PassContext.current().get("tir.disable_assert"):
+        # Before allocations get the assertion that they succeeded, which stays.
+        passes.append(SkipAssert())
+    return [
+        *passes,
+        LowerTVMBuiltin(),
+        LowerCustomDatatypes(),
+        LowerIntrin(),
+        LowerDeviceStorageAccessInfo(),
+        CombineContextCall(),
+    ]
+
+
+def device_passes(target: Target, host: Target) -> list[Pass]:
+    """For kernels: warp memory, and intrinsics of the device."""
+    return [
+        Filter(is_device_function),
+        BindTarget(target),
+        LowerWarpMemory(),
+        Simplify(),
+        LowerCustomDatatypes(),
+        LowerDeviceStorageAccessInfo(),
+        LowerIntrin(),
+    ]
+
+
+def is_device_function(function: PrimFunc) -> bool:
+    """True for a kernel."""
+    return bool(function.attrs.get("calling_conv", CallingConv.DEFAULT) == CallingConv.DEVICE_KERNEL_LAUNCH)
+
+
+def is_host_function(function: PrimFunc) -> bool:
+    """True for what is not a kernel."""
+    return not is_device_function(function)
+
+
+def _unpacked(target: Target, host: Target) -> bool:
+    return bool(target.attrs.get("unpacked-api") or host.attrs.get("unpacked-api"))

@@ -1,0 +1,61 @@
+"""Asks for a thread's context once.
+
+``tvm_thread_context(call)`` stands for a value that does not change within a thread, such as a command queue. All
+uses of one such call become a variable, bound at the top of the function or of the parallel loop's body in which they
+stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.ir.expr import Call, PrimExpr, Var
+from tilewright.ir.functor import Mutator
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import For, ForKind, LetStmt, Stmt
+from tilewright.tir.transform.deep_equal import deep_equal
+from tilewright.tir.transform.function_pass import PrimFuncPass
+
+
+class _Combine(Mutator):
+    def __init__(self) -> None:
+        super().__init__()
+        self.contexts: list[tuple[PrimExpr, Var]] = []
+
+    def scope(self, body: Stmt) -> Stmt:
+        """The body with the contexts that it uses bound around it."""
+        outer, self.contexts = self.contexts, []
+        made: Stmt = self.visit(body)
+        for call, variable in reversed(self.contexts):
+            made = LetStmt(variable, call, made)
+        self.contexts = outer
+        return made
+
+    def visit_for(self, node: For) -> Stmt:
+        if node.kind != ForKind.PARALLEL:
+            return node.map_children(self.visit)
+        return node.replace(
+            min=self.visit(node.min), extent=self.visit(node.extent), body=self.scope(node.body)
+        )
+
+    def visit_call(self, node: Call) -> PrimExpr:
+        if getattr(node.op, "name", "") != "tir.tvm_thread_context":
+            return node.map_children(self.visit)
+        call = self.visit(node.args[0])
+        for known, variable in self.contexts:
+            if deep_equal(known, call):
+                return variable
+        variable = Var("context", call.dtype)
+        self.contexts.append((call, variable))
+        return variable
+
+
+@dataclass(frozen=True)
+class CombineContextCall(PrimFuncPass):
+    """Bind each thread context once."""
+
+    name = "tir.CombineContextCall"
+
+    def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        return function.with_body(_Combine().scope(function.body))

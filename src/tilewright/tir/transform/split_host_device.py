@@ -1,0 +1,151 @@
+"""Cuts device code out of host functions.
+
+Each outermost statement that binds thread indices becomes a function of its own, ``<name>_kernel<number>``, and the
+host calls it by name with the values it uses and the extents of its thread indices:
+``tvm_call_packed("add_kernel0", A, B, n, extent of blockIdx.x, extent of threadIdx.x)``. The kernel's attribute
+``tir.device_thread_axis`` lists the thread indices in the order of those extents. Where the kernel has dynamic shared
+memory, its size in bytes is the last argument, and ``tir.device_use_dyn_shared_memory`` is set.
+
+Invariant from here on: a function is host code or device code (``calling_conv`` says which) and never both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.ir import operators
+from tilewright.ir.attrs import DictAttrs
+from tilewright.ir.expr import IterVar, PrimExpr, StringImm, Var
+from tilewright.ir.function import CallingConv
+from tilewright.ir.functor import Mutator, Visitor, free_vars
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import ModulePass, PassContext
+from tilewright.support.errors import LoweringError
+from tilewright.support.recursion import recursion_room
+from tilewright.target.target import Target
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
+from tilewright.tir.transform.deep_equal import deep_equal
+from tilewright.tir.transform.device_region import enters_device
+from tilewright.tir.undefined import undefined_vars
+
+
+class _Launch(Visitor):
+    """What launching a kernel needs: its thread indices with their extents, and its dynamic shared memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.axes: list[IterVar] = []
+        self.extents: list[PrimExpr] = []
+        self.dynamic_bytes: PrimExpr | None = None
+        self.inside: set[Var] = set()
+
+    def visit_attr_stmt(self, node: AttrStmt) -> None:
+        if node.attr_key == "thread_extent" and isinstance(node.node, IterVar):
+            self._axis(node.node, node.value)
+        self.visit_default(node)
+
+    def _axis(self, axis: IterVar, extent: PrimExpr) -> None:
+        self.inside.add(axis.var)
+        for known, known_extent in zip(self.axes, self.extents, strict=True):
+            if known.thread_tag == axis.thread_tag:
+                if not deep_equal(known_extent, extent):
+                    raise LoweringError(
+                        f"{axis.thread_tag} has two extents in one kernel: {known_extent} and {extent}; "
+                        "bind axes of one extent to it, or split them"
+                    )
+                return
+        self.axes.append(axis)
+        self.extents.append(extent)
+
+    def visit_allocate(self, node: Allocate) -> None:
+        if node.buffer_var.storage_scope == "shared.dyn":
+            if self.dynamic_bytes is not None:
+                raise LoweringError(
+                    "a kernel has one dynamic shared allocation; run MergeDynamicSharedMemoryAllocations"
+                )
+            size: PrimExpr = operators.const(node.dtype.itemsize * node.dtype.lanes, "int64")
+            for extent in node.extents:
+                size = operators.multiply(size, operators.cast("int64", extent))
+            self.dynamic_bytes = size
+        self.visit_default(node)
+
+
+@dataclass
+class _Kernels:
+    """The device functions that were cut out of one host function."""
+
+    host_name: str
+    target: Target
+    made: dict[str, PrimFunc] = field(default_factory=dict)
+
+
+class _Splitter(Mutator):
+    def __init__(self, kernels: _Kernels) -> None:
+        super().__init__()
+        self.kernels = kernels
+
+    def visit_default(self, node: object) -> object:
+        return node.map_children(self.visit) if isinstance(node, Stmt) else node
+
+    def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
+        return self._cut(node) if enters_device(node) else node.map_children(self.visit)
+
+    def _cut(self, node: AttrStmt) -> Stmt:
+        launch = _Launch()
+        launch.visit(node)
+        for axis, extent in zip(launch.axes, launch.extents, strict=True):
+            if any(variable in launch.inside for variable in free_vars(extent)):
+                raise LoweringError(
+                    f"the extent of {axis.thread_tag} is {extent}, which is known only inside the kernel"
+                )
+        used = undefined_vars(node)
+        # Pointers first: drivers lay arguments out by alignment.
+        params = [variable for variable in used if variable.dtype.is_handle]
+        params += [variable for variable in used if not variable.dtype.is_handle]
+        name = f"{self.kernels.host_name}_kernel{len(self.kernels.made)}"
+        attrs = {
+            "global_symbol": name,
+            "calling_conv": CallingConv.DEVICE_KERNEL_LAUNCH,
+            "target": self.kernels.target,
+            "tir.noalias": True,
+            "tir.device_thread_axis": tuple(launch.axes),
+        }
+        arguments: list[PrimExpr] = [StringImm(name), *params, *launch.extents]
+        if launch.dynamic_bytes is not None:
+            attrs["tir.device_use_dyn_shared_memory"] = True
+            arguments.append(launch.dynamic_bytes)
+        self.kernels.made[name] = PrimFunc(params, node, attrs=DictAttrs(attrs), span=node.span)
+        return Evaluate(operators.call("tvm_call_packed", "int32", arguments), node.span)
+
+
+@dataclass(frozen=True)
+class SplitHostDevice(ModulePass):
+    """Make a function of its own of each piece of device code."""
+
+    name = "tir.SplitHostDevice"
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        made: dict[str, PrimFunc] = {}
+        with recursion_room():
+            changed = mod.map_functions(lambda variable, function: _split(variable.name_hint, function, made))
+        if not made:
+            return mod
+        result = changed.copy()
+        for name, kernel in made.items():
+            result[name] = kernel
+        return result
+
+
+def _split(name: str, function: object, made: dict[str, PrimFunc]) -> object:
+    if not isinstance(function, PrimFunc):
+        return function
+    if function.attrs.get("calling_conv", CallingConv.DEFAULT) == CallingConv.DEVICE_KERNEL_LAUNCH:
+        return function
+    target = function.attrs.get("target")
+    if not isinstance(target, Target):
+        raise LoweringError(f"{name} has no target; run BindTarget before SplitHostDevice")
+    kernels = _Kernels(str(function.attrs.get("global_symbol", name)), target)
+    body = _Splitter(kernels).visit(function.body)
+    made.update(kernels.made)
+    return function.with_body(body)
