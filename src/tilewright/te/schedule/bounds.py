@@ -7,9 +7,9 @@ readers' indices on those sets. Memory shared by several threads holds what all 
 
 from __future__ import annotations
 
-from tilewright.arith import Analyzer, IntervalSet, eval_int_set, union_intervals
+from tilewright.arith import Analyzer, IntervalSet, relax, union_sets
 from tilewright.ir import operators
-from tilewright.ir.expr import IterVar, PrimExpr, Range, Var, is_const
+from tilewright.ir.expr import IterVar, Range, Var, is_const
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.operation import PlaceholderOp
@@ -103,8 +103,8 @@ class BoundInference:
         assert axis.dom is not None
         if not found:
             return axis.dom
-        whole = found[0] if len(found) == 1 else union_intervals(found, self.analyzer)
-        return whole.cover_range(axis.dom)
+        whole = found[0] if len(found) == 1 else union_sets(found, self.analyzer)
+        return whole.cover_range(axis.dom, self.analyzer)
 
     def _readers(self, operation: Operation) -> list[Operation]:
         found: dict[Operation, None] = {}
@@ -167,9 +167,7 @@ class BoundInference:
         bound: dict[Var, IntervalSet] = {}
         for axis in reader.root_iter_vars:
             covered = sets[axis]
-            if relaxed:
-                covered = self.relax(covered, relaxed)
-            bound[axis.var] = covered
+            bound[axis.var] = relax(covered, relaxed, self.analyzer) if relaxed else covered
             self.analyzer.bind(axis.var, self.ranges[axis], allow_override=True)
         note_reads(reader, self.analyzer, bound, domains)
 
@@ -181,12 +179,6 @@ class BoundInference:
         if self.takes_all_values(axis, inside, rank):
             return IntervalSet.from_range(whole)
         return IntervalSet.single_point(self.bound_threads.get(axis, axis).var)
-
-    def relax(self, values: IntervalSet, relaxed: dict[Var, IntervalSet]) -> IntervalSet:
-        """The set over all values of the relaxed axes."""
-        low: PrimExpr = eval_int_set(values.min_value, relaxed).min_value
-        high: PrimExpr = eval_int_set(values.max_value, relaxed).max_value
-        return IntervalSet(low, high)
 
 
 def _inside(stage: Stage, kept: frozenset[IterVar]) -> frozenset[IterVar]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilewright.arith import Analyzer, IntervalSet
-from tilewright.ir.expr import IterVar, Range, Var, is_const
+from tilewright.ir.expr import IntImm, IterVar, Range, Var
 from tilewright.te.schedule.loop_nest import Wrapper
 from tilewright.te.schedule.relations import Ranges
 from tilewright.te.schedule.stage import Stage
@@ -31,7 +31,7 @@ class LoweringContext:
 
     def __post_init__(self) -> None:
         for axis, domain in self.ranges.items():
-            if is_const(domain.min, 0):
+            if isinstance(domain.min, IntImm):
                 self.note_loop(axis.var, domain)
 
     def note_loop(self, variable: Var, domain: Range) -> None:

@@ -56,12 +56,12 @@ def note_load(
     tensor = load.producer
     assert isinstance(tensor, Tensor)
     for dimension, index in enumerate(load.indices):
-        values = eval_int_set(index, dict(sets))
+        values = eval_int_set(index, sets, analyzer)
         low, high = values.min_value, values.max_value
         last = operators.subtract(tensor.shape[dimension], 1)
-        if not values.has_lower_bound() or analyzer.can_prove(operators.less_equal(low, operators.const(0, low.dtype))):
+        if not values.has_lower_bound or analyzer.can_prove(operators.less_equal(low, operators.const(0, low.dtype))):
             low = operators.const(0, last.dtype)
-        if not values.has_upper_bound() or analyzer.can_prove(operators.greater_equal(high, last)):
+        if not values.has_upper_bound or analyzer.can_prove(operators.greater_equal(high, last)):
             high = last
         domains[tensor][dimension].append(IntervalSet(low, high))
 

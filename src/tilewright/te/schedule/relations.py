@@ -176,7 +176,9 @@ def pass_up_sets(
                 continue
             factor = ranges[relation.inner].extent
             value = relation.outer.var * factor + relation.inner.var + ranges[relation.parent].min
-            sets[relation.parent] = eval_int_set(value, {relation.outer.var: outer, relation.inner.var: inner})
+            sets[relation.parent] = eval_int_set(
+                value, {relation.outer.var: outer, relation.inner.var: inner}, analyzer
+            )
         elif isinstance(relation, Fuse):
             _split_fused_set(relation, ranges, sets, analyzer)
         elif isinstance(relation, Rebase):
@@ -185,7 +187,7 @@ def pass_up_sets(
                 sets[relation.parent] = IntervalSet.from_range(ranges[relation.parent])
             else:
                 value = relation.rebased.var + ranges[relation.parent].min
-                sets[relation.parent] = eval_int_set(value, {relation.rebased.var: moved})
+                sets[relation.parent] = eval_int_set(value, {relation.rebased.var: moved}, analyzer)
 
 
 def _split_fused_set(relation: Fuse, ranges: Ranges, sets: Sets, analyzer: Analyzer) -> None:
@@ -283,23 +285,30 @@ def bound_predicates(
     """
     check = axes_to_check(relations, ranges, leaves, analyzer)
     predicates: list[PrimExpr] = []
+
+    def require(offset: PrimExpr, limit: PrimExpr) -> None:
+        upper = eval_int_set(offset, leaf_sets, analyzer).max_value
+        if not analyzer.can_prove(operators.less(upper, limit)):
+            predicates.append(operators.less(analyzer.simplify(offset), limit))
+
     for axis in roots:
         if axis in skip or axis.iter_type == IterVar.Opaque or axis not in values:
             continue
-        value = values[axis]
+        covered = ranges[axis]
         if check.get(axis, False):
-            offset = operators.subtract(value, ranges[axis].min)
-            limit = ranges[axis].extent
-            upper = eval_int_set(offset, leaf_sets).max_value
-            if not analyzer.can_prove(operators.less(upper, limit)):
-                predicates.append(operators.less(analyzer.simplify(offset), limit))
-    for axis in roots:
-        if axis in skip or axis.iter_type == IterVar.Opaque or axis not in values or axis.dom is None or skip_domain(axis):
+            require(operators.subtract(values[axis], covered.min), covered.extent)
+        if axis.dom is None or skip_domain(axis) or _same_range(covered, axis.dom, analyzer):
             continue
         offset = operators.subtract(values[axis], axis.dom.min)
-        bounds = eval_int_set(offset, leaf_sets)
-        if not analyzer.can_prove(operators.greater_equal(bounds.min_value, 0)):
+        lower = eval_int_set(offset, leaf_sets, analyzer).min_value
+        if not analyzer.can_prove(operators.greater_equal(lower, 0)):
             predicates.append(operators.greater_equal(analyzer.simplify(offset), operators.const(0, offset.dtype)))
-        if not analyzer.can_prove(operators.less(bounds.max_value, axis.dom.extent)):
-            predicates.append(operators.less(analyzer.simplify(offset), axis.dom.extent))
+        require(offset, axis.dom.extent)
     return [predicate for predicate in predicates if not is_const(predicate, 1)]
+
+
+def _same_range(one: Range, other: Range, analyzer: Analyzer) -> bool:
+    """True if both ranges are known to be the same: then the loops over one are inside of the other."""
+    return one is other or bool(
+        analyzer.can_prove_equal(one.min, other.min) and analyzer.can_prove_equal(one.extent, other.extent)
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from tilewright.arith import Analyzer, IntervalSet
+from tilewright.arith import Analyzer, IntervalSet, union_sets
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var, is_const
@@ -127,7 +127,7 @@ class _Tensorize:
                 thread = self.stage.attributes(axis).bind_thread or axis
                 sets[axis] = IntervalSet.single_point(whole.min if is_const(whole.extent, 1) else thread.var)
         pass_up_sets(self.stage.relations, ranges, sets, self.analyzer)
-        return {axis: sets[axis].cover_range(ranges[axis]) for axis in self.operation.root_iter_vars}
+        return {axis: sets[axis].cover_range(ranges[axis], self.analyzer) for axis in self.operation.root_iter_vars}
 
     def input_boxes(self, box: dict[IterVar, Range]) -> dict[Tensor, Region]:
         """For each input, the box that one call reads."""
@@ -140,12 +140,7 @@ class _Tensorize:
         for tensor, dimensions in domains.items():
             region = []
             for extent, sets_read in zip(tensor.shape, dimensions, strict=False):
-                if len(sets_read) != 1:
-                    whole = sets_read[0]
-                    for other in sets_read[1:]:
-                        whole = whole.union(other)
-                    sets_read = [whole]
-                covered = sets_read[0].cover_range(Range(0, extent))
+                covered = union_sets(sets_read, self.analyzer).cover_range(Range(0, extent), self.analyzer)
                 region.append(Range.from_min_extent(self.analyzer.simplify(covered.min), self.analyzer.simplify(covered.extent)))
             found[tensor] = region
         return found
