@@ -63,8 +63,8 @@ class _Spread(Mutator):
             return value
         if uses_var(place, self.lane):
             raise LoweringError(
-                f"warp memory {self.buffer.name} is read at {made.index}: which element a lane gives must not depend on "
-                "the thread that reads"
+                f"warp memory {self.buffer.name} is read at {made.index}: which element a lane gives must not depend "
+                "on the thread that reads"
             )
         mask = operators.call("tvm_warp_activemask", "uint32", [])
         return operators.call("tvm_warp_shuffle", node.dtype, [mask, value, lane, self.width, self.warp_size])
@@ -119,11 +119,10 @@ class _Lower(Mutator):
             raise LoweringError(f"warp memory {node.buffer_var.name} stands outside of threadIdx.x")
         lane, extent = self.lane
         width = extent.value if isinstance(extent, IntImm) else 0
-        if width < 1 or self.warp_size % width and width % self.warp_size:
+        if width < 1 or self.warp_size % width:
             raise LoweringError(
                 f"warp memory needs a threadIdx.x that divides the warp of {self.warp_size}, not {extent}"
             )
-        width = min(width, self.warp_size)
         per_lane = self._per_lane(made.body, node.buffer_var, lane)
         size = made.constant_size()
         if size is None or size % (per_lane * width):

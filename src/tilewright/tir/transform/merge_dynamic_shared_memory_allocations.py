@@ -63,8 +63,8 @@ class _Place(Mutator):
             and isinstance(node.args[1], Var)
             and node.args[1] in self.offsets
         ):
-            kind, buffer, offset, extent, mask = node.args
-            offset = self._index(buffer, kind.dtype.itemsize * kind.dtype.lanes, self.visit(offset))
+            kind, _, offset, extent, mask = node.args
+            offset = self._index(node.args[1], kind.dtype.itemsize * kind.dtype.lanes, self.visit(offset))
             return Call(node.dtype, node.op, [kind, self.merged, offset, self.visit(extent), mask], node.span)
         return node.map_children(self.visit)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.expr import IterVar, PrimExpr, StringImm, Var
-from tilewright.ir.function import CallingConv
+from tilewright.ir.function import BaseFunc, CallingConv
 from tilewright.ir.functor import Mutator, Visitor, free_vars
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import ModulePass, PassContext
@@ -137,7 +137,7 @@ class SplitHostDevice(ModulePass):
         return result
 
 
-def _split(name: str, function: object, made: dict[str, PrimFunc]) -> object:
+def _split(name: str, function: BaseFunc, made: dict[str, PrimFunc]) -> BaseFunc:
     if not isinstance(function, PrimFunc):
         return function
     if function.attrs.get("calling_conv", CallingConv.DEFAULT) == CallingConv.DEVICE_KERNEL_LAUNCH:

@@ -127,7 +127,7 @@ def insert_barriers(body: Stmt, scope: str) -> Stmt:
     """The body with barriers for one storage scope."""
     planner = _Planner(scope)
     planner.visit(body)
-    return _Inserter(scope, planner.before).visit(body) if planner.before else body  # type: ignore[no-any-return]
+    return _Inserter(scope, planner.before).visit(body) if planner.before else body
 
 
 @dataclass(frozen=True)
