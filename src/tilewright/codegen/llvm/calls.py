@@ -45,6 +45,27 @@ def _math(name: str) -> Handler:
     return emit
 
 
+def _ldexp(emitter: Emitter, node: Call) -> str:
+    """The exponent may be of any integer type; beyond 16 bits it makes no difference."""
+    value, exponent = node.args
+    wanted = DataType("int32").with_lanes(exponent.dtype.lanes)
+    operand = emitter.visit(exponent)
+    if exponent.dtype.bits > 32:
+        kind = emitter.types.register(exponent.dtype)
+        for name, bound in (("smin", 10000), ("smax", -10000)):
+            operand = emitter.call_llvm(
+                f"llvm.{name}", kind, [(kind, operand), (kind, emitter.constant(exponent.dtype, bound))]
+            )
+    operand = convert(emitter, operand, exponent.dtype, wanted)
+    base, dtype = emitter.visit(value), value.dtype
+    if dtype.bits == 16:
+        wide = FLOAT32.with_lanes(dtype.lanes)
+        return emitter.from_float32(
+            emitter.call_math("ldexp", wide, [emitter.as_float32(base, dtype), operand]), dtype
+        )
+    return emitter.call_math("ldexp", dtype, [base, operand])
+
+
 def _test(name: str) -> Handler:
     """isnan, isinf, isfinite: false, or true, of integers."""
 
@@ -321,6 +342,7 @@ CALLS: dict[str, Handler] = {
         if name not in ("isnan", "isinf", "isfinite", "fma", "pow")
     },
     "tir.pow": _power,
+    "tir.ldexp": _ldexp,
     **EXTERN_CALLS,
     **RUNTIME_CALLS,
 }

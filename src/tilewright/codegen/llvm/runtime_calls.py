@@ -42,7 +42,20 @@ _FLOAT64 = DataType("float64")
 _LARGEST_STACK_ARRAY = 1 << 16
 
 KNOWN_ERRORS = frozenset(
-    ["ValueError", "TypeError", "IndexError", "KeyError", "AssertionError", "RuntimeError", "MemoryError", "NotImplementedError", "AttributeError", "OverflowError", "ZeroDivisionError", "OSError"]
+    [
+        "ValueError",
+        "TypeError",
+        "IndexError",
+        "KeyError",
+        "AssertionError",
+        "RuntimeError",
+        "MemoryError",
+        "NotImplementedError",
+        "AttributeError",
+        "OverflowError",
+        "ZeroDivisionError",
+        "OSError",
+    ]
 )
 
 _FIELDS = {

@@ -7,7 +7,7 @@ this decide for themselves where an FMA may be formed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Union
 
@@ -118,6 +118,31 @@ class Block:
         for coefficient in coefficients[1:]:
             total = self.multiply_add(total, x, coefficient)
         return total
+
+    def unless_all_false(
+        self, condition: Value, otherwise: Sequence[Value], make: Callable[[], Sequence[Value]]
+    ) -> list[Value]:
+        """What ``make`` gives if the condition holds in any lane, else ``otherwise``; a branch that is seldom taken."""
+        function = self.function
+        test = condition.operand
+        if self.lanes > 1:
+            test = function.value(f"call i1 @llvm.vector.reduce.or({self.type_name('i1')} {test})")
+        inside, after = function.new_label("rare"), function.new_label("common")
+        before = function.block
+        weights = self.module.metadata('!{!"branch_weights", i32 1, i32 1048576}')
+        function.branch_if(test, inside, after, f", !prof {weights}")
+        function.begin(inside)
+        made = make()
+        last = function.block
+        function.branch(after)
+        function.begin(after)
+        return [
+            self.emit(
+                old.element,
+                f"phi {self.type_name(old.element)} [ {new.operand}, %{last} ], [ {old.operand}, %{before} ]",
+            )
+            for old, new in zip(otherwise, made, strict=True)
+        ]
 
     def select(self, condition: Value, yes: Operand, no: Operand) -> Value:
         """``yes`` in the lanes where the condition holds, ``no`` in the others."""

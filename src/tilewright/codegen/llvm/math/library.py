@@ -1,16 +1,37 @@
-"""The functions that a module uses, each emitted once for a type and number of lanes, to be inlined by LLVM."""
+"""The functions that a module uses, each emitted once for a type and number of lanes, to be inlined by LLVM.
+
+``FUNCTIONS`` is the table of all of them. The last column is the largest error over all inputs in units in the last place,
+which the tests hold each function to. What float64 has no polynomial for calls the C library, lane by lane.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tilewright.codegen.llvm.math import half
+from tilewright.codegen.llvm.math import exponential, half, inverse, logarithm, special, trigonometry
 from tilewright.codegen.llvm.math.block import Block, Value
 from tilewright.codegen.llvm.types import vector
 from tilewright.codegen.llvm.writer import FunctionText, ModuleText
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
+
+Body = Callable[..., Value]
+LIBM_ULP = 1.0
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function: bodies for float32 and float64 (None: the C library's), how many arguments, and its errors."""
+
+    single: Body
+    single_ulp: float
+    double: Body | None
+    double_ulp: float = LIBM_ULP
+    arguments: int = 1
+    result: str = ""
+    second: str = ""
+    """The element type of the result and of the second argument, where it is not the function's own."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +40,7 @@ class Signature:
 
     result: str
     parameters: tuple[str, ...]
-    body: Callable[..., Value]
+    body: Body
 
 
 @dataclass(frozen=True)
@@ -31,7 +52,53 @@ class MathFunction:
     parameters: tuple[str, ...]
 
 
-_CONVERSIONS: dict[str, Signature] = {
+def _exact(body: Body, arguments: int = 1, result: str = "") -> Function:
+    return Function(body, 0.5, body, 0.5, arguments, result)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "exp": Function(exponential.exp, 1.0, exponential.exp, 1.0),
+    "exp2": Function(exponential.exp2, 1.0, exponential.exp2, 1.0),
+    "exp10": Function(exponential.exp10, 1.5, exponential.exp10, 1.5),
+    "sigmoid": Function(exponential.sigmoid, 2.5, exponential.sigmoid, 2.5),
+    "tanh": Function(exponential.tanh, 2.5, exponential.tanh, 2.5),
+    "sinh": Function(exponential.sinh, 2.5, exponential.sinh, 2.5),
+    "cosh": Function(exponential.cosh, 1.5, exponential.cosh, 1.5),
+    "log": Function(logarithm.log, 1.0, logarithm.log, 1.0),
+    "log2": Function(logarithm.log2, 1.5, logarithm.log2, 2.0),
+    "log10": Function(logarithm.log10, 2.0, logarithm.log10, 2.0),
+    "log1p": Function(logarithm.log1p, 1.5, logarithm.log1p, 1.5),
+    "asinh": Function(logarithm.asinh, 2.5, None),
+    "acosh": Function(logarithm.acosh, 2.5, None),
+    "atanh": Function(logarithm.atanh, 2.5, None),
+    "sin": Function(trigonometry.sin, 2.0, None),
+    "cos": Function(trigonometry.cos, 2.0, None),
+    "tan": Function(trigonometry.tan, 3.0, None),
+    "asin": Function(inverse.asin, 2.5, None),
+    "acos": Function(inverse.acos, 1.5, None),
+    "atan": Function(inverse.atan, 2.0, None),
+    "atan2": Function(inverse.atan2, 2.0, None, arguments=2),
+    "erf": Function(special.erf, 1.5, None),
+    "pow": Function(special.pow, 1.0, None, arguments=2),
+    "hypot": Function(special.hypot, 0.5, None, arguments=2),
+    "ldexp": Function(special.ldexp, 0.5, None, 0.5, arguments=2, second="i32"),
+    "rsqrt": Function(special.rsqrt, 1.5, special.rsqrt, 1.5),
+    "sqrt": _exact(special.sqrt),
+    "fma": _exact(special.fma, 3),
+    "fmod": _exact(special.fmod, 2),
+    "copysign": _exact(special.copysign, 2),
+    "nextafter": _exact(special.nextafter, 2),
+    "floor": _exact(special.floor),
+    "ceil": _exact(special.ceil),
+    "trunc": _exact(special.trunc),
+    "round": _exact(special.nearest),
+    "nearbyint": _exact(special.nearbyint),
+    "isnan": _exact(special.isnan, result="i1"),
+    "isinf": _exact(special.isinf, result="i1"),
+    "isfinite": _exact(special.isfinite, result="i1"),
+}
+
+_CONVERSIONS: Mapping[str, Signature] = {
     "bfloat16_to_float32": Signature("float", ("i16",), half.bfloat16_to_float32),
     "float32_to_bfloat16": Signature("i16", ("float",), half.float32_to_bfloat16),
     "float16_to_float32": Signature("float", ("i16",), half.float16_to_float32),
@@ -40,7 +107,26 @@ _CONVERSIONS: dict[str, Signature] = {
 }
 
 
-FUNCTIONS: dict[str, Signature] = {}
+def _signature(name: str, dtype: DataType) -> Signature:
+    """How ``name`` is written for a type."""
+    conversion = _CONVERSIONS.get(name)
+    if conversion is not None:
+        return conversion
+    function = FUNCTIONS.get(name)
+    element = {32: "float", 64: "double"}.get(dtype.bits) if dtype.is_float else None
+    if function is None or element is None:
+        raise CodegenError(f"there is no function {name} for {dtype}")
+    body = function.single if element == "float" else function.double
+    result = function.result or element
+    parameters = [element] * function.arguments
+    if function.second:
+        parameters[1] = function.second
+    if body is None:
+
+        def body(block: Block, *arguments: Value) -> Value:
+            return block.call_lanes(name, result, arguments)
+
+    return Signature(result, tuple(parameters), body)
 
 
 class MathLibrary:
@@ -53,13 +139,10 @@ class MathLibrary:
 
     def function(self, module: ModuleText, name: str, dtype: DataType) -> MathFunction:
         """The function ``name`` on values of ``dtype``."""
-        signature = _CONVERSIONS.get(name)
-        if signature is None:
-            raise CodegenError(f"there is no function {name} for {dtype}")
         symbol = f"tilewright.{name}.{dtype.bits}x{dtype.lanes}"
         found = self._emitted.get(symbol)
         if found is None:
-            found = self._emitted[symbol] = self._emit(module, symbol, signature, dtype.lanes)
+            found = self._emitted[symbol] = self._emit(module, symbol, _signature(name, dtype), dtype.lanes)
         return found
 
     def _emit(self, module: ModuleText, symbol: str, signature: Signature, lanes: int) -> MathFunction:

@@ -1,0 +1,75 @@
+"""What the languages of devices share: kernels with thread indices, memory scopes and barriers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tilewright.codegen.c.statements import StatementPrinter
+from tilewright.ir.expr import Call, IntImm, IterVar, PrimExpr, StringImm, Var
+from tilewright.ir.module import IRModule
+from tilewright.support.errors import CodegenError
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import AttrStmt
+
+
+class DevicePrinter(StatementPrinter):
+    """Prints kernels; a language gives its words."""
+
+    thread_indices: ClassVar[dict[str, str]] = {}
+    """From ``threadIdx.x`` to the expression for it."""
+
+    barriers: ClassVar[dict[str, str]] = {}
+    """From a storage scope to the statement that waits for the threads that share it."""
+
+    def visit_attr_stmt(self, node: AttrStmt) -> None:
+        if node.attr_key == "thread_extent" and isinstance(node.node, IterVar):
+            tag = node.node.thread_tag
+            text = self.thread_indices.get(tag)
+            if text is None:
+                raise CodegenError(
+                    f"{self.language} has no thread index {tag!r}; it has {', '.join(self.thread_indices)}"
+                )
+            self.names.alias(node.node.var, self.cast_text(text, node.node.var.dtype))
+        super().visit_attr_stmt(node)
+
+    def do_tvm_storage_sync(self, call: Call) -> None:
+        scope = call.args[0].value if isinstance(call.args[0], StringImm) else ""
+        text = self.barriers.get(scope)
+        if text is None:
+            raise CodegenError(f"{self.language} has no barrier for memory of scope {scope!r}")
+        self.line(text)
+
+    def failure(self, message: PrimExpr) -> None:
+        raise CodegenError(
+            f"{self.language} kernels cannot fail with a message; turn assertions off for device code"
+        )
+
+
+def kernel_name(function: PrimFunc, fallback: str) -> str:
+    """The symbol of a kernel."""
+    return str(function.attrs.get("global_symbol", fallback))
+
+
+def thread_extents(function: PrimFunc) -> dict[str, int | None]:
+    """The extent of each thread index of a kernel, where it is a constant."""
+    found: dict[str, int | None] = {}
+
+    def look(stmt: object) -> None:
+        while isinstance(stmt, AttrStmt):
+            if stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
+                extent = stmt.value
+                found[stmt.node.thread_tag] = extent.value if isinstance(extent, IntImm) else None
+            stmt = stmt.body
+
+    look(function.body)
+    return found
+
+
+def device_functions(module: IRModule) -> list[tuple[str, PrimFunc]]:
+    """The kernels of a module with their names."""
+    made: list[tuple[str, PrimFunc]] = []
+    for variable, function in module.functions.items():
+        if not isinstance(function, PrimFunc):
+            raise CodegenError(f"{variable.name_hint} is not a loop-level function")
+        made.append((kernel_name(function, variable.name_hint), function))
+    return made

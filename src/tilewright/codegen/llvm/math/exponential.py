@@ -1,0 +1,174 @@
+"""Exponentials and what is made of them: exp, exp2, exp10, sigmoid, tanh, sinh, cosh.
+
+``x`` is split into ``n * ln 2 + r`` with ``|r| <= ln 2 / 2``; ``exp(r) - 1 = r + r**2 q(r)`` with a polynomial ``q`` fitted to
+``(exp(r) - 1 - r) / r**2`` at Chebyshev points; the power of two is applied in two steps, so that denormal results are rounded
+once and overflow gives infinity. ``n`` is read from the bits of a sum with a large constant, which no input makes undefined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.codegen.llvm.math.block import INTEGER_OF, Block, Value
+
+LOG2_E = 1.4426950408889634
+LN_2 = 0.6931471805599453
+LN_10 = 2.302585092994046
+LOG2_10 = 3.321928094887362
+
+
+@dataclass(frozen=True)
+class Format:
+    """The constants of one floating-point format."""
+
+    mantissa_bits: int
+    bias: int
+    magic: float
+    ln2_high: float
+    ln2_low: float
+    log10_2_high: float
+    log10_2_low: float
+    lowest: float
+    highest: float
+    hyperbolic_highest: float
+    tanh_one: float
+    q: tuple[float, ...]
+
+
+FORMATS = {
+    # ln2_high has so few bits that its product with n is exact, FMA or not.
+    "float": Format(
+        23, 127, 1.5 * 2**23, 0.693359375, -2.1219444005469057e-04, 0.30078125, 2.4874566398119521e-04,
+        -105.0, 89.0, 89.5, 9.1,
+        (
+            0.00019891103147529066, 0.0013933751033619046, 0.00833331048488617, 0.041666463017463684,
+            0.1666666716337204, 0.5,
+        ),
+    ),
+    "double": Format(
+        52, 1023, 1.5 * 2**52, 6.93147180369123816490e-01, 1.90821492927058770002e-10,
+        0.30102999566406, 3.19811951961121e-13, -746.0, 710.0, 710.5, 19.5,
+        (
+            1.60866903974611e-10, 2.0918231419370054e-09, 2.5052070925322046e-08, 2.755726302557563e-07,
+            2.755731924737679e-06, 2.4801587336679385e-05, 0.00019841269841263238, 0.0013888888888878984,
+            0.008333333333333333, 0.04166666666666668, 0.16666666666666666, 0.5,
+        ),
+    ),
+}  # fmt: skip
+
+
+def format_of(x: Value) -> Format:
+    """The constants of a value's format."""
+    return FORMATS[x.element]
+
+
+def round_to_integer(block: Block, x: Value, factor: float) -> tuple[Value, Value]:
+    """The integer nearest to ``x * factor``, as an integer and as a float; the product must be within the mantissa."""
+    magic = format_of(x).magic
+    shifted = block.multiply_add(x, factor, magic)
+    count = shifted.bits() - x.lift(magic).bits()
+    return count, shifted - magic
+
+
+def power_of_two(block: Block, count: Value, element: str) -> Value:
+    """Two to an integer power that is in the range of normal numbers."""
+    form = FORMATS[element]
+    return (count + form.bias).shift_left(form.mantissa_bits).bitcast(element)
+
+
+def scale(block: Block, y: Value, count: Value) -> Value:
+    """``(1 + y) * 2**count``, rounded once even if the result is denormal."""
+    half = count.shift_right_signed(1)
+    first = power_of_two(block, half, y.element)
+    second = power_of_two(block, count - half, y.element)
+    return block.multiply_add(y, first, first) * second
+
+
+def clamp(block: Block, x: Value, lowest: float, highest: float) -> Value:
+    """``x`` within bounds; NaN stays."""
+    x = block.select(x < lowest, lowest, x)
+    return block.select(x > highest, highest, x)
+
+
+def reduce_exp(block: Block, x: Value) -> tuple[Value, Value]:
+    """``y, n`` such that ``exp(x) = (1 + y) * 2**n``."""
+    form = format_of(x)
+    count, whole = round_to_integer(block, x, LOG2_E)
+    r = block.multiply_add(whole, -form.ln2_high, x)
+    r = block.multiply_add(whole, -form.ln2_low, r)
+    return exp_minus_one(block, r), count
+
+
+def exp_minus_one(block: Block, r: Value) -> Value:
+    """``exp(r) - 1`` for ``|r| <= ln 2 / 2``."""
+    return block.multiply_add(r * r, block.polynomial(r, format_of(r).q), r)
+
+
+def exp(block: Block, x: Value) -> Value:
+    """e to the power x."""
+    form = format_of(x)
+    y, count = reduce_exp(block, clamp(block, x, form.lowest, form.highest))
+    return scale(block, y, count)
+
+
+def exp2(block: Block, x: Value) -> Value:
+    """Two to the power x."""
+    form = format_of(x)
+    x = clamp(block, x, form.lowest * LOG2_E, form.highest * LOG2_E)
+    count, whole = round_to_integer(block, x, 1.0)
+    return scale(block, exp_minus_one(block, (x - whole) * LN_2), count)
+
+
+def exp10(block: Block, x: Value) -> Value:
+    """Ten to the power x."""
+    form = format_of(x)
+    x = clamp(block, x, form.lowest / LN_10, form.highest / LN_10)
+    count, whole = round_to_integer(block, x, LOG2_10)
+    r = block.multiply_add(whole, -form.log10_2_high, x)
+    r = block.multiply_add(whole, -form.log10_2_low, r)
+    # r * ln 10 in two parts: the rounding of ln 10 alone would cost half a unit.
+    high = r.lift(2.25)
+    return scale(block, exp_minus_one(block, block.multiply_add(r, high, r * (LN_10 - 2.25))), count)
+
+
+def sigmoid(block: Block, x: Value) -> Value:
+    """1 / (1 + exp(-x)), also where exp(-x) would overflow."""
+    tail = exp(block, -x.absolute())
+    return block.select(x < 0.0, tail, 1.0) / (tail + 1.0)
+
+
+def tanh(block: Block, x: Value) -> Value:
+    """expm1(2x) / (expm1(2x) + 2) on the magnitude."""
+    size = x.absolute()
+    size = block.select(size > format_of(x).tanh_one, format_of(x).tanh_one, size)
+    y, count = reduce_exp(block, size + size)
+    power = power_of_two(block, count, x.element)
+    shifted = block.multiply_add(power, y, power - 1.0)
+    return (shifted / (shifted + 2.0)).copysign(x)
+
+
+def _quarter_exp(block: Block, x: Value) -> tuple[Value, Value]:
+    """``y, p`` such that ``exp(|x|) / 4 = (1 + y) * p``; a quarter, so that nothing overflows before the result does."""
+    highest = format_of(x).hyperbolic_highest
+    size = x.absolute()
+    y, count = reduce_exp(block, block.select(size > highest, highest, size))
+    return y, power_of_two(block, count - 2, x.element)
+
+
+def sinh(block: Block, x: Value) -> Value:
+    """With ``w = expm1(|x|) / 2``: w + w / (2w + 1)."""
+    y, power = _quarter_exp(block, x)
+    quarter = block.multiply_add(power, y, power - 0.25)
+    half = quarter + quarter
+    # The second term is w / (2w + 1) with both sides halved: w may be infinite, its half never is.
+    return (half + quarter / (half + 0.5)).copysign(x)
+
+
+def cosh(block: Block, x: Value) -> Value:
+    """exp(|x|) / 2 + exp(-|x|) / 2."""
+    y, power = _quarter_exp(block, x)
+    quarter = block.multiply_add(power, y, power)
+    return (quarter + quarter) + quarter.lift(0.125) / quarter
+
+
+__all__ = ["INTEGER_OF", "cosh", "exp", "exp10", "exp2", "sigmoid", "sinh", "tanh"]
