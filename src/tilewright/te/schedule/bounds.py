@@ -69,7 +69,7 @@ class BoundInference:
     def bind_thread(self, stage: Stage, axis: IterVar, thread: IterVar) -> None:
         """A thread axis has the extent of the axis bound to it; all that are bound to one must agree."""
         found = self.ranges[axis]
-        known = self.ranges.get(thread) or thread.dom
+        known = self.ranges.get(thread, thread.dom)
         if known is not None and not self.analyzer.can_prove_equal(known.extent, found.extent):
             stage.fail(
                 "bind",

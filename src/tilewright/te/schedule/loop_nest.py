@@ -64,7 +64,7 @@ def make_loop_nest(
     nest: Nest = []
     for position, axis in enumerate(stage.leaf_iter_vars):
         attributes = stage.attributes(axis)
-        thread = attributes.bind_thread or axis
+        thread = stage.thread_of(axis)
         if position < begin or axis in skip or axis.iter_type == IterVar.Opaque:
             values[axis] = thread.var
             nest.append([])
@@ -91,7 +91,7 @@ class _LoopBuilder:
         self.value: PrimExpr = axis.var
 
     def build(self) -> _LoopBuilder:
-        thread = self.attributes.bind_thread or self.axis
+        thread = self.stage.thread_of(self.axis)
         if thread.thread_tag in ("", "pipeline"):
             self.loop()
         else:

@@ -87,6 +87,11 @@ class Stage:
         found = self.axis_attributes.get(axis)
         return AxisAttributes(iter_type=axis.iter_type) if found is None else found
 
+    def thread_of(self, axis: IterVar) -> IterVar:
+        """The thread axis that an axis is bound to; the axis itself where it is bound to none."""
+        bound = self.attributes(axis).bind_thread
+        return axis if bound is None else bound
+
     def update_attributes(self, axis: IterVar, **changes: Any) -> None:
         """Ask something for an axis."""
         self.axis_attributes[axis] = replace(self.attributes(axis), **changes)

@@ -124,7 +124,7 @@ class _Tensorize:
             if position >= self.position:
                 sets[axis] = IntervalSet.from_range(whole)
             else:
-                thread = self.stage.attributes(axis).bind_thread or axis
+                thread = self.stage.thread_of(axis)
                 sets[axis] = IntervalSet.single_point(whole.min if is_const(whole.extent, 1) else thread.var)
         pass_up_sets(self.stage.relations, ranges, sets, self.analyzer)
         return {axis: sets[axis].cover_range(ranges[axis], self.analyzer) for axis in self.operation.root_iter_vars}
