@@ -831,14 +831,13 @@ class Ramp(PrimExpr):
 
     def __init__(self, base: ExprLike, stride: ExprLike, lanes: int, span: Span | None = None) -> None:
         self.base = operators.as_expr(base)
-        self.stride = operators.as_expr(stride)
+        step = operators.as_expr(stride)
         self.lanes = int(lanes)
-        if self.base.dtype.lanes != 1 or self.stride.dtype.lanes != 1 or not self.base.dtype.is_integral:
+        if self.base.dtype.lanes != 1 or step.dtype.lanes != 1 or not self.base.dtype.is_integral:
             raise ExpressionError(f"a ramp goes from an integer in integer steps, not from {self.base.dtype}")
         if self.lanes < 2:
             raise ExpressionError(f"a ramp has two lanes or more, not {lanes}")
-        if self.stride.dtype is not self.base.dtype:
-            self.stride = operators.cast(self.base.dtype, self.stride)
+        self.stride = operators.cast(self.base.dtype, step)
         self.dtype = self.base.dtype.with_lanes(self.lanes)
         self.span = span
 

@@ -102,12 +102,8 @@ class For(Stmt):
         span: Span | None = None,
     ) -> None:
         self.loop_var = loop_var
-        self.min = operators.as_expr(min_val)
-        self.extent = operators.as_expr(extent)
-        if self.min.dtype is not loop_var.dtype:
-            self.min = operators.cast(loop_var.dtype, self.min)
-        if self.extent.dtype is not loop_var.dtype:
-            self.extent = operators.cast(loop_var.dtype, self.extent)
+        self.min = operators.cast(loop_var.dtype, min_val)
+        self.extent = operators.cast(loop_var.dtype, extent)
         self.kind = ForKind(kind)
         self.body = body
         self.thread_binding = thread_binding
