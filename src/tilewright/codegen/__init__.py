@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilewright.codegen.c import build_c
+from tilewright.codegen.cuda import build_cuda
 from tilewright.codegen.llvm import build_llvm
 from tilewright.ir.module import IRModule
 from tilewright.runtime.module import Module
@@ -36,3 +38,5 @@ def build(mod: IRModule, target: TargetLike) -> Module:
 
 
 register("llvm", build_llvm)
+register("c", build_c)
+register("cuda", build_cuda)

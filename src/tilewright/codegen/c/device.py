@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tilewright.codegen.c.statements import StatementPrinter
-from tilewright.ir.expr import Call, IntImm, IterVar, PrimExpr, StringImm, Var
+from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, StringImm, Var
+from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import AttrStmt
+from tilewright.tir.stmt import AttrStmt, Store
 
 
 class DevicePrinter(StatementPrinter):
@@ -53,15 +55,9 @@ def kernel_name(function: PrimFunc, fallback: str) -> str:
 def thread_extents(function: PrimFunc) -> dict[str, int | None]:
     """The extent of each thread index of a kernel, where it is a constant."""
     found: dict[str, int | None] = {}
-
-    def look(stmt: object) -> None:
-        while isinstance(stmt, AttrStmt):
-            if stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
-                extent = stmt.value
-                found[stmt.node.thread_tag] = extent.value if isinstance(extent, IntImm) else None
-            stmt = stmt.body
-
-    look(function.body)
+    for stmt in post_order(function.body):
+        if isinstance(stmt, AttrStmt) and stmt.attr_key == "thread_extent" and isinstance(stmt.node, IterVar):
+            found[stmt.node.thread_tag] = stmt.value.value if isinstance(stmt.value, IntImm) else None
     return found
 
 
@@ -73,3 +69,24 @@ def device_functions(module: IRModule) -> list[tuple[str, PrimFunc]]:
             raise CodegenError(f"{variable.name_hint} is not a loop-level function")
         made.append((kernel_name(function, variable.name_hint), function))
     return made
+
+
+def read_only_pointers(function: PrimFunc) -> set[Var]:
+    """The pointer parameters through which a kernel reads and does nothing else."""
+    candidates = {param for param in function.params if param.dtype.is_handle}
+    for found in post_order(function.body):
+        if isinstance(found, Store):
+            candidates.discard(found.buffer_var)
+        elif isinstance(found, Call):
+            # A pointer that is passed on may be written through.
+            for argument in found.args:
+                passed = (
+                    argument.buffer_var if isinstance(argument, Load) and _takes_address(found) else argument
+                )
+                if isinstance(passed, Var):
+                    candidates.discard(passed)
+    return candidates
+
+
+def _takes_address(call: Call) -> bool:
+    return isinstance(call.op, Op) and call.op.name == "tir.address_of"

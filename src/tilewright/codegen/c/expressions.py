@@ -191,7 +191,7 @@ class ExpressionPrinter(Functor):
         a, b = self.visit(node.a), self.visit(node.b)
         if node.dtype.is_integral and node.dtype.bits < 32 and not node.dtype.is_bool:
             # C computes in int; an unsigned product of 16 bits would overflow it.
-            wide = "(uint32_t)" if node.dtype.is_uint else ""
+            wide = f"({self.type_name(DataType('uint32'))})" if node.dtype.is_uint else ""
             return self.cast_text(f"({wide}{a} {symbol} {b})", node.dtype.element)
         return f"({a} {symbol} {b})"
 
@@ -224,7 +224,7 @@ class ExpressionPrinter(Functor):
         self.helpers[function] = (
             f"{self.helper_prefix}{kind} {function}({kind} a, {kind} b) {{ return a {symbol} b ? a : b; }}"
         )
-        return f"{function}({self.visit(node.a)}, {self.visit(node.b)})"
+        return f"{function}({bare(self.visit(node.a))}, {bare(self.visit(node.b))})"
 
     def visit_cmp_expr(self, node: Any) -> str:
         symbol = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}[type(node).__name__]
@@ -291,8 +291,8 @@ class ExpressionPrinter(Functor):
         volatile = "volatile " if pointer in self.volatile else ""
         declared = self.element_types.get(pointer)
         if declared is not None and self.storage_type(declared) == kind and not volatile:
-            return f"{name}[{index}]"
-        return f"(({volatile}{self.pointer_space(pointer)}{kind}*){name})[{index}]"
+            return f"{name}[{bare(index)}]"
+        return f"(({volatile}{self.pointer_space(pointer)}{kind}*){name})[{bare(index)}]"
 
     def pointer_space(self, pointer: Var) -> str:
         """What the language writes before the element type of a pointer into this memory."""
@@ -355,7 +355,7 @@ class ExpressionPrinter(Functor):
             vector = argument.dtype.lanes > 1
             if vector and self.lane is None:
                 raise CodegenError(f"{self.language} cannot pass the vector {argument} to {name}")
-            arguments.append(self.visit(argument) if vector else self.scalar(argument))
+            arguments.append(bare(self.visit(argument) if vector else self.scalar(argument)))
         return f"{name}({', '.join(arguments)})"
 
     def call_call_extern(self, node: Call) -> str:
@@ -435,6 +435,18 @@ def _float32_text(value: float) -> str:
     with np.errstate(over="ignore"):
         text = repr(float(np.float32(value))) if abs(value) > 3.5e38 else str(np.float32(value))
     return f"{text}f" if any(letter in text for letter in ".en") else f"{text}.0f"
+
+
+def bare(text: str) -> str:
+    """The text without a pair of parentheses around all of it."""
+    if not (text.startswith("(") and text.endswith(")")) or '"' in text:
+        return text
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[1:-1] if place == len(text) - 1 else text
+    return text
 
 
 def string_literal(text: str) -> str:

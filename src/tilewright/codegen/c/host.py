@@ -17,6 +17,7 @@ from tilewright.ir.type import PrimType
 from tilewright.runtime.module import SourceModule
 from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
+from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import StructField
 from tilewright.tir.stmt import LetStmt
@@ -206,7 +207,7 @@ def generate_c(module: IRModule) -> str:
     return "\n".join([*parts, *(body + "\n" for body in bodies)])
 
 
-def build_c(module: IRModule) -> SourceModule:
+def build_c(module: IRModule, target: Target) -> SourceModule:
     """A module that holds the C source of these functions."""
     names = [
         str(function.attrs.get("global_symbol", variable.name_hint))

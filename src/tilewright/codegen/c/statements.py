@@ -6,10 +6,9 @@ earlier one overwrites.
 
 from __future__ import annotations
 
-from tilewright.codegen.c.expressions import ExpressionPrinter, string_literal
-from tilewright.ir.expr import Call, IntImm, Load, PrimExpr, StringImm, Var, is_const
-from tilewright.ir.functor import post_order
-from tilewright.ir.op import Op
+from tilewright.codegen.c.expressions import ExpressionPrinter, bare, string_literal
+from tilewright.ir.expr import Call, PrimExpr, StringImm, Var, is_const
+from tilewright.ir.op import CallEffectKind, Op
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import CodegenError
 from tilewright.tir.stmt import (
@@ -27,6 +26,7 @@ from tilewright.tir.stmt import (
     While,
     is_no_op,
 )
+from tilewright.tir.transform.effects import side_effect
 
 _KINDS = """
 ValueError TypeError IndexError KeyError AssertionError RuntimeError MemoryError NotImplementedError AttributeError
@@ -64,7 +64,7 @@ class StatementPrinter(ExpressionPrinter):
             raise CodegenError(
                 f"loop {node.loop_var.name} is {node.kind.name.lower()}, which must be lowered first"
             )
-        low, end = self.scalar(node.min), self._loop_end(node)
+        low, end = bare(self.scalar(node.min)), bare(self._loop_end(node))
         kind = self.type_name(node.loop_var.dtype)
         name = self.names.define(node.loop_var)
         self.loop_hint(node)
@@ -75,9 +75,7 @@ class StatementPrinter(ExpressionPrinter):
 
     def _loop_end(self, node: For) -> str:
         end = self.scalar(node.extent if is_const(node.min, 0) else node.min + node.extent)
-        if isinstance(node.extent, IntImm) or not any(
-            isinstance(part, (Load, Call)) for part in post_order(node.extent)
-        ):
+        if side_effect(node.extent) <= CallEffectKind.Pure:
             return end
         # The body may change what the extent reads.
         name = self.names.fresh(f"{node.loop_var.name}_end")
@@ -94,7 +92,7 @@ class StatementPrinter(ExpressionPrinter):
         self.line("}")
 
     def visit_if_then_else(self, node: IfThenElse) -> None:
-        self.block(f"if ({self.scalar(node.condition)})", node.then_case)
+        self.block(f"if ({bare(self.scalar(node.condition))})", node.then_case)
         if node.else_case is not None and not is_no_op(node.else_case):
             self.lines.pop()
             self.block("} else", node.else_case)
@@ -135,7 +133,7 @@ class StatementPrinter(ExpressionPrinter):
             kind = self.type_name(node.var.dtype.element)
             self.line(f"{kind} {self.names.define(node.var)}[{len(lanes)}] = {{{', '.join(lanes)}}};")
         else:
-            value = self.scalar(node.value)
+            value = bare(self.scalar(node.value))
             self.line(f"{self.type_name(node.var.dtype)} {self.names.define(node.var)} = {value};")
         self.statement(node.body)
 
@@ -165,11 +163,11 @@ class StatementPrinter(ExpressionPrinter):
         lanes = node.value.dtype.lanes
         if lanes == 1:
             target = self.element(node.buffer_var, node.value.dtype, self.scalar(node.index))
-            self._guarded_line(node.predicate, None, f"{target} = {self.scalar(node.value)};")
+            self._guarded_line(node.predicate, None, f"{target} = {bare(self.scalar(node.value))};")
             return
         kind = self.type_name(node.value.dtype.element)
         values = self.names.fresh("lanes")
-        texts = [self.of_lane(node.value, lane) for lane in range(lanes)]
+        texts = [bare(self.of_lane(node.value, lane)) for lane in range(lanes)]
         self.line(f"{kind} {values}[{lanes}] = {{{', '.join(texts)}}};")
         for lane in range(lanes):
             self._store_lane(node, lane, f"{values}[{lane}]")

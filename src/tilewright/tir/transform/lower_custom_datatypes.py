@@ -67,7 +67,8 @@ class _Lower(Mutator):
         return made
 
     def visit_var(self, node: Var) -> Var:
-        return self.variables.get(node) or self.define(node)
+        found = self.variables.get(node)
+        return self.define(node) if found is None else found
 
     def visit_let_stmt(self, node: LetStmt) -> Stmt:
         variable = self.define(node.var)

@@ -108,7 +108,8 @@ class _Lower(Mutator):
         return body
 
     def visit_load(self, node: Load) -> PrimExpr:
-        return self.loads.get(node.buffer_var) or node.map_children(self.visit)
+        found = self.loads.get(node.buffer_var)
+        return node.map_children(self.visit) if found is None else found
 
     def visit_evaluate(self, node: Evaluate) -> Stmt:
         call = node.value

@@ -1,7 +1,7 @@
 """Puts all dynamic shared memory of a kernel into one allocation, because a launch gives one.
 
 Before: several ``Allocate`` in scope "shared.dyn". After: one array of bytes, ``buf_dyn_shmem``, at the outermost
-thread binding; each buffer has its place in it, aligned to the largest element, and its elements are addressed from
+thread binding; each buffer has its place in it, aligned to the largest access, and its elements are addressed from
 there."""
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from tilewright.tir.stmt import Allocate, AttrStmt, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
 
 _SCOPE = "shared.dyn"
+_LARGEST_ACCESS = 16
+"""Bytes: what one thread reads at once at most, and so what buffers are aligned to."""
 
 
 def _element_bytes(node: Allocate) -> int:
@@ -96,7 +98,7 @@ def _merge(kernel: AttrStmt) -> Stmt:
     ]
     if len(found) < 2:
         return kernel
-    alignment = max(_element_bytes(part) for part in found)
+    alignment = max(_LARGEST_ACCESS, *[_element_bytes(part) for part in found])
     merged = Var("buf_dyn_shmem", PointerType(PrimType("uint8"), _SCOPE))
     offsets: dict[Var, PrimExpr] = {}
     total: PrimExpr = operators.const(0)

@@ -1,0 +1,310 @@
+"""Kernels as CUDA C++ text, for nvcc and NVRTC alike.
+
+The text includes headers only where it uses half precision, tensor cores or assertions.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tilewright.arith import Analyzer
+from tilewright.codegen.c.device import DevicePrinter, device_functions, read_only_pointers, thread_extents
+from tilewright.codegen.c.expressions import bare
+from tilewright.codegen.c.names import C_KEYWORDS, Names
+from tilewright.codegen.cuda import intrin_rules
+from tilewright.codegen.cuda.vectors import Packet, packet_for
+from tilewright.codegen.cuda.wmma import Fragments
+from tilewright.ir.expr import Call, FloatImm, Load, PrimExpr, Ramp, Var, is_const
+from tilewright.ir.module import IRModule
+from tilewright.runtime.module import SourceModule
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import CodegenError
+from tilewright.support.recursion import recursion_room
+from tilewright.target.target import Target
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, ForKind, Store
+
+_TYPES = {
+    "bool": "bool",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "int16": "short",
+    "uint16": "unsigned short",
+    "int32": "int",
+    "uint32": "unsigned int",
+    "int64": "long long",
+    "uint64": "unsigned long long",
+    "float16": "half",
+    "bfloat16": "nv_bfloat16",
+    "float32": "float",
+    "float64": "double",
+    "handle": "void*",
+}
+
+_INDICES = {f"{kind}.{letter}": f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "xyz"}
+
+_RESERVED = C_KEYWORDS | {"blockIdx", "threadIdx", "blockDim", "gridDim", "warpSize", "nvcuda"}
+
+
+class CudaPrinter(DevicePrinter):
+    """Prints one kernel."""
+
+    language = "CUDA"
+    types = _TYPES
+    helper_prefix = "static __device__ __forceinline__ "
+    restrict_word = "__restrict__"
+    thread_indices = _INDICES
+    barriers = {"shared": "__syncthreads();", "shared.dyn": "__syncthreads();", "warp": "__syncwarp();"}
+
+    def __init__(self, helpers: dict[str, str], headers: set[str]) -> None:
+        super().__init__()
+        self.names = Names(_RESERVED)
+        self.helpers = helpers
+        self.headers = headers
+        self.analyzer = Analyzer()
+        self.fragments = Fragments(self)
+        self._packets: dict[int, tuple[Load, list[str]]] = {}
+
+    def start_statement(self) -> None:
+        super().start_statement()
+        self._packets.clear()
+
+    # ---- types and constants ----
+
+    def type_name(self, dtype: DataType) -> str:
+        if dtype.is_float16:
+            self.headers.add("cuda_fp16.h")
+        elif dtype.is_bfloat16:
+            self.headers.add("cuda_bf16.h")
+        return super().type_name(dtype)
+
+    def visit_float_imm(self, node: FloatImm) -> str:
+        if math.isfinite(node.value):
+            return super().visit_float_imm(node)
+        sign = "-" if node.value < 0 else ""
+        if node.dtype.bits == 64:
+            bits = "0x7ff8000000000000LL" if math.isnan(node.value) else "0x7ff0000000000000LL"
+            return f"({sign}__longlong_as_double({bits}))"
+        text = f"({sign}__int_as_float({'0x7fc00000' if math.isnan(node.value) else '0x7f800000'}))"
+        return text if node.dtype.bits == 32 else self.cast_text(text, node.dtype)
+
+    def bits_helper(self, source: DataType, target: DataType) -> str:
+        function = f"tw_bits_{source}_{target}"
+        to, come = self.type_name(target), self.type_name(source)
+        self.helpers[function] = (
+            f"{self.helper_prefix}{to} {function}({come} value) {{ return *({to}*)&value; }}"
+        )
+        return function
+
+    # ---- vectors ----
+
+    def packet(self, buffer: Var, dtype: DataType, index: PrimExpr) -> tuple[Packet, PrimExpr] | None:
+        """How an access of several lanes is made at once, and where it begins; None if it cannot be."""
+        if not isinstance(index, Ramp) or not is_const(index.stride, 1) or buffer in self.volatile:
+            return None
+        found = packet_for(dtype)
+        if found is None:
+            return None
+        known = self.analyzer.modular_set(index.base)
+        aligned = known.coeff % found.lanes == 0 and known.base % found.lanes == 0
+        return (found, index.base) if aligned else None
+
+    def _pieces(self, packet: Packet, buffer: Var, dtype: DataType, base: PrimExpr) -> list[str]:
+        """The places in memory of the pieces of a vector."""
+        starts = range(0, dtype.lanes, packet.lanes)
+        elements = [self.element(buffer, dtype.element, self.scalar(base + start)) for start in starts]
+        return [f"*({packet.kind}*)(&{element})" for element in elements]
+
+    def load_text(self, node: Load) -> str:
+        if node.dtype.lanes == 1 or self.guarded or not is_const(node.predicate, 1):
+            return super().load_text(node)
+        found = self.packet(node.buffer_var, node.dtype, node.index)
+        if found is None:
+            return super().load_text(node)
+        packet, base = found
+        if id(node) not in self._packets:
+            names = []
+            for place in self._pieces(packet, node.buffer_var, node.dtype, base):
+                names.append(self.names.fresh("vector"))
+                self.line(f"{packet.kind} {names[-1]} = {place};")
+            self._packets[id(node)] = (node, names)
+        lane = self._current_lane(node)
+        name = self._packets[id(node)][1][lane // packet.lanes]
+        return packet.lane(name, lane % packet.lanes, self.storage_type(node.dtype.element))
+
+    def visit_store(self, node: Store) -> None:
+        dtype = node.value.dtype
+        found = self.packet(node.buffer_var, dtype, node.index) if dtype.lanes > 1 else None
+        if found is None or not is_const(node.predicate, 1):
+            super().visit_store(node)
+            return
+        packet, base = found
+        if self._copy(node, packet, base):
+            return
+        kind = self.storage_type(dtype.element)
+        names = [self.names.fresh("vector") for _ in range(dtype.lanes // packet.lanes)]
+        texts = [bare(self.of_lane(node.value, lane)) for lane in range(dtype.lanes)]
+        for piece, name in enumerate(names):
+            self.line(f"{packet.kind} {name};")
+            for position in range(packet.lanes):
+                text = texts[piece * packet.lanes + position]
+                self.line(f"{packet.lane(name, position, kind)} = {text};")
+        for name, place in zip(names, self._pieces(packet, node.buffer_var, dtype, base), strict=True):
+            self.line(f"{place} = {name};")
+
+    def _copy(self, node: Store, packet: Packet, base: PrimExpr) -> bool:
+        """Write a plain copy of memory as one, if this is one."""
+        source = node.value
+        if not isinstance(source, Load) or not is_const(source.predicate, 1):
+            return False
+        found = self.packet(source.buffer_var, source.dtype, source.index)
+        if found is None or len(targets := self._pieces(packet, node.buffer_var, source.dtype, base)) > 1:
+            return False
+        self.line(f"{targets[0]} = {self._pieces(packet, source.buffer_var, source.dtype, found[1])[0]};")
+        return True
+
+    def whole(self, expr: PrimExpr) -> str:
+        """A vector as one value: four bytes as an ``int``, others as the built-in type."""
+        dtype, element = expr.dtype, expr.dtype.element
+        packet = packet_for(dtype)
+        if packet is None or packet.lanes != dtype.lanes:
+            raise CodegenError(f"CUDA has no type for a value of type {dtype}")
+        in_int = element.bits == 8 and dtype.lanes == 4
+        if isinstance(expr, Load):
+            found = self.packet(expr.buffer_var, dtype, expr.index)
+            if found is not None:
+                place = self._pieces(packet, expr.buffer_var, dtype, found[1])[0]
+                return place.replace(f"({packet.kind}*)", "(int*)", 1) if in_int else place
+        lanes = ", ".join(self.of_lane(expr, lane) for lane in range(dtype.lanes))
+        if not packet.built_in:
+            raise CodegenError(f"CUDA has no type for a value of type {dtype}")
+        text = f"make_{packet.kind}({lanes})"
+        return f"{self._bytes_in_int(packet)}({text})" if in_int else text
+
+    def _bytes_in_int(self, packet: Packet) -> str:
+        function = f"tw_int_of_{packet.kind}"
+        self.helpers[function] = (
+            f"{self.helper_prefix}int {function}({packet.kind} value) {{ return *(int*)&value; }}"
+        )
+        return function
+
+    def function_call(self, name: str, node: Call, skipped: int = 1) -> str:
+        if node.dtype.lanes > 1 and self.lane is not None:
+            return super().function_call(name, node, skipped)
+        arguments = [
+            bare(self.scalar(argument)) if argument.dtype.lanes == 1 else self.whole(argument)
+            for argument in node.args[skipped:]
+        ]
+        return f"{name}({', '.join(arguments)})"
+
+    # ---- memory ----
+
+    def allocation(self, node: Allocate, name: str, kind: str, size: int) -> str:
+        scope = node.buffer_var.storage_scope
+        if scope.startswith("wmma."):
+            return self.fragments.declaration(node, name)
+        if scope == "shared":
+            return f"__shared__ __align__(16) {kind} {name}[{size}];"
+        if scope in ("local", "global") or scope.startswith("local"):
+            return f"__align__(16) {kind} {name}[{size}];"
+        raise CodegenError(f"CUDA has no memory of scope {scope!r} ({node.buffer_var.name})")
+
+    def visit_allocate(self, node: Allocate) -> None:
+        if node.buffer_var.storage_scope != "shared.dyn":
+            super().visit_allocate(node)
+            return
+        element = node.dtype.element
+        self.element_types[node.buffer_var] = element
+        name = self.names.define(node.buffer_var)
+        self.line(f"extern __shared__ __align__(16) {self.storage_type(element)} {name}[];")
+        self.statement(node.body)
+
+    # ---- statements ----
+
+    def loop_hint(self, node: For) -> None:
+        if node.kind == ForKind.UNROLLED:
+            self.line("#pragma unroll")
+
+    def visit_attr_stmt(self, node: AttrStmt) -> None:
+        self.fragments.note(node)
+        super().visit_attr_stmt(node)
+
+    def visit_assert_stmt(self, node: AssertStmt) -> None:
+        self.headers.add("assert.h")
+        self.line(f"assert({self.scalar(node.condition)});")
+        self.statement(node.body)
+
+    # ---- calls ----
+
+    def call_atomic_add(self, node: Call) -> str:
+        return f"atomicAdd({', '.join(self.scalar(argument) for argument in node.args)})"
+
+    def call_tvm_warp_activemask(self, node: Call) -> str:
+        return "__activemask()"
+
+    def _shuffle(self, node: Call, function: str) -> str:
+        mask, value, lane, width = (self.scalar(argument) for argument in node.args[:4])
+        return f"{function}({mask}, {value}, {lane}, {width})"
+
+    def call_tvm_warp_shuffle(self, node: Call) -> str:
+        return self._shuffle(node, "__shfl_sync")
+
+    def call_tvm_warp_shuffle_up(self, node: Call) -> str:
+        return self._shuffle(node, "__shfl_up_sync")
+
+    def call_tvm_warp_shuffle_down(self, node: Call) -> str:
+        return self._shuffle(node, "__shfl_down_sync")
+
+    def do_tvm_fill_fragment(self, call: Call) -> None:
+        self.fragments.fill(call)
+
+    def do_tvm_load_matrix_sync(self, call: Call) -> None:
+        self.fragments.load(call)
+
+    def do_tvm_store_matrix_sync(self, call: Call) -> None:
+        self.fragments.store(call)
+
+    def do_tvm_mma_sync(self, call: Call) -> None:
+        self.fragments.multiply(call)
+
+
+def _signature(printer: CudaPrinter, function: PrimFunc, name: str) -> str:
+    restrict = bool(function.attrs.get("tir.noalias", False))
+    constant = read_only_pointers(function)
+    declarations = []
+    for param in function.params:
+        if param.dtype.is_handle:
+            word = "const " if param in constant else ""
+            declarations.append(word + printer.declare_pointer(param, restrict))
+        else:
+            declarations.append(f"{printer.type_name(param.dtype)} {printer.names.define(param)}")
+    threads = 1
+    for tag, extent in thread_extents(function).items():
+        if tag.startswith("threadIdx"):
+            threads = 0 if extent is None else threads * extent
+    bounds = f"__launch_bounds__({threads}) " if threads else ""
+    return f'extern "C" __global__ void {bounds}{name}({", ".join(declarations)})'
+
+
+def generate_cuda(module: IRModule) -> str:
+    """The CUDA source of a module's kernels, which must be in the form that the build passes give."""
+    helpers: dict[str, str] = {}
+    headers: set[str] = set()
+    bodies: list[str] = []
+    with recursion_room():
+        for name, function in device_functions(module):
+            printer = CudaPrinter(helpers, headers)
+            printer.block(_signature(printer, function, name), function.body)
+            bodies.append("\n".join(printer.lines) + "\n")
+    includes = "".join(f"#include <{header}>\n" for header in sorted(headers))
+    parts = [includes, "".join(f"{text}\n" for text in helpers.values()), *bodies]
+    return "\n".join(part for part in parts if part)
+
+
+def build_cuda(module: IRModule, target: Target) -> SourceModule:
+    """A module that holds the CUDA source of these kernels."""
+    names = [name for name, _ in device_functions(module)]
+    return SourceModule(generate_cuda(module), format="cu", type_key="cuda", function_names=names)
+
+
+__all__ = ["CudaPrinter", "build_cuda", "generate_cuda", "intrin_rules"]
