@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import (
     EQ,
@@ -16,6 +17,7 @@ from tilewright.ir.expr import (
     Broadcast,
     FloorDiv,
     FloorMod,
+    IntImm,
     IterVar,
     Max,
     Min,
@@ -23,6 +25,7 @@ from tilewright.ir.expr import (
     Not,
     Or,
     PrimExpr,
+    Range,
     Sub,
     Var,
 )
@@ -162,6 +165,17 @@ def with_one_definition(stmt: Stmt, defined: set[Var] | None = None) -> Stmt:
 def broadcast(value: PrimExpr, lanes: int) -> PrimExpr:
     """A scalar in this many lanes; a value that has them already as it is."""
     return value if value.dtype.lanes == lanes else Broadcast(value, lanes)
+
+
+def bind_range(analyzer: Analyzer, variable: Var, start: PrimExpr, extent: PrimExpr) -> None:
+    """Tell the analyzer what a loop variable runs over; what it knew of the variable before is forgotten.
+
+    A range of one is not entered as a value: the variable stays a variable, and another loop may define it again.
+    """
+    if isinstance(extent, IntImm) and extent.value == 1:
+        analyzer.update(variable, analyzer.const_int_bound(start), override=True)
+    else:
+        analyzer.bind(variable, Range.from_min_extent(start, extent), allow_override=True)
 
 
 def thread_axis(node: AttrStmt) -> IterVar | None:

@@ -1,0 +1,409 @@
+"""Splits loops so that most iterations need not check their conditions.
+
+Only conditions marked ``likely`` count: those that a schedule adds where a split does not divide. For each loop the
+pass finds the iterations for which such a condition holds whatever the loops inside do. Then
+
+* if the condition does not depend on inner loops and guards the whole body, the loop runs over those iterations only;
+* else the loop becomes up to three, before, within and after those iterations, and the one within does not check.
+
+A loop of constant extent is only touched where that is asked for. A parallel loop is left whole if a serial loop inside
+can be split instead: splitting it would spread its iterations unevenly over the threads. Thread indices have no
+iterations to move, so the body is written twice, once under a condition that makes the checks needless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.arith import Analyzer
+from tilewright.ir import operators
+from tilewright.ir.expr import EQ, GE, GT, LE, LT, And, Call, IntImm, PrimExpr, Range, Var
+from tilewright.ir.functor import Mutator, post_order
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.transform import PassContext
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import (
+    NO_OP,
+    Allocate,
+    AttrStmt,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    stmt_seq,
+)
+from tilewright.tir.transform.expression_range import Ranges, extreme_values, linear_part
+from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.statement_rewriter import (
+    FoldingSubstitute,
+    StmtMutator,
+    bind_range,
+    thread_axis,
+    with_one_definition,
+)
+
+_LIKELY = Op.register("tir.likely")
+_HINT = "pragma_loop_partition_hint"
+
+
+@dataclass(frozen=True, slots=True)
+class _Choices:
+    """Which loops may be split."""
+
+    constant_loops: bool
+    constant_threads: bool
+    keep_single_iterations: bool
+
+
+@dataclass(slots=True)
+class _Iterations:
+    """Iterations ``start .. end`` (the end left out) for which the conditions in ``holds`` are true."""
+
+    start: PrimExpr
+    end: PrimExpr
+    holds: list[PrimExpr]
+
+
+class _Collector:
+    """Finds likely conditions that use a variable."""
+
+    def __init__(self, variable: Var, any_condition: bool) -> None:
+        self.variable = variable
+        self.any_condition = any_condition
+        self.conditions: list[tuple[PrimExpr, Ranges, bool]] = []
+        self.ranges: dict[Var, Range | None] = {}
+        self.serial: list[Var] = []
+
+    def walk(self, stmt: Stmt, guards_all: bool) -> None:
+        """``guards_all``: nothing else stands between the loop and this statement."""
+        if isinstance(stmt, IfThenElse):
+            self._conditions(stmt.condition, guards_all and stmt.else_case is None, as_guard=True)
+            self.walk(stmt.then_case, guards_all and stmt.else_case is None)
+            if stmt.else_case is not None:
+                self.walk(stmt.else_case, False)
+            return
+        alone = guards_all and not isinstance(stmt, SeqStmt)
+        for child in stmt.children():
+            if isinstance(child, Stmt):
+                continue
+            self._conditions(child, False, as_guard=False)
+        if isinstance(stmt, For):
+            self.ranges[stmt.loop_var] = Range.from_min_extent(stmt.min, stmt.extent)
+            if stmt.kind == ForKind.SERIAL:
+                self.serial.append(stmt.loop_var)
+        elif isinstance(stmt, LetStmt):
+            self.ranges[stmt.var] = None
+            alone = False
+        elif isinstance(stmt, AttrStmt) and (axis := thread_axis(stmt)) is not None:
+            self.ranges[axis.var] = Range.from_min_extent(0, stmt.value)
+        elif not isinstance(stmt, (AttrStmt, Allocate)):
+            alone = False
+        for child in stmt.children():
+            if isinstance(child, Stmt):
+                self.walk(child, alone)
+
+    def _conditions(self, expr: Any, guards_all: bool, as_guard: bool) -> None:
+        for part, guards in _conjuncts(expr, guards_all) if as_guard else [(expr, False)]:
+            for found in post_order(part):
+                is_likely = isinstance(found, Call) and found.op is _LIKELY
+                if not is_likely and not (self.any_condition and as_guard and found is part):
+                    continue
+                if any(inner is self.variable for inner in post_order(found)):
+                    assert isinstance(found, PrimExpr)
+                    self.conditions.append((found, dict(self.ranges), guards and found is part))
+
+
+def _conjuncts(condition: PrimExpr, guards_all: bool) -> list[tuple[PrimExpr, bool]]:
+    """The conditions that must all hold."""
+    parts, waiting = [], [condition]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, And):
+            waiting += [part.b, part.a]
+        else:
+            parts.append((part, guards_all))
+    return parts
+
+
+class _Holds(Mutator):
+    """Puts true in the place of conditions, and drops the branches that this decides."""
+
+    memoize = True
+
+    def __init__(self, conditions: Sequence[PrimExpr]) -> None:
+        super().__init__()
+        self.conditions = {id(condition) for condition in conditions}
+
+    def visit(self, node: Any) -> Any:
+        return operators.const(True, "bool") if id(node) in self.conditions else super().visit(node)
+
+    def visit_and(self, node: And) -> PrimExpr:
+        return operators.logical_and(self.visit(node.a), self.visit(node.b))
+
+    def visit_if_then_else(self, node: IfThenElse) -> Stmt:
+        made: IfThenElse = node.map_children(self.visit)
+        if not isinstance(made.condition, IntImm):
+            return made
+        return made.then_case if made.condition.value else made.else_case or NO_OP
+
+
+class _Partitioner(StmtMutator):
+    def __init__(self, choices: _Choices) -> None:
+        super().__init__()
+        self.choices = choices
+        self.analyzer = Analyzer()
+        self.hinted = False
+        self.changed = False
+        self.defined: set[Var] = set()
+
+    # Loops
+
+    def visit_for(self, node: For) -> Stmt:
+        hinted, self.hinted = self.hinted, False
+        constant = isinstance(node.min, IntImm) and isinstance(node.extent, IntImm)
+        if node.kind != ForKind.THREAD_BINDING and (hinted or not constant or self.choices.constant_loops):
+            tightened = self._tighten(node, hinted)
+            if tightened is None:
+                return NO_OP
+            node = tightened
+            split = self._split(node, hinted)
+            if split is not None:
+                return split
+        return self._with_body(node)
+
+    def _with_body(self, node: For) -> Stmt:
+        """The loop with what is inside it partitioned."""
+        bind_range(self.analyzer, node.loop_var, node.min, node.extent)
+        body = self.visit(node.body)
+        return node if body is node.body else node.replace(body=body)
+
+    def _collect(self, node: For, hinted: bool) -> _Collector:
+        collector = _Collector(node.loop_var, hinted)
+        collector.walk(node.body, True)
+        return collector
+
+    def _tighten(self, node: For, hinted: bool) -> For | None:
+        """The loop without the iterations in which its whole body is guarded away; None if none is left."""
+        collector = self._collect(node, hinted)
+        exact = [
+            (condition, ranges, guards)
+            for condition, ranges, guards in collector.conditions
+            if guards
+            and not any(found in ranges for found in post_order(condition) if isinstance(found, Var))
+        ]
+        found = self._iterations(node.loop_var, node.min, node.extent, exact)
+        if found is None:
+            return node
+        extent = self.analyzer.simplify(operators.subtract(found.end, found.start))
+        needs_constant = node.kind in (ForKind.VECTORIZED, ForKind.UNROLLED)
+        if isinstance(extent, IntImm):
+            if extent.value <= 0:
+                self.changed = True
+                return None
+        elif needs_constant:
+            return node
+        self.changed = True
+        return node.replace(min=found.start, extent=extent, body=_Holds(found.holds).visit(node.body))
+
+    def _split(self, node: For, hinted: bool) -> Stmt | None:
+        """The loop as up to three; None if it stays whole."""
+        collector = self._collect(node, hinted)
+        conditions = collector.conditions
+        if node.kind == ForKind.PARALLEL:
+            conditions = [found for found in conditions if not _has_any(found[0], collector.serial)]
+        found = self._iterations(node.loop_var, node.min, node.extent, conditions)
+        if found is None:
+            return None
+        end = operators.add(node.min, node.extent)
+        prove = self.analyzer.can_prove
+        if prove(operators.less_equal(found.end, found.start)):
+            return None
+        parts = [
+            (node.min, found.start, node.body),
+            (found.start, found.end, _Holds(found.holds).visit(node.body)),
+            (found.end, end, node.body),
+        ]
+        if node.kind in (ForKind.VECTORIZED, ForKind.UNROLLED) and not all(
+            isinstance(bound, IntImm) for part in parts for bound in part[:2]
+        ):
+            return None
+        self.changed = True
+        return stmt_seq(NO_OP, *[self._part(node, *part) for part in parts])
+
+    def _part(self, node: For, start: PrimExpr, end: PrimExpr, body: Stmt) -> Stmt:
+        """The iterations ``start .. end`` of a loop, with what is inside partitioned."""
+        extent = self.analyzer.simplify(operators.subtract(end, start))
+        if isinstance(extent, IntImm) and extent.value <= 0:
+            return NO_OP
+        # What is known of a variable in one part must not be taken for known in another.
+        part = with_one_definition(node.replace(min=start, extent=extent, body=body), self.defined)
+        assert isinstance(part, For)
+        if isinstance(extent, IntImm) and extent.value == 1 and not self.choices.keep_single_iterations:
+            return self.visit(FoldingSubstitute({part.loop_var: start}).visit(part.body))  # type: ignore[no-any-return]
+        return self._with_body(part)
+
+    def _iterations(
+        self, variable: Var, start: PrimExpr, extent: PrimExpr, conditions: Sequence[tuple[Any, Ranges, bool]]
+    ) -> _Iterations | None:
+        """Where the conditions hold for everything inside; those that cannot be solved are left out."""
+        lowest, highest, holds = start, operators.add(start, extent), []
+        # One condition may stand at several places: it is dropped at all of them or at none.
+        unsolved: set[int] = set()
+        bounds: list[tuple[PrimExpr, list[tuple[bool, PrimExpr]]]] = []
+        for condition, ranges, _ in conditions:
+            solved = [self._solve(variable, part, ranges) for part in _inequalities(condition)]
+            known = [bound for bound in solved if bound is not None]
+            if not known or len(known) < len(solved):
+                unsolved.add(id(condition))
+            else:
+                bounds.append((condition, known))
+        for condition, known in bounds:
+            if id(condition) in unsolved:
+                continue
+            holds.append(condition)
+            for is_lower, value in known:
+                if is_lower:
+                    lowest = operators.maximum(lowest, value)
+                else:
+                    highest = operators.minimum(highest, value)
+        if not holds:
+            return None
+        end = operators.add(start, extent)
+        # The three parts must meet whatever the values are: no iteration twice, none left out.
+        first = self.analyzer.simplify(operators.minimum(lowest, end))
+        last = self.analyzer.simplify(operators.maximum(highest, first))
+        return _Iterations(first, last, holds)
+
+    def _solve(self, variable: Var, nonnegative: PrimExpr, ranges: Ranges) -> tuple[bool, PrimExpr] | None:
+        """A bound on the variable, (is a lower one, value), within which the expression is never negative."""
+        low, _ = extreme_values(nonnegative, ranges)
+        if low is None:
+            return None
+        found = linear_part(self.analyzer.simplify(low), variable)
+        if found is None or found[0] == 0:
+            return None
+        factor, rest = found
+        divisor = operators.const(abs(factor), rest.dtype)
+        if factor > 0:
+            return True, operators.negative(operators.floordiv(rest, divisor))
+        return False, operators.floordiv(operators.add(rest, divisor), divisor)
+
+    # Threads and hints
+
+    def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
+        if node.attr_key == _HINT:
+            self.hinted = True
+            self.changed = True
+            return self.visit(node.body)  # type: ignore[no-any-return]
+        axis = thread_axis(node)
+        if axis is None:
+            return node.map_children(self.visit)
+        start: PrimExpr = operators.const(0, axis.var.dtype)
+        extent = operators.cast(axis.var.dtype, node.value)
+        body = node.body
+        if not isinstance(extent, IntImm) or self.choices.constant_threads:
+            body = self._split_thread(axis.var, start, extent, body)
+        bind_range(self.analyzer, axis.var, start, extent)
+        made: Stmt = self.visit(body)
+        return node if made is node.body else node.replace(body=made)
+
+    def _split_thread(self, variable: Var, start: PrimExpr, extent: PrimExpr, body: Stmt) -> Stmt:
+        collector = _Collector(variable, False)
+        collector.walk(body, True)
+        found = self._iterations(variable, start, extent, collector.conditions)
+        if found is None or self.analyzer.can_prove(operators.less_equal(found.end, found.start)):
+            return body
+        inside: PrimExpr = operators.const(True, "bool")
+        if not self.analyzer.can_prove(operators.equal(found.start, start)):
+            inside = operators.logical_and(inside, operators.greater_equal(variable, found.start))
+        if not self.analyzer.can_prove(operators.greater_equal(found.end, extent)):
+            inside = operators.logical_and(inside, operators.less(variable, found.end))
+        self.changed = True
+        return _UnderThreads(found.holds, inside).visit(body)  # type: ignore[no-any-return]
+
+
+class _UnderThreads(StmtMutator):
+    """Writes the body below the innermost thread index twice: without the checks, and with them."""
+
+    def __init__(self, holds: Sequence[PrimExpr], inside: PrimExpr) -> None:
+        super().__init__()
+        self.holds = holds
+        self.inside = inside
+
+    def visit(self, node: Any) -> Any:
+        if isinstance(node, Stmt) and _has_threads(node):
+            return super().visit(node)
+        if not isinstance(node, Stmt):
+            return node
+        free: Stmt = _Holds(self.holds).visit(node)
+        if free is node or isinstance(self.inside, IntImm):
+            return free
+        return IfThenElse(self.inside, free, node)
+
+
+def _has_threads(stmt: Stmt) -> bool:
+    return any(
+        isinstance(found, AttrStmt) and found.attr_key == "thread_extent" for found in post_order(stmt)
+    )
+
+
+def _has_any(expr: PrimExpr, variables: Sequence[Var]) -> bool:
+    wanted = {id(variable) for variable in variables}
+    return any(id(found) in wanted for found in post_order(expr))
+
+
+def _inequalities(condition: PrimExpr) -> list[PrimExpr]:
+    """Expressions that are not negative exactly where the condition holds; none if it is of another form."""
+    bare = condition.args[0] if isinstance(condition, Call) and condition.op is _LIKELY else condition
+    found: list[PrimExpr] = []
+    for part, _ in _conjuncts(bare, False):
+        if not isinstance(part, (LT, LE, GT, GE, EQ)) or not part.a.dtype.is_int or part.a.dtype.lanes != 1:
+            return []
+        if isinstance(part, (LT, LE, EQ)):
+            difference = operators.subtract(part.b, part.a)
+            found.append(operators.subtract(difference, 1) if isinstance(part, LT) else difference)
+        if isinstance(part, (GT, GE, EQ)):
+            difference = operators.subtract(part.a, part.b)
+            found.append(operators.subtract(difference, 1) if isinstance(part, GT) else difference)
+    return found
+
+
+def partition_loops(
+    stmt: Stmt,
+    partition_const_loop: bool = False,
+    no_unroll_loop_with_extent_one: bool = False,
+    partition_const_thread: bool | None = None,
+) -> Stmt:
+    """The statement with its loops split at likely conditions; see the module's text."""
+    threads = partition_const_loop if partition_const_thread is None else partition_const_thread
+    partitioner = _Partitioner(_Choices(partition_const_loop, threads, no_unroll_loop_with_extent_one))
+    made: Stmt = partitioner.visit(stmt)
+    return with_one_definition(made) if partitioner.changed else stmt
+
+
+@dataclass(frozen=True)
+class LoopPartition(PrimFuncPass):
+    """Splits loops at likely conditions; ``tir.LoopPartition`` in the context says which.
+
+    ``constant_loops`` is what holds where the context does not say: whether serial loops of constant extent are split.
+    """
+
+    constant_loops: bool = False
+
+    name = "tir.LoopPartition"
+
+    def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        options = context.get("tir.LoopPartition")
+        said = "tir.LoopPartition" in context.config
+        body = partition_loops(
+            function.body,
+            options.partition_const_loop if said else self.constant_loops,
+            options.no_unroll_loop_with_extent_one,
+            options.partition_const_loop,
+        )
+        return function.with_body(body)

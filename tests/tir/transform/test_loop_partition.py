@@ -1,0 +1,248 @@
+"""Loops are split so that likely conditions need no check in most iterations; results never change."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright import tir
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.tir.interpreter import interpret
+from tilewright.tir.op import likely
+from tilewright.tir.transform.loop_partition import LoopPartition, partition_loops
+from tilewright.tir.transform.simplify import Simplify
+
+CONSTANT = {"tir.LoopPartition": {"partition_const_loop": True}}
+
+
+def split_loop(n, factor, outer_kind="serial", inner_kind="serial"):
+    """for o, for i: if likely(o * factor + i < n): A[o * factor + i] += 1"""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    count = (n + factor - 1) // factor
+    with (
+        builder.for_range(0, count, name="o", kind=outer_kind) as o,
+        builder.for_range(0, factor, name="i", kind=inner_kind) as i,
+        builder.if_scope(likely(o * factor + i < n)),
+    ):
+        a[o * factor + i] = a[o * factor + i] + 1
+    scalars = [n] if isinstance(n, tir.Var) else []
+    return tir.PrimFunc([a.asobject(), *scalars], builder.get())
+
+
+def test_symbolic_extent(apply, agree, nodes_of):
+    """A split of an unknown length runs unguarded up to the last tile, and guarded in it."""
+    n = tir.SizeVar("n", "int32")
+    before = split_loop(n, 4)
+    after = apply(before, LoopPartition(), Simplify())
+    main, rest = after.body.seq
+    assert not nodes_of(main, tir.IfThenElse) and nodes_of(rest, tir.IfThenElse)
+    assert repr(main.extent) == "n // 4"
+    for length in (0, 3, 4, 17):
+        agree(before, after, np.arange(length, dtype="int32"), length)
+
+
+def test_constant_loops_only_where_asked(apply, agree, nodes_of):
+    """A loop of constant extent stays whole by default; with the option no guard is left."""
+    before = split_loop(18, 4)
+    assert apply(before, LoopPartition()).body is before.body
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    assert not nodes_of(after.body, tir.IfThenElse)
+    assert [loop.extent.value for loop in nodes_of(after.body, tir.For)] == [4, 4, 2]
+    agree(before, after, np.arange(18, dtype="int32"))
+
+
+def test_field_stands_for_the_missing_option(apply, nodes_of):
+    """``LoopPartition(constant_loops=True)`` splits constant loops unless the context says otherwise."""
+    before = split_loop(18, 4)
+    assert not nodes_of(apply(before, LoopPartition(True), Simplify()).body, tir.IfThenElse)
+    with PassContext(config={"tir.LoopPartition": {"partition_const_loop": False}}):
+        assert apply(before, LoopPartition(True)).body is before.body
+
+
+def test_vectorized_tail_has_fewer_lanes(apply, agree, nodes_of):
+    """The last tile of a vectorized loop is a shorter vectorized loop, without a guard."""
+    before = split_loop(22, 8, inner_kind="vectorize")
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    assert not nodes_of(after.body, tir.IfThenElse)
+    vectorized = [
+        loop.extent.value for loop in nodes_of(after.body, tir.For) if loop.kind == tir.ForKind.VECTORIZED
+    ]
+    assert vectorized == [8, 6]
+    agree(before, after, np.arange(22, dtype="int32"))
+
+
+def test_parallel_loop_is_split_at_a_serial_loop_inside(apply, agree, nodes_of):
+    """With a serial loop inside, the parallel loop stays one; without, it is split itself."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with (
+        builder.for_range(0, 2, name="p", kind="parallel") as p,
+        builder.for_range(0, 4, name="o") as o,
+        builder.for_range(0, 8, name="i", kind="vectorize") as i,
+        builder.if_scope(likely(p * 32 + o * 8 + i < 52)),
+    ):
+        a[p * 32 + o * 8 + i] = a[p * 32 + o * 8 + i] + 1
+    before = tir.PrimFunc([a.asobject()], builder.get())
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    assert isinstance(after.body, tir.For) and after.body.kind == tir.ForKind.PARALLEL
+    main = after.body.body[0]
+    assert main.body.kind == tir.ForKind.VECTORIZED and isinstance(main.body.body, tir.Store)
+    agree(before, after, np.arange(52, dtype="int32"))
+
+    before = split_loop(22, 8, "parallel", "vectorize")
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    assert after.body[0].kind == tir.ForKind.PARALLEL and after.body[0].extent.value == 2
+    agree(before, after, np.arange(22, dtype="int32"))
+
+
+def test_loop_guarded_as_a_whole_gets_shorter(apply, agree, nodes_of):
+    """A condition on one loop alone, around all of its body, becomes the loop's bound; nothing is written twice."""
+    n, m = tir.SizeVar("n", "int32"), tir.SizeVar("m", "int32")
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with builder.for_range(0, n, name="i") as i, builder.if_scope(tir.all(likely(i >= 2), likely(i * 2 < m))):
+        a[i] = 1
+    before = tir.PrimFunc([a.asobject(), n, m], builder.get())
+    after = apply(before, LoopPartition(), Simplify())
+    assert isinstance(after.body, tir.For) and isinstance(after.body.body, tir.Store)
+    for length, limit in ((6, 8), (6, 100), (6, 0), (1, 9), (0, 3)):
+        agree(before, after, np.zeros(length, "int32"), length, limit)
+
+
+def test_lower_and_upper_conditions(apply, agree, nodes_of):
+    """Conditions from both sides give a part before, a part within and a part after."""
+    n = tir.SizeVar("n", "int32")
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with (
+        builder.for_range(0, n, name="i") as i,
+        builder.for_range(0, 4, name="j") as j,
+        builder.if_scope(tir.all(likely(i + j >= 3), likely(i + j < 9))),
+    ):
+        a[i] = a[i] + i + j
+    before = tir.PrimFunc([a.asobject(), n], builder.get())
+    after = apply(before, LoopPartition(), Simplify())
+    assert len(after.body.seq) == 3
+    assert [bool(nodes_of(part, tir.IfThenElse)) for part in after.body.seq] == [True, False, True]
+    for length in (0, 2, 4, 7, 12):
+        agree(before, after, np.zeros(length, "int32"), length)
+
+
+def test_condition_with_else(apply, agree, nodes_of):
+    """An else branch belongs to the iterations outside; the loop is split, not shortened."""
+    n = tir.SizeVar("n", "int32")
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with builder.for_range(0, n, name="i") as i:
+        with builder.if_scope(likely(i < 5)):
+            a[i] = 1
+        with builder.else_scope():
+            a[i] = 2
+    before = tir.PrimFunc([a.asobject(), n], builder.get())
+    after = apply(before, LoopPartition(), Simplify())
+    for length in (0, 3, 5, 8):
+        agree(before, after, np.zeros(length, "int32"), length)
+    assert not nodes_of(after.body[0], tir.IfThenElse)
+
+
+def test_likely_inside_a_value(apply, agree, nodes_of):
+    """A likely condition of a selection is decided in the same way."""
+    n = tir.SizeVar("n", "int32")
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with builder.for_range(0, n, name="i") as i:
+        a[i] = tir.Select(likely(i < 5), 1, 2)
+    before = tir.PrimFunc([a.asobject(), n], builder.get())
+    after = apply(before, LoopPartition(), Simplify())
+    assert not nodes_of(after.body[0], tir.Select)
+    for length in (0, 3, 5, 8):
+        agree(before, after, np.zeros(length, "int32"), length)
+
+
+def test_unlikely_conditions_stay(apply):
+    """A condition without ``likely`` is not touched, but for a loop with the hint."""
+    n = tir.SizeVar("n", "int32")
+    a, i = tir.Var("A", "handle"), tir.Var("i", "int32")
+    loop = tir.For(i, 0, n, 0, tir.IfThenElse(i < 5, tir.Store(a, 1, i)))
+    before = tir.PrimFunc([a, n], loop)
+    assert apply(before, LoopPartition()).body is loop
+    hinted = tir.AttrStmt(i, "pragma_loop_partition_hint", 1, loop)
+    after = apply(before.with_body(hinted), LoopPartition(), Simplify())
+    assert isinstance(after.body.body, tir.Store)
+
+
+def test_single_iterations_may_stay_loops():
+    """``no_unroll_loop_with_extent_one`` keeps a loop around a part of one iteration."""
+    stmt = split_loop(18, 4).body
+    kept = partition_loops(stmt, True, True)
+    assert isinstance(kept[1], tir.For) and kept[1].extent.value == 1
+    assert partition_loops(stmt, True, False)[1].loop_var.name == "i"
+
+
+def test_thread_index(apply, nodes_of):
+    """Under a thread index of unknown extent the body stands twice, once without the checks."""
+    n = tir.SizeVar("n", "int32")
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    block = tir.IterVar((0, (n + 3) // 4), "blockIdx.x", 1, "blockIdx.x")
+    thread = tir.IterVar((0, 4), "threadIdx.x", 1, "threadIdx.x")
+    builder.scope_attr(block, "thread_extent", (n + 3) // 4)
+    builder.scope_attr(thread, "thread_extent", 4)
+    with builder.if_scope(likely(block.var * 4 + thread < n)):
+        a[block.var * 4 + thread] = 1
+    after = apply(tir.PrimFunc([a.asobject(), n], builder.get()), LoopPartition(), Simplify())
+    branch = after.body.body.body
+    assert isinstance(branch, tir.IfThenElse)
+    assert isinstance(branch.then_case, tir.Store) and nodes_of(branch.else_case, tir.IfThenElse)
+
+
+@settings(max_examples=60)
+@given(
+    n=st.integers(1, 40),
+    m=st.integers(1, 40),
+    tile=st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5)),
+    constant=st.booleans(),
+)
+def test_two_dimensional_tiles(n, m, tile, constant):
+    """Whatever the tile sizes, every element is written exactly once."""
+    rows, columns, inner = tile
+    size_n, size_m = (n, m) if constant else (tir.SizeVar("n", "int32"), tir.SizeVar("m", "int32"))
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with (
+        builder.for_range(0, (size_n + rows - 1) // rows, name="io") as io,
+        builder.for_range(0, (size_m + columns - 1) // columns, name="jo") as jo,
+        builder.for_range(0, rows, name="ii") as ii,
+        builder.for_range(0, (columns + inner - 1) // inner, name="jio") as jio,
+        builder.for_range(0, inner, name="jii") as jii,
+    ):
+        j = jio * inner + jii
+        guard = tir.all(
+            likely(io * rows + ii < size_n),
+            likely(jo * columns + j < size_m),
+            likely(j < columns),
+        )
+        with builder.if_scope(guard):
+            index = (io * rows + ii) * size_m + jo * columns + j
+            a[index] = a[index] + index
+    function = tir.PrimFunc([a.asobject()] + ([] if constant else [size_n, size_m]), builder.get())
+    with PassContext(config=CONSTANT):
+        module = Simplify()(LoopPartition()(IRModule.from_expr(function)))
+    (after,) = module.functions.values()
+    data = np.zeros(n * m, "int32")
+    interpret(after, data, *([] if constant else [n, m]))
+    np.testing.assert_array_equal(data, np.arange(n * m))
+
+
+@pytest.mark.parametrize("option", [True, False])
+def test_program_without_conditions_is_the_same_object(option):
+    """Nothing to do gives the very same statement."""
+    a, i = tir.Var("A", "handle"), tir.Var("i", "int32")
+    stmt = tir.For(i, 0, 4, 0, tir.Store(a, i, i))
+    assert partition_loops(stmt, option) is stmt
