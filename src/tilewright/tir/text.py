@@ -1,6 +1,26 @@
-"""The text form of statements and functions."""
+"""The text form of statements, functions and modules. What prints it is in ``tir.script``."""
+
 from __future__ import annotations
-def script(f: object, prefix: str = "T", show_meta: bool = False) -> str:
-    return "PrimFunc"
-def stmt_text(e: object) -> str:
-    return type(e).__name__
+
+from typing import Any
+
+from tilewright.ir.module import PRINTERS, IRModule
+from tilewright.tir.script.function_printer import print_function, print_module, print_statement
+
+
+def script(func_or_module: Any, tir_prefix: str = "T", show_meta: bool = False) -> str:
+    """A function or module in TVMScript; ``tilewright.script.from_source`` reads it back.
+
+    ``show_meta`` adds a comment on each value that has no text of its own.
+    """
+    if isinstance(func_or_module, IRModule):
+        return print_module(func_or_module, tir_prefix, show_meta)
+    return print_function(func_or_module, tir_prefix, show_meta)
+
+
+def stmt_text(stmt: Any) -> str:
+    """A statement, for messages and ``repr``."""
+    return print_statement(stmt)
+
+
+PRINTERS["script"] = script

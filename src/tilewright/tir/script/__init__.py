@@ -1,0 +1,1 @@
+"""TVMScript: loop-level programs as Python text, printed and parsed."""
