@@ -97,6 +97,7 @@ class StatementPrinter(ValuePrinter):
         """A statement and those that follow it in a sequence, at this depth."""
         parts = nodes.stmt_list(stmt)
         for position, part in enumerate(parts):
+            self.begin(part)
             scoped = _SCOPED.get(part.node_kind)
             if scoped is None:
                 self.print(part)
@@ -107,6 +108,9 @@ class StatementPrinter(ValuePrinter):
                     self._with_block(scoped, part)
         if not parts:
             self.line("pass")
+
+    def begin(self, stmt: Any) -> None:
+        """Called before each statement is written; whoever wants to know its place overrides this."""
 
     def _concise(self, scoped: _Scoped, stmt: Any) -> None:
         self.define_after(stmt, scoped(self, stmt, False))

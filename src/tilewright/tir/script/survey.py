@@ -23,6 +23,8 @@ class Survey:
         self.buffers: dict[Buffer, None] = {}
         self.declared: dict[Buffer, None] = {}
         """Buffers that a block declares."""
+        self.realized: dict[Buffer, None] = {}
+        """Buffers that a statement gives memory to."""
         self.threads: dict[IterVar, None] = {}
         self.has_blocks = False
         self._walk(root)
@@ -50,6 +52,8 @@ class Survey:
             self.defined[node.var] = None
         elif isinstance(node, nodes.Allocate):
             self.defined[node.buffer_var] = None
+        elif isinstance(node, nodes.BufferRealize):
+            self.realized[node.buffer] = None
         elif isinstance(node, CommReducer):
             self.defined.update(dict.fromkeys((*node.lhs, *node.rhs)))
         elif isinstance(node, (Let, IterVar)):
