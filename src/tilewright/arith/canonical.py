@@ -410,7 +410,8 @@ class Canonical:
         low, high = rw.bound(difference)
         if low > 0 or high < 0:
             return FALSE if kind is EQ or low > 0 else TRUE
-        return rule(*sides(rw, rw.visit(difference)))
+        remaining_left, remaining_right = sides(rw, rw.visit(difference))
+        return rule(remaining_left, remaining_right)
 
     def _select(self, node: Select) -> Expr:
         rw = self.rewriter

@@ -212,6 +212,8 @@ class AnalyzerCore:
                 rewriter.memo, rewriter.truths, canonical.memo, canonical.forms,
             ) = saved  # fmt: skip
 
+        # Once before, so that what is derived on the way stays in this scope, and once after, because more is known then.
+        self._forget()
         try:
             learn(condition, rewriter, canonical, bounds, modular)
         except BaseException:

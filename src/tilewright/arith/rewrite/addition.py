@@ -111,8 +111,8 @@ def _add_constant(rw: Rewriter, a: Expr, b: IntImm) -> Expr:
     if kind is Min or kind is Max:
         for x, y in ((a.a, a.b), (a.b, a.a)):
             if type(y) is Add and type(y.b) is IntImm and y.b.value == -b.value:
-                made = (rw.add(x, b), y.a) if x is a.a else (y.a, rw.add(x, b))
-                return rw.extremum(kind, *made)
+                moved = rw.add(x, b)
+                return rw.extremum(kind, moved, y.a) if x is a.a else rw.extremum(kind, y.a, moved)
     return rw.make(Add, a, b)
 
 
@@ -320,15 +320,17 @@ def _sub_extremum(rw: Rewriter, a: Expr, b: Expr, kind_a: type, kind_b: type) ->
             if rest is not None:
                 other = rw.sub(y, b)
                 return rw.extremum(kind_a, rest, other) if x is a.a else rw.extremum(kind_a, other, rest)
-    if kind_b is Min or kind_b is Max:
+    # A constant stays outside: min(c - x, d) is put as c - max(x, c - d).
+    if (kind_b is Min or kind_b is Max) and kind_a is not IntImm:
         opposite = Max if kind_b is Min else Min
         zero = rw.integer(a.dtype, 0)
         for x, y in ((b.a, b.b), (b.b, b.a)):
             rest = _without_term(rw, x, a)
             if rest is not None:
                 negative, other = rw.sub(zero, rest), rw.sub(a, y)
-                pair = (negative, other) if x is b.a else (other, negative)
-                return rw.extremum(opposite, *pair)
+                if x is b.a:
+                    return rw.extremum(opposite, negative, other)
+                return rw.extremum(opposite, other, negative)
     return None
 
 
