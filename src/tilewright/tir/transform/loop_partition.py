@@ -13,13 +13,13 @@ iterations to move, so the body is written twice, once under a condition that ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.arith import Analyzer
+from tilewright.arith import Analyzer, IntervalSet, IntSet, eval_int_set
 from tilewright.ir import operators
-from tilewright.ir.expr import EQ, GE, GT, LE, LT, And, Call, IntImm, PrimExpr, Range, Var
+from tilewright.ir.expr import EQ, GE, GT, LE, LT, Add, And, Call, IntImm, Mul, PrimExpr, Sub, Var
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
@@ -37,7 +37,6 @@ from tilewright.tir.stmt import (
     Stmt,
     stmt_seq,
 )
-from tilewright.tir.transform.expression_range import Ranges, extreme_values, linear_part
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.statement_rewriter import (
     FoldingSubstitute,
@@ -49,6 +48,9 @@ from tilewright.tir.transform.statement_rewriter import (
 
 _LIKELY = Op.register("tir.likely")
 _HINT = "pragma_loop_partition_hint"
+
+Ranges = Mapping[Var, IntervalSet]
+"""What the variables defined between a loop and a condition run over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +71,31 @@ class _Iterations:
     holds: list[PrimExpr]
 
 
+LikelyMemo = dict[int, tuple[Any, list[tuple[PrimExpr, set[int]]]]]
+"""From an expression to the likely conditions in it, each with the variables it uses."""
+
+
+def _likely_in(expr: Any, memo: LikelyMemo) -> list[tuple[PrimExpr, set[int]]]:
+    found = memo.get(id(expr))
+    if found is None:
+        conditions: list[tuple[PrimExpr, set[int]]] = [
+            (part, {id(inner) for inner in post_order(part) if isinstance(inner, Var)})
+            for part in post_order(expr)
+            if isinstance(part, Call) and part.op is _LIKELY
+        ]
+        found = memo[id(expr)] = (expr, conditions)
+    return found[1]
+
+
 class _Collector:
     """Finds likely conditions that use a variable."""
 
-    def __init__(self, variable: Var, any_condition: bool) -> None:
+    def __init__(self, variable: Var, any_condition: bool, memo: LikelyMemo) -> None:
         self.variable = variable
         self.any_condition = any_condition
+        self.memo = memo
         self.conditions: list[tuple[PrimExpr, Ranges, bool]] = []
-        self.ranges: dict[Var, Range | None] = {}
+        self.ranges: dict[Var, IntervalSet] = {}
         self.serial: list[Var] = []
 
     def walk(self, stmt: Stmt, guards_all: bool) -> None:
@@ -93,14 +112,14 @@ class _Collector:
                 continue
             self._conditions(child, False, as_guard=False)
         if isinstance(stmt, For):
-            self.ranges[stmt.loop_var] = Range.from_min_extent(stmt.min, stmt.extent)
+            self.ranges[stmt.loop_var] = _interval(stmt.min, stmt.extent)
             if stmt.kind == ForKind.SERIAL:
                 self.serial.append(stmt.loop_var)
         elif isinstance(stmt, LetStmt):
-            self.ranges[stmt.var] = None
+            self.ranges[stmt.var] = IntSet.everything()
             alone = False
         elif isinstance(stmt, AttrStmt) and (axis := thread_axis(stmt)) is not None:
-            self.ranges[axis.var] = Range.from_min_extent(0, stmt.value)
+            self.ranges[axis.var] = _interval(operators.const(0, stmt.value.dtype), stmt.value)
         elif not isinstance(stmt, (AttrStmt, Allocate)):
             alone = False
         for child in stmt.children():
@@ -108,17 +127,16 @@ class _Collector:
                 self.walk(child, alone)
 
     def _conditions(self, expr: Any, guards_all: bool, as_guard: bool) -> None:
-        for part, guards in _conjuncts(expr, guards_all) if as_guard else [(expr, False)]:
-            for found in post_order(part):
-                is_likely = isinstance(found, Call) and found.op is _LIKELY
-                if not is_likely and not (self.any_condition and as_guard and found is part):
-                    continue
-                if any(inner is self.variable for inner in post_order(found)):
-                    assert isinstance(found, PrimExpr)
-                    self.conditions.append((found, dict(self.ranges), guards and found is part))
+        for part in _conjuncts(expr) if as_guard else [expr]:
+            if self.any_condition and as_guard and any(found is self.variable for found in post_order(part)):
+                self.conditions.append((part, dict(self.ranges), guards_all))
+                continue
+            for condition, variables in _likely_in(part, self.memo):
+                if id(self.variable) in variables:
+                    self.conditions.append((condition, dict(self.ranges), guards_all and condition is part))
 
 
-def _conjuncts(condition: PrimExpr, guards_all: bool) -> list[tuple[PrimExpr, bool]]:
+def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
     """The conditions that must all hold."""
     parts, waiting = [], [condition]
     while waiting:
@@ -126,7 +144,7 @@ def _conjuncts(condition: PrimExpr, guards_all: bool) -> list[tuple[PrimExpr, bo
         if isinstance(part, And):
             waiting += [part.b, part.a]
         else:
-            parts.append((part, guards_all))
+            parts.append(part)
     return parts
 
 
@@ -160,6 +178,7 @@ class _Partitioner(StmtMutator):
         self.hinted = False
         self.changed = False
         self.defined: set[Var] = set()
+        self.likely: LikelyMemo = {}
 
     # Loops
 
@@ -183,7 +202,7 @@ class _Partitioner(StmtMutator):
         return node if body is node.body else node.replace(body=body)
 
     def _collect(self, node: For, hinted: bool) -> _Collector:
-        collector = _Collector(node.loop_var, hinted)
+        collector = _Collector(node.loop_var, hinted, self.likely)
         collector.walk(node.body, True)
         return collector
 
@@ -281,10 +300,10 @@ class _Partitioner(StmtMutator):
 
     def _solve(self, variable: Var, nonnegative: PrimExpr, ranges: Ranges) -> tuple[bool, PrimExpr] | None:
         """A bound on the variable, (is a lower one, value), within which the expression is never negative."""
-        low, _ = extreme_values(nonnegative, ranges)
-        if low is None:
+        values = eval_int_set(nonnegative, ranges, self.analyzer)
+        if not values.has_lower_bound:
             return None
-        found = linear_part(self.analyzer.simplify(low), variable)
+        found = _linear_part(values.min_value, variable)
         if found is None or found[0] == 0:
             return None
         factor, rest = found
@@ -313,7 +332,7 @@ class _Partitioner(StmtMutator):
         return node if made is node.body else node.replace(body=made)
 
     def _split_thread(self, variable: Var, start: PrimExpr, extent: PrimExpr, body: Stmt) -> Stmt:
-        collector = _Collector(variable, False)
+        collector = _Collector(variable, False, self.likely)
         collector.walk(body, True)
         found = self._iterations(variable, start, extent, collector.conditions)
         if found is None or self.analyzer.can_prove(operators.less_equal(found.end, found.start)):
@@ -346,6 +365,27 @@ class _UnderThreads(StmtMutator):
         return IfThenElse(self.inside, free, node)
 
 
+def _interval(start: PrimExpr, extent: PrimExpr) -> IntervalSet:
+    return IntSet.interval(start, operators.add(start, operators.subtract(extent, 1)))
+
+
+def _linear_part(expr: PrimExpr, variable: Var) -> tuple[int, PrimExpr] | None:
+    """``expr`` as ``factor * variable + rest`` with a constant factor; None if it is not of that form."""
+    if expr is variable:
+        return 1, operators.const(0, expr.dtype)
+    if isinstance(expr, (Add, Sub)):
+        left, right = _linear_part(expr.a, variable), _linear_part(expr.b, variable)
+        if left is None or right is None:
+            return None
+        if isinstance(expr, Add):
+            return left[0] + right[0], operators.add(left[1], right[1])
+        return left[0] - right[0], operators.subtract(left[1], right[1])
+    if isinstance(expr, Mul) and isinstance(expr.b, IntImm):
+        found = _linear_part(expr.a, variable)
+        return None if found is None else (found[0] * expr.b.value, operators.multiply(found[1], expr.b))
+    return None if any(found is variable for found in post_order(expr)) else (0, expr)
+
+
 def _has_threads(stmt: Stmt) -> bool:
     return any(
         isinstance(found, AttrStmt) and found.attr_key == "thread_extent" for found in post_order(stmt)
@@ -361,7 +401,7 @@ def _inequalities(condition: PrimExpr) -> list[PrimExpr]:
     """Expressions that are not negative exactly where the condition holds; none if it is of another form."""
     bare = condition.args[0] if isinstance(condition, Call) and condition.op is _LIKELY else condition
     found: list[PrimExpr] = []
-    for part, _ in _conjuncts(bare, False):
+    for part in _conjuncts(bare):
         if not isinstance(part, (LT, LE, GT, GE, EQ)) or not part.a.dtype.is_int or part.a.dtype.lanes != 1:
             return []
         if isinstance(part, (LT, LE, EQ)):
@@ -373,6 +413,13 @@ def _inequalities(condition: PrimExpr) -> list[PrimExpr]:
     return found
 
 
+def _is_reason(node: Any) -> bool:
+    """True for what makes a loop be split."""
+    return (isinstance(node, Call) and node.op is _LIKELY) or (
+        isinstance(node, AttrStmt) and node.attr_key == _HINT
+    )
+
+
 def partition_loops(
     stmt: Stmt,
     partition_const_loop: bool = False,
@@ -380,6 +427,8 @@ def partition_loops(
     partition_const_thread: bool | None = None,
 ) -> Stmt:
     """The statement with its loops split at likely conditions; see the module's text."""
+    if not any(_is_reason(found) for found in post_order(stmt)):
+        return stmt
     threads = partition_const_loop if partition_const_thread is None else partition_const_thread
     partitioner = _Partitioner(_Choices(partition_const_loop, threads, no_unroll_loop_with_extent_one))
     made: Stmt = partitioner.visit(stmt)
