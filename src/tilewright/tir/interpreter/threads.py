@@ -347,7 +347,9 @@ class ThreadCompiler(StatementCompiler):
             for pointer, dtype, total in zip(pointers, types, totals, strict=True):
                 memory_cells(pointer(frame), dtype, "the result of a reduction").store(0, total)
             yield call
-            frame[0].brought.pop(group, None)
+            # A thread that went on may have brought the first value of the next round already.
+            if frame[0].brought.get(group) is brought:
+                del frame[0].brought[group]
 
         return meet
 
