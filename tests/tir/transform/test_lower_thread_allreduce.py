@@ -164,6 +164,6 @@ def test_extents_must_be_constant(apply):
     builder.emit(tir.call_intrin("handle", "tir.tvm_thread_allreduce", *arguments))
     function = tir.PrimFunc([a.asobject(), n], builder.get(), attrs={"target": Target("cuda")})
     with pytest.raises(
-        LoweringError, match="threadIdx.x has extent n; a reduction across threads needs a constant"
+        LoweringError, match=r"threadIdx\.x has extent n; a reduction across threads needs a constant"
     ):
         apply(function, LowerThreadAllreduce())

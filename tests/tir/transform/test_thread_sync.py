@@ -1,4 +1,4 @@
-"""Barriers stand where threads exchange values, and only there. The interpreter's barriers are strict: it is the oracle."""
+"""Barriers stand where threads exchange values, and only there. The interpreter is the oracle."""
 
 import numpy as np
 import pytest

@@ -20,9 +20,12 @@ from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.dtype import DataType
 from tilewright.target import datatype
 from tilewright.target.target import Target
+from tilewright.tir import op
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, LetStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
+
+datatype.install_builder(op)
 
 _ALREADY_LOWERED = frozenset({"tir.call_pure_extern", "tir.call_extern"})
 

@@ -1,0 +1,24 @@
+"""Packed functions get tensors where a function passes its own pointers."""
+
+from tilewright import tir
+from tilewright.tir.transform.legalize_packed_calls import LegalizePackedCalls
+
+
+def test_pointers_are_wrapped(apply, nodes_of):
+    """A pointer parameter becomes an array of its element type; numbers and other pointers stay."""
+    data = tir.decl_buffer((4,), "float16", name="A").data
+    n = tir.Var("n")
+    body = tir.Evaluate(tir.call_packed("f", data, n, "text"))
+    after = apply(tir.PrimFunc([data, n], body), LegalizePackedCalls())
+    call = after.body.value
+    array = call.args[1]
+    assert array.op.name == "tir.tvm_stack_make_array" and array.args[0] is data
+    assert array.args[4].dtype == "float16"
+    assert call.args[2] is n and call.args[3].value == "text"
+
+
+def test_other_calls_stay(apply):
+    """Only packed calls are concerned."""
+    data = tir.decl_buffer((4,), name="A").data
+    function = tir.PrimFunc([data], tir.Evaluate(tir.call_extern("int32", "f", data)))
+    assert apply(function, LegalizePackedCalls()).body is function.body
