@@ -25,7 +25,7 @@ from tilewright.support.dtype import BOOL, FLOAT32, INT32, INT64, DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.span import Span
 
-_INT32_RANGE = range(-(2**31), 2**31)
+_INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
 _FLOAT32_MAX = 3.4028234663852886e38
 
 
@@ -78,7 +78,7 @@ def _infer_type(value: Any) -> DataType:
     if isinstance(value, np.generic):
         return DataType(str(value.dtype))
     if isinstance(value, int):
-        return INT32 if value in _INT32_RANGE else INT64
+        return INT32 if _INT32_MIN <= value <= _INT32_MAX else INT64
     if isinstance(value, float):
         return FLOAT32 if not math.isfinite(value) or abs(value) <= _FLOAT32_MAX else DataType("float64")
     raise ExpressionError(f"{value!r} of type {type(value).__name__} is not a number")

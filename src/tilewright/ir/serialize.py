@@ -43,8 +43,8 @@ def _classes() -> dict[str, type[Node]]:
     pending: list[type[Node]] = [Node]
     while pending:
         for child in pending.pop().__subclasses__():
-            # The decorator makes a slotted class out of the written one, which stays behind without fields of its own.
-            if child.__dict__.get("__slots__") is not None and child.__dict__.get("field_names"):
+            # The decorator makes a slotted class out of the written one, which stays behind without slots.
+            if "__slots__" in child.__dict__ and child.field_names:
                 found[_kind(child)] = child
             pending.append(child)
     return found

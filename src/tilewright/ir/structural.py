@@ -6,7 +6,8 @@ maps to another where both are first met, with the variables of its shape and it
 binds are equal only to themselves, unless ``map_free_vars`` maps them where they are first met. Names and spans do not
 count.
 
-The comparison is iterative and looks at a pair of shared nodes once.
+The comparison is iterative and looks at a pair of shared nodes once. It also looks into a node that stands on both
+sides: the variables and buffers in it must correspond to themselves from then on.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ class _Comparison:
         self.forward: dict[Any, Any] = {}
         self.backward: dict[Any, Any] = {}
         self.seen: set[tuple[int, int]] = set()
-        self.renamed = 0
+        self.made: list[Any] = []
         self.work: list[tuple[Any, ...]] = []
 
     def run(self, lhs: Any, rhs: Any) -> None:
@@ -161,9 +162,14 @@ class _Comparison:
                 self._compare(*item)
 
     def _compare(self, lhs: Any, rhs: Any, role: Role, path: Path) -> None:
+        if type(lhs) in _FIELDS and type(rhs) is type(lhs):
+            self._compare_nodes(lhs, rhs, role, path)
+            return
         lhs, rhs = as_plain(lhs), as_plain(rhs)
         if isinstance(lhs, Node) != isinstance(rhs, Node):
             lhs, rhs = _as_constants(lhs, rhs)
+            # Pairs are known by identity, so what is made on the way must live as long as the comparison.
+            self.made += (lhs, rhs)
         if isinstance(lhs, Node):
             self._compare_nodes(lhs, rhs, role, path)
         elif isinstance(lhs, (tuple, list)) and isinstance(rhs, (tuple, list)):
@@ -193,8 +199,6 @@ class _Comparison:
             raise _Difference(path, lhs, rhs, f"one is {type(lhs).__name__}, the other {type(rhs).__name__}")
         if isinstance(lhs, VARIABLES):
             self._compare_variables(lhs, rhs, role, path)
-            return
-        if lhs is rhs and not self.renamed:
             return
         if (id(lhs), id(rhs)) in self.seen:
             return
@@ -243,8 +247,6 @@ class _Comparison:
     def _map(self, lhs: Any, rhs: Any) -> None:
         self.forward[lhs] = rhs
         self.backward[rhs] = lhs
-        if lhs is not rhs:
-            self.renamed += 1
 
     def _restore(self, undo: list[tuple[Any, Any, Any, Any]]) -> None:
         """Leave a scope: its correspondences end, those they hid come back."""
@@ -277,7 +279,7 @@ class _Comparison:
     def _compare_variables(self, lhs: Any, rhs: Any, role: Role, path: Path) -> None:
         """A use: the variables correspond, or are one and the same, or come to correspond here."""
         if lhs in self.forward or rhs in self.backward:
-            if self.forward.get(lhs) is not rhs:
+            if self.forward.get(lhs) is not rhs or self.backward.get(rhs) is not lhs:
                 raise _Difference(path, lhs, rhs, "the variables stand for different definitions")
         elif self.map_free_vars or role is Role.INTRODUCE:
             self._same_kind(lhs, rhs, path)
@@ -288,7 +290,7 @@ class _Comparison:
     def _correspond(self, lhs: Any, rhs: Any, path: Path) -> bool:
         """True if two buffers meet here for the first time, so that their fields must be compared."""
         if lhs in self.forward or rhs in self.backward:
-            if self.forward.get(lhs) is not rhs:
+            if self.forward.get(lhs) is not rhs or self.backward.get(rhs) is not lhs:
                 raise _Difference(path, lhs, rhs, "the buffers stand for different definitions")
             return False
         self._map(lhs, rhs)

@@ -18,11 +18,13 @@ from tilewright.ir import operators
 from tilewright.ir.expr import Var
 from tilewright.ir.op import Op
 from tilewright.ir.structural import VARIABLES, Role, as_plain, field_value, fields_in_order
+from tilewright.support.dtype import DataType
 from tilewright.support.node import Node
 from tilewright.support.recursion import recursion_room
 
 _MASK: Final = (1 << 64) - 1
 _FACTOR: Final = 0x9E3779B97F4A7C15
+_PLAIN: Final = frozenset({bool, int, float, str, DataType, type(None)})
 _TEXTS: dict[str, int] = {}
 
 
@@ -53,14 +55,17 @@ class _Hasher:
         self.levels: dict[Any, int] = {}
         self.last_level: dict[Any, int] = {}
         self.introduced: dict[Any, int] = {}
-        self.memo: dict[tuple[int, Role], int] = {}
+        self.memo: dict[Role, dict[tuple[int, int], int]] = {role: {} for role in Role}
+        self.made: list[Node] = []
 
     def hash(self, value: Any, role: Role) -> int:
         """The hash of any value."""
         value = as_plain(value)
         if isinstance(value, (bool, int, float)):
             # Beside a node, a number is equal to the constant that it stands for.
+            # It must live on, because nodes are remembered by identity.
             value = operators.const(value)
+            self.made.append(value)
         if isinstance(value, Node):
             return self.hash_node(value, role)
         if isinstance(value, (tuple, list)):
@@ -77,10 +82,12 @@ class _Hasher:
         return _scalar_hash(value)
 
     def hash_node(self, node: Any, role: Role) -> int:
-        """The hash of a node; shared nodes are hashed once."""
+        """The hash of a node; shared nodes are hashed once at each level."""
         if isinstance(node, VARIABLES):
             return self.hash_variable(node, role)
-        found = self.memo.get((id(node), role))
+        # The level of a definition is that of its place: a node is remembered for each number of variables around it.
+        key = (id(node), len(self.levels))
+        found = self.memo[role].get(key)
         if found is not None:
             return found
         if isinstance(node, Op):
@@ -96,18 +103,19 @@ class _Hasher:
         for name, field_role in fields:
             if field_role is not Role.BIND:
                 value = field_value(node, name)
-                if value is None or isinstance(value, (bool, int, float, str)):
+                inner = field_role if field_role is Role.INTRODUCE else role
+                if type(value) in _PLAIN:
                     total = _combine(total, _scalar_hash(value))
+                elif isinstance(value, Node):
+                    total = _combine(total, self.hash_node(value, inner))
                 else:
-                    total = _combine(
-                        total, self.hash(value, field_role if field_role is Role.INTRODUCE else role)
-                    )
+                    total = _combine(total, self.hash(value, inner))
         for variable, previous in reversed(bound):
             if previous is None:
                 del self.levels[variable]
             else:
                 self.set_level(variable, previous)
-        self.memo[(id(node), role)] = total
+        self.memo[role][key] = total
         return total
 
     def bind(self, value: Any, bound: list[tuple[Any, int | None]]) -> int:
@@ -126,7 +134,8 @@ class _Hasher:
     def set_level(self, variable: Any, level: int) -> None:
         """Bind one variable. At another level than last time, what was hashed with it no longer holds."""
         if self.last_level.get(variable, level) != level:
-            self.memo.clear()
+            for remembered in self.memo.values():
+                remembered.clear()
         self.levels[variable] = self.last_level[variable] = level
 
     def hash_variable(self, variable: Any, role: Role) -> int:

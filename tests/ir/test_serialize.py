@@ -1,0 +1,144 @@
+"""JSON of nodes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tilewright.ir import operators
+from tilewright.ir.attrs import DictAttrs
+from tilewright.ir.buffer import decl_buffer
+from tilewright.ir.expr import FloatImm, PrimExpr, SizeVar, Var
+from tilewright.ir.module import IRModule
+from tilewright.ir.serialize import SerializationError, load_json, save_json
+from tilewright.ir.structural import assert_structural_equal
+from tilewright.ir.tensor_type import TensorType
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import Allocate, BufferStore, Evaluate, For, ForKind, Store
+
+
+def sample() -> PrimFunc:
+    """A function with a symbolic buffer, an allocation, a parallel loop and attributes."""
+    n = SizeVar("n", "int32")
+    buffer = decl_buffer((n,), "float32", name="A")
+    i, pointer = Var("i"), Var("p", "handle")
+    exponential = operators.call("exp", "float32", [buffer[i]])
+    store = BufferStore(buffer, exponential * 2.5, [i])
+    body = Allocate(
+        pointer, "float32", [16], True, For(i, 0, n, ForKind.PARALLEL, store, None, {"key": "value"})
+    )
+    return PrimFunc([buffer], body).with_attr({"global_symbol": "main", "tir.noalias": True})
+
+
+def test_function_round_trips() -> None:
+    """A function read back is structurally equal, with enumerations and attributes of their own types."""
+    function = sample()
+    read = load_json(save_json(function))
+    assert_structural_equal(function, read)
+    assert read.body.body.kind is ForKind.PARALLEL
+    assert isinstance(read.attrs, DictAttrs) and read.attrs["tir.noalias"] is True
+    buffer = read.buffer_map[read.params[0]]
+    assert buffer.dtype == "float32" and buffer.shape[0] is read.body.body.extent
+
+
+def test_module_round_trips() -> None:
+    """A module keeps its functions, names and attributes."""
+    module = IRModule({"main": sample(), "other": sample()}, attrs={"flag": 1})
+    read = load_json(save_json(module))
+    assert_structural_equal(module, read)
+    assert [variable.name_hint for variable in read.get_global_vars()] == ["main", "other"]
+    assert read.get_attr("flag") == 1
+
+
+def test_sharing_survives() -> None:
+    """What was one node is one node again, so the text of a graph is as long as the graph."""
+    x = Var("x")
+    doubled: PrimExpr = x
+    for _ in range(100):
+        doubled = doubled * doubled
+    text = save_json(doubled)
+    assert len(text) < 20_000
+    read = load_json(text)
+    assert read.a is read.b
+    assert_structural_equal(doubled, read, map_free_vars=True)
+
+
+def test_deep_expressions() -> None:
+    """A chain of 20,000 nodes is written and read without recursion."""
+    x, y = Var("x"), Var("y")
+    total: PrimExpr = x
+    for _ in range(20_000):
+        total = total + y
+    assert_structural_equal(total, load_json(save_json(total)), map_free_vars=True)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), -0.0, 0.1, 1e308])
+def test_floats(value: float) -> None:
+    """Every float comes back as it was."""
+    assert_structural_equal(FloatImm("float64", value), load_json(save_json(FloatImm("float64", value))))
+
+
+def test_containers_arrays_and_types() -> None:
+    """Sequences, dictionaries, arrays and types are values too."""
+    value = {"shape": (1, 2), "type": TensorType((3, 4), "int8"), "none": None, "text": "ä"}
+    read = load_json(save_json(value))
+    assert read == value
+    array = np.arange(6, dtype="float16").reshape(2, 3)
+    np.testing.assert_array_equal(load_json(save_json(array)), array)
+
+
+def test_what_cannot_be_written() -> None:
+    """A function of Python is no value of a program."""
+    with pytest.raises(SerializationError, match="cannot be written as JSON"):
+        save_json({"f": print})
+
+
+def document(*nodes: object, **changes: object) -> str:
+    """A text of save_json with these entries."""
+    return json.dumps(
+        {"format": "tilewright-nodes", "version": 1, "root": 0, "nodes": list(nodes), **changes}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not one that save_json wrote"),
+        ("{}", "not one that save_json wrote"),
+        ("[" * 100_000, "not JSON"),
+        (document(version=2), "version 2"),
+        (document(nodes=None), "no list of nodes"),
+        (document(), "root 0 is no entry"),
+        (document({"value": 1}, root=True), "root True is no entry"),
+        (document({"kind": "ir.Nonsense", "fields": {}}), "no node class 'ir.Nonsense'"),
+        (document({"kind": "ir.Add", "fields": {"a": 0}}), "has the fields"),
+        (document({"op": "tir.nonsense"}), "not registered"),
+        (document({"list": [0]}), "no earlier entry"),
+        (document({"list": [-1]}), "no earlier entry"),
+        (document({"dtype": "float7"}), "not a data type"),
+        (document({"enum": "ForKind", "value": "SIDEWAYS"}), "SIDEWAYS"),
+        (document({"strange": 1}), "its form is not known"),
+        (document(5), "entry 0"),
+        (document({"value": 1}, {"kind": "ir.Add", "fields": {"dtype": 0, "a": 0, "b": 0}}), "no data type"),
+        (
+            document(
+                {"value": 1}, {"dtype": "int32"}, {"kind": "ir.Add", "fields": {"dtype": 1, "a": 0, "b": 0}}
+            ),
+            "where a node is expected",
+        ),
+        (document({"array": "!", "dtype": "int8", "shape": [1]}), "entry 0"),
+        (document({"array": "AAAA", "dtype": "O", "shape": [1]}), "array of objects"),
+    ],
+)
+def test_bad_texts(text: str, message: str) -> None:
+    """A text that save_json did not write is refused with what is wrong and where."""
+    with pytest.raises(SerializationError, match=message):
+        load_json(text)
+
+
+def test_reading_makes_frozen_nodes() -> None:
+    """Nodes that were read are as frozen as others."""
+    read = load_json(save_json(Store(Var("p", "handle"), 1.0, 0)))
+    with pytest.raises(AttributeError):
+        read.value = Evaluate(0)
