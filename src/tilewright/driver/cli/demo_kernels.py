@@ -85,6 +85,7 @@ def softmax(rows: int, columns: int, cpu: CPUDescription) -> tuple[Any, list[Any
         partial = schedule.rfactor(reduction, lane, factor_axis=1)
         schedule[reduction].compute_at(schedule[result], row)
         schedule[partial].compute_at(schedule[result], row)
+        schedule[partial].set_scope("local")
         (block,) = schedule[partial].op.reduce_axis
         partial_lane = schedule[partial].op.axis[1]
         unrolled, lane_vector = schedule[partial].split(partial_lane, factor=lanes)
