@@ -6,8 +6,8 @@ import pytest
 from tilewright import tir
 from tilewright.ir.expr import Range
 from tilewright.support.errors import LoweringError
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.interpreter import interpret
-from tilewright.tir.transform.deep_equal import deep_equal
 from tilewright.tir.transform.storage_flatten import StorageFlatten
 
 
@@ -41,7 +41,7 @@ def test_parameters_are_indexed_row_by_row(apply, agree, nodes_of):
     assert is_flat(after, nodes_of)
     (store,) = nodes_of(after.body, tir.Store)
     i, j = after.body.loop_var, after.body.body.loop_var
-    assert deep_equal(store.index, i * 6 + j)
+    assert expr_deep_equal(store.index, i * 6 + j)
     assert store.buffer_var is b.data and after.buffer_map == before.buffer_map
     agree(before, after, np.random.default_rng(0).random((4, 6), "float32"), np.zeros((4, 6), "float32"))
 
@@ -247,7 +247,7 @@ def test_prefetch_touches_every_cache_line(apply, nodes_of):
     after = apply(function_of([a], body, [row]), StorageFlatten(64))
     assert isinstance(after.body, tir.For) and after.body.extent.value == 4
     (load,) = nodes_of(after.body, tir.Load)
-    assert deep_equal(load.index, row * 64 + after.body.loop_var * 16)
+    assert expr_deep_equal(load.index, row * 64 + after.body.loop_var * 16)
 
 
 def test_bounds_for_instrumentation(apply, nodes_of):

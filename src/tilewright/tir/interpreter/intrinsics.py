@@ -7,6 +7,7 @@ meet stand in ``threads.py``; here they are what they are for one thread alone.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -324,6 +325,20 @@ def _return(compiler: ExpressionCompiler, call: Call) -> Run:
 @_register("prefetch", "tvm_storage_sync", "start_profile_intrinsic", "end_profile_intrinsic")
 def _no_effect(compiler: ExpressionCompiler, call: Call) -> Run:
     return lambda frame: 0
+
+
+@_register("format_message")
+def _format_message(compiler: ExpressionCompiler, call: Call) -> Run:
+    """The text of an assertion, with ``{0}``, ``{1}`` ... replaced by the values at the time it fails."""
+    text, *values = (compiler.visit(argument) for argument in call.args)
+
+    def fill(frame: Frame) -> str:
+        made = str(text(frame))
+        for position, value in enumerate(values):
+            made = re.sub(rf"\{{{position}(:\w)?\}}", str(value(frame)), made)
+        return made
+
+    return fill
 
 
 @_register("tvm_stack_make_array")

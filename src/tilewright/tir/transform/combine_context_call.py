@@ -12,9 +12,9 @@ from tilewright.ir.expr import Call, PrimExpr, Var
 from tilewright.ir.functor import Mutator
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, LetStmt, Stmt
-from tilewright.tir.transform.deep_equal import deep_equal
 from tilewright.tir.transform.function_pass import PrimFuncPass
 
 
@@ -44,7 +44,7 @@ class _Combine(Mutator):
             return node.map_children(self.visit)
         call = self.visit(node.args[0])
         for known, variable in self.contexts:
-            if deep_equal(known, call):
+            if expr_deep_equal(known, call):
                 return variable
         variable = Var("context", call.dtype)
         self.contexts.append((call, variable))

@@ -10,8 +10,8 @@ from typing import Any
 
 from tilewright.ir.expr import Add, IntImm, Load, Mul, PrimExpr, Ramp, Sub, Var
 from tilewright.ir.functor import Visitor, post_order
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.stmt import Evaluate, For, Stmt, Store, While
-from tilewright.tir.transform.deep_equal import deep_equal
 
 
 class _Refused(Exception):
@@ -48,7 +48,7 @@ class _Check(Visitor):
         self._expect_neither(node.index, node.predicate)
         for found in post_order(node.value):
             if isinstance(found, Load) and found.buffer_var is self.source:
-                matches = found.dtype is node.value.dtype and deep_equal(found.index, node.index)
+                matches = found.dtype is node.value.dtype and expr_deep_equal(found.index, node.index)
                 if not matches:
                     raise _Refused
             elif isinstance(found, Load) and found.buffer_var is self.target:

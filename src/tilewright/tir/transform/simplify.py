@@ -16,6 +16,7 @@ from tilewright.ir.expr import Add, Call, FloatImm, IntImm, IterVar, Load, Mul, 
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import (
     NO_OP,
@@ -31,7 +32,6 @@ from tilewright.tir.stmt import (
     is_no_op,
     stmt_seq,
 )
-from tilewright.tir.transform.deep_equal import deep_equal
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, bind_range, thread_axis
 
@@ -49,7 +49,7 @@ class _Simplifier(Mutator):
     def visit_default(self, node: Any) -> Any:
         if isinstance(node, PrimExpr):
             made = self.analyzer.simplify(self.substitution.visit(node) if self.values else node)
-            return node if deep_equal(made, node) else made
+            return node if expr_deep_equal(made, node) else made
         return node.map_children(self.visit)
 
     def visit_var(self, node: Var) -> PrimExpr:
@@ -138,7 +138,7 @@ class _Simplifier(Mutator):
             and value.dtype is made.value.dtype
         ):
             if (
-                deep_equal(value.index, made.index)
+                expr_deep_equal(value.index, made.index)
                 and is_const(made.predicate, 1)
                 and is_const(value.predicate, 1)
             ):

@@ -23,9 +23,9 @@ from tilewright.ir.transform import ModulePass, PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
-from tilewright.tir.transform.deep_equal import deep_equal
 from tilewright.tir.transform.device_region import enters_device
 from tilewright.tir.undefined import undefined_vars
 
@@ -49,7 +49,7 @@ class _Launch(Visitor):
         self.inside.add(axis.var)
         for known, known_extent in zip(self.axes, self.extents, strict=True):
             if known.thread_tag == axis.thread_tag:
-                if not deep_equal(known_extent, extent):
+                if not expr_deep_equal(known_extent, extent):
                     raise LoweringError(
                         f"{axis.thread_tag} has two extents in one kernel: {known_extent} and {extent}; "
                         "bind axes of one extent to it, or split them"

@@ -39,6 +39,7 @@ from tilewright.tir.stmt import (
     Stmt,
     Store,
 )
+from tilewright.tir.transform.block_rewriter import has_blocks
 from tilewright.tir.transform.buffer_view import BufferView, aligned_strides, bind_view
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.statement_rewriter import bind_range, thread_axis, with_one_definition
@@ -293,4 +294,7 @@ class StorageFlatten(PrimFuncPass):
     name = "tir.StorageFlatten"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        # A program of blocks needs its blocks lowered first: FlattenBuffer ends that line of passes.
+        if has_blocks(function):
+            return function
         return storage_flatten(function, self.cache_line_size, self.create_bound_attribute)

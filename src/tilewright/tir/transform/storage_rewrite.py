@@ -21,6 +21,7 @@ from tilewright.ir.functor import Mutator, Visitor, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.dtype import DataType
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import (
     Allocate,
@@ -32,7 +33,6 @@ from tilewright.tir.stmt import (
     Stmt,
     While,
 )
-from tilewright.tir.transform.deep_equal import deep_equal
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.in_place import can_run_in_place
 from tilewright.tir.transform.statement_rewriter import thread_axis
@@ -262,11 +262,11 @@ def _badness(available: PrimExpr, wanted: PrimExpr) -> float | None:
         return large / small - 1 + (0 if available.value >= wanted.value else _MATCH_RANGE)
     if isinstance(available, IntImm) or isinstance(wanted, IntImm):
         return None
-    return 0 if deep_equal(available, wanted) else 1
+    return 0 if expr_deep_equal(available, wanted) else 1
 
 
 def _larger(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-    return a if deep_equal(a, b) else operators.maximum(a, b)
+    return a if expr_deep_equal(a, b) else operators.maximum(a, b)
 
 
 class _Rewriter(Mutator):

@@ -16,9 +16,9 @@ from tilewright.ir.functor import free_vars
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Evaluate, For, Stmt, While, stmt_seq
-from tilewright.tir.transform.deep_equal import deep_equal
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.statement_rewriter import StmtMutator
 from tilewright.tir.transform.storage_access import Access, AccessAnalysis, Entry, Kind
@@ -87,7 +87,11 @@ class _Planner(AccessAnalysis):
     def _conflicting(self, earlier: Access, later: Access, loop: For | While | None) -> bool:
         if earlier.buffer is not later.buffer:
             return False
-        if earlier.index is not None and later.index is not None and deep_equal(earlier.index, later.index):
+        if (
+            earlier.index is not None
+            and later.index is not None
+            and expr_deep_equal(earlier.index, later.index)
+        ):
             variables = free_vars(later.index)
             carried = isinstance(loop, For) and any(variable is loop.loop_var for variable in variables)
             if not carried and any(variable in self._thread_vars() for variable in variables):

@@ -1,0 +1,204 @@
+"""Shrinks allocated buffers to the box that is accessed.
+
+For each buffer that a block allocates, the pass joins the boxes that the block's body reads and writes, whatever the
+loops inside do, and gives the buffer the shape of that box; indices count from its corner. ``buffer_dim_align`` among a
+block's annotations gives the buffers it writes strides with the asked remainders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.arith import Analyzer, IntervalSet, IntSet, eval_int_set, union_sets
+from tilewright.ir import operators
+from tilewright.ir.buffer import Buffer, BufferRegion
+from tilewright.ir.expr import BufferLoad, IntImm, PrimExpr, Range, Var
+from tilewright.ir.functor import Visitor
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import Block, BufferStore, For, LetStmt, Stmt
+from tilewright.tir.transform.block_rewriter import BlockMutator, has_blocks
+from tilewright.tir.transform.buffer_view import aligned_strides
+from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.statement_rewriter import bind_range
+
+
+@dataclass(slots=True)
+class _Box:
+    """What is known of the accesses of an allocated buffer; ``depth`` loops stand around the allocation."""
+
+    buffer: Buffer
+    depth: int
+    bounds: list[IntervalSet] | None = None
+    whole: bool = False
+    alignment: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+class _Survey(Visitor):
+    def __init__(self) -> None:
+        super().__init__()
+        self.analyzer = Analyzer()
+        self.loops: list[tuple[Var, IntervalSet]] = []
+        self.boxes: dict[Buffer, _Box] = {}
+        self.buffer_of: dict[Var, Buffer] = {}
+
+    def visit_for(self, node: For) -> None:
+        bind_range(self.analyzer, node.loop_var, node.min, node.extent)
+        self._define(node.loop_var, IntSet.interval(node.min, node.min + node.extent - 1), node.body)
+
+    def visit_let_stmt(self, node: LetStmt) -> None:
+        self.visit(node.value)
+        self._define(node.var, IntSet.everything(), node.body)
+
+    def _define(self, variable: Var, values: IntervalSet, body: Stmt) -> None:
+        self.loops.append((variable, values))
+        self.visit(body)
+        self.loops.pop()
+
+    def visit_block(self, node: Block) -> None:
+        for buffer in node.alloc_buffers:
+            self.boxes[buffer] = _Box(buffer, len(self.loops))
+            self.buffer_of[buffer.data] = buffer
+        for dimension in node.annotations.get("buffer_dim_align", ()):
+            self._align(node, [int(number) for number in dimension])
+        for match in node.match_buffers:
+            self._region(match.source)
+        for child in (node.init, node.body):
+            if child is not None:
+                self.visit(child)
+
+    def _align(self, node: Block, numbers: list[int]) -> None:
+        """(number of the written buffer, dimension, factor, offset)"""
+        written, dimension, factor, offset = numbers
+        box = self.boxes.get(node.writes[written].buffer)
+        if box is not None:
+            box.alignment[dimension] = (factor, offset)
+
+    def visit_buffer_load(self, node: BufferLoad) -> None:
+        self._access(node.buffer, [(index, index) for index in node.indices])
+        self.visit_default(node)
+
+    def visit_buffer_store(self, node: BufferStore) -> None:
+        self._access(node.buffer, [(index, index) for index in node.indices])
+        self.visit_default(node)
+
+    def visit_var(self, node: Var) -> None:
+        # A pointer that is used directly may reach any element.
+        if node in self.buffer_of:
+            self.boxes[self.buffer_of[node]].whole = True
+
+    def _region(self, region: BufferRegion) -> None:
+        self._access(region.buffer, [(bound.min, bound.min + bound.extent - 1) for bound in region.region])
+
+    def _access(self, buffer: Buffer, indices: Sequence[tuple[PrimExpr, PrimExpr]]) -> None:
+        box = self.boxes.get(buffer)
+        if box is None:
+            return
+        inner = dict(self.loops[box.depth :])
+        touched = []
+        for first, last in indices:
+            low = eval_int_set(first, inner, self.analyzer)
+            high = low if last is first else eval_int_set(last, inner, self.analyzer)
+            touched.append(IntervalSet(low.min_value, high.max_value))
+        if box.bounds is None:
+            box.bounds = touched
+        else:
+            joined = zip(box.bounds, touched, strict=True)
+            box.bounds = [union_sets(pair, self.analyzer) for pair in joined]
+
+
+class _Compactor(BlockMutator):
+    def __init__(self, survey: _Survey) -> None:
+        super().__init__()
+        self.analyzer = survey.analyzer
+        self.buffers: dict[Buffer, tuple[Buffer, list[PrimExpr]]] = {}
+        for box in survey.boxes.values():
+            made = self._compacted(box)
+            if made is not None:
+                self.buffers[box.buffer] = made
+
+    def _compacted(self, box: _Box) -> tuple[Buffer, list[PrimExpr]] | None:
+        """The smaller buffer and the indices of its first element; None if it stays as it is."""
+        buffer = box.buffer
+        if box.whole or box.bounds is None or buffer.strides:
+            return None
+        starts: list[PrimExpr] = []
+        shape: list[PrimExpr] = []
+        for interval, extent in zip(box.bounds, buffer.shape, strict=True):
+            if not (interval.has_lower_bound and interval.has_upper_bound):
+                starts.append(operators.const(0, extent.dtype))
+                shape.append(extent)
+                continue
+            start = self.analyzer.simplify(
+                operators.maximum(interval.min_value, operators.const(0, extent.dtype))
+            )
+            last = operators.minimum(interval.max_value, operators.subtract(extent, 1))
+            length = self.analyzer.simplify(operators.add(operators.subtract(last, start), 1))
+            bound = self.analyzer.const_int_bound(length).max_value
+            if not isinstance(length, IntImm) and isinstance(extent, IntImm):
+                # The size of the box varies from place to place: a constant that is always enough, if there is one.
+                length = operators.const(min(bound, extent.value), extent.dtype)
+            if isinstance(length, IntImm) and length.value <= 0:
+                return None
+            starts.append(start)
+            shape.append(length)
+        strides: tuple[PrimExpr, ...] = ()
+        if box.alignment:
+            strides = aligned_strides(shape, box.alignment, self.analyzer)
+        same = all(
+            self.analyzer.can_prove_equal(new, old) for new, old in zip(shape, buffer.shape, strict=True)
+        )
+        if same and not strides:
+            return None
+        return buffer.replace(shape=tuple(shape), strides=strides), starts
+
+    def visit_buffer(self, node: Buffer) -> Buffer:
+        return self.buffers[node][0] if node in self.buffers else node
+
+    def visit_buffer_load(self, node: BufferLoad) -> Any:
+        made = node.map_children(self.visit)
+        if node.buffer not in self.buffers:
+            return made
+        buffer, starts = self.buffers[node.buffer]
+        return BufferLoad(buffer, self._moved(made.indices, starts), node.span)
+
+    def visit_buffer_store(self, node: BufferStore) -> Any:
+        made = node.map_children(self.visit)
+        if node.buffer not in self.buffers:
+            return made
+        buffer, starts = self.buffers[node.buffer]
+        return BufferStore(buffer, made.value, self._moved(made.indices, starts), node.span)
+
+    def visit_buffer_region(self, node: BufferRegion) -> BufferRegion:
+        made: BufferRegion = node.map_children(self.visit)
+        if node.buffer not in self.buffers:
+            return made
+        buffer, starts = self.buffers[node.buffer]
+        moved = self._moved([bound.min for bound in made.region], starts)
+        ranges = [
+            Range.from_min_extent(start, bound.extent)
+            for start, bound in zip(moved, made.region, strict=True)
+        ]
+        return BufferRegion(buffer, tuple(ranges))
+
+    def _moved(self, indices: Sequence[PrimExpr], starts: list[PrimExpr]) -> list[PrimExpr]:
+        pairs = zip(indices, starts, strict=True)
+        return [self.analyzer.simplify(operators.subtract(index, start)) for index, start in pairs]
+
+
+@dataclass(frozen=True)
+class CompactBufferAllocation(PrimFuncPass):
+    """Shrinks allocated buffers to what is accessed."""
+
+    name = "tir.CompactBufferAllocation"
+
+    def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        if not has_blocks(function):
+            return function
+        survey = _Survey()
+        survey.visit(function.body)
+        compactor = _Compactor(survey)
+        return function.with_body(compactor.visit(function.body)) if compactor.buffers else function

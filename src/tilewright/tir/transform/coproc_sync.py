@@ -1,0 +1,34 @@
+"""Synchronisation with a coprocessor.
+
+No target of Tilewright has a coprocessor with queues of its own, so a ``coproc_scope`` is an error that says so; a
+function without one passes through as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.ir.functor import post_order
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.support.errors import LoweringError
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import AttrStmt
+from tilewright.tir.transform.function_pass import PrimFuncPass
+
+
+@dataclass(frozen=True)
+class CoProcSync(PrimFuncPass):
+    """Refuses coprocessor scopes."""
+
+    name = "tir.CoProcSync"
+
+    def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        if any(
+            isinstance(found, AttrStmt) and found.attr_key == "coproc_scope"
+            for found in post_order(function.body)
+        ):
+            raise LoweringError(
+                "the function runs code on a coprocessor (coproc_scope), and no target here has one"
+            )
+        return function

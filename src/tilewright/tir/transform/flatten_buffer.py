@@ -1,0 +1,139 @@
+"""Turns a program of blocks into flat loops.
+
+Blocks without axes disappear: their predicate becomes a branch, their buffers become allocations, accesses get one
+index. A loop bound to a thread becomes a ``thread_extent``, a pragma among a loop's annotations an attribute, and a
+loop of one iteration its body. Programs without blocks are left to ``StorageFlatten``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.arith import Analyzer
+from tilewright.ir import operators
+from tilewright.ir.expr import BufferLoad, IntImm, IterVar, Load, PrimExpr, Range, StringImm, Var, is_const
+from tilewright.ir.functor import Mutator
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import LoweringError
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    BlockRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IfThenElse,
+    Stmt,
+    Store,
+)
+from tilewright.tir.transform.block_rewriter import has_blocks
+from tilewright.tir.transform.buffer_view import BufferView
+from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.statement_rewriter import bind_range, with_one_definition
+
+_INT8 = DataType("int8")
+
+
+class _Flattener(Mutator):
+    def __init__(self, keep_trivial_loops: bool) -> None:
+        super().__init__()
+        self.analyzer = Analyzer()
+        self.keep_trivial_loops = keep_trivial_loops
+        self.values: dict[Var, PrimExpr] = {}
+
+    def visit_var(self, node: Var) -> PrimExpr:
+        return self.values.get(node, node)
+
+    def visit_block_realize(self, node: BlockRealize) -> Stmt:
+        block = node.block
+        if block.iter_vars or block.init is not None or block.match_buffers:
+            raise LoweringError(
+                f"block {block.name_hint} still has axes, an initialisation or views: run ConvertBlocksToOpaque, "
+                "LowerInitBlock and LowerMatchBuffer first"
+            )
+        predicate = self.visit(node.predicate)
+        body: Stmt = self.visit(block.body)
+        if not is_const(predicate, 1):
+            body = IfThenElse(predicate, body)
+        for buffer in reversed(block.alloc_buffers):
+            view = BufferView.of_buffer(buffer)
+            element = _INT8 if buffer.dtype.is_bool else buffer.dtype.element
+            extents = [self.visit(extent) for extent in buffer.shape] or [operators.const(1, "int32")]
+            if buffer.strides:
+                extents = [operators.multiply(buffer.strides[0], buffer.shape[0])]
+            extents[-1] = operators.multiply(extents[-1], view.dtype.lanes)
+            body = Allocate(buffer.data, element, extents, True, body)
+        return body
+
+    def visit_for(self, node: For) -> Stmt:
+        start, extent = self.visit(node.min), self.visit(node.extent)
+        bind_range(self.analyzer, node.loop_var, start, extent)
+        pragmas = {key: value for key, value in node.annotations.items() if key.startswith("pragma_")}
+        if node.kind == ForKind.THREAD_BINDING:
+            body: Stmt = self._thread(node, start, extent)
+        elif is_const(extent, 1) and not node.annotations and not self.keep_trivial_loops:
+            self.values[node.loop_var] = start
+            return self.visit(node.body)  # type: ignore[no-any-return]
+        else:
+            others = {key: value for key, value in node.annotations.items() if key not in pragmas}
+            body = For(
+                node.loop_var, start, extent, node.kind, self.visit(node.body), None, others, node.span
+            )
+        for key, value in reversed(pragmas.items()):
+            body = AttrStmt(node.loop_var, key, _attribute_value(key, value), body)
+        return body
+
+    def _thread(self, node: For, start: PrimExpr, extent: PrimExpr) -> Stmt:
+        binding = node.thread_binding
+        if binding is None:
+            raise LoweringError(f"loop {node.loop_var.name} is bound to a thread, but does not say to which")
+        tag = binding.thread_tag
+        axis = IterVar(Range.from_min_extent(start, extent), node.loop_var, IterVar.ThreadIndex, tag)
+        key = "virtual_thread" if tag.startswith(("vthread", "cthread")) else "thread_extent"
+        return AttrStmt(axis, key, extent, self.visit(node.body), node.span)
+
+    def _offset(self, node: BufferLoad | BufferStore) -> PrimExpr:
+        indices = [self.visit(index) for index in node.indices]
+        return BufferView.of_buffer(node.buffer).element_offset(indices, self.analyzer)
+
+    def visit_buffer_load(self, node: BufferLoad) -> PrimExpr:
+        offset, data = self._offset(node), node.buffer.data
+        if node.dtype.is_bool:
+            return operators.cast(
+                node.dtype, Load(_INT8.with_lanes(node.dtype.lanes), data, offset, span=node.span)
+            )
+        return Load(node.dtype, data, offset, span=node.span)
+
+    def visit_buffer_store(self, node: BufferStore) -> Stmt:
+        value = self.visit(node.value)
+        if node.buffer.dtype.is_bool:
+            value = operators.cast(_INT8.with_lanes(value.dtype.lanes), value)
+        return Store(node.buffer.data, value, self._offset(node), span=node.span)
+
+
+def _attribute_value(key: str, value: Any) -> PrimExpr:
+    """The value of a pragma as an expression."""
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, str):
+        return StringImm(value)
+    if isinstance(value, (bool, int)):
+        return IntImm("int32", int(value))
+    raise LoweringError(f"the value of {key} is {value!r}; a number or a string is expected")
+
+
+@dataclass(frozen=True)
+class FlattenBuffer(PrimFuncPass):
+    """Turns a program of blocks into flat loops."""
+
+    name = "tir.FlattenBuffer"
+
+    def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        if not has_blocks(function):
+            return function
+        body = _Flattener(context.get("tir.debug_keep_trivial_loop")).visit(function.body)
+        return function.with_body(with_one_definition(body))

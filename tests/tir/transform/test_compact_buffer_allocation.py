@@ -1,0 +1,97 @@
+"""Allocated buffers shrink to the box that is accessed."""
+
+import numpy as np
+
+from tilewright import tir
+from tilewright.ir.expr import Range
+from tilewright.tir.transform.compact_buffer_allocation import CompactBufferAllocation
+
+
+def in_loop(alloc, body, extent=8, predicate=True):
+    """for i: block that allocates and runs ``body(i)``"""
+    i = tir.Var("i", "int32")
+    block = tir.Block([], [], [], "b", body(i), alloc_buffers=[alloc])
+    return tir.For(i, 0, extent, 0, tir.BlockRealize([], predicate, block))
+
+
+def loop(extent, body):
+    """A loop around ``body(j)``."""
+    j = tir.Var("j", "int32")
+    return tir.For(j, 0, extent, 0, body(j))
+
+
+def test_row_of_a_matrix(apply, agree, nodes_of):
+    """A buffer of which each iteration uses one row keeps one row."""
+    a, b, c = (tir.decl_buffer((8, 16), "int32", name) for name in "ABC")
+
+    def body(i):
+        return tir.SeqStmt(
+            [
+                loop(16, lambda j: tir.BufferStore(b, a[i, j] + 1, [i, j])),
+                loop(16, lambda j: tir.BufferStore(c, b[i, 15 - j], [i, j])),
+            ]
+        )
+
+    before = tir.PrimFunc([a, c], in_loop(b, body))
+    after = apply(before, CompactBufferAllocation())
+    (block,) = nodes_of(after.body, tir.Block)
+    assert [extent.value for extent in block.alloc_buffers[0].shape] == [1, 16]
+    agree(before, after, np.arange(128, dtype="int32").reshape(8, 16), np.zeros((8, 16), "int32"))
+
+
+def test_window_with_overlap(apply, agree, nodes_of):
+    """The joined box of several accesses: a tile of four with two more on its right."""
+    a, b, c = (
+        tir.decl_buffer((34,), "int32", "A"),
+        tir.decl_buffer((34,), "int32", "B"),
+        tir.decl_buffer((32,), "int32", "C"),
+    )
+
+    def body(i):
+        return tir.SeqStmt(
+            [
+                loop(6, lambda j: tir.BufferStore(b, a[i * 4 + j] * 2, [i * 4 + j])),
+                loop(4, lambda j: tir.BufferStore(c, b[i * 4 + j] + b[i * 4 + j + 2], [i * 4 + j])),
+            ]
+        )
+
+    before = tir.PrimFunc([a, c], in_loop(b, body))
+    after = apply(before, CompactBufferAllocation())
+    (block,) = nodes_of(after.body, tir.Block)
+    assert [extent.value for extent in block.alloc_buffers[0].shape] == [6]
+    agree(before, after, np.arange(34, dtype="int32"), np.zeros(32, "int32"))
+
+
+def test_buffer_whose_pointer_is_used_stays(apply):
+    """A buffer that opaque code reaches through its pointer keeps its shape."""
+    b = tir.decl_buffer((16,), "int32", "B")
+
+    def body(i):
+        return tir.SeqStmt(
+            [tir.BufferStore(b, 1, [i]), tir.Evaluate(tir.call_extern("int32", "use", b.data))]
+        )
+
+    before = tir.PrimFunc([], in_loop(b, body))
+    assert apply(before, CompactBufferAllocation()).body is before.body
+
+
+def test_alignment_annotation(apply, nodes_of):
+    """``buffer_dim_align`` of the writing block gives the compacted buffer padded strides."""
+    b, c = tir.decl_buffer((8, 16), "int32", "B"), tir.decl_buffer((8, 16), "int32", "C")
+    i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
+    region = tir.BufferRegion(b, (Range.from_min_extent(i, 1), Range.from_min_extent(j, 1)))
+    fill = tir.Block(
+        [],
+        [],
+        [region],
+        "fill",
+        tir.BufferStore(b, i, [i, j]),
+        annotations={"buffer_dim_align": [[0, 0, 32, 8]]},
+    )
+    loops = tir.For(i, 0, 8, 0, tir.For(j, 0, 16, 0, tir.BlockRealize([], True, fill)))
+    root = tir.Block(
+        [], [], [], "root", tir.SeqStmt([loops, tir.BufferStore(c, b[0, 0], [0, 0])]), alloc_buffers=[b]
+    )
+    after = apply(tir.PrimFunc([c], tir.BlockRealize([], True, root)), CompactBufferAllocation())
+    made = after.body.block.alloc_buffers[0]
+    assert [stride.value for stride in made.strides] == [40, 1]
