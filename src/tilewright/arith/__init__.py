@@ -3,12 +3,12 @@
 Stands above ``ir`` and below ``tir``: it knows expressions, not statements.
 """
 
-from tilewright.arith.analyzer import Analyzer
-from tilewright.arith.const_int_bound import ConstIntBound
-from tilewright.arith.core import ConstraintScope
+from tilewright.arith.analyzer import Analyzer, ConstIntBound, ConstraintScope, ModularSet
+from tilewright.arith.bound import deduce_bound
 from tilewright.arith.int_set import (
     IntervalSet,
     IntSet,
+    estimate_region_lower_bound,
     intersect,
     neg_inf,
     pos_inf,
@@ -16,21 +16,55 @@ from tilewright.arith.int_set import (
     union_sets,
 )
 from tilewright.arith.int_set_eval import eval_int_set, eval_set, relax
-from tilewright.arith.modular_set import ModularSet
+from tilewright.arith.int_solver import (
+    IntConstraints,
+    IntConstraintsTransform,
+    IntGroupBounds,
+    solve_linear_equations,
+    solve_linear_inequalities,
+)
+from tilewright.arith.iter_affine_map import (
+    IterMapExpr,
+    IterMark,
+    IterSplitExpr,
+    IterSumExpr,
+    detect_iter_map,
+    inverse_affine_iter_map,
+    normalize_iter_map_to_expr,
+    subspace_divide,
+)
+from tilewright.arith.pattern import detect_clip_bound, detect_linear_equation
 
 __all__ = [
     "Analyzer",
     "ConstIntBound",
     "ConstraintScope",
+    "IntConstraints",
+    "IntConstraintsTransform",
+    "IntGroupBounds",
     "IntSet",
     "IntervalSet",
+    "IterMapExpr",
+    "IterMark",
+    "IterSplitExpr",
+    "IterSumExpr",
     "ModularSet",
+    "deduce_bound",
+    "detect_clip_bound",
+    "detect_iter_map",
+    "detect_linear_equation",
+    "estimate_region_lower_bound",
     "eval_int_set",
     "eval_set",
     "intersect",
+    "inverse_affine_iter_map",
     "neg_inf",
+    "normalize_iter_map_to_expr",
     "pos_inf",
     "relax",
+    "solve_linear_equations",
+    "solve_linear_inequalities",
+    "subspace_divide",
     "union_lower_bound",
     "union_sets",
 ]

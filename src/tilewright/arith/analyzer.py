@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.arith.core import AnalyzerCore
+from tilewright.arith.const_int_bound import ConstIntBound
+from tilewright.arith.core import AnalyzerCore, ConstraintScope
 from tilewright.arith.int_set import IntervalSet
 from tilewright.arith.int_set_eval import eval_int_set
+from tilewright.arith.modular_set import ModularSet
 from tilewright.arith.pool import is_index
 from tilewright.ir import operators
 from tilewright.ir.expr import EQ, LE, LT, And, ExprLike, IntImm, Or
@@ -49,3 +51,6 @@ class Analyzer(AnalyzerCore):
         return kind is not EQ or (
             ends.has_lower_bound and self.const_int_bound(ends.min_value).min_value >= 0
         )
+
+
+__all__ = ["Analyzer", "ConstIntBound", "ConstraintScope", "ModularSet"]

@@ -6,9 +6,11 @@ to negative infinity; whether another one is empty may depend on values that are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from tilewright.arith.core import AnalyzerCore
+from tilewright.arith.iter_detect import detect_iter_map
 from tilewright.arith.pool import Expr
 from tilewright.ir import operators
 from tilewright.ir.expr import Broadcast, ExprLike, PrimExpr, Ramp, Range, Var
@@ -135,6 +137,14 @@ class IntervalSet(IntSet):
         length = operators.add(operators.subtract(self.max_value, self.min_value), 1)
         return Range.from_min_extent(self.min_value, (analyzer or AnalyzerCore()).simplify(length))
 
+    def union(self, other: IntSet, analyzer: AnalyzerCore | None = None) -> IntervalSet:
+        """The least interval that contains both."""
+        return union_sets([self, other], analyzer)
+
+    def intersect(self, other: IntSet, analyzer: AnalyzerCore | None = None) -> IntervalSet:
+        """The values that are in both."""
+        return intersect([self, other], analyzer)
+
     def __repr__(self) -> str:
         return f"IntervalSet[{self.min_value}, {self.max_value}]"
 
@@ -219,3 +229,29 @@ def _touches(analyzer: AnalyzerCore, a: IntervalSet, b: IntervalSet) -> bool:
     if a.min_value is NEG_INF or b.max_value is POS_INF:
         return True
     return analyzer.can_prove(operators.less_equal(a.min_value, operators.add(b.max_value, 1)))
+
+
+def estimate_region_lower_bound(
+    region: Sequence[Range], var_dom: Mapping[Any, Range], predicate: ExprLike = True
+) -> list[IntervalSet] | None:
+    """For each dimension an interval every value of which is touched when the variables run over their ranges.
+
+    None if the region is not an iterator map, or it leaves gaps.
+    """
+    found = detect_iter_map([span.min for span in region], var_dom, predicate)
+    if len(found) != len(region):
+        return None
+    analyzer = AnalyzerCore()
+    made: list[IntervalSet] = []
+    for total, span in zip(found, region, strict=True):
+        length: Expr = span.extent
+        if total.args:
+            split = total.args[0]
+            # Steps longer than what each step touches leave gaps.
+            if not analyzer.can_prove(operators.greater_equal(span.extent, split.scale)):
+                return None
+            steps = operators.multiply(operators.subtract(split.extent, 1), split.scale)
+            length = operators.add(steps, span.extent)
+        last = operators.subtract(operators.add(total.base, length), 1)
+        made.append(IntervalSet(analyzer.simplify(total.base), analyzer.simplify(last)))
+    return made
