@@ -20,6 +20,7 @@ from tilewright.runtime.loading import enabled, load_module, system_lib
 from tilewright.runtime.module import JITModule, Module, SourceModule
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.params import load_param_dict, save_param_dict
 from tilewright.runtime.registry import (
     get_global_func,
     list_global_func_names,
@@ -50,12 +51,14 @@ __all__ = [
     "hexagon",
     "list_global_func_names",
     "load_module",
+    "load_param_dict",
     "metal",
     "num_threads",
     "opencl",
     "register_func",
     "remove_global_func",
     "rocm",
+    "save_param_dict",
     "system_lib",
     "vpi",
     "vulkan",

@@ -200,7 +200,8 @@ int main(int argc, char** argv) {
   configuration();
   many_callers();
   CHECK(tilewright_config_threads(0, 3) == 0);
-  if (argc == 1) forked_children(); /* ThreadSanitizer does not follow threads that a forked child starts */
+  /* An argument asks for a run without forks: ThreadSanitizer does not follow threads that a forked child starts. */
+  if (argc == 1) forked_children();
   CHECK(tilewright_config_threads(0, 1) == 0);
   return 0;
 }

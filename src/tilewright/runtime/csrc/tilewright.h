@@ -249,6 +249,63 @@ TILEWRIGHT_API int32_t tilewright_time_function(TilewrightFunction call, void* s
                                                 int32_t num_args, int32_t number, int32_t repeat, int32_t min_repeat_ms,
                                                 TilewrightObject* prepare, double* seconds);
 
+/* ---- Graph executor --------------------------------------------------------------------------------------------------------- */
+typedef struct TilewrightGraph TilewrightGraph;
+
+/* A new reference to the compiled function of a name, or NULL. Called while a graph is created, never later. */
+typedef TilewrightObject* (*TilewrightFind)(void* context, const char* name);
+
+/* Reads a graph in the JSON form of TVM's graph executor and plans its memory: one arena for all intermediate tensors.
+ * On success `*out` holds one reference. */
+TILEWRIGHT_API int32_t tilewright_graph_create(const char* json, size_t size, TilewrightFind find, void* context,
+                                               TilewrightGraph** out);
+TILEWRIGHT_API void tilewright_graph_retain(TilewrightGraph* graph);
+TILEWRIGHT_API void tilewright_graph_release(TilewrightGraph* graph);
+
+TILEWRIGHT_API int32_t tilewright_graph_num_inputs(const TilewrightGraph* graph);
+TILEWRIGHT_API int32_t tilewright_graph_num_outputs(const TilewrightGraph* graph);
+TILEWRIGHT_API int32_t tilewright_graph_num_nodes(const TilewrightGraph* graph);
+TILEWRIGHT_API uint64_t tilewright_graph_arena_bytes(const TilewrightGraph* graph);
+
+/* -1 for a name that is no input. */
+TILEWRIGHT_API int32_t tilewright_graph_input_index(const TilewrightGraph* graph, const char* name);
+TILEWRIGHT_API const char* tilewright_graph_input_name(const TilewrightGraph* graph, int32_t index);
+TILEWRIGHT_API const char* tilewright_graph_node_name(const TilewrightGraph* graph, int32_t node);
+TILEWRIGHT_API int32_t tilewright_graph_node_index(const TilewrightGraph* graph, const char* name); /* -1: none */
+
+/* Tensors that share the graph's memory and keep the graph alive; a new reference each. A run overwrites outputs. */
+TILEWRIGHT_API int32_t tilewright_graph_input(TilewrightGraph* graph, int32_t index, TilewrightObject** out);
+TILEWRIGHT_API int32_t tilewright_graph_output(TilewrightGraph* graph, int32_t index, TilewrightObject** out);
+TILEWRIGHT_API int32_t tilewright_graph_node_output(TilewrightGraph* graph, int32_t node, int32_t index, TilewrightObject** out);
+
+/* Copies a tensor into an input. */
+TILEWRIGHT_API int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_t index, const DLTensor* from);
+
+/* Has an input read from memory that the caller keeps alive and aligned to 64 bytes, until another is set. */
+TILEWRIGHT_API int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from);
+
+/* Copies parameters, in the form of TVM's `save_param_dict`, into the inputs of their names; names that are no input are
+ * left out. Sharing takes them from another graph instead, without a copy. */
+TILEWRIGHT_API int32_t tilewright_graph_load_params(TilewrightGraph* graph, const char* data, size_t size);
+TILEWRIGHT_API int32_t tilewright_graph_share_params(TilewrightGraph* graph, TilewrightGraph* other, const char* data, size_t size);
+
+TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
+TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
+
+/* The same as a packed function, with the graph as `self`: for measurement and for one call from another language. */
+TILEWRIGHT_API int32_t tilewright_graph_run_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+
+/* Measures one node on the values its inputs have now; a node without a function takes no time. */
+TILEWRIGHT_API int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_t node, int32_t number, int32_t repeat,
+                                                  int32_t min_repeat_ms, double* seconds);
+
+/* ---- Shared libraries -------------------------------------------------------------------------------------------------------- */
+/* Loads an artefact and binds it to this runtime; NULL with an error. It stays loaded. */
+TILEWRIGHT_API void* tilewright_library_open(const char* path);
+
+/* A `TilewrightFind` over such a library. */
+TILEWRIGHT_API TilewrightObject* tilewright_library_function(void* library, const char* name);
+
 /* ---- Artefacts with their own runtime ----------------------------------------------------------------------------------------- */
 /* What a loading runtime gives to an artefact's embedded copy, so that both share threads, registry and errors. */
 typedef struct {

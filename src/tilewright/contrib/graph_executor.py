@@ -1,0 +1,121 @@
+"""``GraphModule``: the graph executor under the names that programs written for TVM use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.device import Device
+from tilewright.runtime.failure import failure
+from tilewright.runtime.graph_executor import GraphExecutor
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+
+
+def create(graph_json_str: str, libmod: Module, device: Device | list[Device]) -> GraphModule:
+    """An executor of a graph whose functions are in ``libmod``."""
+    if not isinstance(graph_json_str, str):
+        raise failure("ValueError", f"the graph is a text, not a {type(graph_json_str).__name__}")
+    return GraphModule(GraphExecutor(graph_json_str, libmod, get_device(libmod, device)[0]))
+
+
+def get_device(libmod: Module, device: Device | list[Device]) -> list[Device]:
+    """The devices as a list of at least one."""
+    devices = list(device) if isinstance(device, (list, tuple)) else [device]
+    if not devices or not all(isinstance(each, Device) for each in devices):
+        raise failure("ValueError", "an executor needs a Device, or a list of them")
+    return devices
+
+
+class GraphModule:
+    """A model that runs: set inputs, run, get outputs. ``module`` is the executor."""
+
+    def __init__(self, module: Module) -> None:
+        if not isinstance(module, GraphExecutor):
+            raise failure("TypeError", f"GraphModule needs a graph executor, not a {type(module).__name__}")
+        self.module = module
+
+    def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
+        """Sets one input by name or position, and any by name; parameters the graph does not have are left out."""
+        if key is not None:
+            self.module.set_input(key, value)
+        # The largest first: what is left when memory is short are the small ones.
+        for name in sorted(params, key=lambda name: -int(np.prod(params[name].shape, dtype=np.int64))):
+            if self.module.get_input_index(name) >= 0:
+                self.module.set_input(name, params[name])
+
+    def set_input_zero_copy(
+        self, key: int | str | None = None, value: NDArray | None = None, **params: NDArray
+    ) -> None:
+        """Has inputs read the arrays' own memory, which the caller keeps."""
+        if key is not None and value is not None:
+            self.module.set_input_zero_copy(key, value)
+        for name, array in params.items():
+            self.module.set_input_zero_copy(name, array)
+
+    def run(self, **input_dict: Any) -> None:
+        """Runs the model, on the given inputs if there are any."""
+        if input_dict:
+            self.set_input(**input_dict)
+        self.module.run()
+
+    def get_num_outputs(self) -> int:
+        """The number of outputs."""
+        return self.module.get_num_outputs()
+
+    def get_num_inputs(self) -> int:
+        """The number of inputs, parameters included."""
+        return self.module.get_num_inputs()
+
+    def get_input(self, index: int | str, out: NDArray | None = None) -> NDArray:
+        """An input by position or name; copied into ``out`` if given."""
+        value = self.module.get_input(index)
+        return value if out is None else value.copyto(out)
+
+    def get_input_index(self, name: str) -> int:
+        """The position of an input; -1 for a name that is none."""
+        return self.module.get_input_index(name)
+
+    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
+        """An output: copied into ``out``, or as a view that the next run overwrites."""
+        return self.module.get_output(index, out)
+
+    def debug_get_output(self, node: int | str, out: NDArray | None = None) -> NDArray:
+        """The output of any node, after running the model up to it."""
+        return self.module.debug_get_output(node, out)
+
+    def load_params(self, params_bytes: bytes | bytearray) -> None:
+        """Copies saved parameters in."""
+        self.module.load_params(params_bytes)
+
+    def share_params(self, other: GraphModule, params_bytes: bytes | bytearray) -> None:
+        """Uses the other's parameters, without a copy."""
+        self.module.share_params(other.module, params_bytes)
+
+    def __getitem__(self, key: str) -> PackedFunc:
+        return self.module[key]
+
+    def benchmark(
+        self,
+        device: Device,
+        func_name: str = "run",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int | None = None,
+        end_to_end: bool = False,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """Measures a run; with ``end_to_end``, the copies of the inputs and of the outputs with it."""
+        if not end_to_end:
+            self.set_input(**kwargs)
+            return self.module.time_evaluator(func_name, device, number, repeat, min_repeat_ms or 0)()
+
+        def whole() -> None:
+            self.run(**kwargs)
+            for index in range(self.get_num_outputs()):
+                self.get_output(index).numpy()
+
+        return time_evaluator(convert_to_tvm_func(whole), number, repeat, min_repeat_ms or 0)()

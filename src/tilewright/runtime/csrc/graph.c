@@ -1,0 +1,289 @@
+/* The graph executor: inputs, parameters, running. */
+#include "graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One block of the graph's own memory. */
+typedef struct TwGraphMemory {
+  struct TwGraphMemory* next;
+  _Alignas(16) char content[];
+} Memory;
+
+void* tw_graph_allocate(TilewrightGraph* graph, uint64_t count, uint64_t size) {
+  uint64_t num_bytes;
+  Memory* memory = NULL;
+  if (!__builtin_mul_overflow(count, size, &num_bytes) && num_bytes < SIZE_MAX / 2) {
+    memory = calloc(1, sizeof *memory + (size_t)num_bytes + 1);
+  }
+  if (memory == NULL) {
+    tw_fail("MemoryError", "no memory for a graph");
+    return NULL;
+  }
+  memory->next = graph->memory;
+  graph->memory = memory;
+  return memory->content;
+}
+
+int32_t tilewright_graph_create(const char* json, size_t size, TilewrightFind find, void* context, TilewrightGraph** out) {
+  TilewrightGraph* graph = calloc(1, sizeof *graph);
+  if (graph == NULL) return tw_fail("MemoryError", "no memory for a graph");
+  atomic_store(&graph->references, 1);
+  if (tw_graph_read(graph, json, size, find, context) != 0) {
+    tilewright_graph_release(graph);
+    return -1;
+  }
+  *out = graph;
+  return 0;
+}
+
+void tilewright_graph_retain(TilewrightGraph* graph) { atomic_fetch_add(&graph->references, 1); }
+
+void tilewright_graph_release(TilewrightGraph* graph) {
+  if (graph == NULL || atomic_fetch_sub(&graph->references, 1) != 1) return;
+  for (int32_t i = 0; graph->nodes != NULL && i < graph->num_nodes; ++i) tilewright_object_release(graph->nodes[i].function);
+  for (int32_t i = 0; graph->storages != NULL && i < graph->num_storages; ++i) tw_aligned_free(graph->storages[i].owned);
+  for (int32_t i = 0; i < graph->num_shared; ++i) tilewright_graph_release(graph->shared[i]);
+  free(graph->shared);
+  tw_aligned_free(graph->arena);
+  while (graph->memory != NULL) {
+    Memory* memory = graph->memory;
+    graph->memory = memory->next;
+    free(memory);
+  }
+  free(graph);
+}
+
+int32_t tilewright_graph_num_inputs(const TilewrightGraph* graph) { return graph->num_inputs; }
+int32_t tilewright_graph_num_outputs(const TilewrightGraph* graph) { return graph->num_outputs; }
+int32_t tilewright_graph_num_nodes(const TilewrightGraph* graph) { return graph->num_nodes; }
+uint64_t tilewright_graph_arena_bytes(const TilewrightGraph* graph) { return graph->arena_bytes; }
+
+int32_t tilewright_graph_input_index(const TilewrightGraph* graph, const char* name) {
+  for (int32_t i = 0; i < graph->num_inputs; ++i) {
+    if (strcmp(graph->nodes[graph->inputs[i]].name, name) == 0) return i;
+  }
+  return -1;
+}
+
+const char* tilewright_graph_input_name(const TilewrightGraph* graph, int32_t index) {
+  return index >= 0 && index < graph->num_inputs ? graph->nodes[graph->inputs[index]].name : NULL;
+}
+
+const char* tilewright_graph_node_name(const TilewrightGraph* graph, int32_t node) {
+  return node >= 0 && node < graph->num_nodes ? graph->nodes[node].name : NULL;
+}
+
+int32_t tilewright_graph_node_index(const TilewrightGraph* graph, const char* name) {
+  for (int32_t i = 0; i < graph->num_nodes; ++i) {
+    if (strcmp(graph->nodes[i].name, name) == 0) return i;
+  }
+  return -1;
+}
+
+/* ---- memory of inputs ---- */
+
+/* Has every tensor of a storage point to its memory. */
+static void move_storage(TilewrightGraph* graph, int32_t storage, void* data) {
+  graph->storages[storage].data = data;
+  for (int32_t i = 0; i < graph->num_entries; ++i) {
+    if (graph->entries[i].storage == storage) graph->entries[i].tensor.data = data;
+  }
+  for (int32_t i = 0; i < graph->num_nodes; ++i) {
+    const TwGraphNode* node = &graph->nodes[i];
+    for (int32_t a = 0; node->flat != NULL && a < node->num_args; ++a) {
+      int32_t entry = a < node->num_inputs ? node->inputs[a] : node->first_entry + a - node->num_inputs;
+      if (graph->entries[entry].storage == storage) node->flat[a].data = data;
+    }
+  }
+}
+
+/* Gives an input memory of its own, of zeros, unless it has some. */
+static int32_t own_storage(TilewrightGraph* graph, int32_t index) {
+  TwGraphStorage* storage = &graph->storages[index];
+  if (storage->owned == NULL) {
+    storage->owned = tw_aligned_alloc(storage->num_bytes);
+    if (storage->owned == NULL) {
+      return tw_fail("MemoryError", "no memory for an input of %llu bytes", (unsigned long long)storage->num_bytes);
+    }
+    memset(storage->owned, 0, (size_t)storage->num_bytes);
+  }
+  if (storage->data != storage->owned) move_storage(graph, index, storage->owned);
+  return 0;
+}
+
+static TwGraphEntry* input_entry(TilewrightGraph* graph, int32_t index) {
+  if (index < 0 || index >= graph->num_inputs) {
+    tw_fail("IndexError", "the graph has %d inputs; there is no input %d", (int)graph->num_inputs, (int)index);
+    return NULL;
+  }
+  return &graph->entries[graph->nodes[graph->inputs[index]].first_entry];
+}
+
+static int32_t check_matches(const TwGraphEntry* entry, const DLTensor* from, const char* name) {
+  const DLTensor* to = &entry->tensor;
+  DLDataType dtype = from->dtype;
+  if (dtype.code == kDLBool && dtype.bits == 8) dtype = (DLDataType){kDLUInt, 1, dtype.lanes};
+  if (dtype.code != to->dtype.code || dtype.bits != to->dtype.bits || dtype.lanes != to->dtype.lanes) {
+    return tw_fail("TypeError", "the input %s is of another data type (code %d of %d bits; %d of %d is expected)", name,
+                   (int)dtype.code, (int)dtype.bits, (int)to->dtype.code, (int)to->dtype.bits);
+  }
+  if (from->ndim != to->ndim) {
+    return tw_fail("ValueError", "the input %s has %d dimensions; %d are expected", name, (int)from->ndim, (int)to->ndim);
+  }
+  for (int32_t i = 0; i < to->ndim; ++i) {
+    if (from->shape[i] != to->shape[i]) {
+      return tw_fail("ValueError", "the input %s has the extent %lld in dimension %d; %lld is expected", name,
+                     (long long)from->shape[i], (int)i, (long long)to->shape[i]);
+    }
+  }
+  return 0;
+}
+
+int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_t index, const DLTensor* from) {
+  TwGraphEntry* entry = input_entry(graph, index);
+  if (entry == NULL || check_matches(entry, from, graph->nodes[entry->node].name) != 0) return -1;
+  if (own_storage(graph, entry->storage) != 0) return -1;
+  return tilewright_tensor_copy(from, &entry->tensor);
+}
+
+static bool is_compact(const DLTensor* tensor) {
+  int64_t expected = 1;
+  for (int32_t i = tensor->ndim - 1; tensor->strides != NULL && i >= 0; --i) {
+    if (tensor->shape[i] != 1 && tensor->strides[i] != expected) return false;
+    expected *= tensor->shape[i];
+  }
+  return true;
+}
+
+int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from) {
+  TwGraphEntry* entry = input_entry(graph, index);
+  if (entry == NULL) return -1;
+  const char* name = graph->nodes[entry->node].name;
+  if (check_matches(entry, from, name) != 0) return -1;
+  char* data = (char*)from->data + from->byte_offset;
+  if (from->device.device_type != kDLCPU || !is_compact(from) || (uintptr_t)data % TW_ALIGNMENT != 0) {
+    return tw_fail("ValueError", "the input %s can be used in place only if it is compact, on the host and aligned to 64 bytes", name);
+  }
+  if (graph->storages[entry->storage].is_written) {
+    return tw_fail("ValueError", "the input %s cannot be used in place: the graph writes over its memory", name);
+  }
+  move_storage(graph, entry->storage, data);
+  return 0;
+}
+
+/* ---- parameters ---- */
+static int32_t copy_param(void* context, const char* name, const DLTensor* tensor) {
+  TilewrightGraph* graph = context;
+  int32_t index = tilewright_graph_input_index(graph, name);
+  return index < 0 ? 0 : tilewright_graph_set_input(graph, index, tensor);
+}
+
+int32_t tilewright_graph_load_params(TilewrightGraph* graph, const char* data, size_t size) {
+  return tw_for_each_param(data, size, copy_param, graph);
+}
+
+typedef struct {
+  TilewrightGraph* graph;
+  TilewrightGraph* other;
+} Sharing;
+
+static int32_t share_param(void* context, const char* name, const DLTensor* unused) {
+  (void)unused;
+  const Sharing* sharing = context;
+  int32_t index = tilewright_graph_input_index(sharing->graph, name);
+  int32_t other = tilewright_graph_input_index(sharing->other, name);
+  if (index < 0) return 0;
+  TwGraphEntry* source = other < 0 ? NULL : input_entry(sharing->other, other);
+  if (source == NULL || source->tensor.data == NULL) {
+    return tw_fail("ValueError", "the other graph has no value for the parameter %s", name);
+  }
+  return tilewright_graph_set_input_zero_copy(sharing->graph, index, &source->tensor);
+}
+
+int32_t tilewright_graph_share_params(TilewrightGraph* graph, TilewrightGraph* other, const char* data, size_t size) {
+  if (graph == other) return 0;
+  TilewrightGraph** shared = realloc(graph->shared, ((size_t)graph->num_shared + 1) * sizeof *shared);
+  if (shared == NULL) return tw_fail("MemoryError", "no memory to share parameters");
+  graph->shared = shared;
+  graph->shared[graph->num_shared++] = other;
+  tilewright_graph_retain(other);
+  Sharing sharing = {graph, other};
+  return tw_for_each_param(data, size, share_param, &sharing);
+}
+
+/* ---- tensors of the graph ---- */
+static void release_graph(void* graph) { tilewright_graph_release(graph); }
+
+static int32_t view_of(TilewrightGraph* graph, int32_t index, TilewrightObject** out) {
+  TwGraphEntry* entry = &graph->entries[index];
+  if (entry->tensor.data == NULL && own_storage(graph, entry->storage) != 0) return -1;
+  tilewright_graph_retain(graph);
+  if (tilewright_tensor_wrap(&entry->tensor, graph, release_graph, out) == 0) return 0;
+  tilewright_graph_release(graph);
+  return -1;
+}
+
+int32_t tilewright_graph_input(TilewrightGraph* graph, int32_t index, TilewrightObject** out) {
+  TwGraphEntry* entry = input_entry(graph, index);
+  return entry == NULL ? -1 : view_of(graph, (int32_t)(entry - graph->entries), out);
+}
+
+int32_t tilewright_graph_output(TilewrightGraph* graph, int32_t index, TilewrightObject** out) {
+  if (index < 0 || index >= graph->num_outputs) {
+    return tw_fail("IndexError", "the graph has %d outputs; there is no output %d", (int)graph->num_outputs, (int)index);
+  }
+  return view_of(graph, graph->outputs[index], out);
+}
+
+int32_t tilewright_graph_node_output(TilewrightGraph* graph, int32_t node, int32_t index, TilewrightObject** out) {
+  if (node < 0 || node >= graph->num_nodes || index < 0 || index >= graph->nodes[node].num_outputs) {
+    return tw_fail("IndexError", "there is no output %d of a node %d in the graph", (int)index, (int)node);
+  }
+  return view_of(graph, graph->nodes[node].first_entry + index, out);
+}
+
+/* ---- running ---- */
+static int32_t run_node(const TwGraphNode* node) {
+  TVMFFIAny result = {0};
+  int32_t status = tilewright_function_call(node->function, node->args, node->num_args, &result);
+  if (result.type_index >= TILEWRIGHT_FIRST_OBJECT) tilewright_any_release(&result);
+  return status;
+}
+
+int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t last) {
+  if (last >= graph->num_nodes) return tw_fail("IndexError", "there is no node %d in the graph", (int)last);
+  for (int32_t i = 0; i < graph->num_inputs; ++i) {
+    const TwGraphEntry* entry = &graph->entries[graph->nodes[graph->inputs[i]].first_entry];
+    if (entry->tensor.data == NULL && own_storage(graph, entry->storage) != 0) return -1;
+  }
+  for (int32_t i = 0; i <= last; ++i) {
+    if (graph->nodes[i].function != NULL && run_node(&graph->nodes[i]) != 0) return -1;
+  }
+  return 0;
+}
+
+int32_t tilewright_graph_run(TilewrightGraph* graph) { return tilewright_graph_run_until(graph, graph->num_nodes - 1); }
+
+int32_t tilewright_graph_run_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)args;
+  (void)num_args;
+  (void)result;
+  return tilewright_graph_run(self);
+}
+
+static int32_t call_function(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  return tilewright_function_call(self, args, num_args, result);
+}
+
+int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_t node, int32_t number, int32_t repeat, int32_t min_repeat_ms,
+                                   double* seconds) {
+  if (node < 0 || node >= graph->num_nodes) return tw_fail("IndexError", "there is no node %d in the graph", (int)node);
+  const TwGraphNode* timed = &graph->nodes[node];
+  if (timed->function == NULL) {
+    for (int32_t i = 0; i < repeat; ++i) seconds[i] = 0;
+    return 0;
+  }
+  return tilewright_time_function(call_function, timed->function, timed->args, timed->num_args, number, repeat, min_repeat_ms, NULL,
+                                  seconds);
+}

@@ -1,0 +1,65 @@
+/* A graph in memory, shared by its reader and its executor. Internal to the runtime. */
+#ifndef TILEWRIGHT_GRAPH_H_
+#define TILEWRIGHT_GRAPH_H_
+
+#include "internal.h"
+
+/* One tensor of the graph: an output of a node. */
+typedef struct {
+  DLTensor tensor; /* its data is the storage's; its shape and strides are in the graph's `extents` */
+  int32_t storage;
+  int32_t node;
+} TwGraphEntry;
+
+/* Memory that one or more entries use at different times. */
+typedef struct {
+  uint64_t num_bytes;
+  uint64_t offset;   /* in the arena, for storages of intermediate tensors */
+  void* data;        /* NULL: an input that nobody has set yet */
+  void* owned;       /* what to free, for inputs */
+  bool is_input;     /* some entry of it is an input of the graph */
+  bool is_written;   /* some entry of it is written by a function */
+} TwGraphStorage;
+
+typedef struct {
+  const char* name;
+  bool is_operator;
+  TilewrightObject* function; /* NULL: nothing to run */
+  int32_t first_entry, num_outputs;
+  int32_t num_inputs;
+  int32_t* inputs; /* entries */
+  int32_t num_args;
+  TVMFFIAny* args;
+  DLTensor* flat; /* one for each argument, where the function wants vectors; else NULL */
+} TwGraphNode;
+
+struct TilewrightGraph {
+  _Atomic int32_t references;
+  TwGraphNode* nodes;
+  TwGraphEntry* entries;
+  TwGraphStorage* storages;
+  int32_t* inputs;  /* nodes */
+  int32_t* outputs; /* entries */
+  int64_t* extents;
+  int32_t num_nodes, num_entries, num_storages, num_inputs, num_outputs;
+  void* arena;
+  uint64_t arena_bytes;
+  TilewrightGraph** shared; /* graphs whose parameters this one uses */
+  int32_t num_shared;
+  struct TwGraphMemory* memory; /* all that is freed with the graph and moves never */
+};
+
+/* Zeroed memory that lives as long as the graph; NULL with an error. */
+void* tw_graph_allocate(TilewrightGraph* graph, uint64_t count, uint64_t size);
+
+/* Fills an empty graph from its text. */
+int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, TilewrightFind find, void* context);
+
+/* "float32x4" and its like; false for text that is no data type. */
+bool tw_parse_dtype(const char* text, DLDataType* out);
+
+/* Calls `visit` for each parameter of a `save_param_dict` block until it fails; the tensor is good until it returns. */
+int32_t tw_for_each_param(const char* data, size_t size, int32_t (*visit)(void* context, const char* name, const DLTensor* tensor),
+                          void* context);
+
+#endif

@@ -1,0 +1,299 @@
+/* Reading a graph: text to nodes, entries, storages, and the place of every tensor. Nothing in the text is trusted. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph.h"
+#include "json.h"
+
+#define MOST_NODES (1 << 20)
+#define MOST_STORAGES (1 << 20)
+#define MOST_DIMENSIONS 64
+
+bool tw_parse_dtype(const char* text, DLDataType* out) {
+  static const struct {
+    const char* name;
+    uint8_t code, bits;
+  } kinds[] = {{"bfloat", kDLBfloat, 16}, {"float", kDLFloat, 32}, {"uint", kDLUInt, 32},
+               {"int", kDLInt, 32},       {"handle", kDLOpaqueHandle, 64}, {"bool", kDLUInt, 1}};
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i) {
+    size_t length = strlen(kinds[i].name);
+    if (strncmp(text, kinds[i].name, length) != 0) continue;
+    const char* at = text + length;
+    char* end;
+    long bits = kinds[i].bits, lanes = 1;
+    if (*at >= '0' && *at <= '9') {
+      bits = strtol(at, &end, 10);
+      at = end;
+    }
+    if (*at == 'x') {
+      lanes = strtol(at + 1, &end, 10);
+      at = end;
+    }
+    if (*at != 0 || bits < 1 || bits > 64 || lanes < 1 || lanes > 65535) return false;
+    *out = (DLDataType){kinds[i].code, (uint8_t)bits, (uint16_t)lanes};
+    return true;
+  }
+  return false;
+}
+
+static int32_t damaged(const char* what) { return tw_fail("ValueError", "the graph is damaged: %s", what); }
+
+/* The values of an attribute, which is stored as ["list_int", [...]]. */
+static const TwJson* attribute(const TwJson* root, const char* name) {
+  const TwJson* pair = tw_json_member(tw_json_member(root, "attrs"), name);
+  if (pair == NULL || pair->kind != JSON_ARRAY || pair->count != 2 || pair->first->next->kind != JSON_ARRAY) return NULL;
+  return pair->first->next;
+}
+
+static const char* text_member(const TwJson* object, const char* name, const char* otherwise) {
+  const TwJson* member = tw_json_member(object, name);
+  return member != NULL && member->kind == JSON_STRING ? member->text : otherwise;
+}
+
+static const char* copy_text(TilewrightGraph* graph, const char* text) {
+  size_t size = strlen(text) + 1;
+  char* copy = tw_graph_allocate(graph, size, 1);
+  if (copy != NULL) memcpy(copy, text, size);
+  return copy;
+}
+
+/* An entry from [node, index, version]; -1 when there is none such before node `limit`. */
+static int32_t entry_of(const TilewrightGraph* graph, const TwJson* pair, int32_t limit) {
+  int64_t node, index;
+  if (pair->kind != JSON_ARRAY || pair->count < 2 || !tw_json_integer(pair->first, limit - 1, &node)) return -1;
+  if (!tw_json_integer(pair->first->next, graph->nodes[node].num_outputs - 1, &index)) return -1;
+  return graph->nodes[node].first_entry + (int32_t)index;
+}
+
+static int32_t read_nodes(TilewrightGraph* graph, const TwJson* root) {
+  const TwJson* nodes = tw_json_member(root, "nodes");
+  if (nodes == NULL || nodes->kind != JSON_ARRAY || nodes->count < 1 || nodes->count > MOST_NODES) {
+    return damaged("it has no list of nodes");
+  }
+  graph->num_nodes = (int32_t)nodes->count;
+  graph->nodes = tw_graph_allocate(graph, (uint64_t)nodes->count, sizeof *graph->nodes);
+  if (graph->nodes == NULL) return -1;
+  int32_t index = 0;
+  for (const TwJson* value = nodes->first; value != NULL; value = value->next, ++index) {
+    TwGraphNode* node = &graph->nodes[index];
+    const char* op = text_member(value, "op", "");
+    node->is_operator = strcmp(op, "tvm_op") == 0;
+    if (!node->is_operator && strcmp(op, "null") != 0) return damaged("a node is neither an input nor an operator");
+    node->name = copy_text(graph, text_member(value, "name", ""));
+    if (node->name == NULL) return -1;
+    const char* count = text_member(tw_json_member(value, "attrs"), "num_outputs", "1");
+    char* end;
+    long outputs = node->is_operator ? strtol(count, &end, 10) : 1;
+    if (outputs < 1 || outputs > 65536) return damaged("a node has an impossible number of outputs");
+    node->num_outputs = (int32_t)outputs;
+    node->first_entry = graph->num_entries;
+    if (graph->num_entries > MOST_NODES) return damaged("it has too many tensors");
+    graph->num_entries += node->num_outputs;
+    const TwJson* inputs = tw_json_member(value, "inputs");
+    node->num_inputs = inputs != NULL && inputs->kind == JSON_ARRAY && inputs->count < 65536 ? (int32_t)inputs->count : 0;
+    node->inputs = tw_graph_allocate(graph, (uint64_t)node->num_inputs, sizeof *node->inputs);
+    if (node->inputs == NULL) return -1;
+    int32_t position = 0;
+    for (const TwJson* input = node->num_inputs > 0 ? inputs->first : NULL; input != NULL; input = input->next) {
+      int32_t entry = index > 0 ? entry_of(graph, input, index) : -1;
+      if (entry < 0) return damaged("a node reads a tensor that no node before it makes");
+      node->inputs[position++] = entry;
+    }
+  }
+  return 0;
+}
+
+static int32_t read_shape(TilewrightGraph* graph, TwGraphEntry* entry, const TwJson* value) {
+  if (value->kind != JSON_ARRAY || value->count > MOST_DIMENSIONS) return damaged("a shape is not a short list of numbers");
+  int32_t ndim = (int32_t)value->count;
+  int64_t* extents = tw_graph_allocate(graph, 2 * (uint64_t)ndim, sizeof *extents);
+  if (extents == NULL) return -1;
+  entry->tensor.ndim = ndim;
+  entry->tensor.shape = extents;
+  entry->tensor.strides = extents + ndim;
+  int32_t dimension = 0;
+  for (const TwJson* extent = value->first; extent != NULL; extent = extent->next) {
+    if (!tw_json_integer(extent, (int64_t)1 << 40, &extents[dimension++])) return damaged("a shape has a value that is no size");
+  }
+  uint64_t stride = 1;
+  for (int32_t i = ndim - 1; i >= 0; --i) {
+    extents[ndim + i] = (int64_t)stride;
+    if (__builtin_mul_overflow(stride, (uint64_t)(extents[i] > 0 ? extents[i] : 1), &stride) || stride > INT64_MAX) {
+      return damaged("a tensor is larger than any memory");
+    }
+  }
+  return 0;
+}
+
+static int32_t read_entries(TilewrightGraph* graph, const TwJson* root) {
+  const TwJson* shapes = attribute(root, "shape");
+  const TwJson* dtypes = attribute(root, "dltype");
+  const TwJson* storages = attribute(root, "storage_id");
+  if (shapes == NULL || dtypes == NULL || storages == NULL || shapes->count != graph->num_entries ||
+      dtypes->count != graph->num_entries || storages->count != graph->num_entries) {
+    return damaged("it does not have a shape, a data type and a storage for each tensor");
+  }
+  graph->entries = tw_graph_allocate(graph, (uint64_t)graph->num_entries, sizeof *graph->entries);
+  if (graph->entries == NULL) return -1;
+  const TwJson* shape = shapes->first;
+  const TwJson* dtype = dtypes->first;
+  const TwJson* storage = storages->first;
+  for (int32_t node = 0, i = 0; node < graph->num_nodes; ++node) {
+    for (int32_t output = 0; output < graph->nodes[node].num_outputs; ++output, ++i) {
+      TwGraphEntry* entry = &graph->entries[i];
+      entry->node = node;
+      entry->tensor.device = (DLDevice){kDLCPU, 0};
+      int64_t id;
+      if (read_shape(graph, entry, shape) != 0) return -1;
+      if (dtype->kind != JSON_STRING || !tw_parse_dtype(dtype->text, &entry->tensor.dtype)) {
+        return damaged("a tensor has a data type that is none");
+      }
+      if (!tw_json_integer(storage, MOST_STORAGES - 1, &id)) return damaged("a storage has an impossible number");
+      entry->storage = (int32_t)id;
+      if (id >= graph->num_storages) graph->num_storages = (int32_t)id + 1;
+      shape = shape->next;
+      dtype = dtype->next;
+      storage = storage->next;
+    }
+  }
+  return 0;
+}
+
+static int32_t read_inputs_and_outputs(TilewrightGraph* graph, const TwJson* root) {
+  const TwJson* arguments = tw_json_member(root, "arg_nodes");
+  const TwJson* heads = tw_json_member(root, "heads");
+  if (arguments == NULL || arguments->kind != JSON_ARRAY || arguments->count > graph->num_nodes || heads == NULL ||
+      heads->kind != JSON_ARRAY || heads->count > MOST_NODES) {
+    return damaged("it has no lists of inputs and outputs");
+  }
+  graph->inputs = tw_graph_allocate(graph, (uint64_t)arguments->count, sizeof *graph->inputs);
+  graph->outputs = tw_graph_allocate(graph, (uint64_t)heads->count, sizeof *graph->outputs);
+  if (graph->inputs == NULL || graph->outputs == NULL) return -1;
+  for (const TwJson* value = arguments->first; value != NULL; value = value->next) {
+    int64_t node;
+    if (!tw_json_integer(value, graph->num_nodes - 1, &node) || graph->nodes[node].is_operator) {
+      return damaged("an input is no input node");
+    }
+    graph->inputs[graph->num_inputs++] = (int32_t)node;
+  }
+  for (const TwJson* value = heads->first; value != NULL; value = value->next) {
+    int32_t entry = entry_of(graph, value, graph->num_nodes);
+    if (entry < 0) return damaged("an output is no tensor of the graph");
+    graph->outputs[graph->num_outputs++] = entry;
+  }
+  return 0;
+}
+
+/* Gives every storage its size, and those of intermediate tensors their place in the arena. */
+static int32_t plan_memory(TilewrightGraph* graph) {
+  graph->storages = tw_graph_allocate(graph, (uint64_t)graph->num_storages, sizeof *graph->storages);
+  if (graph->storages == NULL) return -1;
+  for (int32_t i = 0; i < graph->num_entries; ++i) {
+    const TwGraphEntry* entry = &graph->entries[i];
+    TwGraphStorage* storage = &graph->storages[entry->storage];
+    uint64_t num_bytes = ((uint64_t)entry->tensor.dtype.bits * entry->tensor.dtype.lanes + 7) / 8;
+    for (int32_t d = 0; d < entry->tensor.ndim; ++d) {
+      if (__builtin_mul_overflow(num_bytes, (uint64_t)entry->tensor.shape[d], &num_bytes)) {
+        return damaged("a tensor is larger than any memory");
+      }
+    }
+    if (num_bytes > storage->num_bytes) storage->num_bytes = num_bytes;
+    storage->is_input |= !graph->nodes[entry->node].is_operator;
+    storage->is_written |= graph->nodes[entry->node].function != NULL;
+  }
+  for (int32_t i = 0; i < graph->num_storages; ++i) {
+    TwGraphStorage* storage = &graph->storages[i];
+    if (storage->is_input) continue;
+    storage->offset = graph->arena_bytes;
+    uint64_t rounded;
+    if (__builtin_add_overflow(storage->num_bytes, (uint64_t)TW_ALIGNMENT - 1, &rounded) ||
+        __builtin_add_overflow(graph->arena_bytes, rounded / TW_ALIGNMENT * TW_ALIGNMENT, &graph->arena_bytes)) {
+      return damaged("its tensors are larger than any memory");
+    }
+  }
+  graph->arena = tw_aligned_alloc(graph->arena_bytes);
+  if (graph->arena == NULL) {
+    return tw_fail("MemoryError", "no memory for the graph's %llu bytes", (unsigned long long)graph->arena_bytes);
+  }
+  for (int32_t i = 0; i < graph->num_storages; ++i) {
+    if (!graph->storages[i].is_input) graph->storages[i].data = (char*)graph->arena + graph->storages[i].offset;
+  }
+  for (int32_t i = 0; i < graph->num_entries; ++i) {
+    graph->entries[i].tensor.data = graph->storages[graph->entries[i].storage].data;
+  }
+  return 0;
+}
+
+static int32_t find_functions(TilewrightGraph* graph, const TwJson* root, TilewrightFind find, void* context) {
+  const TwJson* value = tw_json_member(root, "nodes")->first;
+  for (int32_t i = 0; i < graph->num_nodes; ++i, value = value->next) {
+    TwGraphNode* node = &graph->nodes[i];
+    if (!node->is_operator) continue;
+    const char* name = text_member(tw_json_member(value, "attrs"), "func_name", "");
+    if (strcmp(name, "__nop") == 0) { /* another view of the same memory */
+      for (int32_t output = 0; output < node->num_outputs; ++output) {
+        int32_t input = node->num_inputs > 0 ? node->inputs[output < node->num_inputs ? output : 0] : -1;
+        if (input < 0 || graph->entries[node->first_entry + output].storage != graph->entries[input].storage) {
+          return damaged("a node that only renames a tensor does not have the tensor's memory");
+        }
+      }
+      continue;
+    }
+    node->function = find(context, name);
+    if (node->function == NULL) {
+      if (tilewright_error_kind() != NULL) return -1;
+      return tw_fail("ValueError", "the graph's node %s calls %s, and the module has no such function", node->name, name);
+    }
+    node->num_args = node->num_inputs + node->num_outputs;
+    node->args = tw_graph_allocate(graph, (uint64_t)node->num_args, sizeof *node->args);
+    bool flatten = strcmp(text_member(tw_json_member(value, "attrs"), "flatten_data", "0"), "1") == 0;
+    if (flatten) node->flat = tw_graph_allocate(graph, (uint64_t)node->num_args, sizeof *node->flat);
+    if (node->args == NULL || (flatten && node->flat == NULL)) return -1;
+  }
+  return 0;
+}
+
+/* A vector with the elements of a tensor: its one extent and stride stand behind it in `extents`. */
+static int32_t flatten_tensor(TilewrightGraph* graph, const DLTensor* tensor, DLTensor* out) {
+  int64_t* extents = tw_graph_allocate(graph, 2, sizeof *extents);
+  if (extents == NULL) return -1;
+  extents[0] = extents[1] = 1;
+  for (int32_t d = 0; d < tensor->ndim; ++d) extents[0] *= tensor->shape[d];
+  *out = *tensor;
+  out->ndim = 1;
+  out->shape = extents;
+  out->strides = extents + 1;
+  return 0;
+}
+
+static int32_t fill_arguments(TilewrightGraph* graph) {
+  for (int32_t i = 0; i < graph->num_nodes; ++i) {
+    TwGraphNode* node = &graph->nodes[i];
+    for (int32_t a = 0; a < node->num_args; ++a) {
+      int32_t entry = a < node->num_inputs ? node->inputs[a] : node->first_entry + a - node->num_inputs;
+      DLTensor* tensor = &graph->entries[entry].tensor;
+      if (node->flat != NULL) {
+        if (flatten_tensor(graph, tensor, &node->flat[a]) != 0) return -1;
+        tensor = &node->flat[a];
+      }
+      node->args[a] = (TVMFFIAny){.type_index = TILEWRIGHT_DLTENSOR, .v_ptr = tensor};
+    }
+  }
+  return 0;
+}
+
+int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, TilewrightFind find, void* context) {
+  TwJsonDocument document;
+  tilewright_clear_error(); /* so that an error after a look-up is the look-up's */
+  if (!tw_json_parse(json, size, &document)) return -1;
+  const TwJson* root = document.root;
+  int32_t status = read_nodes(graph, root);
+  if (status == 0) status = read_entries(graph, root);
+  if (status == 0) status = read_inputs_and_outputs(graph, root);
+  if (status == 0) status = find_functions(graph, root, find, context);
+  if (status == 0) status = plan_memory(graph);
+  if (status == 0) status = fill_arguments(graph);
+  tw_json_free(&document);
+  return status;
+}

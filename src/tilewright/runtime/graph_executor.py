@@ -1,0 +1,203 @@
+"""The graph executor of the C runtime: one call runs a whole model.
+
+A ``GraphExecutor`` is a module whose functions are the executor's operations (``set_input``, ``run`` ...), as programs
+that hold only a module expect. Its methods do the same more directly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_void_p
+from typing import Any
+
+from tilewright.runtime.benchmark import BenchmarkResult
+from tilewright.runtime.device import Device
+from tilewright.runtime.failure import check, failure, keep_exception
+from tilewright.runtime.library import LIBRARY, QUICK, address_of
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray, array
+from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+
+_FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
+_RUN = address_of("tilewright_graph_run_packed")
+
+# The methods that are functions of the module too.
+_OPERATIONS = (
+    "set_input",
+    "set_input_zero_copy",
+    "get_input",
+    "get_input_index",
+    "get_output",
+    "get_num_inputs",
+    "get_num_outputs",
+    "load_params",
+    "share_params",
+    "debug_get_output",
+)
+
+
+class _Graph:
+    """Owns one reference to a graph of the C runtime."""
+
+    def __init__(self, json: bytes, library: Module) -> None:
+        def find(context: int, name: bytes) -> int | None:
+            try:
+                text = name.decode()
+                if not library.implements_function(text, query_imports=True):
+                    return None
+                function = library.get_function(text, query_imports=True)
+            except BaseException as error:  # noqa: BLE001 - it continues after the C code
+                keep_exception(error)
+                return None
+            QUICK.tilewright_object_retain(function.handle)
+            return function.handle
+
+        self.address = 0
+        handle = c_void_p()
+        callback = _FIND_TYPE(find)
+        check(LIBRARY.tilewright_graph_create(json, len(json), callback, None, ctypes.byref(handle)))
+        self.address = handle.value or 0
+
+    def __del__(self) -> None:
+        if self.address and QUICK is not None:
+            QUICK.tilewright_graph_release(self.address)
+
+
+class GraphExecutor(Module):
+    """A graph with its functions, its memory and its parameters, ready to run."""
+
+    def __init__(self, graph_json: str, library: Module, device: Device | None = None) -> None:
+        """Reads the graph and finds every function it calls in the library or what that imports."""
+        if device is not None and device.device_type != 1:
+            raise failure(
+                "RuntimeError", f"the graph executor cannot run on {device}: the runtime has no driver for it"
+            )
+        self._graph = _Graph(graph_json.encode(), library)
+        super().__init__("GraphExecutor", ("run", *_OPERATIONS))
+
+    def _find(self, name: str) -> PackedFunc | None:
+        if name in ("run", self.entry_name):
+            return PackedFunc(_RUN, self._graph.address, name="run", keep_alive=self._graph)
+        return convert_to_tvm_func(getattr(self, name)) if name in _OPERATIONS else None
+
+    @property
+    def arena_bytes(self) -> int:
+        """The memory that all intermediate tensors share."""
+        return int(LIBRARY.tilewright_graph_arena_bytes(self._graph.address))
+
+    def run(self) -> None:
+        """Runs every node once."""
+        check(LIBRARY.tilewright_graph_run(self._graph.address))
+
+    def run_until(self, node: int) -> None:
+        """Runs the nodes up to this one, which is included."""
+        check(LIBRARY.tilewright_graph_run_until(self._graph.address, node))
+
+    def time_node(
+        self, node: int, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
+    ) -> BenchmarkResult:
+        """Measures one node on the values that its inputs have now."""
+        seconds = (ctypes.c_double * max(1, repeat))()
+        check(
+            LIBRARY.tilewright_graph_time_node(
+                self._graph.address, node, number, repeat, min_repeat_ms, seconds
+            )
+        )
+        return BenchmarkResult(list(seconds))
+
+    # ---- inputs ----
+
+    def get_num_inputs(self) -> int:
+        """The number of inputs, parameters included."""
+        return int(LIBRARY.tilewright_graph_num_inputs(self._graph.address))
+
+    def get_input_index(self, name: str) -> int:
+        """The position of an input; -1 for a name that is none."""
+        return int(LIBRARY.tilewright_graph_input_index(self._graph.address, name.encode()))
+
+    def input_names(self) -> list[str]:
+        """The names of all inputs, in order."""
+        return [
+            LIBRARY.tilewright_graph_input_name(self._graph.address, index).decode()
+            for index in range(self.get_num_inputs())
+        ]
+
+    def _input(self, key: int | str) -> int:
+        if not isinstance(key, str):
+            return int(key)
+        index = self.get_input_index(key)
+        if index < 0:
+            raise failure(
+                "ValueError", f"the graph has no input {key!r}; it has {', '.join(self.input_names())}"
+            )
+        return index
+
+    def set_input(self, key: int | str, value: Any) -> None:
+        """Copies a value into an input, by name or position."""
+        tensor = value if isinstance(value, NDArray) else array(value)
+        check(LIBRARY.tilewright_graph_set_input(self._graph.address, self._input(key), tensor.handle))
+
+    def set_input_zero_copy(self, key: int | str, value: NDArray) -> None:
+        """Has an input read the array's own memory from now on; the caller keeps the array."""
+        check(
+            LIBRARY.tilewright_graph_set_input_zero_copy(self._graph.address, self._input(key), value.handle)
+        )
+
+    def get_input(self, key: int | str) -> NDArray:
+        """An input, sharing the graph's memory."""
+        handle = c_void_p()
+        check(LIBRARY.tilewright_graph_input(self._graph.address, self._input(key), ctypes.byref(handle)))
+        return NDArray(handle.value or 0)
+
+    def load_params(self, params_bytes: bytes | bytearray) -> None:
+        """Copies saved parameters into the inputs of their names."""
+        content = bytes(params_bytes)
+        check(LIBRARY.tilewright_graph_load_params(self._graph.address, content, len(content)))
+
+    def share_params(self, other: GraphExecutor, params_bytes: bytes | bytearray) -> None:
+        """Uses another executor's values of the saved parameters, without a copy."""
+        content = bytes(params_bytes)
+        check(
+            LIBRARY.tilewright_graph_share_params(
+                self._graph.address, other._graph.address, content, len(content)
+            )
+        )
+
+    # ---- outputs ----
+
+    def get_num_outputs(self) -> int:
+        """The number of outputs."""
+        return int(LIBRARY.tilewright_graph_num_outputs(self._graph.address))
+
+    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
+        """An output: copied into ``out``, or as a view that the next run overwrites."""
+        handle = c_void_p()
+        check(LIBRARY.tilewright_graph_output(self._graph.address, index, ctypes.byref(handle)))
+        return _into(NDArray(handle.value or 0), out)
+
+    def node_names(self) -> list[str]:
+        """The names of all nodes, in the order in which they run."""
+        count = LIBRARY.tilewright_graph_num_nodes(self._graph.address)
+        return [
+            LIBRARY.tilewright_graph_node_name(self._graph.address, node).decode() for node in range(count)
+        ]
+
+    def debug_get_output(self, node: int | str, out: NDArray | None = None, index: int = 0) -> NDArray:
+        """An output of any node, after running the graph up to it; memory is shared between nodes, so no further."""
+        position = (
+            node
+            if isinstance(node, int)
+            else LIBRARY.tilewright_graph_node_index(self._graph.address, node.encode())
+        )
+        if position < 0:
+            raise failure("ValueError", f"the graph has no node {node!r}")
+        self.run_until(position)
+        handle = c_void_p()
+        check(
+            LIBRARY.tilewright_graph_node_output(self._graph.address, position, index, ctypes.byref(handle))
+        )
+        return _into(NDArray(handle.value or 0), out)
+
+
+def _into(value: NDArray, out: NDArray | None) -> NDArray:
+    return value if out is None else value.copyto(out)

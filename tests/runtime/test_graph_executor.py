@@ -1,0 +1,201 @@
+"""The graph executor from Python: a model of two operators, its inputs, parameters and outputs."""
+
+import gc
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright.contrib import graph_executor
+from tilewright.runtime import Module, PackedFunc, convert_to_tvm_func, cpu, cuda, save_param_dict
+from tilewright.runtime import ndarray as nd
+from tilewright.runtime.graph_executor import GraphExecutor
+
+
+def make_graph(**changes: Any) -> str:
+    """y = x @ w + 1 for x of shape (2, 3) and w of shape (3, 4)."""
+    graph: dict[str, Any] = {
+        "nodes": [
+            {"op": "null", "name": "x", "inputs": []},
+            {"op": "null", "name": "w", "inputs": []},
+            {
+                "op": "tvm_op",
+                "name": "product",
+                "attrs": {"func_name": "multiply", "num_outputs": "1"},
+                "inputs": [[0, 0, 0], [1, 0, 0]],
+            },
+            {
+                "op": "tvm_op",
+                "name": "shifted",
+                "attrs": {"func_name": "shift", "num_outputs": "1"},
+                "inputs": [[2, 0, 0]],
+            },
+        ],
+        "arg_nodes": [0, 1],
+        "heads": [[3, 0, 0]],
+        "node_row_ptr": [0, 1, 2, 3, 4],
+        "attrs": {
+            "shape": ["list_shape", [[2, 3], [3, 4], [2, 4], [2, 4]]],
+            "dltype": ["list_str", ["float32"] * 4],
+            "storage_id": ["list_int", [0, 1, 2, 3]],
+        },
+    }
+    return json.dumps({**graph, **changes})
+
+
+class Operators(Module):
+    """The graph's functions, in Python."""
+
+    def __init__(self) -> None:
+        super().__init__("operators", ("multiply", "shift"))
+        self.fails = False
+
+    def _multiply(self, x: Any, w: Any, out: Any) -> None:
+        if self.fails:
+            raise KeyError("inside an operator")
+        np.from_dlpack(out)[:] = np.from_dlpack(x) @ np.from_dlpack(w)
+
+    def _shift(self, x: Any, out: Any) -> None:
+        np.from_dlpack(out)[:] = np.from_dlpack(x) + 1
+
+    def _find(self, name: str) -> PackedFunc | None:
+        found = {"multiply": self._multiply, "shift": self._shift}.get(name)
+        return convert_to_tvm_func(found) if found is not None else None
+
+
+X = np.arange(6, dtype="float32").reshape(2, 3)
+W = np.arange(12, dtype="float32").reshape(3, 4)
+
+
+@pytest.fixture
+def model() -> graph_executor.GraphModule:
+    """The model, without parameters."""
+    return graph_executor.create(make_graph(), Operators(), cpu(0))
+
+
+def test_runs(model: graph_executor.GraphModule) -> None:
+    """Inputs by name, by position and as keywords of run; the output is the model's."""
+    model.set_input("x", X)
+    model.set_input(1, nd.array(W))
+    model.run()
+    np.testing.assert_array_equal(model.get_output(0).numpy(), X @ W + 1)
+    model.run(x=nd.array(X * 2))
+    np.testing.assert_array_equal(model.get_output(0).numpy(), 2 * X @ W + 1)
+    out = nd.empty((2, 4))
+    assert model.get_output(0, out) is out
+    np.testing.assert_array_equal(out.numpy(), 2 * X @ W + 1)
+    assert (model.get_num_inputs(), model.get_num_outputs(), model.get_input_index("w")) == (2, 1, 1)
+    np.testing.assert_array_equal(model.get_input("w").numpy(), W)
+
+
+def test_parameters(model: graph_executor.GraphModule) -> None:
+    """Saved parameters go to the inputs of their names; another executor may share them."""
+    params = save_param_dict({"w": W, "unused": np.zeros(3)})
+    model.load_params(params)
+    model.run(x=nd.array(X))
+    np.testing.assert_array_equal(model.get_output(0).numpy(), X @ W + 1)
+    other = graph_executor.create(make_graph(), Operators(), cpu(0))
+    other.share_params(model, params)
+    assert other.get_input("w")._dltensor.data == model.get_input("w")._dltensor.data
+    del model
+    gc.collect()
+    other.run(x=nd.array(X))
+    np.testing.assert_array_equal(other.get_output(0).numpy(), X @ W + 1)
+    with pytest.raises(ValueError, match="parameters are damaged"):
+        other.load_params(params[:-1])
+
+
+def test_input_in_place(model: graph_executor.GraphModule) -> None:
+    """An input set without a copy is read from the caller's memory at each run."""
+    model.set_input(w=nd.array(W))
+    mine = nd.array(X)
+    model.set_input_zero_copy("x", mine)
+    model.run()
+    np.testing.assert_array_equal(model.get_output(0).numpy(), X @ W + 1)
+    mine[:] = 0
+    model.run()
+    np.testing.assert_array_equal(model.get_output(0).numpy(), np.ones((2, 4)))
+
+
+def test_module_functions(model: graph_executor.GraphModule) -> None:
+    """A program that holds the executor as a module calls the same operations as packed functions."""
+    module = model.module
+    module["set_input"]("x", nd.array(X))
+    module["set_input"]("w", nd.array(W))
+    module["run"]()
+    np.testing.assert_array_equal(module["get_output"](0).numpy(), X @ W + 1)
+    assert module["get_num_outputs"]() == 1 and model["get_input_index"]("x") == 0
+    with pytest.raises(AttributeError, match="no function 'explode'"):
+        module["explode"]
+
+
+def test_any_node(model: graph_executor.GraphModule) -> None:
+    """The output of any node can be had, by name or position."""
+    model.set_input(x=nd.array(X), w=nd.array(W))
+    np.testing.assert_array_equal(model.debug_get_output("product").numpy(), X @ W)
+    out = nd.empty((2, 4))
+    model.debug_get_output(3, out)
+    np.testing.assert_array_equal(out.numpy(), X @ W + 1)
+    with pytest.raises(ValueError, match="no node 'absent'"):
+        model.debug_get_output("absent")
+    assert model.module.node_names() == ["x", "w", "product", "shifted"]
+    assert model.module.time_node(2, number=2, repeat=3).max > 0
+
+
+def test_outputs_keep_the_graph(model: graph_executor.GraphModule) -> None:
+    """An output stays readable after the executor is gone."""
+    model.run(x=nd.array(X), w=nd.array(W))
+    output = model.get_output(0)
+    del model
+    gc.collect()
+    np.testing.assert_array_equal(output.numpy(), X @ W + 1)
+
+
+def test_benchmark(model: graph_executor.GraphModule) -> None:
+    """A run is measured, with the copies in and out if asked."""
+    assert len(model.benchmark(cpu(0), repeat=3, number=2).results) == 3
+    assert model.benchmark(cpu(0), repeat=2, number=1, end_to_end=True, x=nd.array(X)).mean > 0
+
+
+def test_errors(model: graph_executor.GraphModule) -> None:
+    """Wrong inputs, names and devices are errors that say what is expected; an operator's exception is the caller's."""
+    with pytest.raises(ValueError, match="extent 3 in dimension 0; 2 is expected"):
+        model.set_input("x", np.zeros((3, 3), "float32"))
+    with pytest.raises(TypeError, match="input x is of another data type"):
+        model.set_input("x", np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="no input 'z'; it has x, w"):
+        model.set_input("z", X)
+    with pytest.raises(IndexError, match="there is no output 1"):
+        model.get_output(1)
+    with pytest.raises(RuntimeError, match=r"cannot run on cuda\(0\)"):
+        GraphExecutor(make_graph(), Operators(), cuda(0))
+    with pytest.raises(ValueError, match="needs a Device"):
+        graph_executor.create(make_graph(), Operators(), [])
+    with pytest.raises(ValueError, match="the graph is a text"):
+        graph_executor.create(3, Operators(), cpu(0))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="needs a graph executor"):
+        graph_executor.GraphModule(Operators())
+    failing = Operators()
+    failing.fails = True
+    with pytest.raises(KeyError, match="inside an operator"):
+        graph_executor.create(make_graph(), failing, cpu(0)).run()
+
+
+def test_missing_function() -> None:
+    """A graph that calls a function the library does not have names node and function."""
+    nodes = json.loads(make_graph())["nodes"]
+    nodes[3]["attrs"]["func_name"] = "absent"
+    with pytest.raises(ValueError, match="node shifted calls absent"):
+        GraphExecutor(make_graph(nodes=nodes), Operators())
+    with pytest.raises(ValueError, match="not JSON"):
+        GraphExecutor("{", Operators())
+
+
+def test_memory_is_planned() -> None:
+    """Tensors with one storage share memory in one arena."""
+    assert GraphExecutor(make_graph(), Operators()).arena_bytes == 128
+    graph = json.loads(make_graph())
+    graph["attrs"]["storage_id"][1][3] = 2
+    shared = GraphExecutor(json.dumps(graph), Operators())
+    assert shared.arena_bytes == 64
