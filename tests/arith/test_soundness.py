@@ -1,4 +1,4 @@
-"""Whatever the analyzer says of an expression is true: random expressions against evaluation at every point of a small box."""
+"""Whatever the analyzer says of an expression is true: random expressions against evaluation on a small box."""
 
 from __future__ import annotations
 
@@ -6,12 +6,34 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tilewright.arith import Analyzer, ConstIntBound, IntervalSet, ModularSet, eval_int_set
 from tilewright.ir import operators
 from tilewright.ir.expr import (
-    EQ, GE, GT, LE, LT, NE, Add, And, Div, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Not, Or, Range, Select, Sub, Var,
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    Div,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Not,
+    Or,
+    Range,
+    Select,
+    Sub,
+    Var,
 )  # fmt: skip
 
 X, Y, Z = (Var(name) for name in "xyz")
@@ -42,7 +64,8 @@ ATOMS = st.builds(lambda kind, a, b: kind(a, b), COMPARISONS, INTEGERS, INTEGERS
 CONDITIONS = st.recursive(
     ATOMS,
     lambda inner: st.one_of(
-        st.builds(lambda kind, a, b: kind(a, b), st.sampled_from([And, Or]), inner, inner), st.builds(Not, inner)
+        st.builds(lambda kind, a, b: kind(a, b), st.sampled_from([And, Or]), inner, inner),
+        st.builds(Not, inner),
     ),
     max_leaves=3,
 )
@@ -94,14 +117,25 @@ def test_simplification_under_ranges(expr: Any, starts: Any, data: Any, points: 
         for simplified in made:
             assert evaluate(simplified, assignment) == value, (expr, simplified, assignment)
         assert bound.min_value <= value <= bound.max_value, (expr, bound, assignment)
-        assert (value - modular.base) % modular.coeff == 0 if modular.coeff else value == modular.base, (expr, modular)
-        assert not isinstance(interval.min_value, IntImm) or interval.min_value.value <= value, (expr, interval)
-        assert not isinstance(interval.max_value, IntImm) or interval.max_value.value >= value, (expr, interval)
+        assert (value - modular.base) % modular.coeff == 0 if modular.coeff else value == modular.base, (
+            expr,
+            modular,
+        )
+        assert not isinstance(interval.min_value, IntImm) or interval.min_value.value <= value, (
+            expr,
+            interval,
+        )
+        assert not isinstance(interval.max_value, IntImm) or interval.max_value.value >= value, (
+            expr,
+            interval,
+        )
 
 
 @EXAMPLES
 @given(expr=st.one_of(INTEGERS, CONDITIONS), condition=CONDITIONS)
-def test_simplification_under_a_condition(expr: Any, condition: Any, points: Any, evaluate: Any, undefined: Any) -> None:
+def test_simplification_under_a_condition(
+    expr: Any, condition: Any, points: Any, evaluate: Any, undefined: Any
+) -> None:
     """Within a constraint scope values are kept where the condition holds, and after it everywhere."""
     analyzer = Analyzer()
     for variable, values in zip(VARIABLES, BOX, strict=True):
@@ -128,8 +162,10 @@ def test_simplification_under_a_condition(expr: Any, condition: Any, points: Any
 
 @EXAMPLES
 @given(expr=INTEGERS, data=st.data())
-def test_sets_with_symbolic_ends_contain_the_values(expr: Any, data: Any, evaluate: Any, undefined: Any) -> None:
-    """``x`` runs over an interval whose ends depend on ``z``, ``y`` over a constant one: the set contains every value."""
+def test_sets_with_symbolic_ends_contain_the_values(
+    expr: Any, data: Any, evaluate: Any, undefined: Any
+) -> None:
+    """``x`` runs between ends that depend on ``z``, ``y`` between constants: the set contains every value."""
     scale, offset, length = data.draw(st.tuples(st.integers(-4, 4), st.integers(-4, 4), st.integers(0, 7)))
     low = operators.add(operators.multiply(Z, scale), offset)
     found = eval_int_set(expr, {X: IntervalSet(low, operators.add(low, length)), Y: Range(-2, 5)})
@@ -155,7 +191,10 @@ NARROW = (Var("a", "uint8"), Var("b", "uint8"))
         lambda inner: st.one_of(
             st.builds(lambda kind, a, b: kind(a, b), SUMS, inner, inner),
             st.builds(
-                lambda kind, a, b: kind(a, IntImm("uint8", b)), st.sampled_from([FloorDiv, FloorMod]), inner, st.integers(1, 200)
+                lambda kind, a, b: kind(a, IntImm("uint8", b)),
+                st.sampled_from([FloorDiv, FloorMod]),
+                inner,
+                st.integers(1, 200),
             ),
         ),
         max_leaves=6,
@@ -166,7 +205,11 @@ def test_narrow_types_wrap(expr: Any, other: int, evaluate: Any) -> None:
     """Arithmetic of a type that wraps is simplified only in ways that hold when it does, comparisons included."""
     analyzer = Analyzer()
     condition = LT(expr, IntImm("uint8", other))
-    made, decided, bound = analyzer.simplify(expr), analyzer.simplify(condition), analyzer.const_int_bound(expr)
+    made, decided, bound = (
+        analyzer.simplify(expr),
+        analyzer.simplify(condition),
+        analyzer.const_int_bound(expr),
+    )
     for a, b in product((0, 1, 2, 100, 127, 128, 200, 254, 255), repeat=2):
         values = dict(zip(NARROW, (a, b), strict=True))
         value = evaluate(expr, values)

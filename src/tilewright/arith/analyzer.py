@@ -1,7 +1,7 @@
 """The analyzer: the core and integer sets.
 
-Beyond what the core simplifies, a comparison is proved by the interval of the difference, when variables were bound to ranges
-whose ends are not constant: with ``i`` in ``range(0, n)``, ``i < n`` holds.
+Beyond what the core simplifies, a comparison is proved by the interval of the difference, when variables were
+bound to ranges whose ends are not constant: with ``i`` in ``range(0, n)``, ``i < n`` holds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ class Analyzer(AnalyzerCore):
     """Bounds, congruences, integer sets, simplification and proofs of integer expressions under what is known."""
 
     def int_set(self, expr: ExprLike, dom_map: Mapping[Any, Any] | None = None) -> IntervalSet:
-        """An interval that contains the values of the expression; without a map, over the ranges that variables are bound to."""
+        """An interval that contains the values of the expression.
+
+        Without a map, over the ranges that variables are bound to.
+        """
         return eval_int_set(expr, self.ranges if dom_map is None else dom_map, self)
 
     def can_prove(self, expr: ExprLike) -> bool:

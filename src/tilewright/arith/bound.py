@@ -1,7 +1,8 @@
 """From a condition to the values of a variable for which it holds.
 
-``deduce_bound`` isolates the variable on one side, step by step: what is added moves over with its sign turned, a factor
-divides. The other side is then relaxed, so that the condition holds whatever values the variables of ``relax_map`` take.
+``deduce_bound`` isolates the variable on one side, step by step: what is added moves over with its sign
+turned, a factor divides. The other side is then relaxed, so that the condition holds whatever values the
+variables of ``relax_map`` take.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import EQ, GE, GT, LE, LT, Add, Call, ExprLike, IntImm, Mul, PrimExpr, Sub, Var
 from tilewright.ir.functor import uses_var
 
-_TURNED = {LT: GT, LE: GE, GT: LT, GE: LE, EQ: EQ}
+_TURNED: dict[Any, Any] = {LT: GT, LE: GE, GT: LT, GE: LE, EQ: EQ}
 
 Sets = Mapping[Any, IntSet]
 
@@ -24,8 +25,8 @@ Sets = Mapping[Any, IntSet]
 def deduce_bound(var: Var, cond: ExprLike, hint_map: Sets, relax_map: Sets) -> IntervalSet:
     """The values of ``var`` for which the condition is known to hold, whatever the variables of ``relax_map`` are.
 
-    ``hint_map`` says in which sets the other variables lie: it decides signs. The empty set if the condition never holds, or
-    if it is not known when it does.
+    ``hint_map`` says in which sets the other variables lie: it decides signs. The empty set if the condition
+    never holds, or if it is not known when it does.
     """
     condition: Any = operators.as_expr(cond)
     while isinstance(condition, Call) and getattr(condition.op, "name", "") == "tir.likely":
@@ -96,7 +97,10 @@ class _Deducer:
         return self._relaxed(right, kind)
 
     def _divide(self, right: PrimExpr, factor: PrimExpr, kind: type) -> tuple[PrimExpr, type] | None:
-        """Both sides divided by a factor of known sign, rounded so that the condition holds; None if it cannot be said."""
+        """Both sides divided by a factor of known sign, rounded so that the condition holds.
+
+        None if it cannot be said.
+        """
         low, high = self.analyzer.const_int_bound(factor).pair()
         if low <= 0 <= high:
             return None

@@ -1,11 +1,12 @@
 """The canonical simplifier: integer expressions as linear forms ``sum of coefficient * term + base``.
 
-A term is an opaque expression ``x``, or a split of one, ``(x % upper) // lower``, which is what loop splitting makes. Splits of one
-expression that fit together join again: ``(x // 4) * 4 + x % 4`` is ``x``. ``upper`` is a multiple of ``lower``, or None for no
-upper end. A split is by floor, or by truncation of an ``x`` that is known not to be negative.
+A term is an opaque expression ``x``, or a split of one, ``(x % upper) // lower``, which is what loop
+splitting makes. Splits of one expression that fit together join again: ``(x // 4) * 4 + x % 4`` is ``x``.
+``upper`` is a multiple of ``lower``, or None for no upper end. A split is by floor, or by truncation of an
+``x`` that is known not to be negative.
 
-Everything that is not a sum, product, quotient or remainder of an index type has its operands made canonical, and is put
-together by the rules of the rewriting simplifier.
+Everything that is not a sum, product, quotient or remainder of an index type has its operands made canonical,
+and is put together by the rules of the rewriting simplifier.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import Any
 
-from tilewright.arith.pool import FALSE, TRUE, Expr, Pool, is_index
+from tilewright.arith.pool import FALSE, TRUE, Expr, NodeClass, Pool, is_index
 from tilewright.arith.rewrite.comparison import sides
 from tilewright.arith.rewrite.simplifier import BINARY_RULES, Rewriter
 from tilewright.ir.expr import (
@@ -180,14 +181,14 @@ class Canonical:
         self.forms[made] = {made: 1}, 0
         return self.forms[made]
 
-    def _opaque(self, kind: type, a: Expr, b: Expr) -> Form:
+    def _opaque(self, kind: NodeClass, a: Expr, b: Expr) -> Form:
         """A quotient or remainder that has no linear form, by the rules of the rewriting simplifier."""
         made = BINARY_RULES[kind](self.rewriter, a, b)
         if type(made) is kind and made.a is a and made.b is b:
             self.forms[made] = {made: 1}, 0
         return self.atom(made)
 
-    def _divisor(self, node: Expr, kind: type) -> int | None:
+    def _divisor(self, node: Expr, kind: NodeClass) -> int | None:
         """The divisor if it is a positive constant and, under truncation, the dividend is not negative."""
         other, divisor = self.form(node.b)
         if other or divisor <= 0:
@@ -209,7 +210,7 @@ class Canonical:
             return (outside, base // divisor), (inside, base % divisor)
         return (outside, 0), (inside, base)
 
-    def _quotient(self, node: Expr, kind: type) -> Form:
+    def _quotient(self, node: Expr, kind: NodeClass) -> Form:
         divisor = self._divisor(node, kind)
         if divisor is None:
             return self._opaque(kind, self.visit(node.a), self.visit(node.b))
@@ -221,7 +222,7 @@ class Canonical:
         low, high = self.rewriter.bound(rest)
         if kind is Div and low < 0:
             return self._opaque(kind, self.visit(node.a), self.visit(node.b))
-        if 0 <= low and high < divisor:
+        if low >= 0 and high < divisor:
             return outside, carried
         found, found_base = self._divide(inside, base, rest, divisor, kind, dtype)
         return self._plus(outside, carried, found, found_base)
@@ -234,7 +235,9 @@ class Canonical:
             total[key] = total.get(key, 0) + factor
         return self.joined(total), base + other_base
 
-    def _divide(self, terms: Terms, base: int, rest: Expr, divisor: int, kind: type, dtype: DataType) -> Form:
+    def _divide(
+        self, terms: Terms, base: int, rest: Expr, divisor: int, kind: NodeClass, dtype: DataType
+    ) -> Form:
         """The quotient of a part no term of which the divisor divides."""
         if base == 0 and len(terms) == 1:
             ((key, factor),) = terms.items()
@@ -249,7 +252,7 @@ class Canonical:
             return self.form(node)
         return {(rest, divisor, None, kind): 1}, 0
 
-    def _split_quotient(self, key: Any, divisor: int, kind: type, dtype: DataType) -> Form:
+    def _split_quotient(self, key: Any, divisor: int, kind: NodeClass, dtype: DataType) -> Form:
         """``term // divisor``."""
         index, lower, upper, split_kind = key if type(key) is tuple else (key, 1, None, kind)
         if divisor == 1:
@@ -263,7 +266,7 @@ class Canonical:
                 return {}, 0
         return {(self.express_term(key, dtype), divisor, None, kind): 1}, 0
 
-    def _remainder(self, node: Expr, kind: type) -> Form:
+    def _remainder(self, node: Expr, kind: NodeClass) -> Form:
         remainder_kind = FloorMod if kind is FloorDiv else Mod
         divisor = self._divisor(node, kind)
         if divisor is None:
@@ -276,7 +279,7 @@ class Canonical:
         low, high = self.rewriter.bound(rest)
         if kind is Div and low < 0:
             return self._opaque(remainder_kind, self.visit(node.a), self.visit(node.b))
-        if 0 <= low and high < divisor:
+        if low >= 0 and high < divisor:
             return inside, base
         if base == 0 and len(inside) == 1:
             ((key, factor),) = inside.items()
@@ -294,7 +297,7 @@ class Canonical:
             return self._plus(scaled, inner_base * factor, low_terms, low_base)
         return {(rest, 1, divisor, kind): 1}, 0
 
-    def _split_remainder(self, key: Any, divisor: int, kind: type, dtype: DataType) -> Form:
+    def _split_remainder(self, key: Any, divisor: int, kind: NodeClass, dtype: DataType) -> Form:
         """``term % divisor``."""
         index, lower, upper, split_kind = key if type(key) is tuple else (key, 1, None, kind)
         if split_kind is kind:
@@ -305,7 +308,7 @@ class Canonical:
         return {(self.express_term(key, dtype), 1, divisor, kind): 1}, 0
 
     def _split_low(self, form: Form, divisor: int, dtype: DataType) -> tuple[Form, int, Form] | None:
-        """``(high, g, low)`` with ``form = g * high + low``, ``g > 1`` a divisor of ``divisor``, and ``0 <= low < g``."""
+        """``(high, g, low)`` with ``form = g * high + low``, ``g > 1``, ``g`` divides ``divisor``, ``0 <= low < g``."""
         terms, base = form
         factors = {abs(factor) for factor in terms.values()}
         common = 0
@@ -539,7 +542,7 @@ for _kind in (EQ, NE, LT, LE, GT, GE):
     _HANDLERS[_kind] = Canonical._compare
 
 
-def _binary(kind: type) -> Callable[[Canonical, Any], Expr]:
+def _binary(kind: NodeClass) -> Callable[[Canonical, Any], Expr]:
     """The handler of a node of two operands that has no linear form."""
     rule = BINARY_RULES[kind]
 

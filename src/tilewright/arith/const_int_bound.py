@@ -1,10 +1,11 @@
 """Constant bounds of integer expressions.
 
-``bound(e)`` is a pair ``(low, high)`` such that every value of ``e`` lies between the two, ends included; an end that is not
-known is an infinite float. Index types (int32 and int64) do not overflow. A sum, difference or product of any other type
-whose bounds leave the type's range may have wrapped, and gets the whole range.
+``bound(e)`` is a pair ``(low, high)`` such that every value of ``e`` lies between the two, ends included; an
+end that is not known is an infinite float. Index types (int32 and int64) do not overflow. A sum, difference
+or product of any other type whose bounds leave the type's range may have wrapped, and gets the whole range.
 
-What is known of an expression (a bound variable, a condition that holds) lies in ``facts`` and sharpens what follows from its parts.
+What is known of an expression (a bound variable, a condition that holds) lies in ``facts`` and sharpens what
+follows from its parts.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ EVERYTHING: Bound = (-inf, inf)
 
 @dataclass(frozen=True, slots=True)
 class ConstIntBound:
-    """The values from ``min_value`` to ``max_value``, ends included; ``NEG_INF`` and ``POS_INF`` stand for ends that are not known."""
+    """The values from ``min_value`` to ``max_value``, ends included.
+
+    ``NEG_INF`` and ``POS_INF`` stand for ends that are not known.
+    """
 
     min_value: int
     max_value: int

@@ -67,17 +67,20 @@ class AnalyzerCore:
     def simplify(self, expr: ExprLike, steps: int = 2) -> PrimExpr:
         """The expression simplified by rules and made canonical, in turns; ``steps`` counts the turns of both kinds."""
         node = operators.as_expr(expr)
-        if type(node) is IntImm or type(node) is Var and not self.rewriter.bindings:
+        if type(node) is IntImm or (type(node) is Var and not self.rewriter.bindings):
             return node
-        return self.deeply(self.simplified, node, steps)
+        made: PrimExpr = self.deeply(self.simplified, node, steps)
+        return made
 
     def rewrite_simplify(self, expr: ExprLike) -> PrimExpr:
         """The expression simplified by rules."""
-        return self.deeply(self.rewriter.visit, expr)
+        made: PrimExpr = self.deeply(self.rewriter.visit, expr)
+        return made
 
     def canonical_simplify(self, expr: ExprLike) -> PrimExpr:
         """The expression as a canonical sum of products, with splits of one variable joined."""
-        return self.deeply(self.canonical.visit, expr)
+        made: PrimExpr = self.deeply(self.canonical.visit, expr)
+        return made
 
     def can_prove(self, expr: ExprLike) -> bool:
         """True only if the condition is known to hold."""

@@ -1,4 +1,4 @@
-"""What follows from a condition that holds: bounds and congruences of its parts, and the truth of the condition itself."""
+"""What follows from a condition that holds: bounds and congruences of its parts, and its own truth."""
 
 from __future__ import annotations
 

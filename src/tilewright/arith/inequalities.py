@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.arith.core import AnalyzerCore
 from tilewright.arith.int_constraints import IntConstraints, IntConstraintsTransform, IntGroupBounds
 from tilewright.arith.int_set_eval import eval_int_set
-from tilewright.arith.pattern import detect_linear_equation
+from tilewright.arith.pattern import integer_coefficients
 from tilewright.arith.pool import FALSE
 from tilewright.ir import operators
 from tilewright.ir.expr import EQ, GE, GT, LE, LT, And, ExprLike, IntImm, PrimExpr, Range, Var
@@ -37,7 +37,11 @@ def solve_linear_inequalities(
 
     With ``deskew_range``, a transform to new variables whose ranges start at zero; a range of one value takes its variable away.
     """
-    source = equations if isinstance(equations, IntConstraints) else IntConstraints(variables or (), ranges, equations)
+    source = (
+        equations
+        if isinstance(equations, IntConstraints)
+        else IntConstraints(variables or (), ranges, equations)
+    )
     solved = _to_ranges(source)
     return _deskew(source, solved) if deskew_range else solved
 
@@ -123,17 +127,15 @@ def _inequality(
         difference = operators.subtract(relation.b, relation.a)
     if kind in (LT, GT):
         difference = operators.add(difference, 1)
-    found = detect_linear_equation(difference, variables)
-    if not found or not all(isinstance(coefficient, IntImm) for coefficient in found[:-1]):
+    found = integer_coefficients(difference, variables)
+    if found is None:
         return None
-    factors = {
-        variable: int(factor)  # type: ignore[call-overload]
-        for variable, factor in zip(variables, found[:-1], strict=True)
-        if int(factor)  # type: ignore[call-overload]
-    }
-    made = [(factors, found[-1])]
+    factors = {variable: factor for variable, factor in zip(variables, found[0], strict=True) if factor}
+    made = [(factors, found[1])]
     if kind is EQ:
-        made.append(({variable: -factor for variable, factor in factors.items()}, operators.negative(found[-1])))
+        made.append(
+            ({variable: -factor for variable, factor in factors.items()}, operators.negative(found[1]))
+        )
     return [(factors, analyzer.simplify(rest)) for factors, rest in made]
 
 
@@ -178,11 +180,11 @@ def _reduced(items: list[Inequality], analyzer: AnalyzerCore) -> list[Inequality
         if isinstance(rest, IntImm) and factors:
             common = gcd(*factors.values())
             # The sum is a multiple of the common factor, so the constant may be rounded up.
-            rest = analyzer.simplify(operators.const(-((-rest.value) // common), rest.dtype))
+            rest = IntImm(rest.dtype, -((-rest.value) // common))
             factors = {name: factor // common for name, factor in factors.items()}
             key: Any = tuple(sorted((id(name), factor) for name, factor in factors.items()))
             known = found.get(key)
-            if known is not None and int(known[1]) >= int(rest):  # type: ignore[call-overload]
+            if known is not None and isinstance(known[1], IntImm) and known[1].value >= rest.value:
                 continue
         else:
             key = (tuple(sorted((id(name), factor) for name, factor in factors.items())), rest)
@@ -212,7 +214,9 @@ def _group(
     return IntGroupBounds(operators.const(scale, variable.dtype), lows, equal, highs)
 
 
-def _unproved(variable: Var, group: IntGroupBounds, found: Range | None, analyzer: AnalyzerCore) -> list[PrimExpr]:
+def _unproved(
+    variable: Var, group: IntGroupBounds, found: Range | None, analyzer: AnalyzerCore
+) -> list[PrimExpr]:
     """The bounds of a variable that its range does not imply, as relations."""
     scaled = operators.multiply(variable, group.coef)
     relations: list[PrimExpr] = []

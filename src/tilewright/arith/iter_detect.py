@@ -15,13 +15,29 @@ from tilewright.arith.iter_map import (
     IterMark,
     IterSplitExpr,
     IterSumExpr,
-    normalize_iter_map_to_expr,
     same_split,
     same_value,
 )
 from tilewright.ir import operators
-from tilewright.ir.expr import GE, GT, LE, LT, Add, And, Call, ExprLike, FloorDiv, FloorMod, IntImm, Mul, PrimExpr
-from tilewright.ir.expr import IterVar, Range, Sub, Var
+from tilewright.ir.expr import (
+    GE,
+    GT,
+    LE,
+    LT,
+    Add,
+    And,
+    Call,
+    ExprLike,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    Mul,
+    PrimExpr,
+    Range,
+    Sub,
+    Var,
+)
 from tilewright.ir.functor import uses_var
 from tilewright.support.recursion import recursion_room
 
@@ -114,7 +130,11 @@ class Detector:
             dividend = self.rewrite(node.a)
             if not dividend.args:
                 return IterSumExpr((), self.simplify(kind(dividend.base, divisor.base)))
-            return self._quotient(dividend, divisor.base) if kind is FloorDiv else self._remainder(dividend, divisor.base)
+            return (
+                self._quotient(dividend, divisor.base)
+                if kind is FloorDiv
+                else self._remainder(dividend, divisor.base)
+            )
         if uses_var(node, list(self.sums)):
             raise NotAffine
         return IterSumExpr((), node)
@@ -123,7 +143,12 @@ class Detector:
         if isinstance(factor, IntImm) and factor.value == 0:
             return IterSumExpr((), factor)
         splits = [
-            IterSplitExpr(split.source, split.lower_factor, split.extent, self.simplify(operators.multiply(split.scale, factor)))
+            IterSplitExpr(
+                split.source,
+                split.lower_factor,
+                split.extent,
+                self.simplify(operators.multiply(split.scale, factor)),
+            )
             for split in given.args
         ]
         return IterSumExpr(splits, self.simplify(operators.multiply(given.base, factor)))
@@ -137,7 +162,9 @@ class Detector:
                 if known.source is split.source and same_value(known.lower_factor, split.lower_factor):
                     if same_value(known.extent, split.extent):
                         scale = self.simplify(operators.add(known.scale, split.scale))
-                        splits[position] = IterSplitExpr(known.source, known.lower_factor, known.extent, scale)
+                        splits[position] = IterSplitExpr(
+                            known.source, known.lower_factor, known.extent, scale
+                        )
                         break
             else:
                 splits.append(split)
@@ -233,7 +260,10 @@ class Detector:
         """The split of the mark of a fused sum; one mark for each distinct sum."""
         plain = tuple(
             IterSplitExpr(
-                split.source, split.lower_factor, split.extent, self.simplify(operators.floordiv(split.scale, scale))
+                split.source,
+                split.lower_factor,
+                split.extent,
+                self.simplify(operators.floordiv(split.scale, scale)),
             )
             for split in ordered
         )
@@ -380,10 +410,14 @@ class Detector:
                     raise NotAffine
                 # A gap between digits: go on with the lowest digit above it.
                 above = [split for split in left if self.divides(expected, split.lower_factor)]
-                constants = [split for split in above if isinstance(split.lower_factor, IntImm)]
-                if len(above) != len(left) or not constants:
+                lowest = [
+                    split.lower_factor.value for split in above if isinstance(split.lower_factor, IntImm)
+                ]
+                if len(above) != len(left) or not lowest:
                     raise NotAffine
-                found = min(constants, key=lambda split: int(split.lower_factor))
+                found = next(
+                    split for split in above if same_value(split.lower_factor, IntImm("int32", min(lowest)))
+                )
             # By position: two uses of one digit may be one object.
             del left[next(position for position, split in enumerate(left) if split is found)]
             expected = self.simplify(operators.multiply(found.lower_factor, found.extent))
@@ -394,7 +428,9 @@ class Detector:
             raise NotAffine
 
 
-def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]) -> dict[Var, PrimExpr]:
+def inverse_affine_iter_map(
+    iter_map: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]
+) -> dict[Var, PrimExpr]:
     """The loop variables in terms of the indices that a bijective map made of them."""
     analyzer = AnalyzerCore()
     totals: dict[IterMark, PrimExpr] = {}
@@ -449,4 +485,3 @@ def _users(iter_map: Sequence[IterSumExpr]) -> dict[IterMark, set[IterMark]]:
                     seen.add(split.source)
                     stack.append(split.source)
     return users
-

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr
@@ -53,13 +54,15 @@ class IterSplitExpr(IterMapExpr):
     ) -> None:
         dtype = source.source.dtype
         self.source = source
-        self.lower_factor = operators.const(1, dtype) if lower_factor is None else operators.as_expr(lower_factor)
+        self.lower_factor = (
+            operators.const(1, dtype) if lower_factor is None else operators.as_expr(lower_factor)
+        )
         self.extent = source.extent if extent is None else operators.as_expr(extent)
         self.scale = operators.const(1, dtype) if scale is None else operators.as_expr(scale)
         self.dtype = dtype
 
-    def rebuild(self, **changes: object) -> IterSplitExpr:
-        return IterSplitExpr(changes["source"], changes["lower_factor"], changes["extent"], changes["scale"])  # type: ignore[arg-type]
+    def rebuild(self, **changes: Any) -> IterSplitExpr:
+        return IterSplitExpr(changes["source"], changes["lower_factor"], changes["extent"], changes["scale"])
 
 
 @node
@@ -72,10 +75,12 @@ class IterSumExpr(IterMapExpr):
     def __init__(self, args: Sequence[IterSplitExpr], base: ExprLike = 0) -> None:
         self.args = tuple(args)
         self.base = operators.as_expr(base)
-        self.dtype = self.args[0].dtype if self.args else self.base.dtype if isinstance(base, PrimExpr) else INT32
+        self.dtype = (
+            self.args[0].dtype if self.args else self.base.dtype if isinstance(base, PrimExpr) else INT32
+        )
 
-    def rebuild(self, **changes: object) -> IterSumExpr:
-        return IterSumExpr(changes["args"], changes["base"])  # type: ignore[arg-type]
+    def rebuild(self, **changes: Any) -> IterSumExpr:
+        return IterSumExpr(changes["args"], changes["base"])
 
 
 def same_value(a: PrimExpr, b: PrimExpr) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.arith.core import AnalyzerCore
 from tilewright.arith.int_constraints import IntConstraints, IntConstraintsTransform
 from tilewright.arith.int_set_eval import eval_int_set
-from tilewright.arith.pattern import detect_linear_equation
+from tilewright.arith.pattern import integer_coefficients
 from tilewright.arith.pool import FALSE
 from tilewright.ir import operators
 from tilewright.ir.expr import EQ, ExprLike, IntImm, PrimExpr, Range, Var
@@ -31,7 +31,11 @@ def solve_linear_equations(
 
     Relations that are not linear equations with constant coefficients stay relations.
     """
-    source = equations if isinstance(equations, IntConstraints) else IntConstraints(variables or (), ranges, equations)
+    source = (
+        equations
+        if isinstance(equations, IntConstraints)
+        else IntConstraints(variables or (), ranges, equations)
+    )
     analyzer = AnalyzerCore()
     for variable, known in source.ranges.items():
         analyzer.bind(variable, known)
@@ -49,14 +53,14 @@ def solve_linear_equations(
     return _solution(source, rows, right, rest, forward, AnalyzerCore())
 
 
-def _row(relation: Any, variables: Sequence[Var], analyzer: AnalyzerCore) -> tuple[list[int], PrimExpr] | None:
+def _row(
+    relation: Any, variables: Sequence[Var], analyzer: AnalyzerCore
+) -> tuple[list[int], PrimExpr] | None:
     """Coefficients and right-hand side of an equation; None if it is not linear with constant coefficients."""
     if type(relation) is not EQ:
         return None
-    found = detect_linear_equation(operators.subtract(relation.a, relation.b), variables)
-    if not found or not all(isinstance(coefficient, IntImm) for coefficient in found[:-1]):
-        return None
-    return [int(coefficient) for coefficient in found[:-1]], analyzer.simplify(operators.negative(found[-1]))  # type: ignore[arg-type]
+    found = integer_coefficients(operators.subtract(relation.a, relation.b), variables)
+    return None if found is None else (found[0], analyzer.simplify(operators.negative(found[1])))
 
 
 def diagonalize(rows: Matrix, right: list[PrimExpr], width: int) -> tuple[Matrix, Matrix]:
@@ -129,7 +133,9 @@ def _solution(
             relations.append(analyzer.simplify(operators.equal(simplified, 0)))
             continue
         if abs(pivot) != 1:
-            relations.append(analyzer.simplify(operators.equal(operators.floormod(simplified, abs(pivot)), 0)))
+            relations.append(
+                analyzer.simplify(operators.equal(operators.floormod(simplified, abs(pivot)), 0))
+            )
         values[i] = analyzer.simplify(operators.floordiv(simplified, pivot))
     relations = [relation for relation in relations if not (isinstance(relation, IntImm) and relation.value)]
     if any(isinstance(relation, IntImm) for relation in relations):
@@ -164,7 +170,10 @@ def _combination(terms: Any, dtype: str) -> PrimExpr:
 
 
 def _translate_ranges(
-    source: IntConstraints, free: Sequence[Var], src_to_dst: Mapping[Var, PrimExpr], dst_to_src: Mapping[Var, PrimExpr]
+    source: IntConstraints,
+    free: Sequence[Var],
+    src_to_dst: Mapping[Var, PrimExpr],
+    dst_to_src: Mapping[Var, PrimExpr],
 ) -> tuple[dict[Var, Range], list[PrimExpr]]:
     """Ranges of the free variables, and what the old ranges say beyond them."""
     analyzer = AnalyzerCore()

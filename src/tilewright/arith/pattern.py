@@ -68,11 +68,18 @@ def _product(a: PrimExpr | None, b: PrimExpr | None) -> PrimExpr | None:
 
 
 def detect_linear_equation(expr: ExprLike, var_list: Sequence[Var]) -> list[PrimExpr]:
-    """``[c1, c2, ..., base]`` such that the expression is ``c1 * v1 + c2 * v2 + ... + base`` and no ``c`` or base uses the variables.
+    """``[c1, c2, ..., base]`` such that the expression is ``c1 * v1 + c2 * v2 + ... + base``, free of the variables.
 
     An empty list if the expression is not linear in them.
     """
     return _detect(operators.as_expr(expr), list(var_list))
+
+
+def integer_coefficients(expr: ExprLike, variables: Sequence[Var]) -> tuple[list[int], PrimExpr] | None:
+    """Coefficients and base of an expression that is linear in the variables with constant coefficients, or None."""
+    found = detect_linear_equation(expr, variables)
+    factors = [coefficient.value for coefficient in found[:-1] if isinstance(coefficient, IntImm)]
+    return (factors, found[-1]) if found and len(factors) == len(variables) else None
 
 
 @with_recursion_room
@@ -101,7 +108,9 @@ def detect_clip_bound(expr: ExprLike, var_list: Sequence[Var]) -> list[PrimExpr]
     Ends that are not bounded are the symbols of infinity. An empty list if a comparison bounds several of the variables at
     once, has a coefficient other than one, or the condition is something else.
     """
-    bounds: dict[Var, tuple[PrimExpr | None, PrimExpr | None]] = {variable: (None, None) for variable in var_list}
+    bounds: dict[Var, tuple[PrimExpr | None, PrimExpr | None]] = {
+        variable: (None, None) for variable in var_list
+    }
     stack = [operators.as_expr(expr)]
     analyzer = AnalyzerCore()
     while stack:
@@ -121,7 +130,9 @@ def detect_clip_bound(expr: ExprLike, var_list: Sequence[Var]) -> list[PrimExpr]
     return made
 
 
-def _clip(condition: Any, bounds: dict[Var, tuple[PrimExpr | None, PrimExpr | None]], analyzer: AnalyzerCore) -> bool:
+def _clip(
+    condition: Any, bounds: dict[Var, tuple[PrimExpr | None, PrimExpr | None]], analyzer: AnalyzerCore
+) -> bool:
     """Enter the bound that one comparison sets; False if it is not of the right kind."""
     kind = type(condition)
     if kind not in (LT, LE, GT, GE, EQ) or not condition.a.dtype.is_int:
@@ -152,5 +163,3 @@ def _clip(condition: Any, bounds: dict[Var, tuple[PrimExpr | None, PrimExpr | No
         low = limit if low is None else operators.maximum(low, limit)
     bounds[variable] = low, high
     return True
-
-

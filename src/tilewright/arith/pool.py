@@ -50,7 +50,10 @@ from tilewright.ir.op import CallEffectKind
 from tilewright.support.dtype import BOOL, INT32, INT64, DataType
 
 Expr = Any
-"""An expression whose class is tested by ``type(e) is Add`` before its fields are read; a test the type checker does not follow."""
+"""An expression whose class is tested before its fields are read, in ways that the type checker does not follow."""
+
+NodeClass = Any
+"""The class of a node; not ``type``, which the type checker would take ``type(e) is kind`` to narrow to."""
 
 BINARY_CLASSES: tuple[type, ...] = (
     Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, EQ, NE, LT, LE, GT, GE, And, Or,

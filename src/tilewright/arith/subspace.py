@@ -33,8 +33,9 @@ def subspace_divide(
     predicate: ExprLike = True,
     require_bijective: bool = False,
 ) -> list[list[IterMark]]:
-    """For each binding its outer and its inner part, as marks; last, two marks whose extents are the outer and the inner predicate.
+    """For each binding its outer and its inner part, as marks.
 
+    Last come two marks whose extents are the outer and the inner predicate.
     An empty list if the bindings are not an iterator map, or the map cannot be divided so.
     """
     detector = Detector(input_iters)
@@ -43,7 +44,9 @@ def subspace_divide(
             detector.constrain(operators.as_expr(predicate))
             found = [detector.fused(detector.rewrite(operators.as_expr(binding))) for binding in bindings]
             detector.check(found, require_bijective)
-            divider = _Divider(detector, [axis.var if isinstance(axis, IterVar) else axis for axis in sub_iters])
+            divider = _Divider(
+                detector, [axis.var if isinstance(axis, IterVar) else axis for axis in sub_iters]
+            )
             divisions = [divider.binding(item) for item in found]
     except NotAffine:
         return []
@@ -126,10 +129,14 @@ class _Divider:
                 # Nothing inner may stand outside of something outer.
                 if outer_args:
                     raise NotAffine
-                inner_args.insert(0, IterSplitExpr(inner.source, inner.lower_factor, inner.extent, inner_extent))
+                inner_args.insert(
+                    0, IterSplitExpr(inner.source, inner.lower_factor, inner.extent, inner_extent)
+                )
                 inner_extent = self.detector.simplify(operators.multiply(inner_extent, inner.extent))
             if outer is not None:
-                outer_args.insert(0, IterSplitExpr(outer.source, outer.lower_factor, outer.extent, outer_extent))
+                outer_args.insert(
+                    0, IterSplitExpr(outer.source, outer.lower_factor, outer.extent, outer_extent)
+                )
                 outer_extent = self.detector.simplify(operators.multiply(outer_extent, outer.extent))
         zero = operators.const(0, total.dtype)
         constrained = any(mark is known for _, known in self.detector.constraints)
@@ -143,7 +150,10 @@ class _Divider:
                 outer_extent = mark.extent
             else:
                 raise NotAffine
-        made = IterMark(IterSumExpr(outer_args, zero), outer_extent), IterMark(IterSumExpr(inner_args, zero), inner_extent)
+        made = (
+            IterMark(IterSumExpr(outer_args, zero), outer_extent),
+            IterMark(IterSumExpr(inner_args, zero), inner_extent),
+        )
         self.memo[mark] = made
         return made
 

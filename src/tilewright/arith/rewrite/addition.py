@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.arith.pool import Expr, is_index
+from tilewright.arith.pool import Expr, NodeClass, is_index
 from tilewright.ir.expr import (
     Add,
     Broadcast,
@@ -269,7 +269,7 @@ def sub(rw: Rewriter, a: Expr, b: Expr) -> Expr:
     return rw.make(Sub, a, b)
 
 
-def _cancel(rw: Rewriter, a: Expr, b: Expr, kind_a: type, kind_b: type) -> Expr | None:
+def _cancel(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: NodeClass) -> Expr | None:
     """Differences in which an addend stands on both sides."""
     if kind_a is Add:
         if a.a is b:
@@ -303,7 +303,7 @@ def _cancel(rw: Rewriter, a: Expr, b: Expr, kind_a: type, kind_b: type) -> Expr 
     return None
 
 
-def _sub_extremum(rw: Rewriter, a: Expr, b: Expr, kind_a: type, kind_b: type) -> Expr | None:
+def _sub_extremum(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: NodeClass) -> Expr | None:
     """Differences with a minimum or maximum in which an operand cancels."""
     if kind_a is kind_b:
         if a.a is b.b and a.b is b.a:
@@ -346,20 +346,22 @@ def _without_term(rw: Rewriter, x: Expr, b: Expr) -> Expr | None:
     return None
 
 
-def _quotient_parts(expr: Expr, kind: type) -> tuple[Expr, int, int, int] | None:
+def _quotient_parts(expr: Expr, kind: NodeClass) -> tuple[Expr, int, int, int] | None:
     """``(x, c, d, s)`` of ``((x + c) // d) * s`` with constants and ``d > 0``."""
     scale = 1
+    quotient: Expr = expr
     if type(expr) is Mul and type(expr.b) is IntImm:
-        expr, scale = expr.a, expr.b.value
-    if type(expr) is not kind or type(expr.b) is not IntImm or expr.b.value <= 0:
+        quotient, scale = expr.a, expr.b.value
+    if type(quotient) is not kind or type(quotient.b) is not IntImm or quotient.b.value <= 0:
         return None
-    offset, inner = 0, expr.a
+    offset = 0
+    inner: Expr = quotient.a
     if type(inner) is Add and type(inner.b) is IntImm:
         inner, offset = inner.a, inner.b.value
-    return inner, offset, expr.b.value, scale
+    return inner, offset, quotient.b.value, scale
 
 
-def _sub_quotient(rw: Rewriter, a: Expr, b: Expr, kind_a: type, kind_b: type) -> Expr | None:
+def _sub_quotient(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: NodeClass) -> Expr | None:
     """``x - (x // c) * c = x % c`` and its kin; the difference of two neighbouring quotients."""
     if kind_b is Mul and type(b.b) is IntImm and type(b.a) in (FloorDiv, Div):
         found = _remainder(rw, a, b)

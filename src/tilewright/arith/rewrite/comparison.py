@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.arith.pool import FALSE, TRUE, Expr, is_index
+from tilewright.arith.pool import FALSE, TRUE, Expr, NodeClass, is_index
 from tilewright.ir.expr import (
     EQ,
     LE,
@@ -86,7 +86,7 @@ def _equal_constant(rw: Rewriter, a: Expr, b: IntImm) -> Expr:
     return rw.make(EQ, a, b)
 
 
-def _select_test(rw: Rewriter, kind: type, a: Expr, b: IntImm) -> Expr:
+def _select_test(rw: Rewriter, kind: NodeClass, a: Expr, b: IntImm) -> Expr:
     """A comparison of a Select with a constant, where the branches decide it."""
     compare = rw.eq if kind is EQ else rw.lt
     when_true, when_false = compare(a.true_value, b), compare(a.false_value, b)
@@ -131,7 +131,8 @@ def lt(rw: Rewriter, a: Expr, b: Expr) -> Expr:
 
 def sides(rw: Rewriter, difference: Expr) -> tuple[Expr, Expr]:
     """What stands left and right of the sign when a simplified difference is compared with zero; a constant goes to the right."""
-    core, offset = difference, 0
+    core: Expr = difference
+    offset = 0
     if type(core) is Add and type(core.b) is IntImm:
         core, offset = core.a, core.b.value
     if type(core) is Sub:
@@ -149,7 +150,7 @@ def _less(rw: Rewriter, a: Expr, b: Expr) -> Expr:
     return _less_extremum(rw, a, b, kind_a, type(b))
 
 
-def _less_extremum(rw: Rewriter, a: Expr, b: Expr, kind_a: type, kind_b: type) -> Expr:
+def _less_extremum(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: NodeClass) -> Expr:
     """A minimum is below what one operand is below; a maximum is below what both are below."""
     if kind_a is Min:
         return rw.logical_or(rw.lt(a.a, b), rw.lt(a.b, b))
@@ -209,7 +210,7 @@ def _constant_less(rw: Rewriter, a: IntImm, b: Expr) -> Expr:
     return _less_extremum(rw, a, b, IntImm, kind)
 
 
-def _vector(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
+def _vector(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     if type(a) is Broadcast and type(b) is Broadcast:
         return rw.broadcast(rw.eq(a.value, b.value) if kind is EQ else rw.lt(a.value, b.value), a.lanes)
     return rw.make(kind, a, b)

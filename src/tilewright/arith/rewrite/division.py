@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from tilewright.arith.pool import Expr, is_index
+from tilewright.arith.pool import Expr, NodeClass, is_index
 from tilewright.ir.expr import (
     Add,
     Broadcast,
@@ -62,7 +62,7 @@ def truncmod(rw: Rewriter, a: Expr, b: Expr) -> Expr:
     return _remainder(rw, Mod, a, b)
 
 
-def fold_quotient(kind: type, a: int, b: int) -> int:
+def fold_quotient(kind: NodeClass, a: int, b: int) -> int:
     """The quotient of two integers as the node class rounds it."""
     if kind is FloorDiv:
         return a // b
@@ -70,7 +70,7 @@ def fold_quotient(kind: type, a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-def _quotient(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
+def _quotient(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     dtype = a.dtype
     if type(b) is IntImm:
         if b.value == 1:
@@ -105,7 +105,7 @@ def _quotient(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
     return _quotient_by_symbol(rw, kind, a, b)
 
 
-def _quotient_by_constant(rw: Rewriter, kind: type, a: Expr, b: IntImm) -> Expr:
+def _quotient_by_constant(rw: Rewriter, kind: NodeClass, a: Expr, b: IntImm) -> Expr:
     """``a / c`` for a positive constant."""
     kind_a, dtype, divisor = type(a), a.dtype, b.value
     if kind_a is kind and type(a.b) is IntImm and a.b.value > 0:
@@ -133,11 +133,11 @@ def _quotient_by_constant(rw: Rewriter, kind: type, a: Expr, b: IntImm) -> Expr:
     return rw.make(kind, a, b)
 
 
-def _nested_quotient(rw: Rewriter, kind: type, a: Expr, divisor: int) -> Expr | None:
+def _nested_quotient(rw: Rewriter, kind: NodeClass, a: Expr, divisor: int) -> Expr | None:
     """``(x / c + d) / e = (x + c * d) / (c * e)``."""
     if type(a) is not Add or type(a.b) is not IntImm or type(a.a) is not kind:
         return None
-    inner = a.a
+    inner: Expr = a.a
     if type(inner.b) is not IntImm or inner.b.value <= 0:
         return None
     if kind is Div and (rw.bound(inner.a)[0] < 0 or a.b.value < 0):
@@ -190,7 +190,7 @@ def sum_of(rw: Rewriter, terms: list[Term], total: int, dtype: Expr) -> Expr:
     return rw.add(result, rw.integer(dtype, total)) if total else result
 
 
-def _split_quotient(rw: Rewriter, kind: type, a: Expr, divisor: int) -> Expr | None:
+def _split_quotient(rw: Rewriter, kind: NodeClass, a: Expr, divisor: int) -> Expr | None:
     """The quotient of a sum, by the rule in the module's text; None if nothing leaves the division."""
     parts = terms_of(a)
     if parts is None:
@@ -264,7 +264,7 @@ def _without_factor(rw: Rewriter, term: Expr, b: Expr) -> Expr | None:
     return None
 
 
-def _quotient_by_symbol(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
+def _quotient_by_symbol(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     """``(x * n + y) / n = x + y / n``."""
     whole = _without_factor(rw, a, b)
     if whole is not None:
@@ -277,7 +277,7 @@ def _quotient_by_symbol(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
     return rw.make(kind, a, b)
 
 
-def _remainder(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
+def _remainder(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     dtype = a.dtype
     quotient_kind = FloorDiv if kind is FloorMod else Div
     if type(b) is IntImm:
@@ -311,7 +311,7 @@ def _remainder(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
     return rw.make(kind, a, b)
 
 
-def _remainder_by_constant(rw: Rewriter, kind: type, a: Expr, b: IntImm) -> Expr:
+def _remainder_by_constant(rw: Rewriter, kind: NodeClass, a: Expr, b: IntImm) -> Expr:
     """``a % c`` for a positive constant."""
     kind_a, dtype, divisor = type(a), a.dtype, b.value
     low, high = rw.bound(a)
@@ -337,7 +337,7 @@ def _remainder_by_constant(rw: Rewriter, kind: type, a: Expr, b: IntImm) -> Expr
 
 
 def _split_remainder(
-    rw: Rewriter, kind: type, a: Expr, terms: list[Term], total: int, divisor: int
+    rw: Rewriter, kind: NodeClass, a: Expr, terms: list[Term], total: int, divisor: int
 ) -> Expr | None:
     """The remainder of a sum; None if no addend can be reduced."""
     dtype = a.dtype
@@ -370,7 +370,7 @@ def _constant_ramp(a: Expr, b: Expr) -> tuple[int, int] | None:
     return None
 
 
-def _vector_quotient(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
+def _vector_quotient(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     lanes = a.dtype.lanes
     if type(a) is Broadcast and type(b) is Broadcast:
         return rw.broadcast(_quotient(rw, kind, a.value, b.value), lanes)
@@ -389,7 +389,7 @@ def _vector_quotient(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
     return rw.make(kind, a, b)
 
 
-def _vector_remainder(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
+def _vector_remainder(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     lanes = a.dtype.lanes
     if type(a) is Broadcast and type(b) is Broadcast:
         return rw.broadcast(_remainder(rw, kind, a.value, b.value), lanes)

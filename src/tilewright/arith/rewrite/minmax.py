@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.arith.pool import Expr, is_index
+from tilewright.arith.pool import Expr, NodeClass, is_index
 from tilewright.ir.expr import Add, Broadcast, FloatImm, FloorDiv, IntImm, Max, Min, Mul, Select, Sub
 
 if TYPE_CHECKING:
     from tilewright.arith.rewrite.simplifier import Rewriter
 
 
-def extremum(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
+def extremum(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     """The simplified minimum or maximum of two simplified expressions."""
     if a is b:
         return a
@@ -29,7 +29,7 @@ def extremum(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
     found = _decide(rw, kind, a, b)
     if found is not None:
         return found
-    opposite = Max if kind is Min else Min
+    opposite: NodeClass = Max if kind is Min else Min
     for x, y in ((a, b), (b, a)):
         if type(x) is opposite and (x.a is y or x.b is y):
             return y
@@ -57,7 +57,7 @@ def extremum(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
     return _extremum_of_index(rw, kind, a, b)
 
 
-def _decide(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr | None:
+def _decide(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
     """The operand that is known to be the extremum."""
     bound_a, bound_b = rw.bound(a), rw.bound(b)
     if bound_a[1] <= bound_b[0]:
@@ -95,7 +95,7 @@ def _shared(a: Expr, b: Expr) -> tuple[Expr, Expr, Expr] | None:
     return None
 
 
-def _absorb(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr | None:
+def _absorb(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
     """``min(min(x, y), b)`` where ``b`` decides against ``x`` or ``y``, or where a constant moves out."""
     for x, y in ((a.b, a.a), (a.a, a.b)):
         bound_x, bound_b = rw.bound(x), rw.bound(b)
@@ -111,7 +111,7 @@ def _absorb(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr | None:
     return None
 
 
-def _extremum_of_index(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
+def _extremum_of_index(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     """Rules for index types: what the operands share moves out."""
     kind_a, kind_b, dtype = type(a), type(b), a.dtype
     opposite = Max if kind is Min else Min
@@ -150,7 +150,7 @@ def _extremum_of_index(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr:
     return rw.make(kind, a, b)
 
 
-def _scaled(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr | None:
+def _scaled(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
     """``min(x * c, y * c)`` and ``min(x // c, y // c)``; a negative constant turns the order."""
     if a.b is not b.b or a.b.value == 0:
         return None
@@ -159,7 +159,7 @@ def _scaled(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr | None:
     return rw.mul(inner, a.b) if type(a) is Mul else rw.floordiv(inner, a.b)
 
 
-def _rounded(rw: Rewriter, kind: type, a: Expr, b: Expr) -> Expr | None:
+def _rounded(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
     """``min(((x + c) // d) * d, x)``: rounding down is never above ``x``, rounding up never below."""
     if (
         type(a) is not Mul

@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.arith.const_int_bound import Bound, BoundAnalyzer
 from tilewright.arith.modular_set import Modular, ModularAnalyzer
-from tilewright.arith.pool import FALSE, TRUE, Expr, Pool
+from tilewright.arith.pool import FALSE, TRUE, Expr, NodeClass, Pool
 from tilewright.arith.rewrite import addition, comparison, division, logic, minmax, multiplication
 from tilewright.ir import operators
 from tilewright.ir.expr import (
@@ -71,7 +71,8 @@ class Rewriter:
     """Simplifies by rules; ``memo`` and ``truths`` belong to the present scope."""
 
     __slots__ = (
-        "bindings", "bound", "make", "memo", "modular", "pool", "scope", "scope_depth", "scoped_visits", "table", "truths",
+        "bindings", "bound", "make", "memo", "modular", "pool", "scope", "scope_depth", "scoped_visits",
+        "table", "truths",
     )  # fmt: skip
 
     def __init__(self, pool: Pool, bounds: BoundAnalyzer, modular: ModularAnalyzer, scope: Scope) -> None:
@@ -116,7 +117,7 @@ class Rewriter:
         """The integer constant."""
         return self.pool.integer(dtype, value)
 
-    def fold(self, kind: type, a: Expr, b: Expr) -> Expr:
+    def fold(self, kind: NodeClass, a: Expr, b: Expr) -> Expr:
         """The result of an operation on two floating-point constants."""
         return self.pool.adopt(_FOLDS[kind](a, b))
 
@@ -268,7 +269,7 @@ _CALL_FOLDS: dict[str, Callable[..., PrimExpr]] = {
 Handler = Callable[[Rewriter, Any], Expr]
 
 
-def _binary(kind: type, rule: Callable[[Rewriter, Expr, Expr], Expr]) -> Handler:
+def _binary(kind: NodeClass, rule: Callable[[Rewriter, Expr, Expr], Expr]) -> Handler:
     """The handler of a node of two operands."""
 
     def handler(rw: Rewriter, node: Any) -> Expr:
