@@ -159,7 +159,8 @@ class BoundInference:
             if axis.iter_type == IterVar.Opaque:
                 sets.setdefault(axis, IntervalSet.from_range(self.ranges[axis]))
         if not at_place:
-            where = f"{place.attach_stage.label} at axis {attach.var.name}" if place.attach_stage and attach else "its place"
+            assert attach is not None and place.attach_stage is not None
+            where = f"{place.attach_stage.label} at axis {attach.var.name}"
             raise ScheduleError(
                 f"compute_at on stage {stage.label}: {reader_stage.label} reads it but is not computed inside of {where}"
             )
@@ -168,7 +169,6 @@ class BoundInference:
         for axis in reader.root_iter_vars:
             covered = sets[axis]
             bound[axis.var] = relax(covered, relaxed, self.analyzer) if relaxed else covered
-            self.analyzer.bind(axis.var, self.ranges[axis], allow_override=True)
         note_reads(reader, self.analyzer, bound, domains)
 
     def axis_set(self, axis: IterVar, inside: bool, rank: StorageRank) -> IntervalSet:

@@ -44,6 +44,7 @@ def cache_read(schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence
             _fail("cache_read", tensor, f"its reader {reader.name} is not part of this schedule")
         if source not in schedule.stage_map[reader].op.input_tensors:
             _fail("cache_read", tensor, f"{reader.name} does not read it")
+    step = schedule.trace.begin("cache_read", None, [tensor, scope, tuple(readers)])
     suffix = f".v{source.value_index}" if source.op.num_outputs > 1 else ""
     axes = [
         IterVar(Range.from_min_extent(operators.const(0, extent.dtype), extent), Var(f"ax{index}", extent.dtype), IterVar.DataPar)
@@ -64,7 +65,7 @@ def cache_read(schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence
             replaced[old] = new
         set_operation(reader_stage, operation)
     replace_dataflow(schedule.stages, replaced)
-    schedule.trace.append("cache_read", None, [tensor, scope, tuple(readers)], [copy.output(0)])
+    schedule.trace.finish(step, [copy.output(0)])
     return copy.output(0)
 
 
@@ -81,6 +82,7 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
         _fail("cache_write", first, f"name all {operation.num_outputs} outputs of {operation.name} together")
     if any(attributes.bind_thread is not None for attributes in stage.axis_attributes.values()):
         _fail("cache_write", first, "an axis of its stage is bound to a thread already")
+    step = schedule.trace.begin("cache_write", None, [tuple(tensors), scope])
     layout = _Layout(stage, operation)
     cached = ComputeOp(
         f"{operation.name}.{scope}", operation.tag, operation.attrs, layout.axes, layout.body, operation.span
@@ -95,7 +97,7 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
     set_operation(stage, copying)
     stage.start_from(copying)
     replace_dataflow(schedule.stages, replaced)
-    schedule.trace.append("cache_write", None, [tuple(tensors), scope], cached.outputs)
+    schedule.trace.finish(step, cached.outputs)
     return list(cached.outputs)
 
 
@@ -104,9 +106,8 @@ class _Layout:
 
     def __init__(self, stage: Stage, operation: ComputeOp) -> None:
         analyzer = Analyzer()
-        data_relations = stage.relations
         ranges = {axis: axis.dom for axis in operation.root_iter_vars if axis.dom is not None}
-        pass_down_ranges(data_relations, ranges, analyzer)
+        pass_down_ranges(stage.relations, ranges, analyzer)
         leaves = [axis for axis in stage.leaf_iter_vars if axis.iter_type == IterVar.DataPar]
         reductions = [axis for axis in stage.leaf_iter_vars if axis.iter_type == IterVar.CommReduce]
         if not stage.relations and set(map(id, reductions)) == set(map(id, operation.reduce_axis)):
@@ -124,18 +125,11 @@ class _Layout:
         for old, new in zip(leaves, self.axes, strict=True):
             analyzer.bind(new.var, ranges[old])
         guards = bound_predicates(
-            stage.relations,
-            operation.root_iter_vars,
-            [*leaves, *reductions],
-            ranges,
-            values,
-            sets,
-            analyzer,
-            lambda axis: True,
-            frozenset(),
+            stage.relations, operation.root_iter_vars, ranges, values, sets, analyzer, check_domain=False
         )
         mapping = {axis.var: analyzer.simplify(values[axis]) for axis in operation.root_iter_vars}
-        axes = [IterVar(ranges[axis], axis.var, IterVar.CommReduce, axis.thread_tag) if axis.dom is None else axis for axis in reductions]
+        roots_kept = set(operation.reduce_axis)
+        axes = [axis if axis in roots_kept else IterVar(ranges[axis], axis.var, IterVar.CommReduce) for axis in reductions]
         self.body = share_reduction([_guarded(value, mapping, axes, guards) for value in operation.body])
         roots: Values = {axis: axis.var for axis in operation.root_iter_vars}
         if stage.relations:

@@ -85,13 +85,11 @@ def stage_predicates(
     return bound_predicates(
         stage.relations,
         stage.op.root_iter_vars,
-        stage.leaf_iter_vars,
         context.ranges,
         values,
         sets,
         context.analyzer,
-        lambda axis: False,
-        skip,
+        skip=skip,
     )
 
 

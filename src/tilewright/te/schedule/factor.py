@@ -45,6 +45,7 @@ def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int)
         stage.fail("rfactor", axis, f"the new tensor has {count + 1} dimensions, factor_axis {factor_axis} is none of them")
     if any(body.init for body in operation.body if isinstance(body, Reduce)):
         stage.fail("rfactor", axis, "a reduction with an initial value cannot be factored")
+    step = schedule.trace.begin("rfactor", None, [tensor, axis, factor_axis])
     factored, extent = _factored(stage, operation, axis, position)
     repeated = _second_step(operation, factored, axis, extent, position)
     place = schedule.stages.index(stage)
@@ -54,7 +55,7 @@ def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int)
     set_operation(stage, repeated)
     stage.start_from(repeated)
     replace_dataflow(schedule.stages, replaced)
-    schedule.trace.append("rfactor", None, [tensor, axis, factor_axis], factored.outputs)
+    schedule.trace.finish(step, factored.outputs)
     return list(factored.outputs)
 
 
@@ -66,10 +67,11 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
     data = [
         IterVar(root.dom, Var(root.var.name, root.var.dtype), IterVar.DataPar) for root in operation.axis
     ]
-    factor = IterVar(ranges[axis], Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
+    extent = Range.from_min_extent(operators.const(0, axis.var.dtype), ranges[axis].extent)
+    factor = IterVar(extent, Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
     reductions: list[IterVar] = []
     values: Values = {old: new.var for old, new in zip(operation.axis, data, strict=True)}
-    values[axis] = factor.var
+    values[axis] = operators.add(factor.var, ranges[axis].min)
     for leaf in stage.leaf_iter_vars:
         if leaf.iter_type == IterVar.CommReduce and leaf is not axis:
             fresh = IterVar(ranges[leaf], Var(leaf.var.name, leaf.var.dtype), IterVar.CommReduce)
@@ -81,10 +83,7 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
     for one in (*data, factor, *reductions):
         if one.dom is not None:
             analyzer.bind(one.var, one.dom)
-    leaves = [leaf for leaf in stage.leaf_iter_vars if leaf.iter_type == IterVar.CommReduce]
-    guards = bound_predicates(
-        relations, operation.reduce_axis, leaves, ranges, values, sets, analyzer, lambda one: True, frozenset()
-    )
+    guards = bound_predicates(relations, operation.reduce_axis, ranges, values, sets, analyzer, check_domain=False)
     mapping = {root.var: analyzer.simplify(values[root]) for root in operation.root_iter_vars}
     if not reductions:
         reductions = [IterVar(Range(0, 1), Var(f"{axis.var.name}.once", axis.var.dtype), IterVar.CommReduce)]
@@ -98,7 +97,7 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
         body.append(Reduce(value.combiner, source, reductions, condition, value.value_index, None, value.span))
     axes = [*data[:position], factor, *data[position:]]
     made = ComputeOp(f"{operation.name}.rf", operation.tag, operation.attrs, axes, share_reduction(body), operation.span)
-    return made, ranges[axis]
+    return made, extent
 
 
 def _reduction_relations(stage: Stage, operation: ComputeOp) -> list[IterVarRelation]:

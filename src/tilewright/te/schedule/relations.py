@@ -7,7 +7,7 @@ go up from the leaves to the roots.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from tilewright.arith import Analyzer, IntervalSet, eval_int_set
 from tilewright.ir import operators
@@ -249,59 +249,43 @@ def pass_up_marks(relations: Sequence[IterVarRelation], marks: dict[IterVar, int
             marks[relation.parent] = marks.get(relation.parent, 0) | marks.get(relation.rebased, 0)
 
 
-def axes_to_check(
-    relations: Sequence[IterVarRelation], ranges: Ranges, leaves: Iterable[IterVar], analyzer: Analyzer
-) -> dict[IterVar, bool]:
-    """For each axis, whether the loops go past its end: a split that does not divide does."""
-    check = {axis: False for axis in leaves}
-    for relation in reversed(relations):
-        if isinstance(relation, Split):
-            extent = ranges[relation.parent].extent
-            product = operators.multiply(ranges[relation.outer].extent, ranges[relation.inner].extent)
-            inside = check.get(relation.outer, False) or check.get(relation.inner, False)
-            check[relation.parent] = inside or not analyzer.can_prove_equal(product, extent)
-        elif isinstance(relation, Fuse):
-            check[relation.outer] = check[relation.inner] = check.get(relation.fused, False)
-        elif isinstance(relation, Rebase):
-            check[relation.parent] = check.get(relation.rebased, False)
-    return check
-
-
 def bound_predicates(
     relations: Sequence[IterVarRelation],
     roots: Sequence[IterVar],
-    leaves: Sequence[IterVar],
     ranges: Ranges,
     values: Values,
     leaf_sets: dict[Var, IntervalSet],
     analyzer: Analyzer,
-    skip_domain: Callable[[IterVar], bool],
-    skip: frozenset[IterVar],
+    check_domain: bool = True,
+    skip: frozenset[IterVar] = frozenset(),
 ) -> list[PrimExpr]:
     """The conditions under which the loops are inside of what must be computed.
 
-    Two things can go wrong: a split that does not divide runs past the inferred range, and an inferred range (taken wider than needed
-    because sets of values are intervals) runs past the operation's own domain. ``skip_domain`` says for which axes the latter is harmless.
+    Two things can go wrong. A split that does not divide runs past the end of the axis it splits; that axis need not be a root, and running
+    past its end would repeat iterations of the axis next to it, which a reduction must not. And an inferred range, taken wider than needed
+    because sets of values are intervals, runs past the operation's own domain; ``check_domain`` asks for that too.
     """
-    check = axes_to_check(relations, ranges, leaves, analyzer)
     predicates: list[PrimExpr] = []
 
     def require(offset: PrimExpr, limit: PrimExpr) -> None:
-        upper = eval_int_set(offset, leaf_sets, analyzer).max_value
-        if not analyzer.can_prove(operators.less(upper, limit)):
+        bounds = eval_int_set(offset, leaf_sets, analyzer)
+        if not bounds.has_upper_bound or not analyzer.can_prove(operators.less(bounds.max_value, limit)):
             predicates.append(operators.less(analyzer.simplify(offset), limit))
 
-    for axis in roots:
-        if axis in skip or axis.iter_type == IterVar.Opaque or axis not in values:
+    for relation in relations:
+        if isinstance(relation, Split) and relation.parent in values and relation.parent not in skip:
+            whole = ranges[relation.parent]
+            product = operators.multiply(ranges[relation.outer].extent, ranges[relation.inner].extent)
+            if not analyzer.can_prove_equal(product, whole.extent):
+                require(operators.subtract(values[relation.parent], whole.min), whole.extent)
+    for axis in roots if check_domain else ():
+        if axis in skip or axis.iter_type == IterVar.Opaque or axis not in values or axis.dom is None:
             continue
-        covered = ranges[axis]
-        if check.get(axis, False):
-            require(operators.subtract(values[axis], covered.min), covered.extent)
-        if axis.dom is None or skip_domain(axis) or _same_range(covered, axis.dom, analyzer):
+        if _same_range(ranges[axis], axis.dom, analyzer):
             continue
         offset = operators.subtract(values[axis], axis.dom.min)
-        lower = eval_int_set(offset, leaf_sets, analyzer).min_value
-        if not analyzer.can_prove(operators.greater_equal(lower, 0)):
+        bounds = eval_int_set(offset, leaf_sets, analyzer)
+        if not bounds.has_lower_bound or not analyzer.can_prove(operators.greater_equal(bounds.min_value, 0)):
             predicates.append(operators.greater_equal(analyzer.simplify(offset), operators.const(0, offset.dtype)))
         require(offset, axis.dom.extent)
     return [predicate for predicate in predicates if not is_const(predicate, 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewright.ir.expr import IterVar
@@ -112,9 +112,16 @@ class Trace:
 
     def append(self, primitive: str, stage: Stage | None, arguments: Sequence[Any], results: Sequence[Any] = ()) -> None:
         """Write down a step that was taken."""
+        self.finish(self.begin(primitive, stage, arguments), results)
+
+    def begin(self, primitive: str, stage: Stage | None, arguments: Sequence[Any]) -> Step:
+        """A step about to be taken. Its arguments are named by what the schedule is before it, which the step may change."""
         encoded = tuple(self._encode(argument, stage) for argument in arguments)
-        names = tuple(self._name(result) for result in results)
-        self.steps.append(Step(primitive, None if stage is None else stage.label, encoded, names))
+        return Step(primitive, None if stage is None else stage.label, encoded, ())
+
+    def finish(self, step: Step, results: Sequence[Any]) -> None:
+        """Write down a step that was begun and has given these results."""
+        self.steps.append(replace(step, results=tuple(self._name(result) for result in results)))
 
     def _name(self, result: Any) -> str:
         wanted = identifier(_result_name(result))
