@@ -93,6 +93,16 @@ class GraphExecutor(Module):
         """Runs the nodes up to this one, which is included."""
         check(LIBRARY.tilewright_graph_run_until(self._graph.address, node))
 
+    def run_node(self, node: int) -> None:
+        """Runs one node, on the values that its inputs have now."""
+        check(LIBRARY.tilewright_graph_run_node(self._graph.address, node))
+
+    def node_output(self, node: int, index: int = 0) -> NDArray:
+        """An output of a node, sharing the graph's memory; nodes that run later may have overwritten it."""
+        handle = c_void_p()
+        check(LIBRARY.tilewright_graph_node_output(self._graph.address, node, index, ctypes.byref(handle)))
+        return NDArray(handle.value or 0)
+
     def time_node(
         self, node: int, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
     ) -> BenchmarkResult:
@@ -192,11 +202,7 @@ class GraphExecutor(Module):
         if position < 0:
             raise failure("ValueError", f"the graph has no node {node!r}")
         self.run_until(position)
-        handle = c_void_p()
-        check(
-            LIBRARY.tilewright_graph_node_output(self._graph.address, position, index, ctypes.byref(handle))
-        )
-        return _into(NDArray(handle.value or 0), out)
+        return _into(self.node_output(position, index), out)
 
 
 def _into(value: NDArray, out: NDArray | None) -> NDArray:

@@ -137,6 +137,8 @@ static void runs(void) {
   CHECK(tilewright_graph_time_node(graph, 3, 3, 2, 0, seconds) == 0 && seconds[1] == 0);
   CHECK(tilewright_graph_time_node(graph, 6, 3, 2, 0, seconds) == -1);
   CHECK(tilewright_graph_run_until(graph, 2) == 0 && tilewright_graph_run_until(graph, 6) == -1);
+  CHECK(tilewright_graph_run_node(graph, 4) == 0 && tilewright_graph_run_node(graph, 3) == 0);
+  CHECK(tilewright_graph_run_node(graph, 6) == -1 && tilewright_graph_run_node(graph, -1) == -1);
   CHECK(tilewright_graph_run_packed(graph, NULL, 0, NULL) == 0);
 
   TilewrightObject* tensor = NULL;

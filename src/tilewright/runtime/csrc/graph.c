@@ -251,16 +251,31 @@ static int32_t run_node(const TwGraphNode* node) {
   return status;
 }
 
-int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t last) {
-  if (last >= graph->num_nodes) return tw_fail("IndexError", "there is no node %d in the graph", (int)last);
+/* Inputs that nobody has set are zero. */
+static int32_t complete_inputs(TilewrightGraph* graph) {
   for (int32_t i = 0; i < graph->num_inputs; ++i) {
     const TwGraphEntry* entry = &graph->entries[graph->nodes[graph->inputs[i]].first_entry];
     if (entry->tensor.data == NULL && own_storage(graph, entry->storage) != 0) return -1;
   }
+  return 0;
+}
+
+static int32_t check_node(const TilewrightGraph* graph, int32_t node) {
+  if (node >= 0 && node < graph->num_nodes) return 0;
+  return tw_fail("IndexError", "there is no node %d in the graph", (int)node);
+}
+
+int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t last) {
+  if (check_node(graph, last) != 0 || complete_inputs(graph) != 0) return -1;
   for (int32_t i = 0; i <= last; ++i) {
     if (graph->nodes[i].function != NULL && run_node(&graph->nodes[i]) != 0) return -1;
   }
   return 0;
+}
+
+int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node) {
+  if (check_node(graph, node) != 0 || complete_inputs(graph) != 0) return -1;
+  return graph->nodes[node].function != NULL ? run_node(&graph->nodes[node]) : 0;
 }
 
 int32_t tilewright_graph_run(TilewrightGraph* graph) { return tilewright_graph_run_until(graph, graph->num_nodes - 1); }
@@ -278,7 +293,7 @@ static int32_t call_function(void* self, const TVMFFIAny* args, int32_t num_args
 
 int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_t node, int32_t number, int32_t repeat, int32_t min_repeat_ms,
                                    double* seconds) {
-  if (node < 0 || node >= graph->num_nodes) return tw_fail("IndexError", "there is no node %d in the graph", (int)node);
+  if (check_node(graph, node) != 0 || complete_inputs(graph) != 0) return -1;
   const TwGraphNode* timed = &graph->nodes[node];
   if (timed->function == NULL) {
     for (int32_t i = 0; i < repeat; ++i) seconds[i] = 0;

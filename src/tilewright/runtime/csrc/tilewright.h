@@ -291,6 +291,7 @@ TILEWRIGHT_API int32_t tilewright_graph_share_params(TilewrightGraph* graph, Til
 
 TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
 TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
+TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* that node alone */
 
 /* The same as a packed function, with the graph as `self`: for measurement and for one call from another language. */
 TILEWRIGHT_API int32_t tilewright_graph_run_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);

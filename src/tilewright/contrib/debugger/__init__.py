@@ -1,0 +1,1 @@
+"""Executors that show what happens inside a model."""

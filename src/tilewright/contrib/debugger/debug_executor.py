@@ -1,0 +1,189 @@
+"""The graph executor with a look at every node: its time, its output, a trace that opens in Perfetto.
+
+``run`` runs node by node and writes three files into its folder: the graph with the time of each node, a trace in
+Chrome's form, and the output of every node as saved parameters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.contrib.graph_executor import GraphModule, get_device
+from tilewright.runtime.device import Device
+from tilewright.runtime.failure import failure
+from tilewright.runtime.graph_executor import GraphExecutor
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray, array
+from tilewright.runtime.params import save_param_dict
+from tilewright.support.cbuild import write_bytes
+
+GRAPH_FILE = "_tilewright_graph.json"
+TRACE_FILE = "_tilewright_trace.json"
+OUTPUTS_FILE = "output_tensors.params"
+
+
+def create(
+    graph_json_str: str, libmod: Module, device: Device | list[Device], dump_root: str | None = None
+) -> GraphModuleDebug:
+    """A debugging executor of a graph whose functions are in ``libmod``; its files go to ``dump_root``."""
+    if not isinstance(graph_json_str, str):
+        raise failure("ValueError", f"the graph is a text, not a {type(graph_json_str).__name__}")
+    devices = get_device(libmod, device)
+    return GraphModuleDebug(
+        GraphExecutor(graph_json_str, libmod, devices[0]), devices, graph_json_str, dump_root
+    )
+
+
+@dataclass(frozen=True)
+class NodeRun:
+    """What one node did: its position and name, the function it called, when it began and how long it took."""
+
+    node: int
+    name: str
+    function: str
+    begin_seconds: float
+    seconds: float
+
+
+class Report:
+    """The runs of all nodes that call a function, as a table, as CSV or as JSON."""
+
+    def __init__(self, runs: list[NodeRun]) -> None:
+        self.runs = runs
+
+    @property
+    def total_seconds(self) -> float:
+        """The sum of all nodes' times."""
+        return sum(run.seconds for run in self.runs)
+
+    def table(self, sort: bool = True) -> str:
+        """One line a node, the slowest first, with its part of the whole."""
+        total = self.total_seconds or 1.0
+        width = max([len(run.name) for run in self.runs] + [4])
+        lines = [f"{'node':<{width}}  {'time (us)':>12}  {'part':>6}  function"]
+        for run in sorted(self.runs, key=_by_time) if sort else self.runs:
+            share = run.seconds / total
+            lines.append(f"{run.name:<{width}}  {run.seconds * 1e6:>12.2f}  {share:>6.1%}  {run.function}")
+        lines.append(f"{'total':<{width}}  {self.total_seconds * 1e6:>12.2f}")
+        return "\n".join(lines)
+
+    def csv(self) -> str:
+        """A head line, then one line a node, in the order of execution."""
+        rows = [f"{run.node},{run.name},{run.function},{run.seconds * 1e6:.3f}" for run in self.runs]
+        return "\n".join(["node,name,function,microseconds", *rows]) + "\n"
+
+    def json(self) -> str:
+        """The same as JSON."""
+        calls = [
+            {"node": r.node, "name": r.name, "function": r.function, "microseconds": r.seconds * 1e6}
+            for r in self.runs
+        ]
+        return json.dumps({"calls": calls, "total_microseconds": self.total_seconds * 1e6})
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def _by_time(run: NodeRun) -> float:
+    return -run.seconds
+
+
+class GraphModuleDebug(GraphModule):
+    """A model that runs node by node and keeps what it saw."""
+
+    def __init__(
+        self, module: Module, device: Device | list[Device], graph_json_str: str, dump_root: str | None = None
+    ) -> None:
+        super().__init__(module)
+        self._device = get_device(module, device)[0]
+        self._graph = json.loads(graph_json_str)
+        self._dump_path = Path(dump_root) if dump_root else Path(tempfile.mkdtemp(prefix="tilewright-debug-"))
+        self._dump_path.mkdir(parents=True, exist_ok=True)
+        self.runs: list[NodeRun] = []
+        self.outputs: dict[str, NDArray] = {}
+
+    @property
+    def dump_path(self) -> str:
+        """The folder of the files."""
+        return os.fspath(self._dump_path)
+
+    def _operators(self) -> list[tuple[int, dict[str, Any]]]:
+        """The nodes that call a function, with their positions."""
+        nodes = enumerate(self._graph["nodes"])
+        return [
+            (index, node)
+            for index, node in nodes
+            if node["op"] != "null" and node["attrs"]["func_name"] != "__nop"
+        ]
+
+    def _execute(self, keep_outputs: bool) -> None:
+        self.runs, self.outputs = [], {}
+        start = time.perf_counter()
+        for index, node in self._operators():
+            begin = time.perf_counter()
+            self.module.run_node(index)
+            seconds = time.perf_counter() - begin
+            self.runs.append(NodeRun(index, node["name"], node["attrs"]["func_name"], begin - start, seconds))
+            if keep_outputs:
+                for output in range(int(node["attrs"].get("num_outputs", "1"))):
+                    # Copied at once: a later node may use the same memory.
+                    self.outputs[f"{node['name']}____{output}"] = array(
+                        self.module.node_output(index, output)
+                    )
+
+    def run(self, **input_dict: Any) -> None:
+        """Runs the model, keeps every node's output and writes the files."""
+        self.set_input(**input_dict)
+        self._execute(keep_outputs=True)
+        self._dump()
+
+    def _dump(self) -> None:
+        events = [
+            {
+                "name": run.name,
+                "cat": "operator",
+                "ph": "X",
+                "ts": run.begin_seconds * 1e6,
+                "dur": run.seconds * 1e6,
+                "pid": 1,
+                "tid": 1,
+                "args": {"function": run.function, "node": run.node},
+            }
+            for run in self.runs
+        ]
+        times = {run.name: run.seconds * 1e6 for run in self.runs}
+        nodes = [{**node, "microseconds": times.get(node["name"], 0.0)} for node in self._graph["nodes"]]
+        graph = {**self._graph, "nodes": nodes}
+        write_bytes(
+            self._dump_path / TRACE_FILE,
+            json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}).encode(),
+        )
+        write_bytes(self._dump_path / GRAPH_FILE, json.dumps(graph, indent=1).encode())
+        write_bytes(self._dump_path / OUTPUTS_FILE, save_param_dict(self.outputs))
+
+    def run_individual(self, number: int, repeat: int = 1, min_repeat_ms: int = 0) -> list[float]:
+        """The mean time of every node of the graph in milliseconds; zero for those that call no function."""
+        times = [0.0] * len(self._graph["nodes"])
+        for index, _ in self._operators():
+            times[index] = self.module.time_node(index, number, repeat, min_repeat_ms).mean * 1e3
+        return times
+
+    def profile(self, collectors: object = None, **input_dict: Any) -> Report:
+        """Runs the model once to warm up and once to measure; the times of all nodes."""
+        self.set_input(**input_dict)
+        self.module.run()
+        self._execute(keep_outputs=False)
+        return Report(self.runs)
+
+    def exit(self) -> None:
+        """Removes the files that ``run`` has written, and the folder if nothing else is in it."""
+        for name in (GRAPH_FILE, TRACE_FILE, OUTPUTS_FILE):
+            (self._dump_path / name).unlink(missing_ok=True)
+        if self._dump_path.is_dir() and not any(self._dump_path.iterdir()):
+            self._dump_path.rmdir()

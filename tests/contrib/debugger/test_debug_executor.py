@@ -1,0 +1,114 @@
+"""The debugging executor: every node's output and time, and the files it writes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright.contrib.debugger import debug_executor
+from tilewright.runtime import Module, PackedFunc, convert_to_tvm_func, cpu, load_param_dict
+from tilewright.runtime import ndarray as nd
+
+GRAPH = json.dumps(
+    {
+        "nodes": [
+            {"op": "null", "name": "x", "inputs": []},
+            {
+                "op": "tvm_op",
+                "name": "one",
+                "attrs": {"func_name": "shift", "num_outputs": "1"},
+                "inputs": [[0, 0, 0]],
+            },
+            {
+                "op": "tvm_op",
+                "name": "view",
+                "attrs": {"func_name": "__nop", "num_outputs": "1"},
+                "inputs": [[1, 0, 0]],
+            },
+            {
+                "op": "tvm_op",
+                "name": "two",
+                "attrs": {"func_name": "shift", "num_outputs": "1"},
+                "inputs": [[2, 0, 0]],
+            },
+        ],
+        "arg_nodes": [0],
+        "heads": [[3, 0, 0]],
+        "node_row_ptr": [0, 1, 2, 3, 4],
+        "attrs": {
+            "shape": ["list_shape", [[3], [3], [3], [3]]],
+            "dltype": ["list_str", ["float32"] * 4],
+            # The last node works in place: its output has the memory of its input.
+            "storage_id": ["list_int", [0, 1, 1, 1]],
+        },
+    }
+)
+
+
+class Operators(Module):
+    """The graph's one function."""
+
+    def __init__(self) -> None:
+        super().__init__("operators", ("shift",))
+
+    def _find(self, name: str) -> PackedFunc | None:
+        def shift(x: Any, out: Any) -> None:
+            np.from_dlpack(out)[:] = np.from_dlpack(x) + 1
+
+        return convert_to_tvm_func(shift) if name == "shift" else None
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> debug_executor.GraphModuleDebug:
+    """The model, writing into the test's folder."""
+    return debug_executor.create(GRAPH, Operators(), cpu(0), str(tmp_path / "dump"))
+
+
+def test_run_keeps_every_output(model: debug_executor.GraphModuleDebug) -> None:
+    """Each node runs once, and its output is kept though later nodes use its memory."""
+    model.run(x=nd.array(np.zeros(3, "float32")))
+    assert {name: value.numpy().tolist() for name, value in model.outputs.items()} == {
+        "one____0": [1, 1, 1],
+        "two____0": [2, 2, 2],
+    }
+    assert model.get_output(0).numpy().tolist() == [2, 2, 2]
+
+
+def test_files(model: debug_executor.GraphModuleDebug) -> None:
+    """The trace has one complete event a node, in order; outputs and graph are readable; exit removes them."""
+    model.run(x=nd.array(np.zeros(3, "float32")))
+    folder = Path(model.dump_path)
+    events = json.loads((folder / debug_executor.TRACE_FILE).read_text())["traceEvents"]
+    assert [(event["name"], event["ph"]) for event in events] == [("one", "X"), ("two", "X")]
+    assert all(event["dur"] > 0 for event in events)
+    assert events[0]["ts"] + events[0]["dur"] <= events[1]["ts"]
+    loaded = load_param_dict((folder / debug_executor.OUTPUTS_FILE).read_bytes())
+    assert loaded["two____0"].numpy().tolist() == [2, 2, 2]
+    nodes = json.loads((folder / debug_executor.GRAPH_FILE).read_text())["nodes"]
+    assert [node["microseconds"] > 0 for node in nodes] == [False, True, False, True]
+    model.exit()
+    assert not folder.exists()
+
+
+def test_times(model: debug_executor.GraphModuleDebug) -> None:
+    """Nodes that call a function have a time in every form of the report; others have none."""
+    times = model.run_individual(number=2, repeat=2)
+    assert [time > 0 for time in times] == [False, True, False, True]
+    report = model.profile(x=nd.array(np.zeros(3, "float32")))
+    assert [run.name for run in report.runs] == ["one", "two"]
+    assert report.total_seconds == sum(run.seconds for run in report.runs) > 0
+    assert "total" in str(report) and "100.0%" not in report.table()
+    assert report.csv().splitlines()[0] == "node,name,function,microseconds"
+    assert [call["function"] for call in json.loads(report.json())["calls"]] == ["shift", "shift"]
+
+
+def test_own_folder_and_bad_graph() -> None:
+    """Without a folder one is made; a graph must be a text."""
+    model = debug_executor.create(GRAPH, Operators(), cpu(0))
+    assert Path(model.dump_path).is_dir()
+    model.exit()
+    assert not Path(model.dump_path).exists()
+    with pytest.raises(ValueError, match="the graph is a text"):
+        debug_executor.create(b"{}", Operators(), cpu(0))  # type: ignore[arg-type]
