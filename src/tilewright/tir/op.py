@@ -369,9 +369,8 @@ def fma(x: ExprLike, y: ExprLike, z: ExprLike) -> PrimExpr:
 
 def _half_away_from_zero(value: float) -> float:
     """The nearest integer; of two, the one farther from zero."""
-    return (
-        math.copysign(math.floor(builtins.abs(value) + 0.5), value) if builtins.abs(value) < 2**52 else value
-    )
+    fraction, whole = math.modf(value)
+    return whole + math.copysign(1.0, value) if builtins.abs(fraction) >= 0.5 else whole
 
 
 def _rounding(name: str, fold: Callable[[float], float], description: str) -> Callable[..., PrimExpr]:
@@ -383,8 +382,11 @@ def _rounding(name: str, fold: Callable[[float], float], description: str) -> Ca
             return value
         _floating(name, value, span)
         if isinstance(value, FloatImm):
-            # What is not finite rounds to itself.
-            return const(fold(value.value) if math.isfinite(value.value) else value.value, value.dtype, span)
+            if not math.isfinite(value.value):
+                return value
+            rounded = float(fold(value.value))
+            # A negative number that rounds to zero gives minus zero, as the machine does.
+            return const(math.copysign(rounded, value.value) if rounded == 0 else rounded, value.dtype, span)
         return operators.call(name, value.dtype, [value], span)
 
     function.__name__ = function.__qualname__ = name
