@@ -28,8 +28,7 @@ zig = zig_command()
 def test_compiles_without_warnings(target: str, form: str, tmp_path: Path) -> None:
     """Every source compiles for the target with warnings as errors, as a library and for embedding."""
     options = ["-DTILEWRIGHT_EMBEDDED"] if form == "embedded" else []
-    sources = [str(path) for path in runtime_sources()]
-    command = [*(zig or ()), "-target", target, *FLAGS, *options, "-c", *sources]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.iterdir())) == len(sources)
+    for source in runtime_sources():
+        command = [*(zig or ()), "-target", target, *FLAGS, *options, "-c", str(source), "-o", "out.o"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
