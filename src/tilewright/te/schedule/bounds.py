@@ -191,7 +191,12 @@ def _inside(stage: Stage, kept: frozenset[IterVar]) -> frozenset[IterVar]:
 
 def attach_path(stage: Stage) -> list[IterVar]:
     """The loops around the place where a stage is computed, innermost first."""
-    path: list[IterVar] = []
+    return [axis for axis, _ in attach_path_with_stages(stage)]
+
+
+def attach_path_with_stages(stage: Stage) -> list[tuple[IterVar, Stage]]:
+    """The loops around the place where a stage is computed, innermost first, each with the stage that it belongs to."""
+    path: list[tuple[IterVar, Stage]] = []
     place = stage.attach_spec()
     while place.is_placed and place.attach_stage is not None:
         parent = place.attach_stage
@@ -199,7 +204,7 @@ def attach_path(stage: Stage) -> list[IterVar]:
         for axis in reversed(parent.leaf_iter_vars):
             found = found or axis is place.attach_ivar
             if found:
-                path.append(axis)
+                path.append((axis, parent))
         if not found:
             name = place.attach_ivar.var.name if place.attach_ivar is not None else "?"
             raise ScheduleError(f"compute_at on stage {stage.label}, axis {name}: it is not an axis left of {parent.label}")

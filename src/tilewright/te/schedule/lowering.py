@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.ir import operators
-from tilewright.ir.expr import IterVar, Range
+from tilewright.ir.expr import IterVar, Range, is_const
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.operation import ComputeOp, PlaceholderOp
 from tilewright.te.scan import ScanOp
-from tilewright.te.schedule.bounds import BoundInference
+from tilewright.te.schedule.bounds import BoundInference, attach_path_with_stages
 from tilewright.te.schedule.compute_stmt import compute_stmt
 from tilewright.te.schedule.context import LoweringContext
 from tilewright.te.schedule.cross_thread import cross_thread_stmt, is_cross_thread
 from tilewright.te.schedule.relations import Ranges
 from tilewright.te.schedule.schedule import Schedule
-from tilewright.te.schedule.stage import AttachType, Stage
+from tilewright.te.schedule.stage import LOOP_TYPES, AttachType, Stage
 from tilewright.te.schedule.storage import scope_name
 from tilewright.te.schedule.tensorize import is_tensorized, tensorize_stmt
 from tilewright.te.tensor import Operation
@@ -85,7 +85,7 @@ def _pipeline(stage: Stage, consumer: Stmt, context: LoweringContext) -> Stmt:
     producer = PROVIDE[type(stage.op)](stage, context)
     for thread in reversed(stage.env_thread_axes):
         producer = AttrStmt(thread, "thread_extent", context.ranges[thread].extent, producer)
-    if stage.double_buffered:
+    if stage.double_buffered and _is_refilled(stage, context):
         producer = AttrStmt(stage.op.output(0), "double_buffer_scope", 1, producer)
     body = stmt_seq(producer, consumer)
     boxes = REALIZE.get(type(stage.op), _axis_boxes)(stage, context.ranges)
@@ -95,6 +95,15 @@ def _pipeline(stage: Stage, consumer: Stmt, context: LoweringContext) -> Stmt:
             value = operators.call("tvm_tuple", "handle", [dimension, factor, offset])
             body = AttrStmt(tensor, "buffer_dim_align", value, body)
     return body
+
+
+def _is_refilled(stage: Stage, context: LoweringContext) -> bool:
+    """True if a loop fills the stage's memory again and again, one iteration after another: only then is there a next block to compute
+    while the last one is read."""
+    for axis, owner in attach_path_with_stages(stage):
+        if owner.attributes(axis).bind_thread is None and not is_const(context.ranges[axis].extent, 1):
+            return owner.attributes(axis).iter_type in (*LOOP_TYPES, IterVar.Unrolled)
+    return False
 
 
 def _axis_boxes(stage: Stage, ranges: Ranges) -> list[list[Range]]:

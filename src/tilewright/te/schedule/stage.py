@@ -320,6 +320,8 @@ class Stage:
         """Compute the next block while the last one is read."""
         if self.is_output:
             self.fail("double_buffer", None, "an output cannot be double-buffered")
+        if self.op.num_outputs != 1:
+            self.fail("double_buffer", None, "only a stage with one output can be double-buffered")
         self.double_buffered = True
         self._record("double_buffer")
 
