@@ -113,7 +113,7 @@ class ArgBinder:
         noun = "a pointer" if param.dtype.is_handle else "a number" if param.dtype.is_float else "an integer"
         self.check(condition, "TypeError", f"{subject} must be {noun} ({param.dtype}), not {{0:a}}", kind)
         if param.dtype.is_handle:
-            self.let(param, self._tensor_address(param.name, args, index, kind))
+            self._bind_pointer(param, args, index, kind, subject)
             return
         integer = struct_get(args, index, StructField.ANY_VALUE, "int64")
         if param.dtype.is_float:
@@ -125,6 +125,28 @@ class ArgBinder:
             self.let(param, operators.cast(param.dtype, integer))
         else:
             self.bind(param, integer, subject)
+
+    def _bind_pointer(self, param: Var, args: PrimExpr, index: int, kind: Var, subject: str) -> None:
+        """Bind a plain pointer. One that says what it points to takes a tensor of such elements as its data."""
+        address = self._tensor_address(param.name, args, index, kind)
+        element = param.element_type
+        if element is None:
+            self.let(param, address)
+            return
+        tensor = Var(f"{param.name}_tensor", "handle")
+        self.let(tensor, address)
+        is_tensor = _is_one_of(kind, [TypeIndex.DLTENSOR, TypeIndex.TENSOR])
+        fits, packed = _type_test(element, tensor)
+        condition = operators.call("if_then_else", "bool", [is_tensor, fits, operators.const(True, BOOL)])
+        text = f"{subject} points to elements of type {{0:t}}, expected {element}"
+        self.check(condition, "TypeError", text, packed)
+        base = _pointer(f"{param.name}_base", "uint8")
+        data = struct_get(tensor, 0, StructField.DATA)
+        self.let(base, operators.call("if_then_else", "handle", [is_tensor, data, tensor]))
+        offset = operators.cast(INT64, struct_get(tensor, 0, StructField.BYTE_OFFSET))
+        zero = operators.const(0, INT64)
+        skipped = operators.call("if_then_else", "int64", [is_tensor, offset, zero])
+        self.let(param, address_of(base, "uint8", skipped))
 
     def bind_buffer(
         self, param: Var, buffer: Buffer, args: PrimExpr, index: int, device_type: int, device_id: Var
@@ -157,22 +179,10 @@ class ArgBinder:
         return address_of(pointer, "uint8", skipped)
 
     def _check_type(self, buffer: Buffer, handle: PrimExpr, subject: str) -> None:
-        code = struct_get(handle, 0, StructField.TYPE_CODE)
-        bits = struct_get(handle, 0, StructField.TYPE_BITS)
-        lanes = struct_get(handle, 0, StructField.TYPE_LANES)
-        dtype = buffer.dtype
-        forms = _BOOL_FORMS if dtype.is_bool else ((dtype.type_code, dtype.bits),)
-        condition: PrimExpr = operators.const(False, BOOL)
-        for form_code, form_bits in forms:
-            same_code = operators.equal(code, operators.const(form_code, "uint8"))
-            same_bits = operators.equal(bits, operators.const(form_bits, "uint8"))
-            condition = operators.logical_or(condition, operators.logical_and(same_code, same_bits))
-        same_lanes = operators.equal(lanes, operators.const(dtype.lanes, "uint16"))
-        packed = operators.cast("int64", code)
-        for part, shift in ((bits, 8), (lanes, 16)):
-            packed = operators.bitwise_or(packed, operators.left_shift(operators.cast("int64", part), shift))
-        text = f"{subject} has data type {{0:t}}, expected {dtype}"
-        self.check(operators.logical_and(condition, same_lanes), "TypeError", text, packed)
+        condition, packed = _type_test(buffer.dtype, handle)
+        self.check(
+            condition, "TypeError", f"{subject} has data type {{0:t}}, expected {buffer.dtype}", packed
+        )
 
     def _bind_shape(self, buffer: Buffer, handle: PrimExpr, subject: str) -> list[PrimExpr]:
         """Bind the dimensions, and give the sizes as they came."""
@@ -309,6 +319,24 @@ def required_alignment(buffer: Buffer, device_type: int) -> int:
     if buffer.data_alignment != DEFAULT_ALIGNMENT or device_type != CPU:
         return buffer.data_alignment
     return buffer.dtype.itemsize
+
+
+def _type_test(dtype: DataType, handle: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+    """Whether a tensor has elements of a type, and the type that it has, as a number for messages."""
+    code = struct_get(handle, 0, StructField.TYPE_CODE)
+    bits = struct_get(handle, 0, StructField.TYPE_BITS)
+    lanes = struct_get(handle, 0, StructField.TYPE_LANES)
+    forms = _BOOL_FORMS if dtype.is_bool else ((dtype.type_code, dtype.bits),)
+    condition: PrimExpr = operators.const(False, BOOL)
+    for form_code, form_bits in forms:
+        same_code = operators.equal(code, operators.const(form_code, "uint8"))
+        same_bits = operators.equal(bits, operators.const(form_bits, "uint8"))
+        condition = operators.logical_or(condition, operators.logical_and(same_code, same_bits))
+    same_lanes = operators.equal(lanes, operators.const(dtype.lanes, "uint16"))
+    packed = operators.cast(INT64, code)
+    for part, shift in ((bits, 8), (lanes, 16)):
+        packed = operators.bitwise_or(packed, operators.left_shift(operators.cast(INT64, part), shift))
+    return operators.logical_and(condition, same_lanes), packed
 
 
 def _limits(dtype: DataType) -> tuple[int, int]:

@@ -273,3 +273,22 @@ def test_results(compile_c: Any) -> None:
         function = compiled(compile_c, [x], Evaluate(operators.call("ret", value.dtype, [value])))
         result = function(21)
         assert result == expected and type(result) is type(expected)
+
+
+def test_pointers(compile_c: Any) -> None:
+    """A typed pointer takes memory as a tensor or as an address, an untyped one whatever it is given."""
+    typed = decl_buffer((1,), name="data").data
+    function = compiled(compile_c, [typed], Store(typed, operators.const(2.0, "float32"), 1))
+    values = np.zeros(4, "float32")
+    function(values)
+    assert values[1] == 2
+    function(ctypes.c_void_p(values.ctypes.data + 4))
+    assert values[2] == 2
+    call_raw(function, described(values, byte_offset=8))
+    assert values[3] == 2
+    with pytest.raises(
+        TypeError, match=r"argument 0 \(data\) points to elements of type int32, expected float32"
+    ):
+        function(np.zeros(4, "int32"))
+    with pytest.raises(TypeError, match=r"argument 0 \(data\) must be a pointer \(handle\), not a float"):
+        function(1.5)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.ir.expr import Call, PrimExpr, Var
-from tilewright.ir.functor import Mutator
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, LetStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 
 
-class _Combine(Mutator):
+class _Combine(ScopedMutator):
     def __init__(self) -> None:
         super().__init__()
         self.contexts: list[tuple[PrimExpr, Var]] = []

@@ -19,6 +19,8 @@ _PACKED_CALLS = frozenset({"tir.tvm_call_packed", "tir.tvm_call_cpacked"})
 
 
 class _Wrap(Mutator):
+    memoize = True
+
     def __init__(self, pointers: set[Var]) -> None:
         super().__init__()
         self.pointers = pointers

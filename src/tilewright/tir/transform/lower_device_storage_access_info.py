@@ -19,6 +19,8 @@ from tilewright.tir.transform.function_pass import PrimFuncPass
 
 
 class _Lower(Mutator):
+    memoize = True
+
     def visit_call(self, node: Call) -> PrimExpr:
         if getattr(node.op, "name", "") != "tir.tvm_access_ptr":
             return node.map_children(self.visit)

@@ -28,7 +28,6 @@ from tilewright.ir.expr import (
     Range,
     Select,
 )
-from tilewright.ir.functor import Mutator
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
@@ -37,9 +36,10 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, For, LetStmt, Stmt
 from tilewright.tir.transform import intrin_rules
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 
 
-class _Lower(Mutator):
+class _Lower(ScopedMutator):
     def __init__(self, target_kind: str) -> None:
         super().__init__()
         self.rules = (f"{target_kind}.FLowerIntrinsic", "default.FLowerIntrinsic")

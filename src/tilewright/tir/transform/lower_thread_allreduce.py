@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from tilewright.ir import operators
 from tilewright.ir.expr import Call, CommReducer, IntImm, IterVar, Load, PrimExpr, Var
-from tilewright.ir.functor import Mutator, substitute_expr
+from tilewright.ir.functor import substitute_expr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
@@ -29,6 +29,7 @@ from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 
 _SHUFFLING_TARGETS = frozenset({"cuda", "rocm"})
 
@@ -73,7 +74,7 @@ class _Request:
         ]
 
 
-class _Lower(Mutator):
+class _Lower(ScopedMutator):
     def __init__(self, warp_size: int | None) -> None:
         super().__init__()
         self.warp_size = warp_size

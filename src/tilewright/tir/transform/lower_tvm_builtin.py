@@ -3,14 +3,14 @@
 * ``tvm_call_packed(name, ...)`` writes its arguments as tagged values to a stack array, and becomes
   ``tvm_call_packed_lowered(name, stack, begin, end)``; the result stands in ``stack[end]``.
 * ``tvm_stack_make_shape`` and ``tvm_stack_make_array`` fill slots of two more stack arrays.
-* An allocation that is large or of unknown size comes from the runtime's workspace pool, and a failure to get it is an
-  error of the function; a small constant one stays on the stack.
+* An allocation that is large or of unknown size comes from the runtime's workspace pool, and a failure to get it is
+  an error of the function; a small constant one stays on the stack.
 
-The stack arrays are made once at the top of the function, as large as any statement needs, and again at the top of each
-parallel loop's body, because iterations on different threads must not share them.
+The stack arrays are made once at the top of the function, as large as any statement needs, and again at the top of
+each parallel loop's body, because iterations on different threads must not share them.
 
-Invariant from here on: no packed call, no ``tvm_stack_make_*`` and no ``device_type``/``device_id`` attribute is left.
-"""
+Invariant from here on: no packed call, no ``tvm_stack_make_*`` and no ``device_type``/``device_id`` attribute is
+left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.expr import Call, IntImm, PrimExpr, Select, StringImm, Var
-from tilewright.ir.functor import Mutator
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
@@ -50,6 +49,7 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 
 _CPU = 1
 LARGEST_STACK_ALLOCATION = 1024
@@ -89,7 +89,7 @@ class _Scope:
         return self.shapes, self.arrays, self.values
 
 
-class _Lower(Mutator):
+class _Lower(ScopedMutator):
     """Rewrites one function. ``before`` holds what must run before the statement that is being rewritten."""
 
     def __init__(self) -> None:

@@ -7,12 +7,11 @@ elements: the index of each store must be ``m * threadIdx.x + rest``. So element
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, IterVar, Load, PrimExpr, Ramp, Range, Var
-from tilewright.ir.functor import Mutator, post_order, substitute_expr, uses_var
+from tilewright.ir.functor import post_order, substitute_expr, uses_var
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.ir.type import PointerType, PrimType
@@ -21,9 +20,11 @@ from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.statement_rewriter import StmtMutator
 
 
-class _Spread(Mutator):
+class _Spread(ScopedMutator):
     """Rewrites the body of one warp allocation."""
 
     def __init__(
@@ -93,15 +94,12 @@ class _Spread(Mutator):
         )
 
 
-class _Lower(Mutator):
+class _Lower(StmtMutator):
     def __init__(self, warp_size: int) -> None:
         super().__init__()
         self.warp_size = warp_size
         self.lane: tuple[Var, PrimExpr] | None = None
         self.analyzer = Analyzer()
-
-    def visit_default(self, node: Any) -> Any:
-        return node.map_children(self.visit) if isinstance(node, Stmt) else node
 
     def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
         if node.attr_key == "thread_extent" and isinstance(node.node, IterVar):

@@ -1,8 +1,8 @@
 """Turns functions into the form in which they are exported.
 
 Before: ``f(A: handle, n: int32)`` with a buffer map. After: ``f(self_handle, args, num_args, result) -> int32`` with
-``calling_conv`` packed; the body stands behind the checks and bindings of ``ArgBinder``, ``tir.ret(x)`` writes ``x`` to
-``result``, and the function returns 0. Functions without a ``global_symbol`` are internal and stay as they are.
+``calling_conv`` packed; the body stands behind the checks and bindings of ``ArgBinder``, ``tir.ret(x)`` writes ``x``
+to ``result``, and the function returns 0. Functions without a ``global_symbol`` are internal and stay as they are.
 
 Invariant from here on: the buffer map is empty, and every variable has its value from a statement or a parameter.
 """
@@ -16,7 +16,6 @@ from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.expr import Call, PrimExpr, StringImm, Var
 from tilewright.ir.function import CallingConv
-from tilewright.ir.functor import Mutator
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.ir.type import PrimType
@@ -27,13 +26,14 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import StructField, TypeIndex, struct_set
 from tilewright.tir.stmt import AttrStmt, Evaluate, SeqStmt, Stmt, stmt_list, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
 
 # Devices whose driver must be told which one the calling thread uses.
 _DEVICES_TO_SELECT = frozenset({2, 10})
 
 
-class _ReturnValues(Mutator):
+class _ReturnValues(StmtMutator):
     """``ret(value)`` becomes a write of the result and a return of zero."""
 
     def __init__(self, result: Var) -> None:

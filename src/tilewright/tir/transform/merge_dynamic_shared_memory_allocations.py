@@ -7,7 +7,6 @@ there."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.expr import Call, Load, PrimExpr, Var
@@ -19,6 +18,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.statement_rewriter import StmtMutator
 
 _SCOPE = "shared.dyn"
 _LARGEST_ACCESS = 16
@@ -31,6 +31,8 @@ def _element_bytes(node: Allocate) -> int:
 
 class _Place(Mutator):
     """Replaces buffers by their place in the merged one."""
+
+    memoize = True
 
     def __init__(self, merged: Var, offsets: dict[Var, PrimExpr]) -> None:
         super().__init__()
@@ -78,11 +80,8 @@ class _Place(Mutator):
         return node
 
 
-class _Merge(Mutator):
+class _Merge(StmtMutator):
     """Merges at each outermost thread binding."""
-
-    def visit_default(self, node: Any) -> Any:
-        return node.map_children(self.visit) if isinstance(node, Stmt) else node
 
     def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
         if node.attr_key != "thread_extent":

@@ -17,7 +17,7 @@ from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.expr import IterVar, PrimExpr, StringImm, Var
 from tilewright.ir.function import BaseFunc, CallingConv
-from tilewright.ir.functor import Mutator, Visitor, free_vars
+from tilewright.ir.functor import free_vars
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import ModulePass, PassContext
 from tilewright.support.errors import LoweringError
@@ -27,10 +27,12 @@ from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
 from tilewright.tir.transform.device_region import enters_device
+from tilewright.tir.transform.scoped_rewriter import StmtVisitor
+from tilewright.tir.transform.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
 
 
-class _Launch(Visitor):
+class _Launch(StmtVisitor):
     """What launching a kernel needs: its thread indices with their extents, and its dynamic shared memory."""
 
     def __init__(self) -> None:
@@ -80,13 +82,10 @@ class _Kernels:
     made: dict[str, PrimFunc] = field(default_factory=dict)
 
 
-class _Splitter(Mutator):
+class _Splitter(StmtMutator):
     def __init__(self, kernels: _Kernels) -> None:
         super().__init__()
         self.kernels = kernels
-
-    def visit_default(self, node: object) -> object:
-        return node.map_children(self.visit) if isinstance(node, Stmt) else node
 
     def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
         return self._cut(node) if enters_device(node) else node.map_children(self.visit)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, StringImm, Var
-from tilewright.ir.functor import Visitor, free_vars
+from tilewright.ir.functor import free_vars
 from tilewright.ir.op import Op
 from tilewright.tir.stmt import (
     AssertStmt,
@@ -24,6 +24,7 @@ from tilewright.tir.stmt import (
     Store,
     While,
 )
+from tilewright.tir.transform.scoped_rewriter import ScopedVisitor
 
 _READ, _WRITE = 1, 2
 
@@ -55,7 +56,7 @@ class Entry:
     accesses: tuple[Access, ...]
 
 
-class AccessAnalysis(Visitor):
+class AccessAnalysis(ScopedVisitor):
     """Collects accesses to memory of one scope."""
 
     def __init__(self, scope: str) -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from tilewright.ir.expr import Load, Var
 from tilewright.ir.function import CallingConv
-from tilewright.ir.functor import Visitor
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
@@ -19,6 +18,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, LetStmt, Store
 from tilewright.tir.transform.device_region import enters_device
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedVisitor
 
 _DEVICES_WITH_OWN_MEMORY = frozenset({2, 4, 7, 8, 9, 10, 15})
 """CUDA, OpenCL, Vulkan, Metal, simulators, ROCm and WebGPU, by DLPack's numbers."""
@@ -40,7 +40,7 @@ class Violation:
         )
 
 
-class _Finder(Visitor):
+class _Finder(ScopedVisitor):
     """Looks for accesses outside of device code. Memory that the program allocates itself is left to later passes."""
 
     def __init__(self, device_memory: set[Var]) -> None:
