@@ -13,6 +13,8 @@ from tilewright.tir.analysis import (
     calculate_workspace_bytes,
     detect_buffer_access_lca,
     expr_deep_equal,
+    get_block_access_region,
+    get_block_read_write_region,
     verify_gpu_code,
     verify_memory,
     verify_ssa,
@@ -245,3 +247,91 @@ def test_opaque_and_matched_accesses() -> None:
     loop = For(i, 0, 4, 0, BlockRealize([], True, inner))
     found = detect_buffer_access_lca(PrimFunc([a, b], loop))
     assert found[a] is inner and found[b] is inner and found[view] is inner
+
+
+# Regions of blocks
+
+
+def regions(found: list[BufferRegion]) -> dict[str, list[tuple[str, str]]]:
+    """Regions by buffer name, as text."""
+    return {each.buffer.name: [(str(part.min), str(part.extent)) for part in each.region] for each in found}
+
+
+def test_regions_of_a_block() -> None:
+    """Loops inside the block are relaxed, its own axes stay; several accesses are joined."""
+    a, b, c = (
+        decl_buffer((16, 16), name="A"),
+        decl_buffer((16, 16), name="B"),
+        decl_buffer((16, 16), name="C"),
+    )
+    axis, j = IterVar((0, 16), "vi", IterVar.DataPar), Var("j")
+    vi = axis.var
+    value = a[vi, j * 2] + a[vi + 1, j * 2 + 1] + b[0, vi]
+    inner = For(j, 0, 8, 0, BufferStore(c, value, [vi, j]))
+    made = Block([axis], [], [], "block", inner)
+    reads, writes, opaque = get_block_access_region(made, {each.data: each for each in (a, b, c)})
+    assert regions(reads) == {"A": [("vi", "2"), ("0", "16")], "B": [("0", "1"), ("vi", "1")]}
+    assert regions(writes) == {"C": [("vi", "1"), ("0", "8")]}
+    assert opaque == []
+    only_c, _, _ = get_block_access_region(made, {c.data: c})
+    assert only_c == [], "buffers that are not asked for do not count"
+
+
+def test_regions_of_opaque_code() -> None:
+    """A buffer that is passed by its pointer may be touched everywhere, for reading and writing."""
+    a, b = decl_buffer((16,), name="A"), decl_buffer((8,), name="B")
+    body = SeqStmt([Evaluate(tir.call_extern("int32", "f", a.data)), BufferStore(b, a[3], [2])])
+    made = Block([], [], [], "block", body)
+    buffers = {each.data: each for each in (a, b)}
+    reads, writes, opaque = get_block_access_region(made, buffers)
+    assert regions(reads) == {"A": [("3", "1")]} and regions(opaque) == {"A": [("0", "16")]}
+    both = get_block_read_write_region(made, buffers)
+    assert regions(both[0]) == {"A": [("0", "16")]} and regions(both[1]) == {
+        "B": [("2", "1")],
+        "A": [("0", "16")],
+    }
+    assert regions(writes) == {"B": [("2", "1")]}
+
+
+def test_regions_of_nested_blocks() -> None:
+    """An inner block counts by its own regions, with the values of its axes."""
+    a, b = decl_buffer((16,), name="A"), decl_buffer((16,), name="B")
+    axis, i = IterVar((0, 16), "vi", IterVar.DataPar), Var("i")
+    inner = Block(
+        [axis],
+        [BufferRegion(a, (Range.from_min_extent(axis.var, 2),))],
+        [BufferRegion(b, (Range.from_min_extent(axis.var, 1),))],
+        "inner",
+        BufferStore(b, a[axis.var], [axis.var]),
+    )
+    outer = Block([], [], [], "outer", For(i, 0, 4, 0, BlockRealize([i * 2], True, inner)))
+    reads, writes, _ = get_block_access_region(outer, {each.data: each for each in (a, b)})
+    assert regions(reads) == {"A": [("0", "8")]} and regions(writes) == {"B": [("0", "7")]}
+
+
+def test_regions_of_a_reduction() -> None:
+    """What a reduction initialises and updates is written, not read."""
+    a, b = decl_buffer((16, 16), name="A"), decl_buffer((16,), name="B")
+    i, k = IterVar((0, 16), "vi", IterVar.DataPar), IterVar((0, 16), "vk", IterVar.CommReduce)
+    update = BufferStore(b, b[i.var] + a[i.var, k.var], [i.var])
+    made = Block([i, k], [], [], "sum", update, init=BufferStore(b, 0.0, [i.var]))
+    reads, writes, _ = get_block_access_region(made, {each.data: each for each in (a, b)})
+    assert regions(reads) == {"A": [("vi", "1"), ("vk", "1")]} and regions(writes) == {"B": [("vi", "1")]}
+
+
+def test_regions_through_a_view() -> None:
+    """An access through a matched buffer touches what the view covers."""
+    b, view = decl_buffer((16,), name="B"), decl_buffer((4,), name="V")
+    match = MatchBufferRegion(view, BufferRegion(b, (Range.from_min_extent(8, 4),)))
+    made = Block([], [], [], "block", BufferStore(view, 1.0, [0]), match_buffers=[match])
+    _, writes, _ = get_block_access_region(made, {b.data: b})
+    assert regions(writes) == {"B": [("8", "4")]}
+
+
+def test_regions_without_bounds() -> None:
+    """An index that can be anything touches the whole dimension."""
+    a, index = decl_buffer((16,), "float32", name="A"), decl_buffer((4,), "int32", name="I")
+    i = Var("i")
+    made = Block([], [], [], "gather", For(i, 0, 4, 0, Evaluate(a[index[i]])))
+    reads, _, _ = get_block_access_region(made, {each.data: each for each in (a, index)})
+    assert regions(reads) == {"A": [("0", "16")], "I": [("0", "4")]}

@@ -1,5 +1,6 @@
 """Questions about loop programs, answered without changing them."""
 
+from tilewright.tir.analysis.block_access_region import get_block_access_region, get_block_read_write_region
 from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
 from tilewright.tir.analysis.calculate_workspace import calculate_workspace_bytes
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
@@ -11,6 +12,8 @@ __all__ = [
     "calculate_workspace_bytes",
     "detect_buffer_access_lca",
     "expr_deep_equal",
+    "get_block_access_region",
+    "get_block_read_write_region",
     "verify_gpu_code",
     "verify_memory",
     "verify_ssa",
