@@ -1,0 +1,110 @@
+"""The passes that turn a scheduled function into flat loops: one straight line.
+
+What holds after each group stands beside it. ``simple_mode`` leaves out what makes the program longer to read.
+A user's own passes (``tir.add_lower_pass``: pairs of phase and pass) run at the end of their phase, 0 to 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tilewright.ir.transform import Pass, PassContext, module_pass
+from tilewright.support.errors import LoweringError
+from tilewright.tir.transform.bf16_legalize import BF16Legalize
+from tilewright.tir.transform.compact_buffer_allocation import CompactBufferAllocation
+from tilewright.tir.transform.convert_blocks_to_opaque import ConvertBlocksToOpaque
+from tilewright.tir.transform.flatten_buffer import FlattenBuffer
+from tilewright.tir.transform.hoist_if_then_else import HoistIfThenElse
+from tilewright.tir.transform.inject_double_buffer import InjectDoubleBuffer
+from tilewright.tir.transform.inject_prefetch import InjectPrefetch
+from tilewright.tir.transform.inject_virtual_thread import InjectVirtualThread
+from tilewright.tir.transform.instrument_bound_checkers import InstrumentBoundCheckers
+from tilewright.tir.transform.loop_partition import LoopPartition
+from tilewright.tir.transform.lower_init_block import LowerInitBlock
+from tilewright.tir.transform.lower_match_buffer import LowerMatchBuffer
+from tilewright.tir.transform.narrow_data_type import NarrowDataType
+from tilewright.tir.transform.plan_buffer_allocation import PlanAndUpdateBufferAllocationLocation
+from tilewright.tir.transform.remove_no_op import RemoveNoOp
+from tilewright.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
+from tilewright.tir.transform.simplify import Simplify
+from tilewright.tir.transform.storage_flatten import StorageFlatten
+from tilewright.tir.transform.storage_rewrite import StorageRewrite
+from tilewright.tir.transform.texture_flatten import TextureFlatten
+from tilewright.tir.transform.unify_thread_binding import UnifyThreadBinding
+from tilewright.tir.transform.unroll_loop import UnrollLoop
+from tilewright.tir.transform.vectorize_loop import VectorizeLoop
+
+CACHE_LINE_SIZE = 64
+"""Bytes; the granularity of prefetches."""
+
+INDEX_BITS = 32
+"""Indices are computed in so many bits where they fit."""
+
+
+def lowering_passes(simple_mode: bool = False, context: PassContext | None = None) -> list[Pass]:
+    """The passes of lowering in order, with the options of the context; the current one if none is given."""
+    context = context or PassContext.current()
+    check_bounds = context.get("tir.instrument_bound_checkers")
+    added = _added_passes(context)
+
+    passes: list[Pass] = [*added[0]]
+    # Memory becomes flat; before, programs of blocks become loops.
+    passes += [
+        InjectPrefetch(),
+        TextureFlatten(),
+        StorageFlatten(CACHE_LINE_SIZE, check_bounds),
+        LowerInitBlock(),
+        PlanAndUpdateBufferAllocationLocation(),
+        ConvertBlocksToOpaque(),
+        UnifyThreadBinding(),
+        CompactBufferAllocation(),
+        LowerMatchBuffer(),
+        FlattenBuffer(),
+        BF16Legalize(),
+        NarrowDataType(INDEX_BITS),
+        Simplify(),
+        *added[1],
+    ]
+    if not simple_mode:
+        # Guards leave the hot loops. Must stand before vectorization, which cannot look past a guard.
+        passes.append(LoopPartition(constant_loops=True))
+    # Every loop kind but serial, parallel and thread binding is gone after this.
+    passes += [
+        VectorizeLoop(not context.get("tir.disable_vectorize")),
+        InjectVirtualThread(),
+        InjectDoubleBuffer(),
+        StorageRewrite(),
+        UnrollLoop(),
+        *added[2],
+        Simplify(),
+        RemoveNoOp(),
+        RewriteUnsafeSelect(),
+        HoistIfThenElse(),
+        *added[3],
+    ]
+    if check_bounds:
+        passes.append(InstrumentBoundCheckers())
+    return passes
+
+
+def _added_passes(context: PassContext) -> list[list[Pass]]:
+    """The user's passes by phase; a plain function of (function, module, context) is made a pass."""
+    phases: list[list[Pass]] = [[], [], [], []]
+    given: Iterable[Any] = context.get("tir.add_lower_pass")
+    for entry in given:
+        try:
+            phase, added = entry
+        except (TypeError, ValueError):
+            raise LoweringError(f"tir.add_lower_pass takes pairs of phase and pass, not {entry!r}") from None
+        number = int(phase)
+        if not number >= 0:
+            raise LoweringError(f"tir.add_lower_pass: phase {number} is not 0 or more")
+        phases[min(number, 3)].append(added if isinstance(added, Pass) else _as_pass(added))
+    return phases
+
+
+def _as_pass(function: Callable[..., Any]) -> Pass:
+    if not callable(function):
+        raise LoweringError(f"tir.add_lower_pass takes passes and functions, not {type(function).__name__}")
+    return module_pass(function, opt_level=0, name=getattr(function, "__name__", "user_pass"))

@@ -1,0 +1,94 @@
+"""Moves conditions that a loop does not change out of the loop.
+
+A loop whose body is a branch on a condition that does not depend on the loop becomes a branch with the loop inside. Of
+a conjunction without an else branch the parts that do not depend on the loop move. With
+``support_block_scope_hosting`` in the context, conditions also move out of thread indices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.ir import operators
+from tilewright.ir.expr import And, PrimExpr, Var
+from tilewright.ir.functor import post_order
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.support.errors import LoweringError
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import AttrStmt, For, IfThenElse, Stmt
+from tilewright.tir.transform.effects import is_pure
+from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.statement_rewriter import StmtMutator, thread_axis, with_one_definition
+
+
+class _Hoister(StmtMutator):
+    def __init__(self, from_threads: bool) -> None:
+        super().__init__()
+        self.from_threads = from_threads
+        self.repeated = False
+
+    def visit_for(self, node: For) -> Stmt:
+        made: For = node.map_children(self.visit)
+        return self._hoisted(made, made.loop_var)
+
+    def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
+        made: AttrStmt = node.map_children(self.visit)
+        axis = thread_axis(node)
+        return self._hoisted(made, axis.var) if axis is not None and self.from_threads else made
+
+    def _hoisted(self, node: For | AttrStmt, variable: Var) -> Stmt:
+        branch = node.body
+        if not isinstance(branch, IfThenElse):
+            return node
+        moving, staying = _sorted_parts(branch.condition, variable)
+        if moving is None or (staying is not None and branch.else_case is not None):
+            return node
+        inner = (
+            branch.then_case if staying is None else IfThenElse(staying, branch.then_case, None, branch.span)
+        )
+        otherwise: Stmt | None = None
+        if branch.else_case is not None:
+            self.repeated = True
+            otherwise = node.replace(body=branch.else_case)
+        return IfThenElse(moving, node.replace(body=inner), otherwise, branch.span)
+
+
+def _sorted_parts(condition: PrimExpr, variable: Var) -> tuple[PrimExpr | None, PrimExpr | None]:
+    """The parts of a conjunction that do not depend on the variable or on memory, and the rest."""
+    moving: PrimExpr | None = None
+    staying: PrimExpr | None = None
+    waiting = [condition]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, And):
+            waiting += [part.b, part.a]
+        elif any(found is variable for found in post_order(part)) or not is_pure(part):
+            staying = part if staying is None else operators.logical_and(staying, part)
+        else:
+            moving = part if moving is None else operators.logical_and(moving, part)
+    return moving, staying
+
+
+def hoist_if_then_else(stmt: Stmt, from_threads: bool = False) -> Stmt:
+    """The statement with its conditions as far out as they go; see the module's text."""
+    if not any(isinstance(found, IfThenElse) for found in post_order(stmt)):
+        return stmt
+    hoister = _Hoister(from_threads)
+    made: Stmt = hoister.visit(stmt)
+    return with_one_definition(made) if hoister.repeated else made
+
+
+@dataclass(frozen=True)
+class HoistIfThenElse(PrimFuncPass):
+    """Moves conditions out of loops. ``variant`` "basic" leaves thread indices alone whatever the context says."""
+
+    variant: str | None = None
+
+    name = "tir.HoistIfThenElse"
+
+    def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        if self.variant not in (None, "basic"):
+            raise LoweringError(f"HoistIfThenElse has the variants None and 'basic', not {self.variant!r}")
+        threads = context.get("tir.HoistIfThenElse").support_block_scope_hosting and self.variant is None
+        return function.with_body(hoist_if_then_else(function.body, threads))
