@@ -175,8 +175,8 @@ def module_text(
             raise
         except RecursionError:
             raise CodegenError(f"the function {name} nests too deeply") from None
-    text.add_global(f"@__tilewright_features = constant {c_bytes(','.join(features))}, align 1")
-    text.add_global(f"@__tilewright_functions = constant {c_bytes(','.join(names))}, align 1")
+    text.add_global(f"@__tilewright_features = weak constant {c_bytes(','.join(features))}, align 1")
+    text.add_global(f"@__tilewright_functions = weak constant {c_bytes(','.join(names))}, align 1")
     return text.text(), context.imported
 
 
