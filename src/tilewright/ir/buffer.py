@@ -168,6 +168,9 @@ def decl_buffer(
     stride_values = tuple(operators.as_expr(stride) for stride in strides or ())
     if stride_values and len(stride_values) != len(extents):
         raise ExpressionError(f"buffer {name} has {len(extents)} dimensions and {len(stride_values)} strides")
+    if buffer_type == "auto_broadcast" and not stride_values:
+        # Whether a stride is zero is known when the argument comes.
+        stride_values = tuple(Var(f"{name}_stride_{position}", extent.dtype) for position, extent in enumerate(extents))
     for extent in extents:
         if isinstance(extent, IntImm) and extent.value < 0:
             raise ExpressionError(f"buffer {name} has a negative extent: {extent.value}")

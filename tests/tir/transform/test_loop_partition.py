@@ -202,6 +202,20 @@ def test_thread_index(apply, nodes_of):
     assert isinstance(branch.then_case, tir.Store) and nodes_of(branch.else_case, tir.IfThenElse)
 
 
+def test_constant_loops_of_threads_stay_by_default(apply, nodes_of):
+    """What holds for the missing option does not hold under a thread index; the option itself does."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    thread = tir.IterVar((0, 4), "threadIdx.x", 1, "threadIdx.x")
+    builder.scope_attr(thread, "thread_extent", 4)
+    with builder.for_range(0, 4, name="i") as i, builder.if_scope(likely(thread.var * 4 + i < 14)):
+        a[thread.var * 4 + i] = 1
+    before = tir.PrimFunc([a.asobject()], builder.get())
+    assert apply(before, LoopPartition(True)).body is before.body
+    with PassContext(config=CONSTANT):
+        assert apply(before, LoopPartition(True)).body is not before.body
+
+
 @settings(max_examples=60)
 @given(
     n=st.integers(1, 40),

@@ -80,6 +80,19 @@ def test_strides_and_offset_of_a_parameter(apply, agree, nodes_of):
     agree(before, after, whole[:, ::4], np.zeros((3, 4), "int32"))
 
 
+def test_broadcast_parameter(apply, agree):
+    """A dimension of size one of an auto_broadcast buffer stands for any size: its stride is zero."""
+    sizes = [tir.SizeVar("p", "int32"), tir.SizeVar("q", "int32")]
+    a = tir.decl_buffer(sizes, "int32", "A", buffer_type="auto_broadcast")
+    b = tir.decl_buffer((3, 4), "int32", "B")
+    before = function_of([a, b], loops((3, 4), lambda i, j: tir.BufferStore(b, a[i, j], [i, j])))
+    after = apply(before, StorageFlatten(64))
+    for shape in ((3, 4), (1, 4), (3, 1), (1, 1)):
+        data = np.arange(np.prod(shape), dtype="int32").reshape(shape)
+        result = agree(before, after, data, np.zeros((3, 4), "int32"))[1]
+        np.testing.assert_array_equal(result, np.broadcast_to(data, (3, 4)))
+
+
 def test_bool_is_stored_as_a_byte(apply, agree, nodes_of):
     """A bool buffer is read and written as int8."""
     a, b = tir.decl_buffer((4,), "bool", "A"), tir.decl_buffer((4,), "bool", "B")

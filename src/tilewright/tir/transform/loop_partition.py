@@ -13,6 +13,7 @@ iterations to move, so the body is written twice, once under a condition that ma
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -328,7 +329,11 @@ class _Partitioner(StmtMutator):
         if not isinstance(extent, IntImm) or self.choices.constant_threads:
             body = self._split_thread(axis.var, start, extent, body)
         bind_range(self.analyzer, axis.var, start, extent)
+        # Threads must run through the same loops, or they miss each other at barriers: only what was asked for.
+        outer = self.choices
+        self.choices = dataclasses.replace(outer, constant_loops=outer.constant_threads)
         made: Stmt = self.visit(body)
+        self.choices = outer
         return node if made is node.body else node.replace(body=made)
 
     def _split_thread(self, variable: Var, start: PrimExpr, extent: PrimExpr, body: Stmt) -> Stmt:
