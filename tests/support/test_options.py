@@ -38,3 +38,11 @@ def test_num_threads(monkeypatch: pytest.MonkeyPatch, value: str, expected: int 
     """Only a positive number counts."""
     monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", value)
     assert options.num_threads() == expected
+
+
+def test_targets_for_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Targets are separated by semicolons."""
+    monkeypatch.setenv("TVM_TEST_TARGETS", "llvm; cuda -arch=sm_80 ;")
+    assert options.targets_for_tests() == ("llvm", "cuda -arch=sm_80")
+    monkeypatch.delenv("TVM_TEST_TARGETS")
+    assert options.targets_for_tests() == ()

@@ -28,3 +28,8 @@ def num_threads() -> int | None:
     """``TILEWRIGHT_NUM_THREADS``, where it is a positive number."""
     value = os.environ.get("TILEWRIGHT_NUM_THREADS", "")
     return int(value) if value.isdigit() and int(value) > 0 else None
+
+
+def targets_for_tests() -> tuple[str, ...]:
+    """``TVM_TEST_TARGETS``: targets separated by semicolons, on which parametrised tests run; empty where not set."""
+    return tuple(name.strip() for name in os.environ.get("TVM_TEST_TARGETS", "").split(";") if name.strip())

@@ -1,0 +1,63 @@
+"""What tests need, and the targets they run on."""
+
+import pytest
+
+from tilewright import testing
+from tilewright.runtime.device import Device
+from tilewright.support.errors import TilewrightError
+from tilewright.testing import marks
+
+
+def test_enabled_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU is always there; the environment may name the targets."""
+    monkeypatch.delenv("TVM_TEST_TARGETS", raising=False)
+    assert testing.enabled_targets()[0] == ("llvm", Device(1, 0))
+    monkeypatch.setenv("TVM_TEST_TARGETS", "llvm -mcpu=generic; ")
+    assert [name for name, _ in testing.enabled_targets()] == ["llvm -mcpu=generic"]
+    assert testing.device_enabled("llvm") and not testing.device_enabled("nonsense")
+
+
+@testing.requires_llvm
+def test_requirement_that_is_met() -> None:
+    """A test whose requirement is met runs."""
+    assert testing.device_enabled("llvm")
+
+
+def test_requirement_that_is_missing() -> None:
+    """A missing package skips the test and says which."""
+    mark = testing.requires_package("sys", "no_such_package_here")
+    assert mark.kwargs["reason"] == "not installed: no_such_package_here" and mark.args == (True,)
+    assert testing.requires_package("sys").args == (False,)
+
+
+@testing.parametrize_targets("llvm")
+def test_on_targets(target: str, dev: Device) -> None:
+    """A test runs on each target with its device."""
+    assert target == "llvm" and dev.device_type == 1
+
+
+number = testing.parameter(2, 3)
+
+
+@testing.fixture(cache_return_value=True)
+def made_once() -> list[int]:
+    """One list for all tests."""
+    return []
+
+
+def test_fixtures(number: int, made_once: list[int]) -> None:
+    """A parameter runs the test for each value; a cached fixture is one object."""
+    made_once.append(number)
+    assert made_once in ([2], [2, 3])
+
+
+def test_pytest_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pytest the error names what to install."""
+    monkeypatch.setattr(marks.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(TilewrightError, match=r"pip install tilewright\[test\]"):
+        testing.requires_gpu(lambda: None)
+
+
+def test_identity_after() -> None:
+    """The value comes back."""
+    assert testing.identity_after(5, 0.0) == 5
