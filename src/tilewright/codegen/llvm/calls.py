@@ -174,13 +174,12 @@ def _if_then_else(emitter: Emitter, node: Call) -> str:
     function = emitter.function
     labels = [function.new_label(hint) for hint in ("then", "else", "chosen")]
     function.branch_if(test, labels[0], labels[1])
-    arms, saved = [], emitter.memo
+    arms = []
     for label, value in zip(labels, (yes, no), strict=False):
         function.begin(label)
-        emitter.memo = dict(saved)
-        arms.append((emitter.visit(value), function.block))
+        with emitter.fresh_memo(keep=True):
+            arms.append((emitter.visit(value), function.block))
         function.branch(labels[2])
-    emitter.memo = saved
     function.begin(labels[2])
     return function.value(f"phi {kind} " + ", ".join(f"[ {operand}, %{block} ]" for operand, block in arms))
 
@@ -188,7 +187,7 @@ def _if_then_else(emitter: Emitter, node: Call) -> str:
 def _masked_choice(emitter: Emitter, condition: PrimExpr, yes: PrimExpr, no: PrimExpr) -> str:
     lanes = condition.dtype.lanes
     test, function, bools = emitter.visit(condition), emitter.function, vector("i1", condition.dtype.lanes)
-    outer, outer_lanes, saved = emitter.mask, emitter.mask_lanes, emitter.memo
+    outer, outer_lanes = emitter.mask, emitter.mask_lanes
     inverse = function.value(f"xor {bools} {test}, splat (i1 true)")
     arms = []
     for mask, value in ((test, yes), (inverse, no)):
@@ -196,9 +195,9 @@ def _masked_choice(emitter: Emitter, condition: PrimExpr, yes: PrimExpr, no: Pri
             mask = function.value(f"and {bools} {mask}, {outer}")
         emitter.mask, emitter.mask_lanes = mask, lanes
         # What is loaded under one mask must not serve under another.
-        emitter.memo = {}
-        arms.append(emitter.visit(value))
-    emitter.mask, emitter.mask_lanes, emitter.memo = outer, outer_lanes, saved
+        with emitter.fresh_memo(keep=False):
+            arms.append(emitter.visit(value))
+    emitter.mask, emitter.mask_lanes = outer, outer_lanes
     kind = emitter.types.register(yes.dtype)
     return function.value(f"select {bools} {test}, {kind} {arms[0]}, {kind} {arms[1]}")
 

@@ -5,13 +5,15 @@ What holds while code is emitted:
 * ``visit(expr)`` gives the operand that holds the expression's value; its type is ``types.register(expr.dtype)``.
 * ``visit_index(expr)`` gives the value as an address offset. Index arithmetic is assumed not to overflow, so sums and
   products of signed indices are computed as wide as a pointer: LLVM then sees plain affine addresses.
-* ``memo`` holds the operands of the statement at hand, so that shared subexpressions are emitted once.
+* ``memo`` and ``wide_memo`` hold the operands of the statement at hand, so that shared subexpressions are emitted once;
+  ``fresh_memo`` guards a region whose operands are not to be used beyond it.
 * ``mask``, where it is set, says which lanes are active: loads touch no memory for the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +70,8 @@ class Emitter(Functor):
         self.variables: dict[Var, str] = {}
         self.wide_variables: dict[Var, str] = {}
         self.memo: dict[int, tuple[Any, str]] = {}
+        self.wide_memo: dict[int, tuple[Any, str]] = {}
+        self._forgotten = 0
         self.mask: str | None = None
         self.mask_lanes = 1
         self.in_parallel = False
@@ -83,10 +87,26 @@ class Emitter(Functor):
         operand: str = handler(self, node)
         if type(node) is Call and node.effect > CallEffectKind.ReadState:
             # What was read before the call may have changed, and the call itself must happen each time.
-            self.memo.clear()
+            self.forget()
         else:
             self.memo[id(node)] = (node, operand)
         return operand
+
+    def forget(self) -> None:
+        """Start afresh: what was computed before may no longer hold."""
+        self.memo, self.wide_memo = {}, {}
+        self._forgotten += 1
+
+    @contextmanager
+    def fresh_memo(self, *, keep: bool) -> Iterator[None]:
+        """Within the block, operands are remembered apart; those from before can be used if ``keep`` is set."""
+        saved, forgotten = (self.memo, self.wide_memo), self._forgotten
+        self.memo, self.wide_memo = (dict(saved[0]), dict(saved[1])) if keep else ({}, {})
+        try:
+            yield
+        finally:
+            # A call inside that changed memory outdates what was loaded before, too.
+            self.memo, self.wide_memo = saved if forgotten == self._forgotten else ({}, {})
 
     def visit_default(self, node: Any) -> str:
         """Nodes that a code generator never meets after lowering."""
@@ -106,9 +126,14 @@ class Emitter(Functor):
         elif expr.dtype.is_int and expr.dtype.bits > NON_INDEX_BITS:
             instruction = _WIDE_OPERATIONS.get(type(expr))
             if instruction is not None:
+                known = self.wide_memo.get(id(expr))
+                if known is not None:
+                    return known[1]
                 left = self.visit_index(expr.a)  # type: ignore[attr-defined]
                 right = self.visit_index(expr.b)  # type: ignore[attr-defined]
-                return self.function.value(f"{instruction} {self.types.index} {left}, {right}")
+                operand = self.function.value(f"{instruction} {self.types.index} {left}, {right}")
+                self.wide_memo[id(expr)] = (expr, operand)
+                return operand
         return self.widen(self.visit(expr), expr.dtype)
 
     def widen(self, operand: str, dtype: DataType) -> str:

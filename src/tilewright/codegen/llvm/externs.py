@@ -11,6 +11,9 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 
 
+_VOID = frozenset({"llvm.prefetch", "llvm.assume", "llvm.donothing", "llvm.trap", "llvm.debugtrap"})
+
+
 def _name(node: Call) -> str:
     first = node.args[0]
     if not isinstance(first, StringImm):
@@ -46,10 +49,9 @@ def call_intrinsic(emitter: Emitter, node: Call) -> str:
     count = node.args[1]
     if not isinstance(count, IntImm):
         raise CodegenError(f"{name}: the number of signature arguments must be a constant", span=node.span)
-    check_intrinsic(emitter.machine, name, node.span)
-    values = node.args[2:]
-    arguments = [(emitter.types.register(value.dtype), emitter.visit(value)) for value in values]
-    result = emitter.types.register(node.dtype)
+    arguments = [(emitter.types.register(value.dtype), emitter.visit(value)) for value in node.args[2:]]
+    result = "void" if node.dtype.is_handle and name in _VOID else emitter.types.register(node.dtype)
+    check_intrinsic(emitter.machine, name, result, arguments, node.span)
     return emitter.call_llvm(name, result, arguments) or "0"
 
 

@@ -43,7 +43,8 @@ def store(emitter: Emitter, node: Store) -> None:
         inside, after = function.new_label("store"), function.new_label("stored")
         function.branch_if(mask.removeprefix("any "), inside, after)
         function.begin(inside)
-        _unmasked_store(access, value)
+        with emitter.fresh_memo(keep=True):
+            _unmasked_store(access, value)
         function.branch(after)
         function.begin(after)
     else:
@@ -326,9 +327,8 @@ def _guarded_load(access: _Access, condition: str) -> str:
     before = function.block
     function.branch_if(condition, inside, after)
     function.begin(inside)
-    saved, access.emitter.memo = access.emitter.memo, dict(access.emitter.memo)
-    value = access.from_memory(_unmasked_load(access))
-    access.emitter.memo = saved
+    with access.emitter.fresh_memo(keep=True):
+        value = access.from_memory(_unmasked_load(access))
     last = function.block
     function.branch(after)
     function.begin(after)

@@ -45,7 +45,7 @@ class StatementEmitter(ExpressionEmitter):
 
     def statement(self, stmt: Stmt) -> None:
         """Emit a statement; what was computed for the one before is forgotten."""
-        self.memo = {}
+        self.forget()
         handler = self._handlers.get(type(stmt)) or self._handler(type(stmt))
         handler(self, stmt)
 
@@ -119,7 +119,7 @@ class StatementEmitter(ExpressionEmitter):
         good, bad = function.new_label("holds"), function.new_label("fails")
         function.branch_if(condition, good, bad, likely_metadata(self))
         function.begin(bad)
-        self.memo = {}
+        self.forget()
         fail(self, node.message)
         function.begin(good)
         self.statement(node.body)
@@ -148,7 +148,7 @@ class StatementEmitter(ExpressionEmitter):
         test, body, after = function.new_label("while"), function.new_label("do"), function.new_label("done")
         function.branch(test)
         function.begin(test)
-        self.memo = {}
+        self.forget()
         function.branch_if(self.visit(node.condition), body, after)
         function.begin(body)
         self.statement(node.body)
