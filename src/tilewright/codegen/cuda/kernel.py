@@ -63,7 +63,7 @@ class CudaPrinter(DevicePrinter):
         self.headers = headers
         self.analyzer = Analyzer()
         self.fragments = Fragments(self)
-        self._packets: dict[int, tuple[Load, list[str]]] = {}
+        self._packets: dict[str, str] = {}
 
     def start_statement(self) -> None:
         super().start_statement()
@@ -122,14 +122,12 @@ class CudaPrinter(DevicePrinter):
         if found is None:
             return super().load_text(node)
         packet, base = found
-        if id(node) not in self._packets:
-            names = []
-            for place in self._pieces(packet, node.buffer_var, node.dtype, base):
-                names.append(self.names.fresh("vector"))
-                self.line(f"{packet.kind} {names[-1]} = {place};")
-            self._packets[id(node)] = (node, names)
         lane = self._current_lane(node)
-        name = self._packets[id(node)][1][lane // packet.lanes]
+        place = self._pieces(packet, node.buffer_var, node.dtype, base)[lane // packet.lanes]
+        name = self._packets.get(place)
+        if name is None:
+            name = self._packets[place] = self.names.fresh("vector")
+            self.line(f"{packet.kind} {name} = {place};")
         return packet.lane(name, lane % packet.lanes, self.storage_type(node.dtype.element))
 
     def visit_store(self, node: Store) -> None:

@@ -81,7 +81,7 @@ class _Lower(ScopedMutator):
         self.axes: list[tuple[IterVar, PrimExpr]] = []
         self.reducers: list[CommReducer] = []
         self.loads: dict[Var, PrimExpr] = {}
-        self.memory: dict[Var, list[tuple[Var, DataType, int]]] = {}
+        self.memory: dict[Var, dict[int, tuple[Var, DataType]]] = {}
 
     # ---- statements around ----
 
@@ -104,7 +104,7 @@ class _Lower(ScopedMutator):
         if replaced is None:
             return made
         body: Stmt = made.body
-        for variable, dtype, size in replaced:
+        for size, (variable, dtype) in replaced.items():
             body = Allocate(variable, dtype, [size], operators.const_true(), body, span=node.span)
         return body
 
@@ -208,14 +208,13 @@ class _Lower(ScopedMutator):
     def _through_shared_memory(self, request: _Request, reduce_extent: int) -> Stmt:
         size = reduce_extent * _product(request.others)
         buffers = [
-            Var(f"{result.name}_shared", PointerType(PrimType(dtype), "shared"))
+            self._shared(result, dtype, size)
             for result, dtype in zip(request.results, request.types, strict=True)
         ]
         place, group = _flat_index(request.along), _flat_index(request.others)
         base = operators.multiply(group, reduce_extent)
         index = operators.add(base, place)
         for result, buffer, dtype in zip(request.results, buffers, request.types, strict=True):
-            self.memory[result] = [(buffer, dtype, size)]
             self.loads[result] = Load(dtype, buffer, base)
         parts: list[Stmt] = [
             # Threads may still be reading the result of an earlier round from this memory.
@@ -233,6 +232,11 @@ class _Lower(ScopedMutator):
             parts += [IfThenElse(guard, self._step(request, buffers, index, half)), _barrier()]
             active, half = half, half // 2
         return stmt_seq(*parts)
+
+    def _shared(self, result: Var, dtype: DataType, size: int) -> Var:
+        """Shared memory in place of a result's; reductions in two branches of the program use the same."""
+        made = Var(f"{result.name}_shared", PointerType(PrimType(dtype), "shared"))
+        return self.memory.setdefault(result, {}).setdefault(size, (made, dtype))[0]
 
     def _step(self, request: _Request, buffers: list[Var], index: PrimExpr, distance: int) -> Stmt:
         """Combine the element of this thread with the one at a distance."""
