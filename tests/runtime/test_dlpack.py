@@ -63,6 +63,15 @@ def test_torch_types(dtype: str) -> None:
     assert back.dtype == tensor.dtype and torch.equal(back, tensor)
 
 
+def test_copy_of_a_tensor() -> None:
+    """``array`` copies a tensor of any library, types that NumPy lacks included."""
+    tensor = torch.tensor([[1.5, 2.0], [3.0, 4.0]], dtype=torch.bfloat16).T
+    array = nd.array(tensor)
+    tensor[0, 0] = 9
+    assert array.dtype == "bfloat16" and array.strides == (2, 1)
+    assert torch.from_dlpack(array).tolist() == [[1.5, 3.0], [2.0, 4.0]]
+
+
 def test_unversioned_producer() -> None:
     """A producer that knows no versions is asked again without one."""
     values = np.arange(3.0)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tilewright.runtime import Module, config_threadpool, num_threads
+from tilewright.runtime import Module, config_threadpool, get_global_func, num_threads
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,12 @@ def test_any_number_of_threads_gives_the_same_result(kernels: Module, threads: i
     values = np.zeros(1001, dtype="float32")
     kernels["fill"](values)
     np.testing.assert_array_equal(values, np.arange(1001))
+
+
+def test_global_functions() -> None:
+    """The pool is configured through the registry too, under TVM's names."""
+    get_global_func("runtime.config_threadpool")(0, 3)
+    assert get_global_func("runtime.NumThreads")() == num_threads() == 3
 
 
 def test_bad_configuration_is_refused() -> None:

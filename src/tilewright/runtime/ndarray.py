@@ -348,10 +348,14 @@ def empty(
 
 
 def array(arr: Any, device: Device | None = None, mem_scope: str | None = None) -> NDArray:
-    """A new array with a copy of the elements of ``arr``: an NDArray, or anything NumPy can make an array of."""
+    """A new array with a copy of the elements of ``arr``: any array or tensor, or what NumPy can make an array of."""
     where = device if device is not None else Device(1, 0)
     if isinstance(arr, NDArray):
         return arr.copyto(where, mem_scope)
+    if hasattr(arr, "__dlpack__") and not isinstance(
+        arr, np.ndarray
+    ):  # types that NumPy does not have come this way
+        return from_dlpack(arr).copyto(where, mem_scope)
     values = np.asarray(arr)
     return empty(values.shape, dtype_of_numpy(values.dtype), where, mem_scope).copyfrom(values)
 

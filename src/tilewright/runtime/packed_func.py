@@ -38,8 +38,11 @@ _NONE, _INT, _BOOL, _FLOAT, _POINTER, _DATA_TYPE, _DEVICE, _DLTENSOR, _C_STRING,
 _SMALL_STRING, _SMALL_BYTES = 11, 12
 _FIRST_OBJECT, _STRING, _BYTES, _FUNCTION, _TENSOR, _PYTHON = 64, 65, 66, 68, 70, 74
 
-_WORDS = [c_int64 * (2 * count) for count in range(33)]
-_TWO_WORDS = _WORDS[1]
+_PACKERS = [struct.Struct(f"<{2 * count}q").pack for count in range(33)]
+_TWO_WORDS = c_int64 * 2
+
+# Twice as quick as one with argument types, and what is passed needs none: c_void_p, bytes, a small int, an array.
+_QUICK_CALL = ctypes.CFUNCTYPE(ctypes.c_int32)
 _pack_double = struct.Struct("<d").pack
 _unpack_double = struct.Struct("<d").unpack
 _pack_word = struct.Struct("<q").pack
@@ -53,7 +56,17 @@ Kept = list[object]
 class PackedFunc:
     """A function with the common calling convention."""
 
-    __slots__ = ("__weakref__", "_address", "_call", "_handle", "_keep", "_self", "is_global", "name")
+    __slots__ = (
+        "__weakref__",
+        "_address",
+        "_call",
+        "_handle",
+        "_keep",
+        "_self",
+        "_self_pointer",
+        "is_global",
+        "name",
+    )
 
     def __init__(
         self,
@@ -67,7 +80,8 @@ class PackedFunc:
         """A C function at ``address``, called with ``self_address``; takes over the reference ``handle``, if any."""
         self._address = address
         self._self = self_address
-        self._call = FUNCTION_TYPE(address)
+        self._call = _QUICK_CALL(address)
+        self._self_pointer = c_void_p(self_address)
         self._keep = keep_alive
         self._handle = handle
         self.name = name
@@ -98,7 +112,7 @@ class PackedFunc:
     def __call__(self, *args: Any) -> Any:
         packed, kept = pack_arguments(args)
         result = _TWO_WORDS()
-        status = self._call(self._self, packed, len(args), result)
+        status = self._call(self._self_pointer, packed, len(args), result)
         kept.clear()  # and not before: the arguments live here
         if status:
             raise take_failure()
@@ -115,7 +129,7 @@ class PackedFunc:
 # ---- Python values to words ----
 
 
-def pack_arguments(args: tuple[Any, ...]) -> tuple[Any, Kept]:
+def pack_arguments(args: tuple[Any, ...]) -> tuple[bytes, Kept]:
     """The arguments as C sees them, and what must stay alive meanwhile."""
     words: list[int] = []
     kept: Kept = []
@@ -125,7 +139,8 @@ def pack_arguments(args: tuple[Any, ...]) -> tuple[Any, Kept]:
         else:
             words += _encode(value, kept)
     count = len(args)
-    return (_WORDS[count] if count < 33 else c_int64 * (2 * count))(*words), kept
+    pack = _PACKERS[count] if count < len(_PACKERS) else struct.Struct(f"<{2 * count}q").pack
+    return pack(*words), kept
 
 
 def _encode(value: Any, kept: Kept) -> tuple[int, int]:
