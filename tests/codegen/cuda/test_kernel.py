@@ -1,10 +1,14 @@
-"""Schedules with thread bindings become CUDA source: right by the interpreter, and accepted by nvcc where there is one."""
+"""Schedules with thread bindings become CUDA source.
+
+It is right by the interpreter, and accepted by nvcc where there is one.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,20 +63,25 @@ def checked(schedule: Any, args: list[Any], nvcc: Any, *arrays: Any) -> str:
 
 
 @pytest.fixture(scope="session")
-def nvcc(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Compiles source to PTX; nothing where there is no nvcc."""
+def nvcc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Collects sources and compiles all of them together at the end: starting nvcc takes longer than its work."""
+    sources: list[str] = []
+    yield sources.append
     found = shutil.which("nvcc")
-
-    def compile_text(source: str) -> None:
-        if found is None:
-            return
-        folder: Path = tmp_path_factory.mktemp("cuda")
-        (folder / "kernel.cu").write_text(source)
-        command = [found, "-ptx", "-arch=sm_80", "-o", "kernel.ptx", "kernel.cu"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr + source
-
-    return compile_text
+    if found is None or not sources:
+        return
+    headers = sorted(
+        {line for source in sources for line in source.splitlines() if line.startswith("#include")}
+    )
+    parts = []
+    for number, source in enumerate(sources):
+        plain = "\n".join(line for line in source.splitlines() if not line.startswith("#include"))
+        parts.append(f"namespace n{number} {{\n{plain.replace('main_kernel', f'n{number}_kernel')}\n}}")
+    folder: Path = tmp_path_factory.mktemp("cuda")
+    (folder / "kernel.cu").write_text("\n".join([*headers, *parts]))
+    command = [found, "-ptx", "-arch=sm_80", "-o", "kernel.ptx", "kernel.cu"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"nvcc refuses {folder / 'kernel.cu'}:\n{done.stderr}"
 
 
 def test_elementwise(nvcc: Any) -> None:
