@@ -335,3 +335,16 @@ def test_regions_without_bounds() -> None:
     made = Block([], [], [], "gather", For(i, 0, 4, 0, Evaluate(a[index[i]])))
     reads, _, _ = get_block_access_region(made, {each.data: each for each in (a, index)})
     assert regions(reads) == {"A": [("0", "16")], "I": [("0", "4")]}
+
+
+def test_shared_expressions_cost_their_nodes() -> None:
+    """An index that is a graph of 200 levels of sharing is analysed at once."""
+    a = decl_buffer((16,), name="A")
+    index: PrimExpr = x
+    for _ in range(200):
+        index = operators.maximum(index, index + index)
+    store = Store(pointer("p"), a[index], index)
+    function = PrimFunc([a, x], store)
+    assert verify_gpu_code(function, {"max_kernels": 0})
+    assert detect_buffer_access_lca(function) == {a: None}
+    assert verify_ssa(function)

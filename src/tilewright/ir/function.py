@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, Self
 
@@ -30,6 +30,10 @@ class BaseFunc(RelayExpr):
             {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else dict(attr_key_or_dict)
         )
         return self.replace(attrs=DictAttrs({**dict(self.attrs.items()), **changes}))
+
+    def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
+        """The function as text; a level whose text has meta data or annotations overrides this."""
+        return repr(self)
 
     def without_attr(self, attr_key: str) -> Self:
         """A copy with an attribute removed."""

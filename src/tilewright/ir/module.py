@@ -69,7 +69,7 @@ class IRModule(Node):
         return IRModule(functions, self.type_definitions, self.attrs)
 
     def map_functions(self, change: Callable[[GlobalVar, BaseFunc], BaseFunc | None]) -> IRModule:
-        """A copy with each function replaced, or left out where the change gives None; this very module if none changed."""
+        """A copy with each function replaced, or left out where the change gives None; this module if none changed."""
         made: dict[GlobalVar, BaseFunc] = {}
         same = True
         for variable, function in self.functions.items():

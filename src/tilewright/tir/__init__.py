@@ -1,6 +1,6 @@
 """The loop level: statements, functions, builders, analyses and passes."""
 
-from tilewright.tir import analysis, ir_builder, stmt_functor, transform
+from tilewright.tir import analysis, generic, ir_builder, stmt_functor, transform
 from tilewright.tir.buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from tilewright.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from tilewright.tir.expr import (
@@ -264,6 +264,7 @@ __all__ = [
     "floormod",
     "fma",
     "fmod",
+    "generic",
     "hypot",
     "if_then_else",
     "indexdiv",

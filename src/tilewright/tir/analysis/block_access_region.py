@@ -10,15 +10,15 @@ from tilewright.arith.int_set_eval import eval_int_set
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, PrimExpr, Range, Var
-from tilewright.ir.functor import Visitor
 from tilewright.support.recursion import recursion_room
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, For
 
 Box = tuple[IntervalSet, ...]
 
 
-class _Accesses(Visitor):
+class _Accesses(StatementVisitor):
     """Collects the boxes that a block touches, with the variables of the loops inside it relaxed over their ranges."""
 
     def __init__(self, block: Block, buffer_var_map: Mapping[Var, Buffer]) -> None:

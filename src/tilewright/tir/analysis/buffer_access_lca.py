@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import BufferLoad, Var
-from tilewright.ir.functor import Visitor
 from tilewright.support.recursion import recursion_room
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BufferRealize, BufferStore, For, Stmt
 
 Scope = tuple[Stmt, ...]
 
 
-class _Accesses(Visitor):
+class _Accesses(StatementVisitor):
     """Keeps, for every buffer, the scopes that all accesses so far have in common."""
 
     def __init__(self, buffers: Iterable[Buffer]) -> None:

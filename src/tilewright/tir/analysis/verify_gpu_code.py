@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.ir.expr import IntImm, IterVar, Load, PrimExpr, Var
-from tilewright.ir.functor import Visitor
 from tilewright.support.errors import ExpressionError
 from tilewright.support.recursion import recursion_room
+from tilewright.tir.analysis.statement_visitor import StatementVisitor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, ForKind, Store
 
@@ -25,7 +25,7 @@ LIMITS = (
 )
 
 
-class _Kernels(Visitor):
+class _Kernels(StatementVisitor):
     """Adds up what each kernel uses; a kernel is an outermost region bound to threads."""
 
     def __init__(self, limits: Mapping[str, int]) -> None:
