@@ -1,0 +1,124 @@
+"""Fair timing on a shared machine: every contender in its own process, rounds alternated, medians compared.
+
+A contender is a program that gets ready, prints a line, and then for each line that it reads runs once and prints the seconds that one
+call took. The rounds of all contenders of a group alternate, so that whatever else the machine does falls on all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A name, and the arguments and environment of its process."""
+
+    name: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+def thread_environment(threads: int) -> dict[str, str]:
+    """The variables by which every runtime that we compare with learns its number of threads."""
+    value = str(threads)
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TILEWRIGHT_NUM_THREADS")
+    return {name: value for name in names}
+
+
+def serve(prepare: Callable[[], Callable[[], float]]) -> None:
+    """The contender's side: prepare, then one timed run for each line read."""
+    run = prepare()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        print(repr(run()), flush=True)
+
+
+def timed(call: Callable[[], object], least_seconds: float = 0.02) -> Callable[[], float]:
+    """A run that calls often enough to last a while, and gives the seconds of one call."""
+    call()
+    started = time.perf_counter()
+    call()
+    once = max(time.perf_counter() - started, 1e-7)
+    number = max(1, round(least_seconds / once))
+
+    def run() -> float:
+        begun = time.perf_counter()
+        for _ in range(number):
+            call()
+        return (time.perf_counter() - begun) / number
+
+    return run
+
+
+def race(contenders: Sequence[Contender], rounds: int) -> dict[str, float]:
+    """The median seconds of each contender over alternating rounds."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *contender.arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **contender.environment},
+        )
+        for contender in contenders
+    ]
+    times: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    try:
+        for process, contender in zip(processes, contenders, strict=True):
+            assert process.stdout is not None
+            if process.stdout.readline().strip() != "ready":
+                raise RuntimeError(f"contender {contender.name} did not get ready")
+        for number in range(rounds):
+            order = list(zip(processes, contenders, strict=True))
+            for process, contender in order if number % 2 == 0 else reversed(order):
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write("go\n")
+                process.stdin.flush()
+                times[contender.name].append(float(process.stdout.readline()))
+    finally:
+        for process in processes:
+            if process.stdin is not None:
+                process.stdin.close()
+            process.wait(timeout=60)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def machine() -> dict[str, object]:
+    """What the figures were measured on, without anything that names the machine itself."""
+    model, flags = "unknown", ""
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            model = value.strip()
+        if key.strip() == "flags":
+            flags = value
+    wanted = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
+    return {
+        "processor": model,
+        "features": [name for name in wanted if f" {name} " in f"{flags} "],
+        "cores": len(os.sched_getaffinity(0)),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+def write_table(path: Path, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], notes: str = "") -> None:
+    """A Markdown table with the machine's description, written beside its final name and renamed."""
+    lines = [f"# {title}", "", "```json", json.dumps(machine(), indent=1), "```", ""]
+    lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    text = "\n".join([*lines, "", notes, ""]).rstrip() + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.write_text(text)
+    draft.replace(path)
+    print(text)
