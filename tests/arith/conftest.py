@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tilewright.arith.pool import Pool
 from tilewright.ir import expr as nodes
 from tilewright.ir.functor import post_order
+from tilewright.ir.operators import as_expr
 
 
 class Undefined(ArithmeticError):
@@ -82,3 +84,14 @@ def evaluate() -> Callable[[Any, Mapping[Any, int]], int]:
 def undefined() -> type[ArithmeticError]:
     """What ``evaluate`` raises where an expression divides by zero."""
     return Undefined
+
+
+@pytest.fixture(scope="session")
+def same() -> Callable[[Any, Any], bool]:
+    """Whether two expressions have the same structure; Python numbers stand for int32 constants."""
+
+    def compare(a: Any, b: Any) -> bool:
+        pool = Pool()
+        return pool.intern(as_expr(a)) is pool.intern(as_expr(b))
+
+    return compare

@@ -69,7 +69,7 @@ CONDITIONS = st.recursive(
     ),
     max_leaves=3,
 )
-EXAMPLES = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=80, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="session")

@@ -105,7 +105,7 @@ def type_bound(dtype: DataType) -> Bound:
 
 
 def finish(low: float, high: float, dtype: DataType) -> Bound:
-    """The result of arithmetic in a type: large ends become infinite, and a narrow type that may have wrapped knows nothing."""
+    """The bounds of arithmetic in a type: large ends are infinite, and a type that may have wrapped knows nothing."""
     if low <= -LIMIT:
         low = -inf
     if high >= LIMIT:

@@ -1,8 +1,9 @@
 """The core of the analyzer: what is known of integer expressions, and simplification by it.
 
-One analyzer holds what is known of variables (``bind``, ``update``) and of the conditions that hold (``constraint_scope``).
-Its parts, which are the bounds, the congruences and the two simplifiers, share one pool of interned expressions and remember their
-results; a scope puts fresh memories in their place and the old ones back when it ends.
+One analyzer holds what is known of variables (``bind``, ``update``) and of the conditions that hold
+(``constraint_scope``). Its parts, which are the bounds, the congruences and the two simplifiers, share one
+pool of interned expressions and remember their results; a scope puts fresh memories in their place and the
+old ones back when it ends.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tilewright.arith.canonical import Canonical
 from tilewright.arith.const_int_bound import BoundAnalyzer, ConstIntBound, finish
 from tilewright.arith.facts import learn
 from tilewright.arith.modular_set import ModularAnalyzer, ModularSet, normal
-from tilewright.arith.pool import Expr, Pool
+from tilewright.arith.pool import BINARY_CLASSES, Expr, Pool
 from tilewright.arith.rewrite.simplifier import Rewriter
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Range, Var
@@ -42,7 +43,10 @@ class ConstraintScope:
 
 
 class AnalyzerCore:
-    """Bounds, congruences, simplification and proofs of integer expressions under what is known; all but integer sets."""
+    """Bounds, congruences, simplification and proofs of integer expressions under what is known.
+
+    All but integer sets.
+    """
 
     def __init__(self) -> None:
         # The parts are for the other files of this package.
@@ -69,18 +73,15 @@ class AnalyzerCore:
         node = operators.as_expr(expr)
         if type(node) is IntImm or (type(node) is Var and not self.rewriter.bindings):
             return node
-        made: PrimExpr = self.deeply(self.simplified, node, steps)
-        return made
+        return _keep(node, self.deeply(self.simplified, node, steps))
 
     def rewrite_simplify(self, expr: ExprLike) -> PrimExpr:
         """The expression simplified by rules."""
-        made: PrimExpr = self.deeply(self.rewriter.visit, expr)
-        return made
+        return _keep(expr, self.deeply(self.rewriter.visit, expr))
 
     def canonical_simplify(self, expr: ExprLike) -> PrimExpr:
         """The expression as a canonical sum of products, with splits of one variable joined."""
-        made: PrimExpr = self.deeply(self.canonical.visit, expr)
-        return made
+        return _keep(expr, self.deeply(self.canonical.visit, expr))
 
     def can_prove(self, expr: ExprLike) -> bool:
         """True only if the condition is known to hold."""
@@ -215,7 +216,8 @@ class AnalyzerCore:
                 rewriter.memo, rewriter.truths, canonical.memo, canonical.forms,
             ) = saved  # fmt: skip
 
-        # Once before, so that what is derived on the way stays in this scope, and once after, because more is known then.
+        # Once before, so that what is derived on the way stays in this scope, and once after, because more is
+        # known then.
         self._forget()
         try:
             learn(condition, rewriter, canonical, bounds, modular)
@@ -224,3 +226,30 @@ class AnalyzerCore:
             raise
         self._forget()
         return leave
+
+
+_KEPT_SIZE = 64
+"""Larger expressions are not compared with their simplified form."""
+
+
+def _keep(original: ExprLike, made: Any) -> PrimExpr:
+    """The original where simplification only put other nodes in the same places, so that callers see no change."""
+    room = _KEPT_SIZE
+    stack = [(original, made)]
+    while stack:
+        old, new = stack.pop()
+        if old is new:
+            continue
+        kind = type(new)
+        room -= 1
+        if type(old) is not kind or not room:
+            return made  # type: ignore[no-any-return]
+        if kind is IntImm:
+            if old.value != new.value or old.dtype is not new.dtype:
+                return made  # type: ignore[no-any-return]
+        elif kind in BINARY_CLASSES:
+            stack.append((old.b, new.b))
+            stack.append((old.a, new.a))
+        else:
+            return made  # type: ignore[no-any-return]
+    return original  # type: ignore[no-any-return]

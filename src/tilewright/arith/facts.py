@@ -60,6 +60,8 @@ def _learn_comparison(
     fact: Expr, rewriter: Rewriter, canonical: Canonical, bounds: BoundAnalyzer, modular: ModularAnalyzer
 ) -> None:
     kind, a, b = type(fact), fact.a, fact.b
+    # What the conjuncts before have said counts here.
+    bounds.memo.clear()
     gap = 1 if kind is LT else 0
     low_a, high_a = bounds.bound(a)
     low_b, high_b = bounds.bound(b)

@@ -1,8 +1,9 @@
 """Systems of linear inequalities over the integers, solved by Fourier-Motzkin elimination.
 
-The variables are eliminated one after another: each lower bound with each upper bound of a variable gives an inequality between the
-variables that are left. Then, from the last to the first, each variable gets the shortest range that its bounds give in terms of the
-variables after it; bounds that the range does not imply stay relations, so that the solutions are exactly those of the source.
+The variables are eliminated one after another: each lower bound with each upper bound of a variable gives an
+inequality between the variables that are left. Then, from the last to the first, each variable gets the
+shortest range that its bounds give in terms of the variables after it; bounds that the range does not imply
+stay relations, so that the solutions are exactly those of the source.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ Inequality = tuple[dict[Var, int], PrimExpr]
 """``sum of coefficient * variable + rest <= 0``; the rest uses none of the variables."""
 
 _MAX_INEQUALITIES = 512
-"""Elimination can square the number of inequalities; combinations beyond this are left out, and only ranges get wider."""
+"""Elimination can square the number of inequalities.
+
+Combinations beyond this are left out, and only ranges get wider.
+"""
 
 
 def solve_linear_inequalities(
@@ -35,7 +39,8 @@ def solve_linear_inequalities(
 ) -> IntConstraints | IntConstraintsTransform:
     """The ranges of the variables, each in terms of the ones after it, and the relations that they do not imply.
 
-    With ``deskew_range``, a transform to new variables whose ranges start at zero; a range of one value takes its variable away.
+    With ``deskew_range``, a transform to new variables whose ranges start at zero; a range of one value takes
+    its variable away.
     """
     source = (
         equations

@@ -12,7 +12,7 @@ from tilewright.support.node import Children, Node, node
 
 @node
 class IntGroupBounds(Node):
-    """Bounds of ``coef * variable``: it is not below any of ``lower``, not above any of ``upper``, and equal to each of ``equal``."""
+    """Bounds of ``coef * variable``: not below any ``lower``, not above any ``upper``, equal to each ``equal``."""
 
     coef: PrimExpr
     lower: Children[PrimExpr]
@@ -39,7 +39,10 @@ class IntGroupBounds(Node):
     def find_best_range(
         self, ranges: Mapping[Var, Range] | None = None, analyzer: AnalyzerCore | None = None
     ) -> Range | None:
-        """The shortest range of the variable between a lower and an upper bound, by what is known; None if a side is open."""
+        """The shortest range of the variable between a lower and an upper bound, by what is known.
+
+        None if a side is open.
+        """
         if analyzer is None:
             analyzer = AnalyzerCore()
             for variable, known in (ranges or {}).items():

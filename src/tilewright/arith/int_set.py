@@ -1,7 +1,7 @@
 """Sets of integers: intervals whose ends are expressions.
 
-``pos_inf()`` and ``neg_inf()`` are the symbols of ends that do not exist. An interval is empty only if it runs from positive
-to negative infinity; whether another one is empty may depend on values that are not known.
+``pos_inf()`` and ``neg_inf()`` are the symbols of ends that do not exist. An interval is empty only if it
+runs from positive to negative infinity; whether another one is empty may depend on values that are not known.
 """
 
 from __future__ import annotations
@@ -210,7 +210,10 @@ def intersect(sets: Iterable[IntSet], analyzer: AnalyzerCore | None = None) -> I
 
 
 def union_lower_bound(sets: Sequence[IntSet], analyzer: AnalyzerCore | None = None) -> IntervalSet:
-    """An interval each value of which is in one of the sets; sets that leave a gap to the ones before are passed over."""
+    """An interval each value of which is in one of the sets.
+
+    Sets that leave a gap to the ones before are passed over.
+    """
     analyzer = analyzer or AnalyzerCore()
     result: IntervalSet | None = None
     for given in sets:

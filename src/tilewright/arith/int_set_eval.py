@@ -1,8 +1,8 @@
 """Evaluation of expressions over sets: from the sets of variables to an interval that contains every value.
 
-Sums are evaluated as linear forms, so that ``i * 4 + j`` over symbolic ranges gives simplified ends at once and terms that cancel
-do not widen the result. A quotient of ends is simplified with them: ``x`` in ``[16 * o, 16 * o + 15]`` gives ``x // 4`` in
-``[4 * o, 4 * o + 3]``.
+Sums are evaluated as linear forms, so that ``i * 4 + j`` over symbolic ranges gives simplified ends at once
+and terms that cancel do not widen the result. A quotient of ends is simplified with them: ``x`` in ``[16 * o,
+16 * o + 15]`` gives ``x // 4`` in ``[4 * o, 4 * o + 3]``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Quasi-affine iterator maps: the expressions that loops make by splitting and fusing.
 
-``IterMark(source, extent)`` is a value that runs over ``0 .. extent - 1``: a loop variable (less its start), or a fused sum.
-``IterSplitExpr`` is a digit of a mark, ``(mark // lower_factor) % extent * scale``.
+``IterMark(source, extent)`` is a value that runs over ``0 .. extent - 1``: a loop variable (less its start),
+or a fused sum. ``IterSplitExpr`` is a digit of a mark, ``(mark // lower_factor) % extent * scale``.
 ``IterSumExpr`` is a sum of such digits and a base.
 """
 

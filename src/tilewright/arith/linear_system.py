@@ -1,8 +1,8 @@
 """Systems of linear equations over the integers, solved by the Smith normal form.
 
-``A x = b`` with integer ``A`` becomes ``S y = U b``, where ``S = U A V`` is diagonal and ``x = V y``. A ``y`` with a nonzero diagonal
-entry is determined (the entry must divide the right-hand side: a relation that stays if it cannot be proved); the others are the free
-variables of the solution.
+``A x = b`` with integer ``A`` becomes ``S y = U b``, where ``S = U A V`` is diagonal and ``x = V y``. A ``y``
+with a nonzero diagonal entry is determined (the entry must divide the right-hand side: a relation that stays
+if it cannot be proved); the others are the free variables of the solution.
 """
 
 from __future__ import annotations

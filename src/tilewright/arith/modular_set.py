@@ -1,7 +1,7 @@
 """Congruences of integer expressions: ``value = coeff * k + base`` for some integer ``k``.
 
-``(0, b)`` is the constant ``b``; ``(1, 0)`` is any integer; otherwise ``0 <= base < coeff``. Only index types (int32 and int64, and
-vectors of them) are analysed, because arithmetic of the others may wrap.
+``(0, b)`` is the constant ``b``; ``(1, 0)`` is any integer; otherwise ``0 <= base < coeff``. Only index types
+(int32 and int64, and vectors of them) are analysed, because arithmetic of the others may wrap.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ANY: Modular = (1, 0)
 
 @dataclass(frozen=True, slots=True)
 class ModularSet:
-    """The integers that leave the remainder ``base`` when divided by ``coeff``; ``coeff`` 0 is the constant ``base``."""
+    """The integers that leave the remainder ``base`` when divided by ``coeff``; 0 stands for the constant ``base``."""
 
     coeff: int
     base: int
@@ -59,7 +59,10 @@ def union(a: Modular, b: Modular) -> Modular:
 
 
 def intersect(a: Modular, b: Modular) -> Modular:
-    """A congruence for values for which both hold; the Chinese remainder theorem. ``a`` itself if none satisfies both."""
+    """A congruence for values for which both hold; the Chinese remainder theorem.
+
+    ``a`` itself if none satisfies both.
+    """
     if a[0] == 0 or b[0] == 0:
         return a if a[0] == 0 else b
     common = gcd(a[0], b[0])

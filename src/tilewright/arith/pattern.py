@@ -105,8 +105,8 @@ def _detect(expr: PrimExpr, variables: list[Var]) -> list[PrimExpr]:
 def detect_clip_bound(expr: ExprLike, var_list: Sequence[Var]) -> list[PrimExpr]:
     """``[min1, max1, min2, max2, ...]``: the bounds that a conjunction of comparisons sets on the variables.
 
-    Ends that are not bounded are the symbols of infinity. An empty list if a comparison bounds several of the variables at
-    once, has a coefficient other than one, or the condition is something else.
+    Ends that are not bounded are the symbols of infinity. An empty list if a comparison bounds several of the
+    variables at once, has a coefficient other than one, or the condition is something else.
     """
     bounds: dict[Var, tuple[PrimExpr | None, PrimExpr | None]] = {
         variable: (None, None) for variable in var_list

@@ -55,9 +55,9 @@ Expr = Any
 NodeClass = Any
 """The class of a node; not ``type``, which the type checker would take ``type(e) is kind`` to narrow to."""
 
-BINARY_CLASSES: tuple[type, ...] = (
-    Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, EQ, NE, LT, LE, GT, GE, And, Or,
-)  # fmt: skip
+BINARY_CLASSES: frozenset[type] = frozenset(
+    (Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, EQ, NE, LT, LE, GT, GE, And, Or)
+)
 
 _constants: dict[tuple[DataType, int], IntImm] = {}
 

@@ -1,7 +1,7 @@
 """Division of an iterator map into the part over some loop variables and the part over the rest.
 
-Each binding ``b`` becomes ``outer * inner_extent + inner``, where ``inner`` uses the given variables only and ``outer`` none of them.
-This is what blockizing a loop nest needs.
+Each binding ``b`` becomes ``outer * inner_extent + inner``, where ``inner`` uses the given variables only and
+``outer`` none of them. This is what blockizing a loop nest needs.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _is_negative_of(a: Expr, b: Expr) -> bool:
 
 
 def common_factor(a: Expr, b: Expr) -> tuple[Expr, Expr | None, Expr | None] | None:
-    """``(x, y, z)`` such that ``a = x * y`` and ``b = x * z``; None stands for one. None in all if there is no such ``x``."""
+    """``(x, y, z)`` such that ``a = x * y`` and ``b = x * z``, None for a factor of one; None if there is no ``x``."""
     if type(a) is not Mul:
         if b.a is a:
             return a, None, b.b

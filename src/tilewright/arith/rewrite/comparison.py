@@ -86,14 +86,17 @@ def _equal_constant(rw: Rewriter, a: Expr, b: IntImm) -> Expr:
     return rw.make(EQ, a, b)
 
 
-def _select_test(rw: Rewriter, kind: NodeClass, a: Expr, b: IntImm) -> Expr:
-    """A comparison of a Select with a constant, where the branches decide it."""
+def _select_test(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
+    """A comparison of a Select with a constant, on either side, where the branches decide it."""
     compare = rw.eq if kind is EQ else rw.lt
-    when_true, when_false = compare(a.true_value, b), compare(a.false_value, b)
+    if type(a) is Select:
+        choice, when_true, when_false = a, compare(a.true_value, b), compare(a.false_value, b)
+    else:
+        choice, when_true, when_false = b, compare(a, b.true_value), compare(a, b.false_value)
     if type(when_true) is IntImm and type(when_false) is IntImm:
         if when_true is when_false:
             return when_true
-        return a.condition if when_true is TRUE else rw.logical_not(a.condition)
+        return choice.condition if when_true is TRUE else rw.logical_not(choice.condition)
     return rw.make(kind, a, b)
 
 
@@ -130,7 +133,10 @@ def lt(rw: Rewriter, a: Expr, b: Expr) -> Expr:
 
 
 def sides(rw: Rewriter, difference: Expr) -> tuple[Expr, Expr]:
-    """What stands left and right of the sign when a simplified difference is compared with zero; a constant goes to the right."""
+    """What stands left and right of the sign when a simplified difference is compared with zero.
+
+    A constant goes to the right.
+    """
     core: Expr = difference
     offset = 0
     if type(core) is Add and type(core.b) is IntImm:
@@ -207,6 +213,8 @@ def _constant_less(rw: Rewriter, a: IntImm, b: Expr) -> Expr:
         return rw.lt(rw.integer(dtype, (limit + 1) * b.b.value - 1), b.a)
     if kind is Div and type(b.b) is IntImm and b.b.value > 0 and (limit >= 0 or rw.bound(b.a)[0] >= 0):
         return rw.lt(rw.integer(dtype, (limit + 1) * b.b.value - 1), b.a)
+    if kind is Select:
+        return _select_test(rw, LT, a, b)
     return _less_extremum(rw, a, b, IntImm, kind)
 
 

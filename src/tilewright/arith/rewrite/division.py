@@ -1,10 +1,12 @@
 """Rules for quotients and remainders, rounded down and truncated.
 
-One set of rules serves both roundings: a truncated quotient obeys the rules of the floor where the dividend and the part that
-stays under the division are known not to be negative. Division by zero is undefined, so that ``x // x`` is one.
+One set of rules serves both roundings: a truncated quotient obeys the rules of the floor where the dividend
+and the part that stays under the division are known not to be negative. Division by zero is undefined, so
+that ``x // x`` is one.
 
-The dividend is taken apart into addends ``coefficient * term``. Those that the divisor divides leave the division. If what remains is
-``g * high + low`` with ``g`` a divisor of the divisor and ``0 <= low < g``, the low part does not matter to the quotient.
+The dividend is taken apart into addends ``coefficient * term``. Those that the divisor divides leave the
+division. If what remains is ``g * high + low`` with ``g`` a divisor of the divisor and ``0 <= low < g``, the
+low part does not matter to the quotient.
 """
 
 from __future__ import annotations
@@ -118,6 +120,8 @@ def _quotient_by_constant(rw: Rewriter, kind: NodeClass, a: Expr, b: IntImm) -> 
             return _quotient(rw, kind, a.a, rw.integer(dtype, divisor // factor))
         return rw.make(kind, a, b)
     if kind_a is Add or kind_a is Sub:
+        if kind_a is Sub and kind is FloorDiv and type(a.b) is FloorMod and a.b.a is a.a and a.b.b is b:
+            return _quotient(rw, kind, a.a, b)
         found = _nested_quotient(rw, kind, a, divisor)
         if found is None:
             found = _split_quotient(rw, kind, a, divisor)
@@ -199,7 +203,8 @@ def _split_quotient(rw: Rewriter, kind: NodeClass, a: Expr, divisor: int) -> Exp
     dtype = a.dtype
     outside = [(term, factor // divisor) for term, factor in terms if factor % divisor == 0]
     inside = [(term, factor) for term, factor in terms if factor % divisor]
-    # Only a whole multiple leaves by itself: x // 4 + 1 is no simpler than (x + 4) // 4 unless something else left, too.
+    # Only a whole multiple leaves by itself: x // 4 + 1 is no simpler than (x + 4) // 4 unless something else
+    # left, too.
     carried = total // divisor if outside or total % divisor == 0 else 0
     rest = total - carried * divisor
     if kind is Div:
@@ -228,7 +233,7 @@ def _split_quotient(rw: Rewriter, kind: NodeClass, a: Expr, divisor: int) -> Exp
 def _drop_low(
     rw: Rewriter, terms: list[Term], total: int, divisor: int, dtype: Expr
 ) -> tuple[Expr, int, Expr] | None:
-    """``(high, g, low)`` with ``sum = g * high + low``, ``g`` a divisor of ``divisor``, and ``0 <= low < g``; None if there is none."""
+    """``(high, g, low)`` with ``sum = g * high + low``, ``g`` divides ``divisor`` and ``0 <= low < g``, or None."""
     if not terms:
         return None
     for factor in sorted({abs(factor) for _, factor in terms if abs(factor) > 1}, reverse=True):

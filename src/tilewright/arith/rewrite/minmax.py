@@ -1,4 +1,7 @@
-"""Rules for minimum and maximum. ``extremum(kind, a, b)`` serves both; what is said of one holds of the other upside down."""
+"""Rules for minimum and maximum. ``extremum(kind, a, b)`` serves both.
+
+What is said of one holds of the other upside down.
+"""
 
 from __future__ import annotations
 

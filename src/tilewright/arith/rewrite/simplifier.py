@@ -1,7 +1,8 @@
 """The rewriting simplifier: bottom-up, by the rules of the neighbouring files.
 
-A rule is a smart constructor: it takes simplified, interned operands and gives the simplified node, so that no
-subexpression is met twice. Results are remembered for each node; a scope in which more is known has a memory of its own.
+A rule is a smart constructor: it takes simplified, interned operands and gives the simplified node, so that
+no subexpression is met twice. Results are remembered for each node; a scope in which more is known has a
+memory of its own.
 """
 
 from __future__ import annotations
@@ -46,10 +47,13 @@ from tilewright.ir.expr import (
     Sub,
     Var,
 )
-from tilewright.support.dtype import DataType
+from tilewright.support.dtype import BOOL, DataType
 
 _SCOPED_VISITS = 20_000
-"""A graph of nested choices would be met once for each path; after this many visits inside choices, their conditions are no longer assumed."""
+"""A graph of nested choices would be met once for each path.
+
+After this many visits inside choices, their conditions are no longer assumed.
+"""
 
 Scope = Callable[[Expr], AbstractContextManager[Any]]
 
@@ -152,6 +156,8 @@ class Rewriter:
             return found
         handler = _HANDLERS.get(type(node))
         made = self._other(node) if handler is None else handler(self, node)
+        if self.truths and made.dtype is BOOL:
+            made = self.truths.get(made, made)
         memo = self.memo
         memo[node] = made
         memo[made] = made

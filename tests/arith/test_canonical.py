@@ -1,0 +1,105 @@
+"""The canonical simplifier: sums, splits that join, what divides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tilewright.arith import Analyzer, ConstIntBound
+from tilewright.ir.expr import Cast, Select, Var
+from tilewright.ir.operators import (
+    const,
+    equal,
+)
+from tilewright.ir.operators import (
+    floordiv as fld,
+)
+from tilewright.ir.operators import (
+    floormod as flm,
+)
+from tilewright.ir.operators import (
+    maximum as tmax,
+)
+from tilewright.ir.operators import (
+    minimum as tmin,
+)
+from tilewright.ir.operators import (
+    truncdiv as tdiv,
+)
+from tilewright.ir.operators import (
+    truncmod as tmod,
+)
+
+x, y, z, n = (Var(name) for name in "xyzn")
+
+
+def _check(same: Any, data: Any, expected: Any, bounds: dict[Any, tuple[int, int]]) -> None:
+    analyzer = Analyzer()
+    for variable, bound in bounds.items():
+        analyzer.update(variable, ConstIntBound(*bound))
+    found = analyzer.canonical_simplify(data)
+    assert same(found, expected), f"{data} became {found}, not {expected}"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected", "bounds"),
+    [
+        (x * 3 - 1 + y - x * 2, x + y - 1, {}),
+        ((10 - x) * 5 + x, 50 - x * 4, {}),
+        (3 * (x + y), x * 3 + y * 3, {}),
+        (x - x, const(0), {}),
+        (0 - x - 3, 0 - x - 3, {}),
+        (fld(x, 4) * 4 + flm(x, 4), x, {}),
+        (flm(x, 4) + fld(x, 4) * 4 + y, x + y, {}),
+        (fld(flm(x, 16), 4) * 4 + flm(x, 4), flm(x, 16), {}),
+        (x - fld(x, 4) * 4, flm(x, 4), {}),
+        (x - flm(x, 4), fld(x, 4) * 4, {}),
+        (fld(fld(x, 4), 6), fld(x, 24), {}),
+        (flm(fld(x, 4), 6), fld(flm(x, 24), 4), {}),
+        (fld(x * 4 + y, 2), x * 2 + fld(y, 2), {}),
+        (fld(x * 64 + y, 64), x, {y: (0, 63)}),
+        (flm(x * 64 + y, 64), y, {y: (0, 63)}),
+        (fld(x * 32 + y * 4 + z, 64), fld(x, 2), {y: (0, 7), z: (0, 3)}),
+        (flm(x * 32 + y * 4 + z, 64), flm(x, 2) * 32 + y * 4 + z, {y: (0, 7), z: (0, 3)}),
+        (fld(x * 6 + y, 4), fld(x * 6 + y, 4), {}),
+        (flm(flm(x, 8), 3), flm(flm(x, 8), 3), {}),
+        (flm(flm(x, 8), 4), flm(x, 4), {}),
+        (fld(flm(x, 8), 8), const(0), {}),
+        (tdiv(x, 4) * 4 + tmod(x, 4), x, {x: (0, 100)}),
+        (tdiv(x * 64 + y, 64), x, {x: (0, 100), y: (0, 63)}),
+        (tdiv(x * 64 - y, 64), tdiv(x * 64 - y, 64), {x: (0, 100), y: (0, 63)}),
+        (x * y - y * x, const(0), {}),
+        ((x + y) * n + 3 - (x + y) * n, const(3), {}),
+        (tmin(x, y) * 2 - tmin(x, y), tmin(x, y), {}),
+        (tmax(x + 1 - 1, y), tmax(x, y), {}),
+        (Select(x + 1 > x, y + y, z), y * 2, {}),
+        (Cast("int64", x + 1 - x), const(1, "int64"), {}),
+        (x * 4 + y < x * 4 + z, y < z, {}),
+        (x * 4 + 8 < y * 4 + 3, x < y + (-1), {}),
+        (equal(x * 2 + y * 4, 3), const(False), {}),
+        (x + y + z < z + x, y < 0, {}),
+    ],
+    ids=str,
+)
+def test_canonical_form(data: Any, expected: Any, bounds: Any, same: Any) -> None:
+    """Each expression has the expected canonical form, to the letter."""
+    _check(same, data, expected, bounds)
+
+
+def test_fused_index_round_trip(same: Any) -> None:
+    """Splitting a fused index gives back its parts."""
+    bounds = {x: (0, 7), y: (0, 15), z: (0, 3)}
+    fused = (x * 16 + y) * 4 + z
+    _check(same, fld(fused, 64), x, bounds)
+    _check(same, flm(fld(fused, 4), 16), y, bounds)
+    _check(same, flm(fused, 4), z, bounds)
+
+
+def test_canonical_forms_are_stable(same: Any) -> None:
+    """Making a canonical expression canonical changes nothing."""
+    analyzer = Analyzer()
+    for expr in (x * 3 - y + 7, fld(flm(x, 24), 4) * 2 + y, tmin(x * 2, y) - fld(x + 5, 3)):
+        once = analyzer.canonical_simplify(expr)
+        assert analyzer.canonical_simplify(once) is once
+        assert same(Analyzer().canonical_simplify(once), once)
