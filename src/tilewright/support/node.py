@@ -12,9 +12,9 @@
         indices: Children[PrimExpr] # a tuple of children
         predicate: OptionalChild[PrimExpr]
 
-Nodes are frozen: no pass may change one in place. The type checker holds this always, and the interpreter does when
-``TILEWRIGHT_CHECK=1``. A plain slotted class costs 0.2 microseconds to make; checking every assignment costs four
-times that, so it is off outside tests.
+Nodes are frozen: no pass may change one in place, and the interpreter holds this when ``TILEWRIGHT_CHECK=1``. (The type
+checker cannot: it would forbid the assignments of hand-written constructors too.) A plain slotted class costs 0.2
+microseconds to make; checking every assignment costs four times that, so it is off outside tests.
 """
 
 from __future__ import annotations
