@@ -75,8 +75,8 @@ def test_vectorized_tail_has_fewer_lanes(apply, agree, nodes_of):
     agree(before, after, np.arange(22, dtype="int32"))
 
 
-def test_parallel_loop_is_split_at_a_serial_loop_inside(apply, agree, nodes_of):
-    """With a serial loop inside, the parallel loop stays one; without, it is split itself."""
+def test_parallel_loop_stays_one(apply, agree, nodes_of):
+    """A parallel loop keeps its iterations; a branch inside picks the body without checks, with constant loops."""
     builder = tir.ir_builder.create()
     a = builder.pointer("int32", name="A")
     with (
@@ -90,15 +90,24 @@ def test_parallel_loop_is_split_at_a_serial_loop_inside(apply, agree, nodes_of):
     with PassContext(config=CONSTANT):
         after = apply(before, LoopPartition(), Simplify())
     assert isinstance(after.body, tir.For) and after.body.kind == tir.ForKind.PARALLEL
-    main = after.body.body[0]
-    assert main.body.kind == tir.ForKind.VECTORIZED and isinstance(main.body.body, tir.Store)
+    assert after.body.extent.value == 2
+    (branch,) = nodes_of(after.body, tir.IfThenElse)
+    assert after.body.body is branch and repr(branch.condition) == "p < 1"
+    assert branch.then_case.extent.value == 4 and branch.then_case.body.extent.value == 8
+    extents = [loop.extent.value for loop in nodes_of(branch.else_case, tir.For)]
+    assert extents == [8, 2, 4]
     agree(before, after, np.arange(52, dtype="int32"))
 
-    before = split_loop(22, 8, "parallel", "vectorize")
-    with PassContext(config=CONSTANT):
-        after = apply(before, LoopPartition(), Simplify())
-    assert after.body[0].kind == tir.ForKind.PARALLEL and after.body[0].extent.value == 2
-    agree(before, after, np.arange(22, dtype="int32"))
+
+@pytest.mark.parametrize("length", [0, 5, 8, 21, 64])
+def test_parallel_loop_of_unknown_length(apply, agree, nodes_of, length):
+    """With an unknown length the branch compares with the number of whole tiles."""
+    n = tir.SizeVar("n", "int32")
+    before = split_loop(n, 8, "parallel", "vectorize")
+    after = apply(before, LoopPartition(), Simplify())
+    assert repr(after.body.body.condition) == "o < n // 8"
+    assert isinstance(after.body.body.then_case.body, tir.Store)
+    agree(before, after, np.arange(length, dtype="int32"), length)
 
 
 def test_loop_guarded_as_a_whole_gets_shorter(apply, agree, nodes_of):
@@ -113,6 +122,39 @@ def test_loop_guarded_as_a_whole_gets_shorter(apply, agree, nodes_of):
     assert isinstance(after.body, tir.For) and isinstance(after.body.body, tir.Store)
     for length, limit in ((6, 8), (6, 100), (6, 0), (1, 9), (0, 3)):
         agree(before, after, np.zeros(length, "int32"), length, limit)
+
+
+def test_condition_that_cannot_be_solved_stays(apply, agree, nodes_of):
+    """Beside a condition that shortens the loop, one that is not linear in it is still checked."""
+    n = tir.SizeVar("n", "int32")
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with builder.for_range(0, n, name="i") as i, builder.if_scope(tir.all(likely(i < 9), likely(i % 3 < 2))):
+        a[i] = 1
+    before = tir.PrimFunc([a.asobject(), n], builder.get())
+    after = apply(before, LoopPartition(), Simplify())
+    (branch,) = nodes_of(after.body, tir.IfThenElse)
+    assert repr(branch.condition) == "T.likely(i % 3 < 2)"
+    for length in (0, 5, 12):
+        agree(before, after, np.zeros(length, "int32"), length)
+
+
+def test_iterations_in_which_nothing_can_hold_are_left_out(apply, agree, nodes_of):
+    """A condition that also depends on an inner loop still ends the loop where no inner iteration can hold."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with (
+        builder.for_range(0, 9, name="i") as i,
+        builder.for_range(0, 4, name="j") as j,
+        builder.if_scope(likely(i * 4 + j < 14)),
+    ):
+        a[i * 4 + j] = 1
+    before = tir.PrimFunc([a.asobject()], builder.get())
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    assert not nodes_of(after.body, tir.IfThenElse)
+    assert [loop.extent.value for loop in nodes_of(after.body, tir.For)] == [4, 3, 2]
+    agree(before, after, np.zeros(14, "int32"))
 
 
 def test_lower_and_upper_conditions(apply, agree, nodes_of):

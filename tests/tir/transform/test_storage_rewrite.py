@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tilewright import tir
-from tilewright.tir.transform.in_place import can_run_in_place
 from tilewright.tir.transform.storage_rewrite import StorageRewrite, storage_rewrite
 
 
@@ -90,20 +89,6 @@ def test_element_by_element_runs_in_place(apply, agree, nodes_of, index, blocks)
     after = apply(before, StorageRewrite())
     assert len(nodes_of(after.body, tir.Allocate)) == blocks
     agree(before, after, np.zeros(64, "int32"))
-
-
-def test_in_place_needs_different_indices_in_different_iterations():
-    """A statement that writes one element in several iterations must not overwrite what later ones read."""
-    a, b = tir.Var("A", "handle"), tir.Var("B", "handle")
-    i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
-
-    def step(index):
-        return tir.For(i, 0, 4, 0, tir.For(j, 0, 8, 0, tir.Store(b, tir.Load("int32", a, index) + 1, index)))
-
-    assert can_run_in_place(step(i * 8 + j), b, a)
-    assert not can_run_in_place(step(i * 4 + j), b, a)
-    assert not can_run_in_place(step(i), b, a)
-    assert not can_run_in_place(tir.SeqStmt([step(i * 8 + j), step(i * 8 + j)]), b, a)
 
 
 def test_parallel_loop_keeps_its_buffers(apply, agree):

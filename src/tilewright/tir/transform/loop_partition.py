@@ -3,12 +3,13 @@
 Only conditions marked ``likely`` count: those that a schedule adds where a split does not divide. For each loop the
 pass finds the iterations for which such a condition holds whatever the loops inside do. Then
 
-* if the condition does not depend on inner loops and guards the whole body, the loop runs over those iterations only;
+* a loop whose whole body is guarded leaves out the iterations in which the condition cannot hold, and if it does not
+  depend on inner loops, the condition too;
 * else the loop becomes up to three, before, within and after those iterations, and the one within does not check.
 
-A loop of constant extent is only touched where that is asked for. A parallel loop is left whole if a serial loop inside
-can be split instead: splitting it would spread its iterations unevenly over the threads. Thread indices have no
-iterations to move, so the body is written twice, once under a condition that makes the checks needless.
+A loop of constant extent is only touched where that is asked for. A parallel loop stays one, so that its iterations
+still spread evenly over the threads, and a thread index has no iterations to move: there the body is written twice,
+once under a condition that makes the checks needless.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import (
     NO_OP,
@@ -97,7 +99,6 @@ class _Collector:
         self.memo = memo
         self.conditions: list[tuple[PrimExpr, Ranges, bool]] = []
         self.ranges: dict[Var, IntervalSet] = {}
-        self.serial: list[Var] = []
 
     def walk(self, stmt: Stmt, guards_all: bool) -> None:
         """``guards_all``: nothing else stands between the loop and this statement."""
@@ -114,8 +115,6 @@ class _Collector:
             self._conditions(child, False, as_guard=False)
         if isinstance(stmt, For):
             self.ranges[stmt.loop_var] = _interval(stmt.min, stmt.extent)
-            if stmt.kind == ForKind.SERIAL:
-                self.serial.append(stmt.loop_var)
         elif isinstance(stmt, LetStmt):
             self.ranges[stmt.var] = IntSet.everything()
             alone = False
@@ -209,16 +208,16 @@ class _Partitioner(StmtMutator):
 
     def _tighten(self, node: For, hinted: bool) -> For | None:
         """The loop without the iterations in which its whole body is guarded away; None if none is left."""
-        collector = self._collect(node, hinted)
-        exact = [
-            (condition, ranges, guards)
-            for condition, ranges, guards in collector.conditions
-            if guards
-            and not any(found in ranges for found in post_order(condition) if isinstance(found, Var))
-        ]
-        found = self._iterations(node.loop_var, node.min, node.extent, exact)
+        guards = [found for found in self._collect(node, hinted).conditions if found[2]]
+        found = self._iterations(node.loop_var, node.min, node.extent, guards, possible=True)
         if found is None:
             return node
+        exact = [
+            condition
+            for condition, ranges, _ in guards
+            if any(condition is solved for solved in found.holds)
+            and not any(inner in ranges for inner in post_order(condition) if isinstance(inner, Var))
+        ]
         extent = self.analyzer.simplify(operators.subtract(found.end, found.start))
         needs_constant = node.kind in (ForKind.VECTORIZED, ForKind.UNROLLED)
         if isinstance(extent, IntImm):
@@ -227,22 +226,20 @@ class _Partitioner(StmtMutator):
                 return None
         elif needs_constant:
             return node
+        if expr_deep_equal(extent, node.extent) and not exact:
+            return node
         self.changed = True
-        return node.replace(min=found.start, extent=extent, body=_Holds(found.holds).visit(node.body))
+        return node.replace(min=found.start, extent=extent, body=_Holds(exact).visit(node.body))
 
     def _split(self, node: For, hinted: bool) -> Stmt | None:
         """The loop as up to three; None if it stays whole."""
-        collector = self._collect(node, hinted)
-        conditions = collector.conditions
-        if node.kind == ForKind.PARALLEL:
-            conditions = [found for found in conditions if not _has_any(found[0], collector.serial)]
+        conditions = self._collect(node, hinted).conditions
         found = self._iterations(node.loop_var, node.min, node.extent, conditions)
-        if found is None:
+        if found is None or self.analyzer.can_prove(operators.less_equal(found.end, found.start)):
             return None
+        if node.kind == ForKind.PARALLEL:
+            return self._two_versions(node, found)
         end = operators.add(node.min, node.extent)
-        prove = self.analyzer.can_prove
-        if prove(operators.less_equal(found.end, found.start)):
-            return None
         parts = [
             (node.min, found.start, node.body),
             (found.start, found.end, _Holds(found.holds).visit(node.body)),
@@ -267,16 +264,53 @@ class _Partitioner(StmtMutator):
             return self.visit(FoldingSubstitute({part.loop_var: start}).visit(part.body))  # type: ignore[no-any-return]
         return self._with_body(part)
 
+    def _two_versions(self, node: For, found: _Iterations) -> Stmt:
+        """The loop with a branch inside: iterations that need not check, and the others."""
+        self.changed = True
+        bind_range(self.analyzer, node.loop_var, node.min, node.extent)
+        end = operators.add(node.min, node.extent)
+        inside = self._inside(node.loop_var, node.min, end, found)
+        free: Stmt = with_one_definition(_Holds(found.holds).visit(node.body), self.defined)
+        if isinstance(inside, IntImm):
+            return node.replace(body=self.visit(free))
+        rest = node.body
+        one = operators.equal(operators.subtract(end, found.end), 1)
+        if self.analyzer.can_prove(operators.logical_and(operators.equal(found.start, node.min), one)):
+            rest = FoldingSubstitute({node.loop_var: found.end}).visit(rest)
+        rest = with_one_definition(rest, self.defined)
+        with self.analyzer.constraint_scope(inside):
+            free = self.visit(free)
+        with self.analyzer.constraint_scope(operators.logical_not(inside)):
+            rest = self.visit(rest)
+        return node.replace(body=IfThenElse(inside, free, rest))
+
+    def _inside(self, variable: Var, start: PrimExpr, end: PrimExpr, found: _Iterations) -> PrimExpr:
+        """The condition under which a variable of ``start .. end`` is among the iterations that need not check."""
+        inside: PrimExpr = operators.const(True, "bool")
+        if not self.analyzer.can_prove(operators.equal(found.start, start)):
+            inside = operators.logical_and(inside, operators.greater_equal(variable, found.start))
+        if not self.analyzer.can_prove(operators.greater_equal(found.end, end)):
+            inside = operators.logical_and(inside, operators.less(variable, found.end))
+        return inside
+
     def _iterations(
-        self, variable: Var, start: PrimExpr, extent: PrimExpr, conditions: Sequence[tuple[Any, Ranges, bool]]
+        self,
+        variable: Var,
+        start: PrimExpr,
+        extent: PrimExpr,
+        conditions: Sequence[tuple[Any, Ranges, bool]],
+        possible: bool = False,
     ) -> _Iterations | None:
-        """Where the conditions hold for everything inside; those that cannot be solved are left out."""
+        """Where the conditions hold for everything inside, or for something if ``possible``.
+
+        Conditions that cannot be solved are left out.
+        """
         lowest, highest, holds = start, operators.add(start, extent), []
         # One condition may stand at several places: it is dropped at all of them or at none.
         unsolved: set[int] = set()
         bounds: list[tuple[PrimExpr, list[tuple[bool, PrimExpr]]]] = []
         for condition, ranges, _ in conditions:
-            solved = [self._solve(variable, part, ranges) for part in _inequalities(condition)]
+            solved = [self._solve(variable, part, ranges, possible) for part in _inequalities(condition)]
             known = [bound for bound in solved if bound is not None]
             if not known or len(known) < len(solved):
                 unsolved.add(id(condition))
@@ -299,12 +333,17 @@ class _Partitioner(StmtMutator):
         last = self.analyzer.simplify(operators.maximum(highest, first))
         return _Iterations(first, last, holds)
 
-    def _solve(self, variable: Var, nonnegative: PrimExpr, ranges: Ranges) -> tuple[bool, PrimExpr] | None:
-        """A bound on the variable, (is a lower one, value), within which the expression is never negative."""
+    def _solve(
+        self, variable: Var, nonnegative: PrimExpr, ranges: Ranges, possible: bool
+    ) -> tuple[bool, PrimExpr] | None:
+        """A bound on the variable, (is a lower one, value), outside of which the expression may be negative.
+
+        With ``possible``: outside of which it is always negative.
+        """
         values = eval_int_set(nonnegative, ranges, self.analyzer)
-        if not values.has_lower_bound:
+        if not (values.has_upper_bound if possible else values.has_lower_bound):
             return None
-        found = _linear_part(values.min_value, variable)
+        found = _linear_part(values.max_value if possible else values.min_value, variable)
         if found is None or found[0] == 0:
             return None
         factor, rest = found
@@ -342,11 +381,7 @@ class _Partitioner(StmtMutator):
         found = self._iterations(variable, start, extent, collector.conditions)
         if found is None or self.analyzer.can_prove(operators.less_equal(found.end, found.start)):
             return body
-        inside: PrimExpr = operators.const(True, "bool")
-        if not self.analyzer.can_prove(operators.equal(found.start, start)):
-            inside = operators.logical_and(inside, operators.greater_equal(variable, found.start))
-        if not self.analyzer.can_prove(operators.greater_equal(found.end, extent)):
-            inside = operators.logical_and(inside, operators.less(variable, found.end))
+        inside = self._inside(variable, start, extent, found)
         self.changed = True
         return _UnderThreads(found.holds, inside).visit(body)  # type: ignore[no-any-return]
 
@@ -395,11 +430,6 @@ def _has_threads(stmt: Stmt) -> bool:
     return any(
         isinstance(found, AttrStmt) and found.attr_key == "thread_extent" for found in post_order(stmt)
     )
-
-
-def _has_any(expr: PrimExpr, variables: Sequence[Var]) -> bool:
-    wanted = {id(variable) for variable in variables}
-    return any(id(found) in wanted for found in post_order(expr))
 
 
 def _inequalities(condition: PrimExpr) -> list[PrimExpr]:
