@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tilewright.runtime import convert_to_tvm_func
 from tilewright.runtime import ndarray as nd
+from tilewright.support.errors import TilewrightError
 
 torch = pytest.importorskip("torch")
 
@@ -76,6 +78,15 @@ def test_unversioned_producer() -> None:
     """A producer that knows no versions is asked again without one."""
     values = np.arange(3.0)
     assert nd.from_dlpack(Unversioned(values))._dltensor.data == values.ctypes.data
+
+
+def test_refusals_of_a_producer() -> None:
+    """A producer's refusal is an error that has its words."""
+    with pytest.raises(BufferError, match=r"a Tensor cannot be used without a copy: .*gradient") as caught:
+        nd.from_dlpack(torch.ones(2, requires_grad=True))
+    assert isinstance(caught.value, TilewrightError)
+    with pytest.raises(TilewrightError, match="a ndarray cannot be used without a copy"):
+        convert_to_tvm_func(print)(np.zeros(2, ">f4"))
 
 
 def test_read_only_memory_can_be_lent() -> None:

@@ -124,6 +124,9 @@ def test_module_functions(model: graph_executor.GraphModule) -> None:
     module["set_input"]("x", nd.array(X))
     module["set_input"]("w", nd.array(W))
     module["run"]()
+    convert_to_tvm_func(lambda run: run())(
+        module["run"]
+    )  # as an argument, through C, it is the same function
     np.testing.assert_array_equal(module["get_output"](0).numpy(), X @ W + 1)
     assert module["get_num_outputs"]() == 1 and model["get_input_index"]("x") == 0
     with pytest.raises(AttributeError, match="no function 'explode'"):

@@ -107,9 +107,14 @@ def consume_capsule(capsule: object) -> int:
 def request_capsule(producer: Any) -> object:
     """Asks an object for a capsule: of the versioned kind where it can, so that read-only memory may be lent too."""
     try:
-        return producer.__dlpack__(max_version=(1, 0))
-    except TypeError:  # a producer from before DLPack 1.0
-        return producer.__dlpack__()
+        try:
+            return producer.__dlpack__(max_version=(1, 0))
+        except TypeError:  # a producer from before DLPack 1.0
+            return producer.__dlpack__()
+    except BufferError as error:
+        raise failure(
+            "BufferError", f"a {type(producer).__name__} cannot be used without a copy: {error}"
+        ) from error
 
 
 def unversioned_tensor(capsule: object) -> int:

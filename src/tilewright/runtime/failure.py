@@ -26,6 +26,7 @@ _BUILTIN_KINDS: tuple[type[Exception], ...] = (
     OverflowError,
     ZeroDivisionError,
     OSError,
+    BufferError,
 )
 
 

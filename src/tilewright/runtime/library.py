@@ -70,7 +70,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_error_message": (c_char_p, ()),
     "tilewright_error_payload": (c_uint64, ()),
     "tilewright_clear_error": (None, ()),
-    "tilewright_function_create": (c_int32, (c_void_p, c_void_p, c_void_p, POINTER(c_void_p))),
+    "tilewright_function_create": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p))),
     "tilewright_function_call": (c_int32, (c_void_p, c_void_p, c_int32, c_void_p)),
     "tilewright_register_function": (c_int32, (c_char_p, c_void_p, c_int32)),
     "tilewright_get_function": (c_void_p, (c_char_p,)),

@@ -17,7 +17,7 @@ from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
 from tilewright.runtime.library import LIBRARY, runtime_symbols
 from tilewright.runtime.module import Module, SourceModule
-from tilewright.support.cbuild import find_compiler, is_host, link_shared
+from tilewright.support.cbuild import is_host, link_shared
 
 _LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 _SOURCE_KINDS = ("cuda", "opencl", "metal", "webgpu", "vulkan", "rocm")
@@ -135,7 +135,6 @@ def _load_objects(objects: Sequence[bytes], what: str) -> Module:
         check_elf(code, what)
     if importlib.util.find_spec("llvmlite") is not None:
         return ObjectModule(objects, what)
-    find_compiler()
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"lib{index}.o" for index in range(len(objects))]
         for path, code in zip(paths, objects, strict=True):

@@ -96,7 +96,7 @@ class PackedFunc:
     def handle(self) -> int:
         """The function object, made when first asked for: it is what C code holds on to."""
         if not self._handle:
-            self._handle = _make_function(self._address, self._keep)
+            self._handle = _make_function(self._address, self._self, self._keep)
         return self._handle
 
     @property
@@ -213,7 +213,7 @@ def _encode_numpy(value: np.ndarray[Any, Any], kept: Kept) -> tuple[int, int]:
         described = numpyasarray(value)
         kept += (value, described)
         return _DLTENSOR, ctypes.addressof(described)
-    if not value.flags.writeable:
+    if not value.flags.writeable or not value.dtype.isnative:
         return _encode_dlpack(value, kept)
     capsule = value.__dlpack__()
     kept.append(capsule)
@@ -357,7 +357,7 @@ _DECODERS: dict[int, Callable[[Any, int], Any]] = {
 
 def _decode_owned(words: Any) -> Any:
     """The Python value of a result, whose reference is dropped."""
-    if words[0] < _FIRST_OBJECT and words[0] >> 32 == 0:
+    if words[0] < _FIRST_OBJECT:
         return _decode(words)
     try:
         return _decode(words)
@@ -387,10 +387,12 @@ def _hold(value: Any) -> int:
     return number
 
 
-def _make_function(address: int, owner: object) -> int:
+def _make_function(address: int, self_address: int, owner: object) -> int:
     """A function object around a C function; the owner lives as long as the object."""
     handle = c_void_p()
-    check(LIBRARY.tilewright_function_create(address, _hold(owner), _FORGET, ctypes.byref(handle)))
+    check(
+        LIBRARY.tilewright_function_create(address, self_address, _hold(owner), _FORGET, ctypes.byref(handle))
+    )
     return handle.value or 0
 
 
@@ -444,4 +446,7 @@ def convert_to_tvm_func(pyfunc: Callable[..., Any]) -> PackedFunc:
     """A packed function that runs a Python callable; one that is packed already is returned as it is."""
     if isinstance(pyfunc, PackedFunc):
         return pyfunc
-    return PackedFunc.from_handle(_make_function(_TRAMPOLINE, pyfunc), getattr(pyfunc, "__name__", ""))
+    number = _hold(pyfunc)
+    handle = c_void_p()
+    check(LIBRARY.tilewright_function_create(_TRAMPOLINE, number, number, _FORGET, ctypes.byref(handle)))
+    return PackedFunc.from_handle(handle.value or 0, getattr(pyfunc, "__name__", ""))

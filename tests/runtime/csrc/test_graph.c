@@ -63,7 +63,7 @@ static TilewrightObject* find(void* context, const char* name) {
                             : strcmp(name, "add_one") == 0 ? add_one
                             : strcmp(name, "double") == 0  ? double_it
                                                            : NULL;
-  if (call != NULL) CHECK(tilewright_function_create(call, NULL, NULL, &function) == 0);
+  if (call != NULL) CHECK(tilewright_function_create(call, NULL, NULL, NULL, &function) == 0);
   return function;
 }
 

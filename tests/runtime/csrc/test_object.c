@@ -19,7 +19,7 @@ static int32_t add(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAn
 static void functions(void) {
   int self = 100;
   TilewrightObject* function;
-  CHECK(tilewright_function_create(add, &self, finalize, &function) == 0);
+  CHECK(tilewright_function_create(add, &self, &self, finalize, &function) == 0);
   TVMFFIAny args[2] = {{.type_index = TILEWRIGHT_INT, .v_int64 = 3}, {.type_index = TILEWRIGHT_INT, .v_int64 = 4}};
   TVMFFIAny result = {0};
   CHECK(tilewright_function_call(function, args, 2, &result) == 0);
@@ -39,7 +39,7 @@ static void weak_references(void) {
   finalized = 0;
   int self = 1;
   TilewrightObject* function;
-  CHECK(tilewright_function_create(add, &self, finalize, &function) == 0);
+  CHECK(tilewright_function_create(add, &self, &self, finalize, &function) == 0);
   function->reference_counts += (uint64_t)1 << 32;
   tilewright_object_release(function);
   CHECK(finalized == 1);

@@ -13,7 +13,7 @@ static int32_t answer(void* self, const TVMFFIAny* args, int32_t num_args, TVMFF
 
 static TilewrightObject* make(int* self) {
   TilewrightObject* function;
-  CHECK(tilewright_function_create(answer, self, NULL, &function) == 0);
+  CHECK(tilewright_function_create(answer, self, NULL, NULL, &function) == 0);
   return function;
 }
 

@@ -37,7 +37,7 @@ int main(void) {
   for (int i = 0; i < 3; ++i) CHECK(seconds[i] >= 0 && seconds[i] < 1);
 
   TilewrightObject* prepared;
-  CHECK(tilewright_function_create(prepare, NULL, NULL, &prepared) == 0);
+  CHECK(tilewright_function_create(prepare, NULL, NULL, NULL, &prepared) == 0);
   calls = 0;
   CHECK(tilewright_time_function(count, NULL, args, 1, 1, 2, 2, prepared, seconds) == 0);
   CHECK(preparations == 2);

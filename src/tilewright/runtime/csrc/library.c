@@ -77,5 +77,5 @@ TilewrightObject* tilewright_library_function(void* library, const char* name) {
   TilewrightFunction call;
   memcpy(&call, &address, sizeof call);
   TilewrightObject* function = NULL;
-  return tilewright_function_create(call, NULL, NULL, &function) == 0 ? function : NULL;
+  return tilewright_function_create(call, NULL, NULL, NULL, &function) == 0 ? function : NULL;
 }

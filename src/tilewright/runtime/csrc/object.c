@@ -106,7 +106,8 @@ typedef struct {
   void* cpp_call;               /* always NULL: no C++ behind it */
   TilewrightFunction call;
   void* self;
-  void (*finalizer)(void*);
+  void* owner;
+  void (*release)(void* owner);
 } FunctionObject;
 
 static int32_t forward_call(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
@@ -116,11 +117,12 @@ static int32_t forward_call(void* self, const TVMFFIAny* args, int32_t num_args,
 
 static void delete_function(void* self, int flags) {
   FunctionObject* function = self;
-  if ((flags & TW_DELETE_VALUE) && function->finalizer != NULL) function->finalizer(function->self);
+  if ((flags & TW_DELETE_VALUE) && function->release != NULL) function->release(function->owner);
   if (flags & TW_DELETE_MEMORY) free(function);
 }
 
-int32_t tilewright_function_create(TilewrightFunction call, void* self, void (*finalizer)(void*), TilewrightObject** out) {
+int32_t tilewright_function_create(TilewrightFunction call, void* self, void* owner, void (*release)(void*),
+                                   TilewrightObject** out) {
   FunctionObject* function = malloc(sizeof *function);
   if (function == NULL) return tw_fail("MemoryError", "no memory for a function object");
   tw_object_init(&function->header, TILEWRIGHT_FUNCTION, delete_function);
@@ -128,7 +130,8 @@ int32_t tilewright_function_create(TilewrightFunction call, void* self, void (*f
   function->cpp_call = NULL;
   function->call = call;
   function->self = self;
-  function->finalizer = finalizer;
+  function->owner = owner;
+  function->release = release;
   *out = &function->header;
   return 0;
 }

@@ -49,7 +49,7 @@ static void lock_registry(void) {
   tw_at_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
   Entry* entry = find_entry("cache_flush_cpu_non_first_arg", true);
   if (entry != NULL) {
-    tilewright_function_create(tw_cache_flush_cpu_non_first_arg, NULL, NULL, &entry->function);
+    tilewright_function_create(tw_cache_flush_cpu_non_first_arg, NULL, NULL, NULL, &entry->function);
   }
 }
 

@@ -171,9 +171,10 @@ TILEWRIGHT_API uint64_t tilewright_error_payload(void);
 TILEWRIGHT_API void tilewright_clear_error(void);
 
 /* ---- Functions and the global registry ------------------------------------------------------------------------------ */
-/* `finalizer(self)` may be NULL. On success `*out` holds one reference. */
-TILEWRIGHT_API int32_t tilewright_function_create(TilewrightFunction call, void* self, void (*finalizer)(void* self),
-                                                  TilewrightObject** out);
+/* `call` is called with `self`; `release(owner)`, which may be NULL, runs when the last reference goes. On success `*out`
+ * holds one reference. */
+TILEWRIGHT_API int32_t tilewright_function_create(TilewrightFunction call, void* self, void* owner,
+                                                  void (*release)(void* owner), TilewrightObject** out);
 TILEWRIGHT_API int32_t tilewright_function_call(TilewrightObject* function, const TVMFFIAny* args, int32_t num_args,
                                                 TVMFFIAny* result);
 
