@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tilewright.ir.buffer import Buffer, BufferRegion
-from tilewright.ir.expr import BufferLoad, IterVar
+from tilewright.ir.expr import BufferLoad, IterVar, PrimExpr
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
@@ -68,5 +69,20 @@ class BlockMutator(Mutator):
         return made.replace(**changes) if changes else made
 
 
-class BlockSubstitute(Substitute, BlockMutator):
-    """Replaces variables, also in the boxes of blocks and in the buffers that name them."""
+class BlockSubstitute(Substitute):
+    """Replaces variables by a mapping that may grow on the way.
+
+    So nothing is remembered but buffers: each becomes one buffer, wherever it stands.
+    """
+
+    memoize = False
+
+    def __init__(self, mapping: Mapping[Any, PrimExpr]) -> None:
+        super().__init__(mapping)
+        self.buffers: dict[Buffer, Buffer] = {}
+
+    def visit_buffer(self, node: Buffer) -> Buffer:
+        found = self.buffers.get(node)
+        if found is None:
+            found = self.buffers[node] = super().visit_buffer(node)
+        return found

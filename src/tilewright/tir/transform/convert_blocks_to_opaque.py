@@ -17,8 +17,6 @@ from tilewright.tir.transform.function_pass import PrimFuncPass
 class _Converter(BlockSubstitute):
     """The mapping grows with each block; a block's variables occur nowhere before it."""
 
-    memoize = False
-
     def __init__(self) -> None:
         self.values: dict[Var, PrimExpr] = {}
         super().__init__(self.values)

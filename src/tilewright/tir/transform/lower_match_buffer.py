@@ -24,8 +24,6 @@ from tilewright.tir.transform.statement_rewriter import bind_range
 
 
 class _Lowerer(BlockSubstitute):
-    memoize = False
-
     def __init__(self) -> None:
         self.values: dict[Var, PrimExpr] = {}
         super().__init__(self.values)

@@ -90,11 +90,6 @@ class FoldingSubstitute(Substitute):
         a = self.visit(node.a)
         return node if a is node.a else operators.logical_not(a)
 
-    def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
-        made: AttrStmt = node.map_children(self.visit)
-        renamed = self.mapping.get(node.node) if isinstance(node.node, Var) else None
-        return made if renamed is None else made.replace(node=renamed)
-
     def _binary(self, node: Any, make: Any) -> PrimExpr:
         a, b = self.visit(node.a), self.visit(node.b)
         if a is node.a and b is node.b:

@@ -36,8 +36,6 @@ class _Kernel:
 
 
 class _Unifier(BlockSubstitute):
-    memoize = False
-
     def __init__(self) -> None:
         self.values: dict[Var, PrimExpr] = {}
         super().__init__(self.values)
