@@ -1,7 +1,8 @@
 """Fair timing on a shared machine: every contender in its own process, rounds alternated, medians compared.
 
-A contender is a program that gets ready, prints a line, and then for each line that it reads runs once and prints the seconds that one
-call took. The rounds of all contenders of a group alternate, so that whatever else the machine does falls on all of them.
+A contender is a program that gets ready, prints a line, and then for each line that it reads runs once and
+prints the seconds that one call took. The rounds of all contenders of a group alternate, so that whatever else
+the machine does falls on all of them.
 """
 
 from __future__ import annotations
@@ -111,7 +112,9 @@ def machine() -> dict[str, object]:
     }
 
 
-def write_table(path: Path, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], notes: str = "") -> None:
+def write_table(
+    path: Path, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], notes: str = ""
+) -> None:
     """A Markdown table with the machine's description, written beside its final name and renamed."""
     lines = [f"# {title}", "", "```json", json.dumps(machine(), indent=1), "```", ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]

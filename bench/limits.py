@@ -1,7 +1,8 @@
 """The limits of the machine: multiply-adds a second, and bytes a second copied and read.
 
-Written as LLVM IR, apart from the compiler that is measured against them: a loop of independent multiply-adds in registers, and loops that
-copy (with ordinary and with non-temporal stores; the better counts) and add up memory.
+Written as LLVM IR, apart from the compiler that is measured against them: a loop of independent multiply-adds
+in registers, and loops that copy (with ordinary and with non-temporal stores; the better counts) and add up
+memory.
 """
 
 from __future__ import annotations
@@ -35,13 +36,16 @@ def _compile(text: str, name: str) -> int:
 
 
 def peak_flops(repeats: int = 5) -> float:
-    """Floating-point operations a second of one thread: chains of vector multiply-adds, as many as hide the latency."""
+    """Floating-point operations a second of one thread: chains of vector multiply-adds, as many as hide the
+    latency."""
     lanes, chains, steps = describe_cpu("llvm").lanes(32), 20, 4_000_000
     vector = f"<{lanes} x float>"
     phis, updates = [], []
     for index in range(chains):
         phis.append(f"  %a{index} = phi {vector} [ %start, %entry ], [ %n{index}, %loop ]")
-        updates.append(f"  %n{index} = call {vector} @llvm.fma.v{lanes}f32({vector} %a{index}, {vector} %m, {vector} %c)")
+        updates.append(
+            f"  %n{index} = call {vector} @llvm.fma.v{lanes}f32({vector} %a{index}, {vector} %m, {vector} %c)"
+        )
     total = ["  %t0 = fadd " + f"{vector} %n0, %n1"]
     for index in range(2, chains):
         total.append(f"  %t{index - 1} = fadd {vector} %t{index - 2}, %n{index}")
@@ -95,7 +99,8 @@ def _over_threads(kernel: Any, source: Any, target: Any, count: int, threads: in
     def run() -> None:
         workers = [
             threading.Thread(
-                target=kernel, args=(source.ctypes.data + 4 * part * index, target.ctypes.data + 4 * part * index, part)
+                target=kernel,
+                args=(source.ctypes.data + 4 * part * index, target.ctypes.data + 4 * part * index, part),
             )
             for index in range(1, threads)
         ]
@@ -139,7 +144,11 @@ done:
 """
     if non_temporal:
         # Non-temporal stores need aligned vectors: NumPy's large arrays are page-aligned but for a small header.
-        text = text.replace("align 64", "align 4").replace("<16 x float>", "<4 x float>").replace("%i, 16", "%i, 4")
+        text = (
+            text.replace("align 64", "align 4")
+            .replace("<16 x float>", "<4 x float>")
+            .replace("%i, 16", "%i, 4")
+        )
         text = text.replace("%q, align 4", "%q, align 16")
     return _KERNEL(_compile(text, "copy"))
 
@@ -154,10 +163,12 @@ def _read_kernel() -> Any:
     )
     offsets = "\n".join(f"  %i{index} = add i64 %i, {16 * index}" for index in range(chains))
     phis = "\n".join(
-        f"  %a{index} = phi <16 x float> [ zeroinitializer, %entry ], [ %n{index}, %loop ]" for index in range(chains)
+        f"  %a{index} = phi <16 x float> [ zeroinitializer, %entry ], [ %n{index}, %loop ]"
+        for index in range(chains)
     )
     sums = "\n".join(
-        f"  %s{index} = fadd <16 x float> {'%n0' if index == 1 else f'%s{index - 1}'}, %n{index}" for index in range(1, chains)
+        f"  %s{index} = fadd <16 x float> {'%n0' if index == 1 else f'%s{index - 1}'}, %n{index}"
+        for index in range(1, chains)
     )
     text = f"""
 define void @read(ptr noalias %from, ptr noalias %to, i64 %count) {{

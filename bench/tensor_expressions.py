@@ -2,7 +2,8 @@
 
 Run it:  python bench/tensor_expressions.py            (writes bench/results/tensor_expressions.md)
 
-Figures are medians of alternating rounds, each contender in its own process; a ratio above one means that Tilewright is faster.
+Figures are medians of alternating rounds, each contender in its own process; a ratio above one means that
+Tilewright is faster.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def _tilewright(kernel: str, size: int, threads: int) -> Callable[[], float]:
 
     width = 4 * describe_cpu("llvm").lanes(32)
     makers: dict[str, Callable[[], Any]] = {
-        "gemm": lambda: gemm.matrix_product(size, size, size, gemm.choose_tiles(describe_cpu("llvm")), threads),
+        "gemm": lambda: gemm.matrix_product(
+            size, size, size, gemm.choose_tiles(describe_cpu("llvm")), threads
+        ),
         "elementwise": lambda: row_kernels.elementwise(BIG, width),
         "row_sum": lambda: row_kernels.row_sum(BIG // 1024, 1024, width),
         "softmax": lambda: row_kernels.softmax(4096, 1024, width),
@@ -140,9 +143,13 @@ for _ in range(5):
 
 
 def build_times() -> tuple[float, float]:
-    """Median seconds to lower and to build the product of 1024 matrices, in a process of its own that has built something before."""
+    """Median seconds to lower and to build the product of 1024 matrices, in a process of its own that has built
+    something before."""
     printed = subprocess.run(
-        [sys.executable, "-c", _BUILD_SCRIPT, str(HERE.parent / "examples")], check=True, capture_output=True, text=True
+        [sys.executable, "-c", _BUILD_SCRIPT, str(HERE.parent / "examples")],
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
     pairs = [tuple(map(float, line.split())) for line in printed.splitlines()]
     return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
@@ -168,7 +175,8 @@ def main() -> None:
         ours = times["tilewright"]
         others = [(name, times[name] / ours) for name in names if name != "tilewright"]
         compared = ", ".join(
-            f"{ratio * 100:.0f} % of the limit" if name == "limit" else f"{ratio:.2f} x {name}" for name, ratio in others
+            f"{ratio * 100:.0f} % of the limit" if name == "limit" else f"{ratio:.2f} x {name}"
+            for name, ratio in others
         )
         label = f"{kernel} {size}" if size else kernel
         rows.append([label, str(threads), f"{ours * 1e3:.3f} ms", compared])
@@ -177,11 +185,14 @@ def main() -> None:
     rows.append(["lower gemm 1024", "1", f"{lower * 1e3:.0f} ms", "bar 100 ms"])
     rows.append(["lower and build gemm 1024", "1", f"{build * 1e3:.0f} ms", "bar 500 ms"])
     notes = (
-        "A ratio is the other's median time divided by Tilewright's: above one, Tilewright is faster. The limit of gemm is the rate of "
-        "independent multiply-adds of one thread; that of elementwise the better of copying with ordinary and with non-temporal "
-        f"stores, that of row_sum reading, over 256 MB. Measured {time.strftime('%Y-%m-%d')}, {given.rounds} rounds."
+        "A ratio is the other's median time divided by Tilewright's: above one, Tilewright is faster. The limit of "
+        "gemm is the rate of independent multiply-adds of one thread; that of elementwise the better of copying with "
+        "ordinary and with non-temporal stores, that of row_sum reading, over 256 MB. "
+        f"Measured {time.strftime('%Y-%m-%d')}, {given.rounds} rounds."
     )
-    write_table(given.output, "Tensor expressions", ["kernel", "threads", "Tilewright", "compared"], rows, notes)
+    write_table(
+        given.output, "Tensor expressions", ["kernel", "threads", "Tilewright", "compared"], rows, notes
+    )
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 Run it:  python examples/gemm.py [size]
 
-The plan is that of Goto and van de Geijn. A register tile of ``rows x columns`` accumulators is held in vector registers while a loop over
-``depth`` steps multiplies one column of A by one row of B. Both operands are packed first, in the order in which that loop reads them. A
-panel of B (``depth x columns``) stays in the first cache while all panels of A, which fit in the second, pass by it.
+The plan is that of Goto and van de Geijn. A register tile of ``rows x columns`` accumulators is held in vector
+registers while a loop over ``depth`` steps multiplies one column of A by one row of B. Both operands are packed
+first, in the order in which that loop reads them. A panel of B (``depth x columns``) stays in the first cache
+while all panels of A, which fit in the second, pass by it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Tiles:
 
 
 def choose_tiles(cpu: CPUDescription) -> Tiles:
-    """As many accumulators as there are registers, less two for B and one for A; a panel of B in half of the first cache."""
+    """As many accumulators as there are registers, less two for B and one for A; a panel of B in half of the
+    first cache."""
     lanes = cpu.lanes(32)
     columns = 2 * lanes
     rows = min(max((cpu.vector_registers - 3) // 2, 1), 14)
@@ -39,7 +41,9 @@ def choose_tiles(cpu: CPUDescription) -> Tiles:
     return Tiles(rows, columns, depth, lanes)
 
 
-def matrix_product(m: int, n: int, k: int, tiles: Tiles, threads: int = 1) -> tuple[te.Schedule, list[te.Tensor]]:
+def matrix_product(
+    m: int, n: int, k: int, tiles: Tiles, threads: int = 1
+) -> tuple[te.Schedule, list[te.Tensor]]:
     """``C = A @ B`` for float32 matrices of ``m x k`` and ``k x n``: its schedule and its arguments."""
     rows, columns = tiles.rows, tiles.columns
     row_panels, column_panels = -(-m // rows), -(-n // columns)
@@ -58,7 +62,9 @@ def matrix_product(m: int, n: int, k: int, tiles: Tiles, threads: int = 1) -> tu
     r = te.reduce_axis((0, k), name="r")
     c = te.compute(
         (m, n),
-        lambda i, j: te.sum(packed_a[i // rows, r, i % rows] * packed_b[j // columns, r, j % columns], axis=r),
+        lambda i, j: te.sum(
+            packed_a[i // rows, r, i % rows] * packed_b[j // columns, r, j % columns], axis=r
+        ),
         name="C",
     )
 
@@ -78,7 +84,7 @@ def matrix_product(m: int, n: int, k: int, tiles: Tiles, threads: int = 1) -> tu
 
     panel, _, lane = s[packed_b].op.axis
     s[packed_b].vectorize(lane)
-    panel_a, step, row = s[packed_a].op.axis
+    panel_a, _, row = s[packed_a].op.axis
     s[packed_a].unroll(row)
     if threads > 1:
         s[packed_b].parallel(panel)
@@ -102,7 +108,9 @@ def main(size: int = 1024) -> None:
     product(a, b, c)
     np.testing.assert_allclose(c.numpy(), left @ right, rtol=1e-3, atol=1e-2)
     seconds = product.time_evaluator("gemm", tvm.cpu(), number=1, repeat=10)(a, b, c).median
-    print(f"{size}x{size}x{size}: {seconds * 1e3:.1f} ms, {2 * size**3 / seconds / 1e9:.0f} GFLOP/s on one thread")
+    print(
+        f"{size}x{size}x{size}: {seconds * 1e3:.1f} ms, {2 * size**3 / seconds / 1e9:.0f} GFLOP/s on one thread"
+    )
 
 
 if __name__ == "__main__":

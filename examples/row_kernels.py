@@ -2,8 +2,8 @@
 
 Run it:  python examples/row_kernels.py
 
-A row reduction is factored into a vector of partial results (``rfactor``), so that it runs at the width of the machine, and everything about
-a row is computed while the row is in the first cache (``compute_at``).
+A row reduction is factored into a vector of partial results (``rfactor``), so that it runs at the width of the
+machine, and everything about a row is computed while the row is in the first cache (``compute_at``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Kernel = tuple[te.Schedule, list[te.Tensor]]
 
 
 def _partials(s: te.Schedule, reduced: te.Tensor, width: int) -> te.Tensor:
-    """Factor a row reduction into ``width`` partial results that are computed as vectors, next to the row that needs them."""
+    """Factor a row reduction into ``width`` partial results that are computed as vectors, next to the row that
+    needs them."""
     axis = s[reduced].op.reduce_axis[0]
     _, lane = s[reduced].split(axis, factor=width)
     partial = s.rfactor(reduced, lane, factor_axis=len(s[reduced].op.axis))
@@ -29,8 +30,6 @@ def _partials(s: te.Schedule, reduced: te.Tensor, width: int) -> te.Tensor:
     s[partial].vectorize(lane)
     s[reduced].unroll(s[reduced].op.reduce_axis[0])
     return partial
-
-
 
 
 def elementwise(size: int, width: int, parallel: bool = True) -> Kernel:
@@ -69,7 +68,7 @@ def softmax(rows: int, columns: int, width: int, parallel: bool = True) -> Kerne
     inverse = te.compute((rows,), lambda i: tir.const(1, "float32") / total[i], name="inverse")
     b = te.compute((rows, columns), lambda i, j: raised[i, j] * inverse[i], name="B")
     s = te.create_schedule(b.op)
-    row, column = s[b].op.axis
+    row = s[b].op.axis[0]
     for tensor in (largest, total):
         s[_partials(s, tensor, width)].compute_at(s[b], row)
     for tensor in (largest, raised, total, inverse):
@@ -95,7 +94,9 @@ def layer_norm(rows: int, columns: int, width: int, epsilon: float = 1e-5, paral
     squares = te.compute(
         (rows,), lambda i: te.sum((a[i, k2] - mean[i]) * (a[i, k2] - mean[i]), axis=k2), name="squares"
     )
-    inverse = te.compute((rows,), lambda i: te.rsqrt(squares[i] * scale + tir.const(epsilon, "float32")), name="inverse")
+    inverse = te.compute(
+        (rows,), lambda i: te.rsqrt(squares[i] * scale + tir.const(epsilon, "float32")), name="inverse"
+    )
     b = te.compute(
         (rows, columns), lambda i, j: (a[i, j] - mean[i]) * inverse[i] * gain[j] + shift[j], name="B"
     )

@@ -14,7 +14,21 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tilewright import arith, contrib, driver, error, instrument, ir, runtime, script, target, te, testing, tir, transform
+    from tilewright import (
+        arith,
+        contrib,
+        driver,
+        error,
+        instrument,
+        ir,
+        runtime,
+        script,
+        target,
+        te,
+        testing,
+        tir,
+        transform,
+    )
     from tilewright.driver.build_module import OperatorModule, build, lower
     from tilewright.ir.convert import convert
     from tilewright.ir.module import IRModule
@@ -43,7 +57,21 @@ _MODULES = (
 )
 _ELSEWHERE = {"nd": "tilewright.runtime.ndarray"}
 
-_DEVICES = ("cpu", "cuda", "gpu", "rocm", "opencl", "metal", "vpi", "vulkan", "ext_dev", "hexagon", "webgpu", "device", "Device")
+_DEVICES = (
+    "cpu",
+    "cuda",
+    "gpu",
+    "rocm",
+    "opencl",
+    "metal",
+    "vpi",
+    "vulkan",
+    "ext_dev",
+    "hexagon",
+    "webgpu",
+    "device",
+    "Device",
+)
 _NAMES = {
     **{name: "tilewright.runtime.device" for name in _DEVICES},
     **{name: "tilewright.driver.build_module" for name in ("build", "lower", "OperatorModule")},

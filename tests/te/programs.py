@@ -13,7 +13,8 @@ from tilewright import te, tir
 
 @dataclass(frozen=True)
 class Program:
-    """A computation: its arguments, the last ``outputs`` of which are written, and what NumPy gives for the others."""
+    """A computation: its arguments, the last ``outputs`` of which are written, and what NumPy gives for the
+    others."""
 
     arguments: list[Any]
     shapes: list[tuple[int, ...]]
@@ -79,7 +80,9 @@ def matmul_symbolic() -> Program:
     k = te.reduce_axis((0, depth), name="k")
     c = te.compute((m, n), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="C")
     d = te.compute((m, n), lambda i, j: tir.max(c[i, j], 0.0), name="D")
-    return Program([a, b, d], [(5, 11), (6, 11), (5, 6)], ["float32"] * 3, 1, lambda x, y: np.maximum(x @ y.T, 0))
+    return Program(
+        [a, b, d], [(5, 11), (6, 11), (5, 6)], ["float32"] * 3, 1, lambda x, y: np.maximum(x @ y.T, 0)
+    )
 
 
 def convolution() -> Program:
@@ -126,7 +129,8 @@ def softmax() -> Program:
 
 
 def argmax() -> Program:
-    """A reduction of pairs. Of equal values the one at the lower index wins, so that every order of the reduction agrees."""
+    """A reduction of pairs. Of equal values the one at the lower index wins, so that every order of the
+    reduction agrees."""
     a = te.placeholder((5, 17), name="A", dtype="int32")
     k = te.reduce_axis((0, 17), name="k")
 
@@ -137,7 +141,9 @@ def argmax() -> Program:
     reducer = te.comm_reducer(combine, lambda t0, t1: (te.max_value(t0), te.min_value(t1)), name="argmax")
     index, value = te.compute((5,), lambda i: reducer((k.var, a[i, k]), axis=k), name="R")
 
-    return Program([a, index, value], [(5, 17), (5,), (5,)], ["int32"] * 3, 2, lambda x: (x.argmax(1), x.max(1)))
+    return Program(
+        [a, index, value], [(5, 17), (5,), (5,)], ["int32"] * 3, 2, lambda x: (x.argmax(1), x.max(1))
+    )
 
 
 def two_outputs() -> Program:
@@ -163,7 +169,11 @@ def diamond() -> Program:
     rows = te.compute((7,), lambda i: te.sum(b[i, k], axis=k), name="R")
     c = te.compute((7, 9), lambda i, j: b[i, j] - rows[i], name="C")
     return Program(
-        [a, rows, c], [(7, 9), (7,), (7, 9)], ["float32"] * 3, 2, lambda x: ((x + 1).sum(1), (x + 1) - (x + 1).sum(1, keepdims=True))
+        [a, rows, c],
+        [(7, 9), (7,), (7, 9)],
+        ["float32"] * 3,
+        2,
+        lambda x: ((x + 1).sum(1), (x + 1) - (x + 1).sum(1, keepdims=True)),
     )
 
 
@@ -184,7 +194,9 @@ def integer_pooling() -> Program:
     b = te.compute((4, 4), lambda i, j: te.max(a[i * 2 + r, j * 2 + q], axis=[r, q]), name="B")
 
     def reference(x: np.ndarray) -> np.ndarray:
-        return np.array([[x[i * 2 + 1 : i * 2 + 3, j * 2 : j * 2 + 2].max() for j in range(4)] for i in range(4)])
+        return np.array(
+            [[x[i * 2 + 1 : i * 2 + 3, j * 2 : j * 2 + 2].max() for j in range(4)] for i in range(4)]
+        )
 
     return Program([a, b], [(11, 9), (4, 4)], ["int32"] * 2, 1, reference)
 

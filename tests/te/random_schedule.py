@@ -60,7 +60,11 @@ class RandomSchedule:
     def stage(self) -> Stage:
         inlined = (AttachType.INLINE, AttachType.INLINED_ALREADY)
         return self.pick(
-            [stage for stage in self.schedule.stages if stage.leaf_iter_vars and stage.attach_type not in inlined]
+            [
+                stage
+                for stage in self.schedule.stages
+                if stage.leaf_iter_vars and stage.attach_type not in inlined
+            ]
         )
 
     def split(self) -> None:
@@ -122,7 +126,9 @@ class RandomSchedule:
 
     def storage_align(self) -> None:
         stage = self.stage()
-        stage.storage_align(self.pick(list(stage.op.axis)), self.draw(st.sampled_from([4, 8])), self.draw(st.integers(0, 3)))
+        stage.storage_align(
+            self.pick(list(stage.op.axis)), self.draw(st.sampled_from([4, 8])), self.draw(st.integers(0, 3))
+        )
 
     def pragma(self) -> None:
         stage = self.stage()

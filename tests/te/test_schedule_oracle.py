@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-
-import sys; sys.path.insert(0,"/tmp/tw"); import pipe
-import tilewright as tvm
 from tests.te.programs import PROGRAMS
 from tests.te.random_schedule import RandomSchedule
+
+import tilewright as tvm
 from tilewright import te
 from tilewright.driver.build_module import schedule_to_module
 from tilewright.support.errors import ScheduleError

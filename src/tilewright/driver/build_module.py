@@ -71,7 +71,8 @@ def lower(
     binds: Mapping[Tensor, Buffer] | None = None,
     simple_mode: bool = False,
 ) -> IRModule:
-    """Loops in flat memory; ``simple_mode`` stops before loops are partitioned, vectorised and unrolled, for reading."""
+    """Loops in flat memory; ``simple_mode`` stops before loops are partitioned, vectorised and unrolled, for
+    reading."""
     if isinstance(inp, Schedule):
         module = schedule_to_module(inp, args, name, binds)
     elif isinstance(inp, PrimFunc):
@@ -91,7 +92,12 @@ class OperatorModule(Module):
         """The module with these extras."""
         return cls(mod, **kwargs)
 
-    def __init__(self, handle: Module, ir_module_by_target: Mapping[Target, IRModule] | None = None, name: str | None = None) -> None:
+    def __init__(
+        self,
+        handle: Module,
+        ir_module_by_target: Mapping[Target, IRModule] | None = None,
+        name: str | None = None,
+    ) -> None:
         self.__dict__.update(handle.__dict__)
         self.__class__ = type("OperatorModule", (OperatorModule, type(handle)), {})
         self.ir_module_by_target = dict(ir_module_by_target or {})
@@ -117,7 +123,10 @@ def build(
         chosen = Target.current() if target is None else target
         by_target = {_target("llvm" if chosen is None else chosen): inputs}
     elif isinstance(inputs, Mapping):
-        by_target = {_target(one): module if isinstance(module, IRModule) else lower(module) for one, module in inputs.items()}
+        by_target = {
+            _target(one): module if isinstance(module, IRModule) else lower(module)
+            for one, module in inputs.items()
+        }
     else:
         raise LoweringError(f"a schedule, a function or a module can be built, not {type(inputs).__name__}")
     host = _host(target_host, list(by_target))
@@ -142,7 +151,8 @@ def _target(given: Any) -> Target:
 
 
 def _host(given: Any, targets: Sequence[Target]) -> Target:
-    """The target of the code that calls the others: the one given, a target's own, a CPU target itself, or this machine."""
+    """The target of the code that calls the others: the one given, a target's own, a CPU target itself, or this
+    machine."""
     if given is not None:
         return _target(given)
     for target in targets:

@@ -24,7 +24,9 @@ class RelayExpr(BaseExpr):
         """The type that inference found."""
         found = getattr(self, "_checked_type_", None)
         if found is None:
-            raise ValueError("the type checker has not populated the checked_type of this node; run InferType first")
+            raise ValueError(
+                "the type checker has not populated the checked_type of this node; run InferType first"
+            )
         return found
 
 

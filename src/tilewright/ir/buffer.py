@@ -71,7 +71,9 @@ class Buffer(Node):
         element = self.dtype
         if content_lanes > 1:
             if self.dtype.lanes != 1:
-                raise ExpressionError(f"content_lanes needs a buffer of scalars, {self.name} has {self.dtype}")
+                raise ExpressionError(
+                    f"content_lanes needs a buffer of scalars, {self.name} has {self.dtype}"
+                )
             total = operators.floordiv(total, content_lanes)
             start = operators.floordiv(start, content_lanes)
             element = self.dtype.with_lanes(content_lanes)
@@ -103,7 +105,9 @@ class Buffer(Node):
         if dtype.element is not self.dtype.element:
             raise ExpressionError(f"buffer {self.name} holds {self.dtype}, not {dtype}")
         if len(indices) != len(self.shape):
-            raise ExpressionError(f"buffer {self.name} has {len(self.shape)} dimensions, {len(indices)} indices were given")
+            raise ExpressionError(
+                f"buffer {self.name} has {len(self.shape)} dimensions, {len(indices)} indices were given"
+            )
         lanes = dtype.lanes // self.dtype.lanes
         if lanes > 1:
             indices[-1] = Ramp(indices[-1], 1, lanes)
@@ -170,7 +174,9 @@ def decl_buffer(
         raise ExpressionError(f"buffer {name} has {len(extents)} dimensions and {len(stride_values)} strides")
     if buffer_type == "auto_broadcast" and not stride_values:
         # Whether a stride is zero is known when the argument comes.
-        stride_values = tuple(Var(f"{name}_stride_{position}", extent.dtype) for position, extent in enumerate(extents))
+        stride_values = tuple(
+            Var(f"{name}_stride_{position}", extent.dtype) for position, extent in enumerate(extents)
+        )
     for extent in extents:
         if isinstance(extent, IntImm) and extent.value < 0:
             raise ExpressionError(f"buffer {name} has a negative extent: {extent.value}")

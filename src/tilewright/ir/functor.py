@@ -1,11 +1,13 @@
 """Walking and rewriting expressions.
 
-A subclass writes ``visit_<node>`` for the nodes it cares about (``visit_add``, ``visit_buffer_load``); the rest get the
-default. The method is found once for each pair of functor class and node class, and calls go from Python frame to Python
-frame, so that depth costs heap alone (enter passes through ``support.recursion.recursion_room``).
+A subclass writes ``visit_<node>`` for the nodes it cares about (``visit_add``, ``visit_buffer_load``); the rest
+get the default. The method is found once for each pair of functor class and node class, and calls go from
+Python frame to Python frame, so that depth costs heap alone (enter passes through
+``support.recursion.recursion_room``).
 
-Shared subexpressions: a rewriter whose result for a node does not depend on the place sets ``memoize = True`` and meets each
-node once; expressions are graphs, and a walk of a graph as if it were a tree can take exponential time.
+Shared subexpressions: a rewriter whose result for a node does not depend on the place sets ``memoize = True``
+and meets each node once; expressions are graphs, and a walk of a graph as if it were a tree can take
+exponential time.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ class Functor:
     def _handler(cls, node_class: type) -> Handler:
         """The method for a node class: its own, the nearest base class' one, or ``visit_default``."""
         for base in node_class.__mro__:
-            found = getattr(cls, f"visit_{getattr(base, 'node_kind', '')}", None) if issubclass(base, Node) else None
+            found = (
+                getattr(cls, f"visit_{getattr(base, 'node_kind', '')}", None)
+                if issubclass(base, Node)
+                else None
+            )
             if found is not None:
                 cls._handlers[node_class] = found
                 return found  # type: ignore[no-any-return]
@@ -107,7 +113,8 @@ ExprMutator = Mutator
 
 
 def post_order(root: Node) -> list[Node]:
-    """Every distinct node below and including ``root``, children first. Iterative, and linear in the size of the graph."""
+    """Every distinct node below and including ``root``, children first. Iterative, and linear in the size of
+    the graph."""
     order: list[Node] = []
     seen: set[int] = set()
     stack: list[tuple[Node, bool]] = [(root, False)]
@@ -126,13 +133,15 @@ def post_order(root: Node) -> list[Node]:
 
 
 def free_vars(root: Node) -> list[Var]:
-    """The variables that an expression uses, in the order in which they are met; those bound by a Let inside are left out."""
+    """The variables that an expression uses, in the order in which they are met; those bound by a Let inside
+    are left out."""
     bound = {id(getattr(found, name)) for found in post_order(root) for name in found.defining_fields}
     return [found for found in post_order(root) if isinstance(found, Var) and id(found) not in bound]
 
 
 def uses_var(root: Node, test: Var | Iterable[Var] | Callable[[Var], bool]) -> bool:
-    """True if the expression or statement uses the variable, one of the variables, or one for which the test holds."""
+    """True if the expression or statement uses the variable, one of the variables, or one for which the test
+    holds."""
     if isinstance(test, Var):
         return any(found is test for found in post_order(root))
     if callable(test):

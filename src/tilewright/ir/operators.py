@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, cast as typing_cast
+from typing import Any
+from typing import cast as typing_cast
 
 import numpy as np
 
@@ -164,7 +165,9 @@ def match_types(lhs: Any, rhs: Any, span: Span | None = None) -> tuple[nodes.Pri
         elif b.dtype.lanes == 1:
             b = nodes.Broadcast(b, a.dtype.lanes)
         else:
-            raise ExpressionError(f"vectors of {a.dtype.lanes} and {b.dtype.lanes} lanes do not match: {a} and {b}", span=span)
+            raise ExpressionError(
+                f"vectors of {a.dtype.lanes} and {b.dtype.lanes} lanes do not match: {a} and {b}", span=span
+            )
     common = common_type(a.dtype, b.dtype)
     if common is None:
         raise ExpressionError(f"no common type for {a.dtype} and {b.dtype}: {a} and {b}", span=span)
@@ -240,7 +243,8 @@ def true_divide(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
     a, b = match_types(lhs, rhs, span)
     if a.dtype.is_integral:
         raise ExpressionError(
-            f"'/' on integers is ambiguous ({a} / {b}): use truncdiv or floordiv (or // for floordiv, or cast to float)", span=span
+            f"'/' on integers is ambiguous ({a} / {b}): use truncdiv or floordiv (or //), or cast to float",
+            span=span,
         )
     return div(a, b, span)
 
@@ -455,7 +459,10 @@ def _shift(
 ) -> nodes.PrimExpr:
     a, b = match_types(lhs, rhs, span)
     if isinstance(b, nodes.IntImm) and not 0 <= b.value < a.dtype.bits:
-        raise ExpressionError(f"a shift of {a.dtype} by {b.value} bits is undefined: 0 to {a.dtype.bits - 1} are defined", span=span)
+        raise ExpressionError(
+            f"a shift of {a.dtype} by {b.value} bits is undefined: 0 to {a.dtype.bits - 1} are defined",
+            span=span,
+        )
     if nodes.is_const(b, 0):
         return a
     return _bitwise(name, a, b, span, fold)

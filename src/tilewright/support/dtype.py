@@ -29,7 +29,17 @@ _BITS = {INT: range(1, 65), UINT: range(1, 65), FLOAT: (8, 16, 32, 64), HANDLE: 
 class DataType(str):
     """A data type; ``type_code`` is DLPack's, ``bits`` is of one lane, ``lanes`` the number of vector elements."""
 
-    __slots__ = ("bits", "is_bool", "is_float", "is_handle", "is_int", "is_integral", "is_uint", "lanes", "type_code")
+    __slots__ = (
+        "bits",
+        "is_bool",
+        "is_float",
+        "is_handle",
+        "is_int",
+        "is_integral",
+        "is_uint",
+        "lanes",
+        "type_code",
+    )
 
     _interned: ClassVar[dict[str, DataType]] = {}
 
@@ -55,7 +65,9 @@ class DataType(str):
             text = "handle"
         match = _PATTERN.fullmatch(text)
         if match is None:
-            raise ExpressionError(f"{text!r} is not a data type; expected for example int32, float16, uint8x4, bool, handle")
+            raise ExpressionError(
+                f"{text!r} is not a data type; expected for example int32, float16, uint8x4, bool, handle"
+            )
         kind, bits_text, lanes_text = match.groups()
         lanes = int(lanes_text) if lanes_text else 1
         if kind == "bool":

@@ -22,7 +22,10 @@ class InternalError(TilewrightError):
     """The compiler broke one of its own rules. Please report it with the program that led here."""
 
     def __init__(self, message: str = "", *, span: Span | None = None) -> None:
-        super().__init__(f"{message}\nThis is a defect of Tilewright: please report it with the program that caused it.", span=span)
+        super().__init__(
+            f"{message}\nThis is a defect of Tilewright: please report it with the program that caused it.",
+            span=span,
+        )
 
 
 class ExpressionError(TilewrightError, TypeError, ValueError):

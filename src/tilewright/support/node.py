@@ -12,9 +12,10 @@
         indices: Children[PrimExpr] # a tuple of children
         predicate: OptionalChild[PrimExpr]
 
-Nodes are frozen: no pass may change one in place, and the interpreter holds this when ``TILEWRIGHT_CHECK=1``. (The type
-checker cannot: it would forbid the assignments of hand-written constructors too.) A plain slotted class costs 0.2
-microseconds to make; checking every assignment costs four times that, so it is off outside tests.
+Nodes are frozen: no pass may change one in place, and the interpreter holds this when ``TILEWRIGHT_CHECK=1``.
+(The type checker cannot: it would forbid the assignments of hand-written constructors too.) A plain slotted
+class costs 0.2 microseconds to make; checking every assignment costs four times that, so it is off outside
+tests.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ Defines = Annotated[T, "definition"]
 
 
 class Node:
-    """Base of all IR nodes. ``field_names`` names the slots that make up its value, in the order of the constructor."""
+    """Base of all IR nodes. ``field_names`` names the slots that make up its value, in the order of the
+    constructor."""
 
     __slots__ = ("__weakref__",)
 
@@ -88,7 +90,9 @@ def all_slots(cls: type) -> tuple[str, ...]:
 def _assign_once(self: object, name: str, value: object) -> None:
     """``__setattr__`` of a node under check: a field gets its value once, in the constructor."""
     if hasattr(self, name):
-        raise AttributeError(f"{type(self).__name__} is frozen: {name} cannot change; use replace({name}=...)")
+        raise AttributeError(
+            f"{type(self).__name__} is frozen: {name} cannot change; use replace({name}=...)"
+        )
     object.__setattr__(self, name, value)
 
 
@@ -112,7 +116,8 @@ def _role(annotation: str) -> str | None:
 
 @dataclass_transform(frozen_default=False, eq_default=False, kw_only_default=False)
 def node(cls: type[T]) -> type[T]:
-    """Make a node class; see the module's text. The class must be written under ``from __future__ import annotations``."""
+    """Make a node class; see the module's text. The class must be written under ``from __future__ import
+    annotations``."""
     annotations: dict[str, str] = {
         name: text for name, text in inspect.get_annotations(cls).items() if not text.startswith("ClassVar")
     }
@@ -129,7 +134,9 @@ def node(cls: type[T]) -> type[T]:
     namespace["__slots__"] = tuple(name for name in annotations if name not in inherited_slots)
     hidden = cls.__dict__.get("derived", ())
     namespace["field_names"] = tuple(
-        dict.fromkeys((*inherited_fields, *(name for name in annotations if name != "span" and name not in hidden)))
+        dict.fromkeys(
+            (*inherited_fields, *(name for name in annotations if name != "span" and name not in hidden))
+        )
     )
     namespace["child_fields"] = inherited_children + own_children
     namespace["defining_fields"] = getattr(cls, "defining_fields", ()) + tuple(
@@ -149,7 +156,9 @@ def node(cls: type[T]) -> type[T]:
 def _make_init(annotations: dict[str, str], defaults: dict[str, Any]) -> Callable[..., None]:
     """A constructor that takes the annotated fields in order."""
     parameters = [f"{name}=defaults[{name!r}]" if name in defaults else name for name in annotations]
-    lines = [f"def __init__(self, {', '.join(parameters)}):"] + [f"    self.{name} = {name}" for name in annotations]
+    lines = [f"def __init__(self, {', '.join(parameters)}):"] + [
+        f"    self.{name} = {name}" for name in annotations
+    ]
     return _compile("\n".join(lines), "__init__", {"defaults": defaults})
 
 
@@ -158,7 +167,11 @@ def _make_children(roles: tuple[tuple[str, str], ...]) -> Callable[..., Any]:
     if not roles:
         return Node.children
     if all(role == "one" for _, role in roles):
-        return _compile(f"def children(self):\n    return ({', '.join(f'self.{name}' for name, _ in roles)},)", "children", {})
+        return _compile(
+            f"def children(self):\n    return ({', '.join(f'self.{name}' for name, _ in roles)},)",
+            "children",
+            {},
+        )
     parts = {
         "one": "(self.{0},)",
         "many": "tuple(self.{0})",

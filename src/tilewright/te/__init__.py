@@ -2,6 +2,8 @@
 
 from tilewright.ir.buffer import decl_buffer
 from tilewright.te import schedule
+from tilewright.te.autodiff import gradient
+from tilewright.te.create_prim_func import create_prim_func, create_prim_func_from_outputs
 from tilewright.te.extern import ExternOp, extern
 from tilewright.te.operation import (
     BaseComputeOp,

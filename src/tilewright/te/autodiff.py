@@ -1,9 +1,10 @@
 """Gradients of tensor expressions, by going backwards from the output.
 
-The adjoint of a tensor sums, over everything that reads it, the adjoint of the reader times the derivative of the reader by the element
-read. An element ``X[f(i, k)]`` read at axes ``i`` and reduction axes ``k`` contributes to ``X[x]`` where ``f(i, k) == x``. Each such
-equation that is linear in an axis, with coefficient one, fixes that axis, so that a matrix product's gradient is a matrix product again;
-what cannot be solved stays as a condition under the sum.
+The adjoint of a tensor sums, over everything that reads it, the adjoint of the reader times the derivative of
+the reader by the element read. An element ``X[f(i, k)]`` read at axes ``i`` and reduction axes ``k``
+contributes to ``X[x]`` where ``f(i, k) == x``. Each such equation that is linear in an axis, with coefficient
+one, fixes that axis, so that a matrix product's gradient is a matrix product again; what cannot be solved stays
+as a condition under the sum.
 """
 
 from __future__ import annotations
@@ -13,7 +14,19 @@ from typing import Any
 
 from tilewright.arith import Analyzer, detect_linear_equation
 from tilewright.ir import operators
-from tilewright.ir.expr import EQ, Add, IterVar, Max, Min, PrimExpr, ProducerLoad, Range, Reduce, Var, is_const
+from tilewright.ir.expr import (
+    EQ,
+    Add,
+    IterVar,
+    Max,
+    Min,
+    PrimExpr,
+    ProducerLoad,
+    Range,
+    Reduce,
+    Var,
+    is_const,
+)
 from tilewright.ir.functor import substitute_expr
 from tilewright.support.errors import ExpressionError
 from tilewright.support.recursion import with_recursion_room
@@ -22,15 +35,17 @@ from tilewright.te.operation import ComputeOp, PlaceholderOp, compute, placehold
 from tilewright.te.schedule.dataflow import operations_in_order
 from tilewright.te.tensor import Operation, Tensor
 from tilewright.tir import op
-from tilewright.tir.reducer import comm_reducer, sum as sum_reducer
+from tilewright.tir.reducer import comm_reducer
+from tilewright.tir.reducer import sum as sum_reducer
 
 
 @with_recursion_room
 def gradient(output: Tensor, inputs: Tensor | Sequence[Tensor], head: Tensor | None = None) -> list[Tensor]:
     """The gradients of ``output`` by each of ``inputs``, times ``head``.
 
-    ``head`` has a shape that ends with the output's; without one, the identity is taken and the results are the full Jacobians, of shape
-    ``output.shape + input.shape``. With one, the results have the shape ``head.shape[:-output.ndim] + input.shape``.
+    ``head`` has a shape that ends with the output's; without one, the identity is taken and the results are the
+    full Jacobians, of shape ``output.shape + input.shape``. With one, the results have the shape
+    ``head.shape[:-output.ndim] + input.shape``.
     """
     wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     for tensor in (output, *wanted):
@@ -39,7 +54,9 @@ def gradient(output: Tensor, inputs: Tensor | Sequence[Tensor], head: Tensor | N
     head = _identity(output) if head is None else head
     lead = head.ndim - output.ndim
     if lead < 0:
-        raise ExpressionError(f"head has {head.ndim} dimensions, the output {output.ndim}: it must have as many or more")
+        raise ExpressionError(
+            f"head has {head.ndim} dimensions, the output {output.ndim}: it must have as many or more"
+        )
     return _Backward(output, head, lead).run(wanted)
 
 
@@ -85,17 +102,24 @@ class _Backward:
 
     def zero(self, tensor: Tensor) -> Tensor:
         made: Tensor = compute(
-            (*self.lead, *tensor.shape), lambda *_: operators.const(0, tensor.dtype), name=f"{tensor.op.name}.grad"
+            (*self.lead, *tensor.shape),
+            lambda *_: operators.const(0, tensor.dtype),
+            name=f"{tensor.op.name}.grad",
         )
         return made
 
     def spread(self, operation: Operation, tensor: Tensor, adjoint: Tensor) -> None:
         """Contribute to the adjoints of what an operation reads."""
         if not isinstance(operation, ComputeOp):
-            raise ExpressionError(f"{operation.name} is a {type(operation).__name__}, which has no gradient", span=operation.span)
+            raise ExpressionError(
+                f"{operation.name} is a {type(operation).__name__}, which has no gradient",
+                span=operation.span,
+            )
         body = operation.body[tensor.value_index]
         if isinstance(body, Reduce) and len(body.source) > 1:
-            raise ExpressionError(f"{operation.name} reduces tuples, which have no gradient", span=operation.span)
+            raise ExpressionError(
+                f"{operation.name} reduces tuples, which have no gradient", span=operation.span
+            )
         source = body.source[0] if isinstance(body, Reduce) else body
         for read in operation.input_tensors:
             if not read.dtype.is_float:
@@ -117,7 +141,10 @@ class _Backward:
         lead = len(self.lead)
 
         def entry(*indices: Var) -> PrimExpr:
-            fresh = {axis: IterVar(axis.dom, Var(axis.var.name, axis.var.dtype), IterVar.CommReduce) for axis in operation.root_iter_vars}
+            fresh = {
+                axis: IterVar(axis.dom, Var(axis.var.name, axis.var.dtype), IterVar.CommReduce)
+                for axis in operation.root_iter_vars
+            }
             renamed = {axis.var: new.var for axis, new in fresh.items()}
             places = [substitute_expr(index, renamed) for index in element.indices]
             target = [operators.as_expr(index) for index in indices[lead:]]
@@ -136,7 +163,8 @@ class _Backward:
     def through_reduction(
         self, operation: ComputeOp, tensor: Tensor, reduce: Reduce, local: PrimExpr, element: ProducerLoad
     ) -> PrimExpr:
-        """The derivative of the reduction's result by one of the values that it combines, times what the value depends on."""
+        """The derivative of the reduction's result by one of the values that it combines, times what the value
+        depends on."""
         result = reduce.combiner.result[0]
         here = tensor(*[axis.var for axis in operation.axes])
         if isinstance(result, Add):
@@ -147,14 +175,18 @@ class _Backward:
         return times(self.reduced_derivative(operation, reduce), local)
 
     def reduced_derivative(self, operation: ComputeOp, reduce: Reduce) -> PrimExpr:
-        """The derivative of any other reduction by the value at one place: reduce pairs of value and derivative, the derivative being
-        one at that place and zero elsewhere."""
+        """The derivative of any other reduction by the value at one place: reduce pairs of value and
+        derivative, the derivative being one at that place and zero elsewhere."""
         lhs, rhs = reduce.combiner.lhs[0], reduce.combiner.rhs[0]
         result = reduce.combiner.result[0]
         one, two = placeholder((), lhs.dtype, "left"), placeholder((), rhs.dtype, "right")
         as_loads = {lhs: one(), rhs: two()}
-        by_left = derivative(substitute_expr(result, as_loads), reads_of(substitute_expr(result, as_loads), one)[0])
-        by_right = derivative(substitute_expr(result, as_loads), reads_of(substitute_expr(result, as_loads), two)[0])
+        by_left = derivative(
+            substitute_expr(result, as_loads), reads_of(substitute_expr(result, as_loads), one)[0]
+        )
+        by_right = derivative(
+            substitute_expr(result, as_loads), reads_of(substitute_expr(result, as_loads), two)[0]
+        )
 
         def combine(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[PrimExpr, PrimExpr]:
             values = {lhs: a[0], rhs: b[0]}
@@ -167,12 +199,16 @@ class _Backward:
             return substitute_expr(result, values), _sum(parts)
 
         identity = reduce.combiner.identity_element[0]
-        pairs = comm_reducer(combine, lambda first, second: (identity, operators.const(0, second)), name="dual")
+        pairs = comm_reducer(
+            combine, lambda first, second: (identity, operators.const(0, second)), name="dual"
+        )
         axes = operation.reduce_axis
 
         def entry(*indices: Var) -> Any:
             data, at = indices[: len(operation.axes)], indices[len(operation.axes) :]
-            fresh = [IterVar(axis.dom, Var(axis.var.name, axis.var.dtype), IterVar.CommReduce) for axis in axes]
+            fresh = [
+                IterVar(axis.dom, Var(axis.var.name, axis.var.dtype), IterVar.CommReduce) for axis in axes
+            ]
             mapping: dict[Var, PrimExpr] = {axis.var: new.var for axis, new in zip(axes, fresh, strict=True)}
             mapping.update({axis.var: index for axis, index in zip(operation.axes, data, strict=True)})
             here: PrimExpr = operators.const_true()
@@ -197,7 +233,11 @@ class _LoadsTo:
         self.values = values
 
     def __call__(self, expr: PrimExpr) -> PrimExpr:
-        if isinstance(expr, ProducerLoad) and isinstance(expr.producer, Tensor) and expr.producer in self.values:
+        if (
+            isinstance(expr, ProducerLoad)
+            and isinstance(expr.producer, Tensor)
+            and expr.producer in self.values
+        ):
             return self.values[expr.producer]
         made: PrimExpr = expr.map_children(self)
         return made
@@ -211,7 +251,8 @@ def _sum(parts: Sequence[PrimExpr]) -> PrimExpr:
 
 
 class _Solve:
-    """Solves ``places == target`` for axes: those found are replaced, the rest is summed over under the conditions left."""
+    """Solves ``places == target`` for axes: those found are replaced, the rest is summed over under the
+    conditions left."""
 
     def __init__(
         self,
@@ -260,8 +301,10 @@ class _Solve:
         made = substitute_expr(value, self.solved)
         condition: PrimExpr = operators.const_true()
         for one in self.conditions:
-            condition = operators.logical_and(condition, self.analyzer.simplify(substitute_expr(one, self.solved)))
+            condition = operators.logical_and(
+                condition, self.analyzer.simplify(substitute_expr(one, self.solved))
+            )
         if not is_const(condition, 1):
             made = op.if_then_else(condition, made, operators.const(0, made.dtype))
         left = [axis for axis in self.axes if axis.var not in self.solved]
-        return sum_reducer(made, axis=left) if left else made  # type: ignore[no-any-return]
+        return sum_reducer(made, axis=left) if left else made

@@ -17,7 +17,17 @@ from tilewright.te.schedule.dataflow import operations_in_order
 from tilewright.te.tensor import Operation, Tensor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import substitute
-from tilewright.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, stmt_seq
+from tilewright.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    stmt_seq,
+)
 
 
 @with_recursion_room
@@ -66,7 +76,8 @@ class _Creator:
             self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, tensor.name)
             handles[Var(f"var_{tensor.name}", "handle")] = self.buffers[tensor]
         statements = [
-            self.statement(operation) for operation in operations_in_order([tensor.op for tensor in self.arguments])
+            self.statement(operation)
+            for operation in operations_in_order([tensor.op for tensor in self.arguments])
         ]
         body = stmt_seq(*[statement for statement in statements if statement is not None])
         root = Block([], [], [], "root", body, alloc_buffers=self.allocated)
@@ -77,7 +88,9 @@ class _Creator:
         for tensor in operation.outputs:
             if tensor not in self.buffers:
                 if isinstance(operation, PlaceholderOp):
-                    raise LoweringError(f"the input {tensor.name} is not among the arguments", span=operation.span)
+                    raise LoweringError(
+                        f"the input {tensor.name} is not among the arguments", span=operation.span
+                    )
                 self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, tensor.name)
                 self.allocated.append(self.buffers[tensor])
         if isinstance(operation, PlaceholderOp):
@@ -86,7 +99,9 @@ class _Creator:
             return self.compute(operation)
         if isinstance(operation, ExternOp):
             return self.extern(operation)
-        raise LoweringError(f"{operation.name} is a {type(operation).__name__}, which has no block form", span=operation.span)
+        raise LoweringError(
+            f"{operation.name} is a {type(operation).__name__}, which has no block form", span=operation.span
+        )
 
     def compute(self, operation: ComputeOp) -> Stmt:
         """One block for all outputs, inside of a loop for each axis."""
@@ -101,7 +116,10 @@ class _Creator:
         if isinstance(first, Reduce):
             start = first.init or first.combiner.identity_element
             init = stmt_seq(
-                *[BufferStore(buffer, rewriter.visit(value), indices) for buffer, value in zip(outputs, start, strict=True)]
+                *[
+                    BufferStore(buffer, rewriter.visit(value), indices)
+                    for buffer, value in zip(outputs, start, strict=True)
+                ]
             )
             current: list[PrimExpr] = [BufferLoad(buffer, indices) for buffer in outputs]
             values = combine(first, current, [rewriter.visit(value) for value in first.source])
@@ -120,7 +138,10 @@ class _Creator:
         block = Block(
             block_axes,
             _reads(body, outputs),
-            [BufferRegion(buffer, tuple(Range.from_min_extent(index, 1) for index in indices)) for buffer in outputs],
+            [
+                BufferRegion(buffer, tuple(Range.from_min_extent(index, 1) for index in indices))
+                for buffer in outputs
+            ],
             operation.name,
             body,
             init,
@@ -161,7 +182,9 @@ def _store_together(outputs: list[Buffer], values: list[PrimExpr], indices: list
     if len(outputs) == 1:
         return BufferStore(outputs[0], values[0], indices)
     names = [Var(f"{buffer.name}.next", buffer.dtype) for buffer in outputs]
-    body = stmt_seq(*[BufferStore(buffer, name, indices) for buffer, name in zip(outputs, names, strict=True)])
+    body = stmt_seq(
+        *[BufferStore(buffer, name, indices) for buffer, name in zip(outputs, names, strict=True)]
+    )
     for name, value in zip(reversed(names), reversed(values), strict=True):
         body = LetStmt(name, operators.cast(name.dtype, value), body)
     return body
@@ -172,7 +195,13 @@ def _reads(body: Stmt, outputs: list[Buffer]) -> list[BufferRegion]:
     found: list[BufferRegion] = []
     seen: set[int] = set()
     for part in post_order(body):
-        if isinstance(part, BufferLoad) and not any(part.buffer is buffer for buffer in outputs) and id(part) not in seen:
+        if (
+            isinstance(part, BufferLoad)
+            and not any(part.buffer is buffer for buffer in outputs)
+            and id(part) not in seen
+        ):
             seen.add(id(part))
-            found.append(BufferRegion(part.buffer, tuple(Range.from_min_extent(index, 1) for index in part.indices)))
+            found.append(
+                BufferRegion(part.buffer, tuple(Range.from_min_extent(index, 1) for index in part.indices))
+            )
     return found

@@ -1,7 +1,8 @@
 """Derivatives of expressions with respect to elements of tensors.
 
-An element that is read at two places with the same indices is one variable. Where a function has no derivative (``floor``, ``round``, a
-comparison) the derivative is zero, and at a kink (``abs``, ``max``) it is that of the side that is taken.
+An element that is read at two places with the same indices is one variable. Where a function has no derivative
+(``floor``, ``round``, a comparison) the derivative is zero, and at a kink (``abs``, ``max``) it is that of the
+side that is taken.
 """
 
 from __future__ import annotations
@@ -93,7 +94,11 @@ def reads_of(expr: PrimExpr, producer: object) -> list[ProducerLoad]:
     """The different elements of a tensor that an expression reads."""
     found: list[ProducerLoad] = []
     for part in post_order(expr):
-        if isinstance(part, ProducerLoad) and part.producer is producer and not any(same_element(part, one) for one in found):
+        if (
+            isinstance(part, ProducerLoad)
+            and part.producer is producer
+            and not any(same_element(part, one) for one in found)
+        ):
             found.append(part)
     return found
 

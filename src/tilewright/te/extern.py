@@ -52,7 +52,14 @@ class ExternOp(Operation):
             return self
         inputs = [mapping.get(tensor, tensor) for tensor in self.inputs]
         return ExternOp(
-            self.name, self.tag, self.attrs, inputs, self.input_placeholders, self.output_placeholders, self.body, self.span
+            self.name,
+            self.tag,
+            self.attrs,
+            inputs,
+            self.input_placeholders,
+            self.output_placeholders,
+            self.body,
+            self.span,
         )
 
 
@@ -81,7 +88,9 @@ def extern(
     made = fcompute(ins, outs)
     body = Evaluate(made) if isinstance(made, PrimExpr) else made
     if not isinstance(body, Stmt):
-        raise ExpressionError(f"the function of extern {name} gave {made!r}, not a statement or a call", span=span)
+        raise ExpressionError(
+            f"the function of extern {name} gave {made!r}, not a statement or a call", span=span
+        )
     operation = ExternOp(name, current_tag() or tag, attrs, tensors, ins, outs, body, span)
     return operation.outputs[0] if operation.num_outputs == 1 else list(operation.outputs)
 
@@ -91,7 +100,9 @@ def _input_buffers(name: str, tensors: list[Tensor], given: Any, span: Span | No
         return [decl_buffer(tensor.shape, tensor.dtype, tensor.op.name) for tensor in tensors]
     buffers = [given] if isinstance(given, Buffer) else list(given)
     if len(buffers) != len(tensors):
-        raise ExpressionError(f"extern {name} has {len(tensors)} inputs and {len(buffers)} in_buffers", span=span)
+        raise ExpressionError(
+            f"extern {name} has {len(tensors)} inputs and {len(buffers)} in_buffers", span=span
+        )
     return buffers
 
 
@@ -105,7 +116,9 @@ def _output_buffers(
     if dtype is None:
         kinds = {tensor.dtype for tensor in tensors}
         if len(kinds) != 1:
-            raise ExpressionError(f"extern {name}: the type of the output cannot be told from the inputs, give dtype", span=span)
+            raise ExpressionError(
+                f"extern {name}: the type of the output cannot be told from the inputs, give dtype", span=span
+            )
         dtypes = [DataType(next(iter(kinds)))] * len(shapes)
     elif isinstance(dtype, str):
         dtypes = [DataType(dtype)] * len(shapes)

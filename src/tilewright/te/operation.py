@@ -101,7 +101,9 @@ def _check_body(name: str, body: Sequence[PrimExpr], span: Span | None) -> None:
                 one is other for one, other in zip(value.axis, first.axis, strict=True)
             )
             if not same:
-                raise ExpressionError(f"computation {name}: its reductions run over different axes", span=span)
+                raise ExpressionError(
+                    f"computation {name}: its reductions run over different axes", span=span
+                )
         parts = (*value.source, *value.init, value.condition) if isinstance(value, Reduce) else (value,)
         for part in parts:
             if any(isinstance(found, Reduce) for found in post_order(part)):
@@ -124,7 +126,11 @@ def read_tensors(exprs: Sequence[PrimExpr]) -> tuple[Tensor, ...]:
     """The tensors that expressions read, each once, in the order of the first read."""
     found: dict[Tensor, None] = {}
     for expr in exprs:
-        roots = [expr, *(axis.dom for axis in expr.axis if axis.dom is not None)] if isinstance(expr, Reduce) else [expr]
+        roots = (
+            [expr, *(axis.dom for axis in expr.axis if axis.dom is not None)]
+            if isinstance(expr, Reduce)
+            else [expr]
+        )
         for root in roots:
             for part in post_order(root):
                 if isinstance(part, ProducerLoad) and isinstance(part.producer, Tensor):
@@ -168,14 +174,16 @@ def compute(
 ) -> Any:
     """A tensor whose element at ``i, j, ...`` is ``fcompute(i, j, ...)``.
 
-    The axes are named after the function's parameters. A function that gives a tuple makes a tuple of tensors; one that calls a
-    tensor intrinsic makes a tensor that the intrinsic computes block by block.
+    The axes are named after the function's parameters. A function that gives a tuple makes a tuple of tensors;
+    one that calls a tensor intrinsic makes a tensor that the intrinsic computes block by block.
     """
     span = user_span()
     scope_tag = current_tag()
     if scope_tag is not None:
         if tag:
-            raise ExpressionError(f"computation {name} has the tag {tag!r} inside of a tag_scope({scope_tag!r})", span=span)
+            raise ExpressionError(
+                f"computation {name} has the tag {tag!r} inside of a tag_scope({scope_tag!r})", span=span
+            )
         tag = scope_tag
     extents = as_shape(shape)
     for position, extent in enumerate(extents):
@@ -183,7 +191,11 @@ def compute(
             raise ExpressionError(f"dimension {position} of {name} is {extent}, not an integer", span=span)
     names = _axis_names(fcompute, len(extents), name, span)
     axes = [
-        IterVar(Range.from_min_extent(operators.const(0, extent.dtype), extent), Var(axis_name, extent.dtype), IterVar.DataPar)
+        IterVar(
+            Range.from_min_extent(operators.const(0, extent.dtype), extent),
+            Var(axis_name, extent.dtype),
+            IterVar.DataPar,
+        )
         for axis_name, extent in zip(names, extents, strict=False)
     ]
     result = fcompute(*[axis.var for axis in axes])
@@ -214,7 +226,9 @@ def _axis_names(function: Callable[..., Any], count: int, name: str, span: Span 
     code = getattr(function, "__code__", None)
     if code is None:
         parameters = list(inspect.signature(function).parameters.values())
-        plain = [parameter.name for parameter in parameters if parameter.kind == parameter.POSITIONAL_OR_KEYWORD]
+        plain = [
+            parameter.name for parameter in parameters if parameter.kind == parameter.POSITIONAL_OR_KEYWORD
+        ]
         takes_any = any(parameter.kind == parameter.VAR_POSITIONAL for parameter in parameters)
         defaults = 0
     else:
@@ -228,7 +242,8 @@ def _axis_names(function: Callable[..., Any], count: int, name: str, span: Span 
         if len(plain) == 1 and count == 0:
             return []
         raise ExpressionError(
-            f"computation {name} has {count} dimensions, its function takes {len(plain)} ({', '.join(plain)})", span=span
+            f"computation {name} has {count} dimensions, its function takes {len(plain)} ({', '.join(plain)})",
+            span=span,
         )
     return plain[:count]
 
@@ -243,9 +258,7 @@ def size_var(name: str = "size", dtype: str = "int32", span: Span | None = None)
     return SizeVar(name, dtype, span)
 
 
-def thread_axis(
-    dom: Any = None, tag: str = "", name: str = "", span: Span | None = None
-) -> IterVar:
+def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Span | None = None) -> IterVar:
     """A thread index (``blockIdx.x``, ``threadIdx.y``, ``vthread``, ...) that an axis can be bound to."""
     if isinstance(dom, str):
         tag, dom = dom, None

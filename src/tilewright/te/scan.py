@@ -16,7 +16,8 @@ from tilewright.te.tensor import Operation, Tensor
 
 @node
 class ScanOp(Operation):
-    """``init`` gives the first steps, ``update`` one step from those before, which it reads through ``state_placeholder``."""
+    """``init`` gives the first steps, ``update`` one step from those before, which it reads through
+    ``state_placeholder``."""
 
     scan_axis: IterVar
     init: tuple[Tensor, ...]
@@ -90,21 +91,34 @@ def scan(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Tensors over time: the first ``init.shape[0]`` steps are given, the others follow from the state before them."""
+    """Tensors over time: the first ``init.shape[0]`` steps are given, the others follow from the state before
+    them."""
     span = user_span()
     starts, steps, states = _list(init), _list(update), _list(state_placeholder)
     if not len(starts) == len(steps) == len(states):
         raise ExpressionError(
-            f"scan {name} has {len(starts)} init, {len(steps)} update and {len(states)} state tensors", span=span
+            f"scan {name} has {len(starts)} init, {len(steps)} update and {len(states)} state tensors",
+            span=span,
         )
     for start, step, state in zip(starts, steps, states, strict=True):
         if not start.ndim == step.ndim == state.ndim or start.ndim == 0:
-            raise ExpressionError(f"scan {name}: init, update and state must have as many dimensions, one or more", span=span)
+            raise ExpressionError(
+                f"scan {name}: init, update and state must have as many dimensions, one or more", span=span
+            )
         if not start.dtype == step.dtype == state.dtype:
-            raise ExpressionError(f"scan {name}: init, update and state have types {start.dtype}, {step.dtype}, {state.dtype}", span=span)
+            raise ExpressionError(
+                f"scan {name}: init, update and state have types {start.dtype}, {step.dtype}, {state.dtype}",
+                span=span,
+            )
         if not isinstance(state.op, PlaceholderOp):
-            raise ExpressionError(f"scan {name}: the state must be a placeholder, {state.name} is computed", span=span)
-    axis = IterVar(Range(starts[0].shape[0], steps[0].shape[0]), Var(f"{name}.idx", steps[0].shape[0].dtype), IterVar.Ordered)
+            raise ExpressionError(
+                f"scan {name}: the state must be a placeholder, {state.name} is computed", span=span
+            )
+    axis = IterVar(
+        Range(starts[0].shape[0], steps[0].shape[0]),
+        Var(f"{name}.idx", steps[0].shape[0].dtype),
+        IterVar.Ordered,
+    )
     scope_tag = current_tag()
     operation = ScanOp(name, scope_tag or tag, attrs, axis, starts, steps, states, _list(inputs or []), span)
     return operation.outputs[0] if operation.num_outputs == 1 else operation.outputs

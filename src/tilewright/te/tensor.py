@@ -1,7 +1,7 @@
 """Tensors and the operations that give them.
 
-An operation reads tensors and gives one or more. A tensor is one output of an operation; ``operation.output(0)`` is always the
-same object, so tensors are compared by identity.
+An operation reads tensors and gives one or more. A tensor is one output of an operation;
+``operation.output(0)`` is always the same object, so tensors are compared by identity.
 """
 
 from __future__ import annotations
@@ -10,7 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.ir import operators
-from tilewright.ir.expr import DataProducer, EqualOp, ExprLike, ExprOp, IntImm, IterVar, PrimExpr, ProducerLoad
+from tilewright.ir.expr import (
+    DataProducer,
+    EqualOp,
+    ExprLike,
+    ExprOp,
+    IntImm,
+    IterVar,
+    PrimExpr,
+    ProducerLoad,
+)
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node, node

@@ -18,8 +18,9 @@ from tilewright.tir.stmt import Evaluate, Stmt
 
 @node
 class TensorIntrin(Node):
-    """What an intrinsic computes (``op``), on which buffers, and how: ``body`` computes the whole; ``reduce_init`` and ``reduce_update``
-    start and continue a reduction that loops around the intrinsic finish."""
+    """What an intrinsic computes (``op``), on which buffers, and how: ``body`` computes the whole;
+    ``reduce_init`` and ``reduce_update`` start and continue a reduction that loops around the intrinsic
+    finish."""
 
     name: str
     op: Operation
@@ -36,9 +37,13 @@ class TensorIntrin(Node):
         reduce_axis = kwargs.get("reduce_axis", ())
         axes = (reduce_axis,) if isinstance(reduce_axis, IterVar) else tuple(reduce_axis)
         if len(args) != len(self.inputs):
-            raise ExpressionError(f"intrinsic {self.name} takes {len(self.inputs)} tensors, {len(args)} were given")
+            raise ExpressionError(
+                f"intrinsic {self.name} takes {len(self.inputs)} tensors, {len(args)} were given"
+            )
         regions = [_region(argument) for argument in args]
-        return TensorIntrinCall(self, tuple(tensors), tuple(regions), axes, tuple(operators.as_expr(one) for one in scalars))
+        return TensorIntrinCall(
+            self, tuple(tensors), tuple(regions), axes, tuple(operators.as_expr(one) for one in scalars)
+        )
 
     def __repr__(self) -> str:
         return f"TensorIntrin({self.name})"
@@ -84,7 +89,8 @@ class TensorIntrinCall(Node):
 
 @node
 class TensorComputeOp(Operation):
-    """A tensor that an intrinsic computes block by block: the first axes are loops, the others are inside of the intrinsic."""
+    """A tensor that an intrinsic computes block by block: the first axes are loops, the others are inside of
+    the intrinsic."""
 
     loop_axes: tuple[IterVar, ...]
     inner_axes: tuple[IterVar, ...]
@@ -126,10 +132,15 @@ class TensorComputeOp(Operation):
         if not any(tensor in mapping for tensor in self.call.tensors):
             return self
         tensors = tuple(mapping.get(tensor, tensor) for tensor in self.call.tensors)
-        made = TensorComputeOp(
-            self.name, self.tag, self.attrs, self.loop_axes, self.outputs[0].shape, self.call.replace(tensors=tensors), self.span
+        return TensorComputeOp(
+            self.name,
+            self.tag,
+            self.attrs,
+            self.loop_axes,
+            self.outputs[0].shape,
+            self.call.replace(tensors=tensors),
+            self.span,
         )
-        return made
 
 
 def decl_tensor_intrin(
@@ -142,20 +153,25 @@ def decl_tensor_intrin(
 ) -> TensorIntrin:
     """An intrinsic that computes what ``op`` does.
 
-    ``fcompute(inputs, outputs)`` gets buffers and gives a statement, or three: the whole, the start and the continuation of a reduction.
+    ``fcompute(inputs, outputs)`` gets buffers and gives a statement, or three: the whole, the start and the
+    continuation of a reduction.
     """
     if not isinstance(op, Operation):
         raise ExpressionError(f"a tensor intrinsic is declared with an operation, not {op!r}")
     inputs = op.input_tensors
     for tensor in inputs:
         if not isinstance(tensor.op, PlaceholderOp):
-            raise ExpressionError(f"intrinsic {name}: its inputs must be placeholders, {tensor.name} is computed")
+            raise ExpressionError(
+                f"intrinsic {name}: its inputs must be placeholders, {tensor.name} is computed"
+            )
     given = dict(binds or {})
     parameters = dict(default_buffer_params or {})
     if "offset_factor" not in parameters and "elem_offset" not in parameters:
         parameters["offset_factor"] = 1
     buffers = [
-        given[tensor] if tensor in given else decl_buffer(tensor.shape, tensor.dtype, tensor.op.name, **parameters)
+        given[tensor]
+        if tensor in given
+        else decl_buffer(tensor.shape, tensor.dtype, tensor.op.name, **parameters)
         for tensor in (*inputs, *op.outputs)
     ]
     ins, outs = buffers[: len(inputs)], buffers[len(inputs) :]

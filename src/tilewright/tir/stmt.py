@@ -1,13 +1,14 @@
 """Statements: loops, conditions, memory and effects.
 
-Two forms of memory access follow one another. Before flattening, ``BufferStore``/``BufferLoad``/``BufferRealize`` and
-``ProducerStore``/``ProducerLoad``/``ProducerRealize`` use multi-dimensional indices; after it, ``Store``/``Load`` and
-``Allocate`` use a pointer and a flat index.
+Two forms of memory access follow one another. Before flattening,
+``BufferStore``/``BufferLoad``/``BufferRealize`` and ``ProducerStore``/``ProducerLoad``/``ProducerRealize`` use
+multi-dimensional indices; after it, ``Store``/``Load`` and ``Allocate`` use a pointer and a flat index.
 
-A ``For`` runs ``loop_var`` over ``min .. min + extent`` and its ``kind`` says how: ``PARALLEL`` iterations may run at the
-same time, ``VECTORIZED`` ones become lanes, ``UNROLLED`` ones copies, ``THREAD_BINDING`` ones GPU threads.
-``AttrStmt`` attaches information to what is below; ``AssertStmt`` ends the function with an error if its condition is
-false. ``Block`` isolates a computation with its own axes; ``BlockRealize`` gives the values of those axes.
+A ``For`` runs ``loop_var`` over ``min .. min + extent`` and its ``kind`` says how: ``PARALLEL`` iterations may
+run at the same time, ``VECTORIZED`` ones become lanes, ``UNROLLED`` ones copies, ``THREAD_BINDING`` ones GPU
+threads. ``AttrStmt`` attaches information to what is below; ``AssertStmt`` ends the function with an error if
+its condition is false. ``Block`` isolates a computation with its own axes; ``BlockRealize`` gives the values of
+those axes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from tilewright.ir import buffer as ir_buffer, operators
+from tilewright.ir import buffer as ir_buffer
+from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import DataProducer, ExprLike, IterVar, PrimExpr, Range, StringImm, Var
 from tilewright.support.dtype import DataType
@@ -115,7 +117,14 @@ class For(Stmt):
         if made.min.dtype is self.loop_var.dtype and made.extent.dtype is self.loop_var.dtype:
             return made
         return For(
-            self.loop_var, made.min, made.extent, self.kind, made.body, self.thread_binding, self.annotations, self.span
+            self.loop_var,
+            made.min,
+            made.extent,
+            self.kind,
+            made.body,
+            self.thread_binding,
+            self.annotations,
+            self.span,
         )
 
 
@@ -142,13 +151,20 @@ class Store(Stmt):
     predicate: Child[PrimExpr]
 
     def __init__(
-        self, buffer_var: Var, value: ExprLike, index: ExprLike, predicate: ExprLike | None = None, span: Span | None = None
+        self,
+        buffer_var: Var,
+        value: ExprLike,
+        index: ExprLike,
+        predicate: ExprLike | None = None,
+        span: Span | None = None,
     ) -> None:
         self.buffer_var = buffer_var
         self.value = operators.as_expr(value)
         self.index = operators.as_expr(index)
         self.predicate = (
-            operators.const_true(self.index.dtype.lanes) if predicate is None else operators.as_expr(predicate)
+            operators.const_true(self.index.dtype.lanes)
+            if predicate is None
+            else operators.as_expr(predicate)
         )
         self.span = span
 
@@ -161,7 +177,9 @@ class BufferStore(Stmt):
     value: Child[PrimExpr]
     indices: Children[PrimExpr]
 
-    def __init__(self, buffer: Buffer, value: ExprLike, indices: Sequence[ExprLike], span: Span | None = None) -> None:
+    def __init__(
+        self, buffer: Buffer, value: ExprLike, indices: Sequence[ExprLike], span: Span | None = None
+    ) -> None:
         self.buffer = buffer
         self.value = operators.as_expr(value)
         self.indices = tuple(operators.as_expr(index) for index in indices)
@@ -181,7 +199,12 @@ class BufferRealize(Stmt):
     body: Child[Stmt]
 
     def __init__(
-        self, buffer: Buffer, bounds: Sequence[Range], condition: ExprLike, body: Stmt, span: Span | None = None
+        self,
+        buffer: Buffer,
+        bounds: Sequence[Range],
+        condition: ExprLike,
+        body: Stmt,
+        span: Span | None = None,
     ) -> None:
         self.buffer = buffer
         self.bounds = tuple(bounds)
@@ -236,7 +259,8 @@ class ProducerRealize(Stmt):
 
 @node
 class Allocate(Stmt):
-    """Within ``body``, ``buffer_var`` points to memory for ``extents`` elements of ``dtype``, in the variable's storage scope."""
+    """Within ``body``, ``buffer_var`` points to memory for ``extents`` elements of ``dtype``, in the variable's
+    storage scope."""
 
     buffer_var: Defines[Var]
     dtype: DataType
@@ -283,7 +307,9 @@ class AttrStmt(Stmt):
     value: Child[PrimExpr]
     body: Child[Stmt]
 
-    def __init__(self, node: Any, attr_key: str, value: ExprLike, body: Stmt, span: Span | None = None) -> None:
+    def __init__(
+        self, node: Any, attr_key: str, value: ExprLike, body: Stmt, span: Span | None = None
+    ) -> None:
         self.node = StringImm(node) if isinstance(node, str) else node
         self.attr_key = attr_key
         self.value = operators.as_expr(value)
@@ -419,7 +445,9 @@ NO_OP = Evaluate(0)
 
 def is_no_op(stmt: Stmt | None) -> bool:
     """True for None and for the evaluation of a constant."""
-    return stmt is None or (isinstance(stmt, Evaluate) and not stmt.value.children() and not hasattr(stmt.value, "op"))
+    return stmt is None or (
+        isinstance(stmt, Evaluate) and not stmt.value.children() and not hasattr(stmt.value, "op")
+    )
 
 
 def stmt_seq(*args: Any) -> Stmt:

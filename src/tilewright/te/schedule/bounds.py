@@ -1,8 +1,9 @@
 """Bound inference: the range of every axis of a schedule.
 
-Stages are taken last to first. An output covers its domain. Any other stage covers what its readers need of it at the place where it is
-computed: the axes outside of that place are fixed, those inside take all their values, and what is read follows by evaluating the
-readers' indices on those sets. Memory shared by several threads holds what all of them need.
+Stages are taken last to first. An output covers its domain. Any other stage covers what its readers need of it
+at the place where it is computed: the axes outside of that place are fixed, those inside take all their values,
+and what is read follows by evaluating the readers' indices on those sets. Memory shared by several threads
+holds what all of them need.
 """
 
 from __future__ import annotations
@@ -18,7 +19,13 @@ from tilewright.te.schedule.reads import TensorDomains, note_reads, output_domai
 from tilewright.te.schedule.relations import Ranges, Sets, pass_down_ranges, pass_up_sets
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
-from tilewright.te.schedule.storage import StorageRank, default_storage_rank, is_shared_by, storage_rank, thread_rank
+from tilewright.te.schedule.storage import (
+    StorageRank,
+    default_storage_rank,
+    is_shared_by,
+    storage_rank,
+    thread_rank,
+)
 from tilewright.te.tensor import Operation
 
 
@@ -52,7 +59,9 @@ class BoundInference:
 
     def pass_down(self, stage: Stage) -> None:
         """The ranges of the axes that come from the roots, and of the threads that they are bound to."""
-        kept = frozenset(axis for axis, attributes in stage.axis_attributes.items() if attributes.tensor_intrin is not None)
+        kept = frozenset(
+            axis for axis, attributes in stage.axis_attributes.items() if attributes.tensor_intrin is not None
+        )
         pass_down_ranges(stage.relations, self.ranges, self.analyzer, _inside(stage, kept))
         for axis, attributes in stage.axis_attributes.items():
             thread = attributes.bind_thread
@@ -140,7 +149,8 @@ class BoundInference:
         attach = place.attach_ivar if place.is_placed else None
         at_place = attach is None
         sets: Sets = {}
-        # From the innermost loop outwards: what lies before the place is inside of it. A stage at the root has everything inside.
+        # From the innermost loop outwards: what lies before the place is inside of it. A stage at the root has
+        # everything inside.
         inside = True
         for axis in reversed(reader_stage.leaf_iter_vars):
             if axis is attach:
@@ -162,7 +172,7 @@ class BoundInference:
             assert attach is not None and place.attach_stage is not None
             where = f"{place.attach_stage.label} at axis {attach.var.name}"
             raise ScheduleError(
-                f"compute_at on stage {stage.label}: {reader_stage.label} reads it but is not computed inside of {where}"
+                f"compute_at on stage {stage.label}: its reader {reader_stage.label} is not inside of {where}"
             )
         pass_up_sets(reader_stage.relations, self.ranges, sets, self.analyzer)
         bound: dict[Var, IntervalSet] = {}
@@ -195,7 +205,8 @@ def attach_path(stage: Stage) -> list[IterVar]:
 
 
 def attach_path_with_stages(stage: Stage) -> list[tuple[IterVar, Stage]]:
-    """The loops around the place where a stage is computed, innermost first, each with the stage that it belongs to."""
+    """The loops around the place where a stage is computed, innermost first, each with the stage that it
+    belongs to."""
     path: list[tuple[IterVar, Stage]] = []
     place = stage.attach_spec()
     while place.is_placed and place.attach_stage is not None:
@@ -207,7 +218,9 @@ def attach_path_with_stages(stage: Stage) -> list[tuple[IterVar, Stage]]:
                 path.append((axis, parent))
         if not found:
             name = place.attach_ivar.var.name if place.attach_ivar is not None else "?"
-            raise ScheduleError(f"compute_at on stage {stage.label}, axis {name}: it is not an axis left of {parent.label}")
+            raise ScheduleError(
+                f"compute_at on stage {stage.label}, axis {name}: it is not an axis left of {parent.label}"
+            )
         place = parent.attach_spec()
     return path
 

@@ -13,7 +13,13 @@ from tilewright.support.errors import ScheduleError
 from tilewright.support.span import user_span
 from tilewright.te.operation import ComputeOp, share_reduction
 from tilewright.te.schedule.dataflow import replace_dataflow, set_operation
-from tilewright.te.schedule.relations import Values, bound_predicates, pass_down_ranges, pass_down_values, pass_up_values
+from tilewright.te.schedule.relations import (
+    Values,
+    bound_predicates,
+    pass_down_ranges,
+    pass_down_values,
+    pass_up_values,
+)
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Operation, Tensor
 
@@ -47,11 +53,20 @@ def cache_read(schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence
     step = schedule.trace.begin("cache_read", None, [tensor, scope, tuple(readers)])
     suffix = f".v{source.value_index}" if source.op.num_outputs > 1 else ""
     axes = [
-        IterVar(Range.from_min_extent(operators.const(0, extent.dtype), extent), Var(f"ax{index}", extent.dtype), IterVar.DataPar)
+        IterVar(
+            Range.from_min_extent(operators.const(0, extent.dtype), extent),
+            Var(f"ax{index}", extent.dtype),
+            IterVar.DataPar,
+        )
         for index, extent in enumerate(source.shape)
     ]
     copy = ComputeOp(
-        f"{source.op.name}{suffix}.{scope}", "", None, axes, [ProducerLoad(source, [axis.var for axis in axes])], user_span()
+        f"{source.op.name}{suffix}.{scope}",
+        "",
+        None,
+        axes,
+        [ProducerLoad(source, [axis.var for axis in axes])],
+        user_span(),
     )
     position = schedule.stages.index(schedule.stage_map[source.op]) + 1
     reader_stages = [schedule.stage_map[reader] for reader in readers]
@@ -70,7 +85,8 @@ def cache_read(schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence
 
 
 def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> list[Tensor]:
-    """See ``Schedule.cache_write``. A stage whose axes were transformed already gives a cache with the transformed layout."""
+    """See ``Schedule.cache_write``. A stage whose axes were transformed already gives a cache with the
+    transformed layout."""
     first = tensors[0] if tensors else None
     if not isinstance(first, Tensor) or first not in schedule:
         _fail("cache_write", first, "it is not a tensor of this schedule")
@@ -78,7 +94,9 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
     operation = stage.op
     if not isinstance(operation, ComputeOp):
         _fail("cache_write", first, f"only a computation can be cached, not {type(operation).__name__}")
-    if len(tensors) != operation.num_outputs or any(schedule.stage_map.get(one.op) is not stage for one in tensors):
+    if len(tensors) != operation.num_outputs or any(
+        schedule.stage_map.get(one.op) is not stage for one in tensors
+    ):
         _fail("cache_write", first, f"name all {operation.num_outputs} outputs of {operation.name} together")
     if any(attributes.bind_thread is not None for attributes in stage.axis_attributes.values()):
         _fail("cache_write", first, "an axis of its stage is bound to a thread already")
@@ -113,12 +131,15 @@ class _Layout:
         if not stage.relations and set(map(id, reductions)) == set(map(id, operation.reduce_axis)):
             reductions = list(operation.reduce_axis)
         self.axes = [
-            IterVar(ranges[axis], Var(f"{axis.var.name}.c", axis.var.dtype), IterVar.DataPar) for axis in leaves
+            IterVar(ranges[axis], Var(f"{axis.var.name}.c", axis.var.dtype), IterVar.DataPar)
+            for axis in leaves
         ]
         values: Values = {old: new.var for old, new in zip(leaves, self.axes, strict=True)}
         values.update({axis: axis.var for axis in reductions})
         pass_up_values(stage.relations, ranges, values)
-        sets = {new.var: IntervalSet.from_range(ranges[old]) for old, new in zip(leaves, self.axes, strict=True)}
+        sets = {
+            new.var: IntervalSet.from_range(ranges[old]) for old, new in zip(leaves, self.axes, strict=True)
+        }
         sets.update({axis.var: IntervalSet.from_range(ranges[axis]) for axis in reductions})
         for axis in (*leaves, *reductions):
             analyzer.bind(axis.var, ranges[axis])
@@ -129,7 +150,10 @@ class _Layout:
         )
         mapping = {axis.var: analyzer.simplify(values[axis]) for axis in operation.root_iter_vars}
         roots_kept = set(operation.reduce_axis)
-        axes = [axis if axis in roots_kept else IterVar(ranges[axis], axis.var, IterVar.CommReduce) for axis in reductions]
+        axes = [
+            axis if axis in roots_kept else IterVar(ranges[axis], axis.var, IterVar.CommReduce)
+            for axis in reductions
+        ]
         self.body = share_reduction([_guarded(value, mapping, axes, guards) for value in operation.body])
         roots: Values = {axis: axis.var for axis in operation.root_iter_vars}
         if stage.relations:

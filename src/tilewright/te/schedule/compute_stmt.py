@@ -48,7 +48,11 @@ def make_compute_nest(stage: Stage, context: LoweringContext) -> ComputeNest:
     operation = stage.op
     main_values: Values = {}
     main = make_loop_nest(
-        stage, context.ranges, main_values, keep_trivial=context.keep_trivial, attach=context.attached_wrappers
+        stage,
+        context.ranges,
+        main_values,
+        keep_trivial=context.keep_trivial,
+        attach=context.attached_wrappers,
     )
     pass_up_values(stage.relations, context.ranges, main_values)
     predicates = stage_predicates(stage, context, main_values, frozenset())
@@ -60,7 +64,13 @@ def make_compute_nest(stage: Stage, context: LoweringContext) -> ComputeNest:
     skip = frozenset(axis for axis in stage.all_iter_vars if marks.get(axis, 0) & REDUCTION)
     init_values: Values = {}
     init = make_loop_nest(
-        stage, context.ranges, init_values, begin=begin, fresh_vars=True, skip=skip, keep_trivial=context.keep_trivial
+        stage,
+        context.ranges,
+        init_values,
+        begin=begin,
+        fresh_vars=True,
+        skip=skip,
+        keep_trivial=context.keep_trivial,
     )
     for axis in leaves[:begin]:
         init_values[axis] = main_values[axis]
@@ -100,7 +110,10 @@ def compute_stmt(stage: Stage, context: LoweringContext) -> Stmt:
     nest = make_compute_nest(stage, context)
     mapping = root_values(operation, nest.main_values, context.analyzer)
     if not operation.reduce_axis:
-        stores = [ProducerStore(tensor, value, axis_vars(operation)) for tensor, value in zip(operation.outputs, operation.body, strict=True)]
+        stores = [
+            ProducerStore(tensor, value, axis_vars(operation))
+            for tensor, value in zip(operation.outputs, operation.body, strict=True)
+        ]
         body = guarded_body(stage, substitute(stmt_seq(*stores), mapping), nest.main_predicates)
         return wrap(nest.main, body)
     init, update = reduction_stmts(operation)
@@ -139,7 +152,10 @@ def reduction_stmts(operation: ComputeOp) -> tuple[Stmt, Stmt]:
     indices = axis_vars(operation)
     start = reduce.init or reduce.combiner.identity_element
     init = stmt_seq(
-        *[ProducerStore(tensor, value, indices) for tensor, value in zip(operation.outputs, start, strict=True)]
+        *[
+            ProducerStore(tensor, value, indices)
+            for tensor, value in zip(operation.outputs, start, strict=True)
+        ]
     )
     current: list[PrimExpr] = [ProducerLoad(tensor, indices) for tensor in operation.outputs]
     update = store_all(operation, combine(reduce, current, list(reduce.source)), indices)
@@ -158,7 +174,9 @@ def store_all(operation: ComputeOp, values: list[PrimExpr], indices: list[PrimEx
     """Store a tuple; all values are computed before the first is stored, because they read what is stored."""
     if len(values) == 1:
         return ProducerStore(operation.outputs[0], values[0], indices)
-    names = [Var(f"{tensor.op.name}.v{index}.next", tensor.dtype) for index, tensor in enumerate(operation.outputs)]
+    names = [
+        Var(f"{tensor.op.name}.v{index}.next", tensor.dtype) for index, tensor in enumerate(operation.outputs)
+    ]
     body: Stmt = stmt_seq(
         *[ProducerStore(tensor, name, indices) for tensor, name in zip(operation.outputs, names, strict=True)]
     )

@@ -1,7 +1,8 @@
-"""Reductions whose axes are bound to threads: the threads combine their values through ``tvm_thread_allreduce``.
+"""Reductions whose axes are bound to threads: the threads combine their values through
+``tvm_thread_allreduce``.
 
-Each thread first reduces its own share in loops (if some reduction axes are not bound), then all threads combine, then every thread has
-the result and stores it (or only those that a store predicate names).
+Each thread first reduces its own share in loops (if some reduction axes are not bound), then all threads
+combine, then every thread has the result and stores it (or only those that a store predicate names).
 """
 
 from __future__ import annotations
@@ -10,12 +11,29 @@ from tilewright.ir import operators
 from tilewright.ir.expr import IterVar, Load, PrimExpr, Reduce, Var, is_const
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.te.operation import ComputeOp
-from tilewright.te.schedule.compute_stmt import REDUCTION, axis_vars, combine, make_compute_nest, reduction_leaves, root_values
+from tilewright.te.schedule.compute_stmt import (
+    REDUCTION,
+    axis_vars,
+    combine,
+    make_compute_nest,
+    reduction_leaves,
+    root_values,
+)
 from tilewright.te.schedule.context import LoweringContext
 from tilewright.te.schedule.loop_nest import Nest, guard, wrap
 from tilewright.te.schedule.stage import Stage
 from tilewright.tir.functor import substitute
-from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, IfThenElse, LetStmt, ProducerStore, Stmt, Store, stmt_seq
+from tilewright.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    Evaluate,
+    IfThenElse,
+    LetStmt,
+    ProducerStore,
+    Stmt,
+    Store,
+    stmt_seq,
+)
 
 
 def _bound_reduction(stage: Stage) -> list[IterVar]:
@@ -45,7 +63,9 @@ def cross_thread_stmt(stage: Stage, context: LoweringContext) -> Stmt:
         (
             position
             for position, axis in enumerate(stage.leaf_iter_vars)
-            if marks.get(axis, 0) & REDUCTION and stage.attributes(axis).bind_thread is None and not is_const(context.ranges[axis].extent, 1)
+            if marks.get(axis, 0) & REDUCTION
+            and stage.attributes(axis).bind_thread is None
+            and not is_const(context.ranges[axis].extent, 1)
         ),
         None,
     )
@@ -59,10 +79,14 @@ def cross_thread_stmt(stage: Stage, context: LoweringContext) -> Stmt:
     else:
         for axis in stage.leaf_iter_vars[first_loop:]:
             if not marks.get(axis, 0) & REDUCTION or stage.attributes(axis).bind_thread is not None:
-                stage.fail("bind", axis, "it must be outside of the reduction loops that are not bound to threads")
+                stage.fail(
+                    "bind", axis, "it must be outside of the reduction loops that are not bound to threads"
+                )
         own = _looped(operation, reduce, condition, nest.main[first_loop:])
         outer = nest.main[:first_loop]
-    body = _combine_threads(stage, operation, reduce, own, [_thread(stage, axis) for axis in bound], nest.init_predicates)
+    body = _combine_threads(
+        stage, operation, reduce, own, [_thread(stage, axis) for axis in bound], nest.init_predicates
+    )
     mapping = root_values(operation, nest.main_values, context.analyzer)
     return wrap(outer, substitute(body, mapping))
 
@@ -74,9 +98,12 @@ def _thread(stage: Stage, axis: IterVar) -> Var:
 
 
 class _Own:
-    """What one thread contributes: its values, whether they count, and the statement that makes them with its memory."""
+    """What one thread contributes: its values, whether they count, and the statement that makes them with its
+    memory."""
 
-    def __init__(self, values: list[PrimExpr], condition: PrimExpr, prologue: list[Stmt], handles: list[Var]) -> None:
+    def __init__(
+        self, values: list[PrimExpr], condition: PrimExpr, prologue: list[Stmt], handles: list[Var]
+    ) -> None:
         self.values = values
         self.condition = condition
         self.prologue = prologue
@@ -96,9 +123,15 @@ def _looped(operation: ComputeOp, reduce: Reduce, condition: PrimExpr, loops: Ne
     current: list[PrimExpr] = [
         Load(tensor.dtype, handle, 0) for tensor, handle in zip(operation.outputs, handles, strict=True)
     ]
-    init = [Store(handle, value, 0) for handle, value in zip(handles, reduce.combiner.identity_element, strict=True)]
+    init = [
+        Store(handle, value, 0)
+        for handle, value in zip(handles, reduce.combiner.identity_element, strict=True)
+    ]
     values = combine(reduce, current, list(reduce.source))
-    names = [Var(f"{handle.name}.next", tensor.dtype) for handle, tensor in zip(handles, operation.outputs, strict=True)]
+    names = [
+        Var(f"{handle.name}.next", tensor.dtype)
+        for handle, tensor in zip(handles, operation.outputs, strict=True)
+    ]
     update: Stmt = stmt_seq(*[Store(handle, name, 0) for handle, name in zip(handles, names, strict=True)])
     for name, value in zip(reversed(names), reversed(values), strict=True):
         update = LetStmt(name, value, update)
@@ -120,7 +153,13 @@ def _combine_threads(
         Var(f"{operation.name}.reduce{index}", PointerType(PrimType(tensor.dtype), "local"))
         for index, tensor in enumerate(operation.outputs)
     ]
-    arguments: list[PrimExpr] = [operators.const(len(results), "uint32"), *own.values, own.condition, *results, *threads]
+    arguments: list[PrimExpr] = [
+        operators.const(len(results), "uint32"),
+        *own.values,
+        own.condition,
+        *results,
+        *threads,
+    ]
     call = operators.call("tvm_thread_allreduce", "handle", arguments)
     reduced = AttrStmt(reduce.combiner, "reduce_scope", operators.const(0, "handle"), Evaluate(call))
     indices = axis_vars(operation)

@@ -20,7 +20,9 @@ def operations_in_order(roots: Sequence[Operation]) -> list[Operation]:
         elif operation not in seen:
             seen.add(operation)
             stack.append((operation, True))
-            stack.extend((tensor.op, False) for tensor in reversed(operation.input_tensors) if tensor.op not in seen)
+            stack.extend(
+                (tensor.op, False) for tensor in reversed(operation.input_tensors) if tensor.op not in seen
+            )
     return order
 
 

@@ -42,7 +42,11 @@ def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int)
     count = len(operation.axis)
     position = factor_axis if factor_axis >= 0 else count + 1 + factor_axis
     if not 0 <= position <= count:
-        stage.fail("rfactor", axis, f"the new tensor has {count + 1} dimensions, factor_axis {factor_axis} is none of them")
+        stage.fail(
+            "rfactor",
+            axis,
+            f"the new tensor has {count + 1} dimensions, factor_axis {factor_axis} is none of them",
+        )
     if any(body.init for body in operation.body if isinstance(body, Reduce)):
         stage.fail("rfactor", axis, "a reduction with an initial value cannot be factored")
     step = schedule.trace.begin("rfactor", None, [tensor, axis, factor_axis])
@@ -64,9 +68,7 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
     analyzer = Analyzer()
     ranges = {root: root.dom for root in operation.root_iter_vars if root.dom is not None}
     pass_down_ranges(stage.relations, ranges, analyzer)
-    data = [
-        IterVar(root.dom, Var(root.var.name, root.var.dtype), IterVar.DataPar) for root in operation.axis
-    ]
+    data = [IterVar(root.dom, Var(root.var.name, root.var.dtype), IterVar.DataPar) for root in operation.axis]
     extent = Range.from_min_extent(operators.const(0, axis.var.dtype), ranges[axis].extent)
     factor = IterVar(extent, Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
     reductions: list[IterVar] = []
@@ -79,11 +81,17 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
             values[leaf] = fresh.var
     relations = _reduction_relations(stage, operation)
     pass_up_values(relations, ranges, values)
-    sets = {one.var: IntervalSet.from_range(one.dom) for one in (*data, factor, *reductions) if one.dom is not None}
+    sets = {
+        one.var: IntervalSet.from_range(one.dom)
+        for one in (*data, factor, *reductions)
+        if one.dom is not None
+    }
     for one in (*data, factor, *reductions):
         if one.dom is not None:
             analyzer.bind(one.var, one.dom)
-    guards = bound_predicates(relations, operation.reduce_axis, ranges, values, sets, analyzer, check_domain=False)
+    guards = bound_predicates(
+        relations, operation.reduce_axis, ranges, values, sets, analyzer, check_domain=False
+    )
     mapping = {root.var: analyzer.simplify(values[root]) for root in operation.root_iter_vars}
     if not reductions:
         reductions = [IterVar(Range(0, 1), Var(f"{axis.var.name}.once", axis.var.dtype), IterVar.CommReduce)]
@@ -94,9 +102,13 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
         for guard in guards:
             condition = operators.logical_and(condition, guard)
         source = [substitute_expr(one, mapping) for one in value.source]
-        body.append(Reduce(value.combiner, source, reductions, condition, value.value_index, None, value.span))
+        body.append(
+            Reduce(value.combiner, source, reductions, condition, value.value_index, None, value.span)
+        )
     axes = [*data[:position], factor, *data[position:]]
-    made = ComputeOp(f"{operation.name}.rf", operation.tag, operation.attrs, axes, share_reduction(body), operation.span)
+    made = ComputeOp(
+        f"{operation.name}.rf", operation.tag, operation.attrs, axes, share_reduction(body), operation.span
+    )
     return made, extent
 
 
@@ -105,14 +117,20 @@ def _reduction_relations(stage: Stage, operation: ComputeOp) -> list[IterVarRela
     from_reduction = {id(root) for root in operation.reduce_axis}
     kept = []
     for relation in stage.relations:
-        parents = [getattr(relation, name) for name in ("parent", "outer", "inner", "fused", "rebased") if hasattr(relation, name)]
+        parents = [
+            getattr(relation, name)
+            for name in ("parent", "outer", "inner", "fused", "rebased")
+            if hasattr(relation, name)
+        ]
         if any(id(one) in from_reduction for one in parents):
             from_reduction.update(id(one) for one in parents)
             kept.append(relation)
     return kept
 
 
-def _second_step(operation: ComputeOp, factored: ComputeOp, axis: IterVar, extent: Range, position: int) -> ComputeOp:
+def _second_step(
+    operation: ComputeOp, factored: ComputeOp, axis: IterVar, extent: Range, position: int
+) -> ComputeOp:
     """The reduction of the factored tensor over its new axis, with the axes of the original."""
     over = IterVar(extent, Var(f"{axis.var.name}.v", axis.var.dtype), IterVar.CommReduce)
     indices: list[PrimExpr] = [one.var for one in operation.axes]
@@ -122,4 +140,6 @@ def _second_step(operation: ComputeOp, factored: ComputeOp, axis: IterVar, exten
     for value in operation.body:
         assert isinstance(value, Reduce)
         body.append(Reduce(value.combiner, source, [over], True, value.value_index, None, value.span))
-    return ComputeOp(operation.name, operation.tag, operation.attrs, operation.axes, share_reduction(body), operation.span)
+    return ComputeOp(
+        operation.name, operation.tag, operation.attrs, operation.axes, share_reduction(body), operation.span
+    )

@@ -15,15 +15,23 @@ if TYPE_CHECKING:
 
 
 def create_group(
-    schedule: Schedule, outputs: Sequence[Tensor], inputs: Sequence[Tensor], include_inputs: bool, recorded: bool = True
+    schedule: Schedule,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    include_inputs: bool,
+    recorded: bool = True,
 ) -> Stage:
     """See ``Schedule.create_group``."""
     for tensor in (*outputs, *inputs):
         if not isinstance(tensor, Tensor) or tensor not in schedule:
-            raise ScheduleError(f"create_group: {tensor!r} is not a tensor of this schedule", span=user_span())
+            raise ScheduleError(
+                f"create_group: {tensor!r} is not a tensor of this schedule", span=user_span()
+            )
     members = _between(schedule, outputs, inputs, include_inputs)
     if not members:
-        raise ScheduleError("create_group: there is no operation between these inputs and outputs", span=user_span())
+        raise ScheduleError(
+            "create_group: there is no operation between these inputs and outputs", span=user_span()
+        )
     stages = [schedule.stage_map[operation] for operation in members]
     outer = {id(stage.group) for stage in stages}
     if len(outer) > 1:

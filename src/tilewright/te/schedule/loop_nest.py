@@ -1,6 +1,7 @@
 """Loops out of the leaves of a stage.
 
-A nest is a list with one entry a leaf, outermost first; an entry is a list of wrappers, each of which puts a statement around another.
+A nest is a list with one entry a leaf, outermost first; an entry is a list of wrappers, each of which puts a
+statement around another.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def make_loop_nest(
 ) -> Nest:
     """A nest for the leaves from ``begin`` on; the values of the leaves are added to ``values``.
 
-    ``fresh_vars`` makes loops with new variables, for a second nest over the same axes (the initialisation of a reduction); such a
-    nest has no other stages attached. ``attach`` gives what else goes inside of a loop.
+    ``fresh_vars`` makes loops with new variables, for a second nest over the same axes (the initialisation of a
+    reduction); such a nest has no other stages attached. ``attach`` gives what else goes inside of a loop.
     """
     nest: Nest = []
     for position, axis in enumerate(stage.leaf_iter_vars):
@@ -79,7 +80,13 @@ class _LoopBuilder:
     """The loop, thread or binding for one leaf."""
 
     def __init__(
-        self, stage: Stage, axis: IterVar, attributes: AxisAttributes, domain: Range, fresh: bool, keep_trivial: bool
+        self,
+        stage: Stage,
+        axis: IterVar,
+        attributes: AxisAttributes,
+        domain: Range,
+        fresh: bool,
+        keep_trivial: bool,
     ) -> None:
         self.stage = stage
         self.axis = axis
@@ -127,7 +134,9 @@ class _LoopBuilder:
             self.value = self.axis.var
         for tensor, distance in self.attributes.prefetches:
             self.wrappers.append(
-                lambda body, tensor=tensor, distance=distance: AttrStmt(tensor, "prefetch_scope", distance, body)  # type: ignore[misc]
+                lambda body, tensor=tensor, distance=distance: AttrStmt(
+                    tensor, "prefetch_scope", distance, body
+                )  # type: ignore[misc]
             )
 
     def pragma(self, key: str, value: object) -> None:
@@ -138,10 +147,13 @@ class _LoopBuilder:
     def thread(self, thread: IterVar) -> None:
         """A thread index instead of a loop."""
         if self.fresh and self.axis.iter_type == IterVar.CommReduce:
-            raise ScheduleError(f"stage {self.stage.label}: a thread-bound reduction cannot be initialised in a loop")
+            raise ScheduleError(
+                f"stage {self.stage.label}: a thread-bound reduction cannot be initialised in a loop"
+            )
         if not is_const(self.domain.min, 0):
             raise ScheduleError(
-                f"bind on stage {self.stage.label}, axis {self.axis.var.name}: the range starts at {self.domain.min}, not at zero"
+                f"bind on stage {self.stage.label}, axis {self.axis.var.name}: "
+                f"the range starts at {self.domain.min}, not at zero"
             )
         key = "virtual_thread" if thread.thread_tag.startswith(("vthread", "cthread")) else "thread_extent"
         extent = self.domain.extent

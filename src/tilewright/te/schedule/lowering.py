@@ -1,4 +1,5 @@
-"""From a schedule with known bounds to a statement: each stage's loops, with what is computed inside of them put in place."""
+"""From a schedule with known bounds to a statement: each stage's loops, with what is computed inside of them
+put in place."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def schedule_ops(schedule: Schedule, ranges: Ranges, debug_keep_trivial_loop: bo
 
 
 def _scan_starts(schedule: Schedule) -> dict[Operation, list[Stage]]:
-    """For each scan, the stages that compute its first steps: they run inside of the scan's memory, right before its loop."""
+    """For each scan, the stages that compute its first steps: they run inside of the scan's memory, right
+    before its loop."""
     found: dict[Operation, list[Stage]] = {}
     for stage in schedule.stages:
         if isinstance(stage.op, ScanOp):
@@ -98,8 +100,8 @@ def _pipeline(stage: Stage, consumer: Stmt, context: LoweringContext) -> Stmt:
 
 
 def _is_refilled(stage: Stage, context: LoweringContext) -> bool:
-    """True if a loop fills the stage's memory again and again, one iteration after another: only then is there a next block to compute
-    while the last one is read."""
+    """True if a loop fills the stage's memory again and again, one iteration after another: only then is there
+    a next block to compute while the last one is read."""
     for axis, owner in attach_path_with_stages(stage):
         if owner.attributes(axis).bind_thread is None and not is_const(context.ranges[axis].extent, 1):
             return owner.attributes(axis).iter_type in (*LOOP_TYPES, IterVar.Unrolled)

@@ -14,14 +14,25 @@ from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.whole_ops import scan_aliases
 from tilewright.te.tensor import Tensor
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import AttrStmt, BufferRealize, BufferStore, Prefetch, ProducerRealize, ProducerStore, Stmt
+from tilewright.tir.stmt import (
+    AttrStmt,
+    BufferRealize,
+    BufferStore,
+    Prefetch,
+    ProducerRealize,
+    ProducerStore,
+    Stmt,
+)
 
 
 class _ToBuffers(Mutator):
     """Replaces tensors by buffers. Threads that are already running around a statement are not launched again."""
 
     def __init__(
-        self, given: Mapping[Tensor, Buffer], originals: Mapping[Tensor, Tensor], aliases: Mapping[Tensor, Tensor]
+        self,
+        given: Mapping[Tensor, Buffer],
+        originals: Mapping[Tensor, Tensor],
+        aliases: Mapping[Tensor, Tensor],
     ) -> None:
         super().__init__()
         self.given = dict(given)
@@ -31,8 +42,8 @@ class _ToBuffers(Mutator):
         self.running: set[IterVar] = set()
 
     def target(self, producer: Any) -> Any:
-        """The tensor whose memory a tensor lives in: what a scan reads and writes lives in its output, and a user's tensor stands
-        for what the schedule made of it."""
+        """The tensor whose memory a tensor lives in: what a scan reads and writes lives in its output, and a
+        user's tensor stands for what the schedule made of it."""
         aliased = self.aliases.get(producer, producer)
         return self.originals.get(aliased, aliased)
 
@@ -81,8 +92,13 @@ class _ToBuffers(Mutator):
             return made.replace(node=(buffer, self.buffer_of(tensor)))
         if isinstance(node.node, Tensor):
             tensor = self.target(node.node)
-            # The attribute stands outside of the realisation, so its buffer is known only after the body was rewritten.
-            return made.body if tensor in self.given and key == "buffer_dim_align" else made.replace(node=self.buffer_of(tensor))
+            # The attribute stands outside of the realisation, so its buffer is known only after the body was
+            # rewritten.
+            return (
+                made.body
+                if tensor in self.given and key == "buffer_dim_align"
+                else made.replace(node=self.buffer_of(tensor))
+            )
         return made
 
     def visit_prefetch(self, node: Prefetch) -> Stmt:
@@ -94,7 +110,8 @@ class _ToBuffers(Mutator):
 def to_prim_func(
     schedule: Schedule, arguments: Sequence[Any], body: Stmt, binds: Mapping[Tensor, Buffer] | None = None
 ) -> PrimFunc:
-    """The function with these parameters: tensors, buffers or scalar variables. ``binds`` gives buffers for tensors."""
+    """The function with these parameters: tensors, buffers or scalar variables. ``binds`` gives buffers for
+    tensors."""
     originals: dict[Tensor, Tensor] = {}
     for stage in schedule.stages:
         for old, new in zip(stage.origin_op.outputs, stage.op.outputs, strict=False):
@@ -121,4 +138,6 @@ def to_prim_func(
         handle = Var(buffer.name, "handle")
         parameters.append(handle)
         buffer_map[handle] = buffer
-    return PrimFunc(parameters, _ToBuffers(given, originals, scan_aliases(schedule.stages)).visit(body), None, buffer_map)
+    return PrimFunc(
+        parameters, _ToBuffers(given, originals, scan_aliases(schedule.stages)).visit(body), None, buffer_map
+    )

@@ -1,7 +1,8 @@
 """What an operation reads of its inputs, and which of its axes its outputs' domains are.
 
-One pair of functions a class of operation, in two tables: ``note_reads`` adds to the domains of the tensors that an operation reads, given
-the sets of values of its axes; ``output_domain`` says which sets each root axis must cover, given the domains of its outputs.
+One pair of functions a class of operation, in two tables: ``note_reads`` adds to the domains of the tensors
+that an operation reads, given the sets of values of its axes; ``output_domain`` says which sets each root axis
+must cover, given the domains of its outputs.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ def _compute_reads(
     exprs = operation.body[:1] if isinstance(first, Reduce) else operation.body
     for expr in exprs:
         for part in post_order(expr):
-            if isinstance(part, ProducerLoad) and isinstance(part.producer, Tensor) and part.producer in domains:
+            if (
+                isinstance(part, ProducerLoad)
+                and isinstance(part.producer, Tensor)
+                and part.producer in domains
+            ):
                 note_load(part, analyzer, sets, domains)
 
 
@@ -59,7 +64,9 @@ def note_load(
         values = eval_int_set(index, sets, analyzer)
         low, high = values.min_value, values.max_value
         last = operators.subtract(tensor.shape[dimension], 1)
-        if not values.has_lower_bound or analyzer.can_prove(operators.less_equal(low, operators.const(0, low.dtype))):
+        if not values.has_lower_bound or analyzer.can_prove(
+            operators.less_equal(low, operators.const(0, low.dtype))
+        ):
             low = operators.const(0, last.dtype)
         if not values.has_upper_bound or analyzer.can_prove(operators.greater_equal(high, last)):
             high = last

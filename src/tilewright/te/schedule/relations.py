@@ -1,8 +1,8 @@
 """How the axes of a stage come from one another, and what that means for ranges, indices and sets.
 
-A stage starts from the root axes of its operation. Each relation takes axes away and gives new ones; the axes left over are the
-leaves, and they become loops. Information flows both ways: ranges go down from the roots to the leaves, indices and sets of values
-go up from the leaves to the roots.
+A stage starts from the root axes of its operation. Each relation takes axes away and gives new ones; the axes
+left over are the leaves, and they become loops. Information flows both ways: ranges go down from the roots to
+the leaves, indices and sets of values go up from the leaves to the roots.
 """
 
 from __future__ import annotations
@@ -137,8 +137,12 @@ def pass_up_values(
                 continue
             value = values[relation.fused]
             factor = ranges[relation.inner].extent
-            values[relation.outer] = operators.add(operators.floordiv(value, factor), ranges[relation.outer].min)
-            values[relation.inner] = operators.add(operators.floormod(value, factor), ranges[relation.inner].min)
+            values[relation.outer] = operators.add(
+                operators.floordiv(value, factor), ranges[relation.outer].min
+            )
+            values[relation.inner] = operators.add(
+                operators.floormod(value, factor), ranges[relation.inner].min
+            )
         elif isinstance(relation, Rebase):
             if relation.rebased not in values:
                 _require(allow_missing, relation.rebased)
@@ -157,9 +161,13 @@ def pass_down_values(relations: Sequence[IterVarRelation], ranges: Ranges, value
         elif isinstance(relation, Fuse):
             outer = operators.subtract(values[relation.outer], ranges[relation.outer].min)
             inner = operators.subtract(values[relation.inner], ranges[relation.inner].min)
-            values[relation.fused] = operators.add(operators.multiply(outer, ranges[relation.inner].extent), inner)
+            values[relation.fused] = operators.add(
+                operators.multiply(outer, ranges[relation.inner].extent), inner
+            )
         elif isinstance(relation, Rebase):
-            values[relation.rebased] = operators.subtract(values[relation.parent], ranges[relation.parent].min)
+            values[relation.rebased] = operators.subtract(
+                values[relation.parent], ranges[relation.parent].min
+            )
         elif isinstance(relation, Singleton):
             values[relation.iter] = operators.const(0, "int32")
 
@@ -171,7 +179,9 @@ def pass_up_sets(
     for relation in reversed(relations):
         if isinstance(relation, Split):
             outer, inner = sets[relation.outer], sets[relation.inner]
-            if _covers(outer, ranges[relation.outer], analyzer) and _covers(inner, ranges[relation.inner], analyzer):
+            if _covers(outer, ranges[relation.outer], analyzer) and _covers(
+                inner, ranges[relation.inner], analyzer
+            ):
                 sets[relation.parent] = IntervalSet.from_range(ranges[relation.parent])
                 continue
             factor = ranges[relation.inner].extent
@@ -216,7 +226,11 @@ def _covers(values: IntervalSet, whole: Range, analyzer: Analyzer) -> bool:
     """True if the set is the whole range."""
     if not analyzer.can_prove_equal(values.min_value, whole.min):
         return False
-    return bool(analyzer.can_prove_equal(values.max_value, operators.subtract(operators.add(whole.min, whole.extent), 1)))
+    return bool(
+        analyzer.can_prove_equal(
+            values.max_value, operators.subtract(operators.add(whole.min, whole.extent), 1)
+        )
+    )
 
 
 def pass_down_marks(relations: Sequence[IterVarRelation], marks: dict[IterVar, int]) -> None:
@@ -261,9 +275,10 @@ def bound_predicates(
 ) -> list[PrimExpr]:
     """The conditions under which the loops are inside of what must be computed.
 
-    Two things can go wrong. A split that does not divide runs past the end of the axis it splits; that axis need not be a root, and running
-    past its end would repeat iterations of the axis next to it, which a reduction must not. And an inferred range, taken wider than needed
-    because sets of values are intervals, runs past the operation's own domain; ``check_domain`` asks for that too.
+    Two things can go wrong. A split that does not divide runs past the end of the axis it splits; that axis
+    need not be a root, and running past its end would repeat iterations of the axis next to it, which a
+    reduction must not. And an inferred range, taken wider than needed because sets of values are intervals,
+    runs past the operation's own domain; ``check_domain`` asks for that too.
     """
     predicates: list[PrimExpr] = []
 
@@ -286,7 +301,9 @@ def bound_predicates(
         offset = operators.subtract(values[axis], axis.dom.min)
         bounds = eval_int_set(offset, leaf_sets, analyzer)
         if not bounds.has_lower_bound or not analyzer.can_prove(operators.greater_equal(bounds.min_value, 0)):
-            predicates.append(operators.greater_equal(analyzer.simplify(offset), operators.const(0, offset.dtype)))
+            predicates.append(
+                operators.greater_equal(analyzer.simplify(offset), operators.const(0, offset.dtype))
+            )
         require(offset, axis.dom.extent)
     return [predicate for predicate in predicates if not is_const(predicate, 1)]
 

@@ -1,7 +1,7 @@
 """Schedules: how a graph of operations is computed.
 
-A schedule holds a stage for every operation, producers first. Its own primitives add stages (``cache_read``, ``cache_write``,
-``rfactor``, ``create_group``); the primitives of a stage say how that stage is computed.
+A schedule holds a stage for every operation, producers first. Its own primitives add stages (``cache_read``,
+``cache_write``, ``rfactor``, ``create_group``); the primitives of a stage say how that stage is computed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from tilewright.ir.expr import IterVar
 from tilewright.support.errors import ScheduleError
 from tilewright.support.span import user_span
 from tilewright.te.scan import ScanOp
-from tilewright.te.schedule import cache, factor, group, normalize as normalization
+from tilewright.te.schedule import cache, factor, group
+from tilewright.te.schedule import normalize as normalization
 from tilewright.te.schedule.dataflow import operations_in_order
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.schedule.trace import Trace
@@ -54,12 +55,16 @@ class Schedule:
         taken = {stage.label for stage in (*self.stages, *self.groups)}
         if name not in taken:
             return name
-        return next(f"{name}_{number}" for number in range(1, len(taken) + 2) if f"{name}_{number}" not in taken)
+        return next(
+            f"{name}_{number}" for number in range(1, len(taken) + 2) if f"{name}_{number}" not in taken
+        )
 
     def __getitem__(self, k: Tensor | Operation) -> Stage:
         operation = k.op if isinstance(k, Tensor) else k
         if not isinstance(operation, Operation):
-            raise ScheduleError(f"a schedule is indexed by a tensor or an operation, not {k!r}", span=user_span())
+            raise ScheduleError(
+                f"a schedule is indexed by a tensor or an operation, not {k!r}", span=user_span()
+            )
         found = self.stage_map.get(operation)
         if found is None:
             raise ScheduleError(f"operation {operation.name} is not part of this schedule", span=user_span())
@@ -73,22 +78,31 @@ class Schedule:
         return normalization.normalize(self)
 
     def create_group(
-        self, outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], include_inputs: bool = False
+        self,
+        outputs: Tensor | Sequence[Tensor],
+        inputs: Tensor | Sequence[Tensor],
+        include_inputs: bool = False,
     ) -> Stage:
         """A virtual stage for all stages between inputs and outputs, which can be placed as one."""
         return group.create_group(self, _tensors(outputs), _tensors(inputs), include_inputs)
 
     def place_scan_update(self, scan: ScanOp) -> None:
         """Tie what a scan does at each step to the scan's loop."""
-        made = group.create_group(self, scan.update, [*scan.state_placeholder, *scan.inputs], False, recorded=False)
+        made = group.create_group(
+            self, scan.update, [*scan.state_placeholder, *scan.inputs], False, recorded=False
+        )
         made.attach_type = AttachType.SCAN_UPDATE
         made.attach_ivar = scan.scan_axis
         made.attach_stage = self.stage_map[scan]
 
-    def cache_read(self, tensor: Tensor, scope: str, readers: Iterable[Tensor | Operation] | Tensor | Operation) -> Tensor:
+    def cache_read(
+        self, tensor: Tensor, scope: str, readers: Iterable[Tensor | Operation] | Tensor | Operation
+    ) -> Tensor:
         """A copy of a tensor in another storage scope, read by these readers in place of the tensor."""
         found = [readers] if isinstance(readers, (Tensor, Operation)) else list(readers)
-        return cache.cache_read(self, tensor, scope, [one.op if isinstance(one, Tensor) else one for one in found])
+        return cache.cache_read(
+            self, tensor, scope, [one.op if isinstance(one, Tensor) else one for one in found]
+        )
 
     def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Any:
         """A tensor in another storage scope that computes what this one did; this one becomes a copy of it."""
@@ -97,7 +111,8 @@ class Schedule:
         return made[0] if single else made
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
-        """Factor a reduction: reduce all but ``axis`` first, into a tensor with that axis, then reduce that tensor."""
+        """Factor a reduction: reduce all but ``axis`` first, into a tensor with that axis, then reduce that
+        tensor."""
         made = factor.rfactor(self, tensor, axis, factor_axis)
         return made[0] if len(made) == 1 else made
 

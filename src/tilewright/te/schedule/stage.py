@@ -1,7 +1,7 @@
 """One stage of a schedule: an operation, its axes, and where it is computed.
 
-The data of a stage and its primitives on loops. Every primitive checks its arguments, then changes the stage, then writes a step to the
-schedule's trace; an illegal one raises ``ScheduleError`` and changes nothing.
+The data of a stage and its primitives on loops. Every primitive checks its arguments, then changes the stage,
+then writes a step to the schedule's trace; an illegal one raises ``ScheduleError`` and changes nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.ir import operators
@@ -109,9 +110,13 @@ class Stage:
             if leaf is axis:
                 return position
         names = ", ".join(leaf.var.name for leaf in self.leaf_iter_vars) or "none"
-        if any(one is axis for one in self.all_iter_vars):
-            self.fail(primitive, axis, f"it was split or fused already; the axes left are {names}")
-        self.fail(primitive, axis, f"it is not an axis of this stage; its axes are {names}")
+        known = any(one is axis for one in self.all_iter_vars)
+        reason = (
+            "was split or fused already; the axes left are"
+            if known
+            else "is not an axis of this stage; its axes are"
+        )
+        return self.fail(primitive, axis, f"it {reason} {names}")
 
     def _loop_axis(self, primitive: str, axis: Any) -> int:
         position = self.leaf_position(primitive, axis)
@@ -133,14 +138,22 @@ class Stage:
         position = self._loop_axis("split", parent)
         if (factor is None) == (nparts is None):
             self.fail("split", parent, "give either factor or nparts")
-        size = self._positive("split", parent, "factor" if nparts is None else "nparts", factor if nparts is None else nparts)
+        size = self._positive(
+            "split", parent, "factor" if nparts is None else "nparts", factor if nparts is None else nparts
+        )
         name, dtype = parent.var.name, parent.var.dtype
         outer_range = Range(0, size) if nparts is not None else None
         inner_range = Range(0, size) if factor is not None else None
         outer = IterVar(outer_range, Var(f"{name}.outer", dtype), parent.iter_type)
         inner = IterVar(inner_range, Var(f"{name}.inner", dtype), parent.iter_type)
         self.relations.append(
-            Split(parent, outer, inner, size if factor is not None else None, size if nparts is not None else None)
+            Split(
+                parent,
+                outer,
+                inner,
+                size if factor is not None else None,
+                size if nparts is not None else None,
+            )
         )
         self.all_iter_vars += [outer, inner]
         self.leaf_iter_vars[position : position + 1] = [outer, inner]
@@ -165,14 +178,18 @@ class Stage:
         if not axes:
             return self._singleton()
         positions = [self._loop_axis("fuse", axis) for axis in axes]
-        for one, other in zip(positions, positions[1:], strict=False):
+        for one, other in pairwise(positions):
             if other != one + 1:
                 order = ", ".join(leaf.var.name for leaf in self.leaf_iter_vars)
-                self.fail("fuse", axes[0], f"the axes must follow one another, outermost first; the order is {order}")
+                self.fail(
+                    "fuse",
+                    axes[0],
+                    f"the axes must follow one another, outermost first; the order is {order}",
+                )
         kinds = {axis.iter_type for axis in axes}
         if len(kinds) > 1:
             self.fail("fuse", axes[0], "a reduction axis and a data axis cannot become one")
-        fused = axes[0]
+        fused: IterVar = axes[0]
         for inner in axes[1:]:
             fused = self._fuse_two(fused, inner)
         self._record("fuse", *axes, results=(fused,))
@@ -237,7 +254,11 @@ class Stage:
     def _annotate(self, primitive: str, axis: IterVar, iter_type: int, reduction: bool) -> None:
         self._loop_axis(primitive, axis)
         if axis.iter_type != IterVar.DataPar and not reduction:
-            self.fail(primitive, axis, "its iterations depend on one another; rfactor makes a reduction axis a data axis")
+            self.fail(
+                primitive,
+                axis,
+                "its iterations depend on one another; rfactor makes a reduction axis a data axis",
+            )
         self.update_attributes(axis, iter_type=iter_type)
         self._record(primitive, axis)
 
@@ -245,11 +266,21 @@ class Stage:
         """Run an axis on a thread index."""
         self._loop_axis("bind", ivar)
         if not isinstance(thread_ivar, IterVar) or thread_ivar.iter_type != IterVar.ThreadIndex:
-            self.fail("bind", ivar, f"{axis_name(thread_ivar)} is not a thread axis; te.thread_axis makes one")
+            self.fail(
+                "bind", ivar, f"{axis_name(thread_ivar)} is not a thread axis; te.thread_axis makes one"
+            )
         for other in self.leaf_iter_vars:
             bound = self.attributes(other).bind_thread
-            if bound is not None and bound.thread_tag == thread_ivar.thread_tag and not thread_ivar.thread_tag.startswith("vthread"):
-                self.fail("bind", ivar, f"axis {other.var.name} of this stage is bound to {thread_ivar.thread_tag} already")
+            if (
+                bound is not None
+                and bound.thread_tag == thread_ivar.thread_tag
+                and not thread_ivar.thread_tag.startswith("vthread")
+            ):
+                self.fail(
+                    "bind",
+                    ivar,
+                    f"axis {other.var.name} of this stage is bound to {thread_ivar.thread_tag} already",
+                )
         self.update_attributes(ivar, bind_thread=thread_ivar)
         self._record("bind", ivar, thread_ivar)
 
@@ -266,14 +297,19 @@ class Stage:
         """Store only where the condition holds."""
         condition = operators.as_expr(predicate)
         if not condition.dtype.is_bool:
-            self.fail("set_store_predicate", None, f"the condition has type {condition.dtype}, it must be bool")
+            self.fail(
+                "set_store_predicate", None, f"the condition has type {condition.dtype}, it must be bool"
+            )
         self.store_predicate = condition
         self._record("set_store_predicate", condition)
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
-        """Attach a hint to an axis: ``unroll``, ``auto_unroll_max_step``, ``parallel_launch_point``, ``import_llvm``, ..."""
+        """Attach a hint to an axis: ``unroll``, ``auto_unroll_max_step``, ``parallel_launch_point``,
+        ``import_llvm``, ..."""
         self.leaf_position("pragma", var)
-        value = operators.as_expr(pragma_value) if isinstance(pragma_value, (str, int, float)) else pragma_value
+        value = (
+            operators.as_expr(pragma_value) if isinstance(pragma_value, (str, int, float)) else pragma_value
+        )
         kept = tuple(pragma for pragma in self.attributes(var).pragmas if pragma[0] != pragma_type)
         self.update_attributes(var, pragmas=(*kept, (pragma_type, value)))
         self._record("pragma", var, pragma_type, pragma_value)
@@ -294,7 +330,11 @@ class Stage:
         if hasattr(tensor_intrin, "intrin"):
             intrin = tensor_intrin.intrin
         if not hasattr(intrin, "op") or not hasattr(intrin, "body"):
-            self.fail("tensorize", var, f"{tensor_intrin!r} is not a tensor intrinsic; te.decl_tensor_intrin makes one")
+            self.fail(
+                "tensorize",
+                var,
+                f"{tensor_intrin!r} is not a tensor intrinsic; te.decl_tensor_intrin makes one",
+            )
         self.update_attributes(var, iter_type=IterVar.Tensorized, tensor_intrin=tensor_intrin)
         self._record("tensorize", var, tensor_intrin)
 
@@ -339,11 +379,15 @@ class Stage:
             self.fail("compute_at", scope, "the update of a scan is computed in the scan")
         if not any(scope is leaf for leaf in parent.leaf_iter_vars):
             names = ", ".join(leaf.var.name for leaf in parent.leaf_iter_vars) or "none"
-            self.fail("compute_at", scope, f"it is not an axis left of stage {parent.label}; those are {names}")
+            self.fail(
+                "compute_at", scope, f"it is not an axis left of stage {parent.label}; those are {names}"
+            )
         above: Stage | None = parent
         while above is not None:
             if above is self:
-                self.fail("compute_at", scope, f"stage {parent.label} is itself computed inside of this stage")
+                self.fail(
+                    "compute_at", scope, f"stage {parent.label} is itself computed inside of this stage"
+                )
             above = above.attach_stage if above.is_placed else None
         self.attach_type = AttachType.SCOPE
         self.attach_ivar = scope
@@ -355,7 +399,9 @@ class Stage:
         if self.is_output:
             self.fail("compute_inline", None, "an output cannot be inlined")
         if not isinstance(self.op, ComputeOp):
-            self.fail("compute_inline", None, f"only a computation can be inlined, not {type(self.op).__name__}")
+            self.fail(
+                "compute_inline", None, f"only a computation can be inlined, not {type(self.op).__name__}"
+            )
         if self.op.reduce_axis:
             self.fail("compute_inline", None, "a reduction cannot be inlined")
         self.attach_type = AttachType.INLINE

@@ -38,7 +38,9 @@ def thread_rank(tag: str) -> int:
         return 0
     if tag.startswith(("threadIdx.", "vthread", "cthread")):
         return 1
-    raise ScheduleError(f"{tag!r} is not a thread tag; those are blockIdx.x, threadIdx.x (also y, z) and vthread")
+    raise ScheduleError(
+        f"{tag!r} is not a thread tag; those are blockIdx.x, threadIdx.x (also y, z) and vthread"
+    )
 
 
 def default_storage_rank(innermost_thread: int) -> StorageRank:

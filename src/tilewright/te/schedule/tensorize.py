@@ -1,7 +1,7 @@
 """Replacing the inner loops of a stage by a tensor intrinsic.
 
-What the loops from the tensorised axis inwards compute must be what the intrinsic says it computes: both are written in the same local
-axes, and compared after simplification.
+What the loops from the tensorised axis inwards compute must be what the intrinsic says it computes: both are
+written in the same local axes, and compared after simplification.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def tensorize_stmt(stage: Stage, context: LoweringContext) -> Stmt:
 def bind_buffer(buffer: Buffer, tensor: Tensor, region: Region, body: Stmt) -> Stmt:
     """Within the body, the buffer is a view of a box of the tensor."""
     bounds = [part for one in region for part in (one.min, one.extent)]
-    return AttrStmt((buffer, tensor), "buffer_bind_scope", operators.call("tvm_tuple", "handle", bounds), body)
+    return AttrStmt(
+        (buffer, tensor), "buffer_bind_scope", operators.call("tvm_tuple", "handle", bounds), body
+    )
 
 
 class _Tensorize:
@@ -78,7 +80,8 @@ class _Tensorize:
         self.check(box, inputs)
         nest = make_compute_nest(self.stage, self.context)
         if nest.main_predicates:
-            self.fail(f"the loops do not divide the axes: {' and '.join(str(one) for one in nest.main_predicates)} would be needed")
+            needed = " and ".join(str(one) for one in nest.main_predicates)
+            self.fail(f"the loops do not divide the axes: {needed} would be needed")
         mapping = root_values(self.operation, nest.main_values, self.analyzer)
         outside = nest.main[: self.position]
         if not self.operation.reduce_axis or self.position <= nest.common:
@@ -87,10 +90,18 @@ class _Tensorize:
         common, inner = outside[: nest.common], outside[nest.common :]
         if self.intrin.reduce_init is None:
             first = self.first_iteration(nest.common)
-            return wrap(outside, substitute(IfThenElse(first, self.bind(self.part("body"), box, inputs), update), mapping))
+            return wrap(
+                outside,
+                substitute(IfThenElse(first, self.bind(self.part("body"), box, inputs), update), mapping),
+            )
         start = self.bind_outputs(self.part("reduce_init"), box)
         init_mapping = root_values(self.operation, nest.init_values, self.analyzer)
-        init_box_stmt = wrap(nest.init[: self.position], substitute(start, {**mapping, **init_mapping, **self.renamed(nest.main_values, nest.init_values)}))
+        init_box_stmt = wrap(
+            nest.init[: self.position],
+            substitute(
+                start, {**mapping, **init_mapping, **self.renamed(nest.main_values, nest.init_values)}
+            ),
+        )
         return wrap(common, stmt_seq(init_box_stmt, wrap(inner, substitute(update, mapping))))
 
     def renamed(self, main: dict[IterVar, PrimExpr], init: dict[IterVar, PrimExpr]) -> dict[Any, PrimExpr]:
@@ -112,7 +123,9 @@ class _Tensorize:
         condition: PrimExpr = operators.const_true()
         for axis in self.stage.leaf_iter_vars[common : self.position]:
             if axis.iter_type == IterVar.CommReduce and not is_const(self.context.ranges[axis].extent, 1):
-                condition = operators.logical_and(condition, operators.equal(axis.var, self.context.ranges[axis].min))
+                condition = operators.logical_and(
+                    condition, operators.equal(axis.var, self.context.ranges[axis].min)
+                )
         return condition
 
     def axis_box(self) -> dict[IterVar, Range]:
@@ -127,7 +140,10 @@ class _Tensorize:
                 thread = self.stage.thread_of(axis)
                 sets[axis] = IntervalSet.single_point(whole.min if is_const(whole.extent, 1) else thread.var)
         pass_up_sets(self.stage.relations, ranges, sets, self.analyzer)
-        return {axis: sets[axis].cover_range(ranges[axis], self.analyzer) for axis in self.operation.root_iter_vars}
+        return {
+            axis: sets[axis].cover_range(ranges[axis], self.analyzer)
+            for axis in self.operation.root_iter_vars
+        }
 
     def input_boxes(self, box: dict[IterVar, Range]) -> dict[Tensor, Region]:
         """For each input, the box that one call reads."""
@@ -141,7 +157,11 @@ class _Tensorize:
             region = []
             for extent, sets_read in zip(tensor.shape, dimensions, strict=False):
                 covered = union_sets(sets_read, self.analyzer).cover_range(Range(0, extent), self.analyzer)
-                region.append(Range.from_min_extent(self.analyzer.simplify(covered.min), self.analyzer.simplify(covered.extent)))
+                region.append(
+                    Range.from_min_extent(
+                        self.analyzer.simplify(covered.min), self.analyzer.simplify(covered.extent)
+                    )
+                )
             found[tensor] = region
         return found
 
@@ -174,12 +194,20 @@ class _Tensorize:
             self.fail(f"axis {axis.var.name} has extent {found.extent} inside, the intrinsic wants {wanted}")
 
     def match_reduction(
-        self, box: dict[IterVar, Range], local: dict[Var, PrimExpr], to_theirs: dict[Var, PrimExpr], theirs: ComputeOp
+        self,
+        box: dict[IterVar, Range],
+        local: dict[Var, PrimExpr],
+        to_theirs: dict[Var, PrimExpr],
+        theirs: ComputeOp,
     ) -> None:
         """Pair the reduction axes that the intrinsic covers; those of extent one inside may be left over."""
         wanted = list(theirs.reduce_axis)
         for axis in self.operation.reduce_axis:
-            if wanted and wanted[0].dom is not None and self.analyzer.can_prove_equal(wanted[0].dom.extent, box[axis].extent):
+            if (
+                wanted
+                and wanted[0].dom is not None
+                and self.analyzer.can_prove_equal(wanted[0].dom.extent, box[axis].extent)
+            ):
                 other = wanted.pop(0)
                 fresh = Var(axis.var.name, axis.var.dtype)
                 local[axis.var] = operators.add(fresh, box[axis].min)
@@ -208,7 +236,9 @@ class _Tensorize:
             self.fail("one of intrinsic and stage is a reduction, the other is not")
         tensors = dict(zip(self.operation.input_tensors, self.intrin.inputs, strict=False))
         if len(self.operation.input_tensors) != len(self.intrin.inputs):
-            self.fail(f"the intrinsic reads {len(self.intrin.inputs)} tensors, the stage {len(self.operation.input_tensors)}")
+            self.fail(
+                f"the intrinsic reads {len(self.intrin.inputs)} tensors, the stage {len(self.operation.input_tensors)}"
+            )
         for one, other in values:
             left = _Localize(inputs, tensors, self.analyzer).visit(substitute_expr(one, local))
             right = _Simplified(self.analyzer).visit(substitute_expr(other, to_theirs))
@@ -223,7 +253,9 @@ class _Tensorize:
 
     def bind_outputs(self, body: Stmt, box: dict[IterVar, Range]) -> Stmt:
         region = [box[axis] for axis in self.operation.axes]
-        for buffer, tensor in zip(self.intrin.buffers[len(self.intrin.inputs) :], self.operation.outputs, strict=True):
+        for buffer, tensor in zip(
+            self.intrin.buffers[len(self.intrin.inputs) :], self.operation.outputs, strict=True
+        ):
             body = bind_buffer(buffer, tensor, region, body)
         return body
 
@@ -242,9 +274,12 @@ class _Simplified(Mutator):
 
 
 class _Localize(_Simplified):
-    """Makes reads relative to the boxes of the inputs, of the intrinsic's tensors; leading dimensions of extent one go."""
+    """Makes reads relative to the boxes of the inputs, of the intrinsic's tensors; leading dimensions of extent
+    one go."""
 
-    def __init__(self, inputs: dict[Tensor, Region], tensors: dict[Tensor, Tensor], analyzer: Analyzer) -> None:
+    def __init__(
+        self, inputs: dict[Tensor, Region], tensors: dict[Tensor, Tensor], analyzer: Analyzer
+    ) -> None:
         super().__init__(analyzer)
         self.inputs = inputs
         self.tensors = tensors

@@ -1,4 +1,5 @@
-"""The trace of a schedule: every step that was taken, as data. It prints as Python and replays on another schedule of the same program."""
+"""The trace of a schedule: every step that was taken, as data. It prints as Python and replays on another
+schedule of the same program."""
 
 from __future__ import annotations
 
@@ -56,7 +57,11 @@ class TensorRef:
     index: int
 
     def __str__(self) -> str:
-        return identifier(self.label) if self.index == 0 else f"s[{identifier(self.label)}].op.output({self.index})"
+        return (
+            identifier(self.label)
+            if self.index == 0
+            else f"s[{identifier(self.label)}].op.output({self.index})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +115,15 @@ class Trace:
         self._names: dict[Any, str] = {}
         self._taken: set[str] = set()
 
-    def append(self, primitive: str, stage: Stage | None, arguments: Sequence[Any], results: Sequence[Any] = ()) -> None:
+    def append(
+        self, primitive: str, stage: Stage | None, arguments: Sequence[Any], results: Sequence[Any] = ()
+    ) -> None:
         """Write down a step that was taken."""
         self.finish(self.begin(primitive, stage, arguments), results)
 
     def begin(self, primitive: str, stage: Stage | None, arguments: Sequence[Any]) -> Step:
-        """A step about to be taken. Its arguments are named by what the schedule is before it, which the step may change."""
+        """A step about to be taken. Its arguments are named by what the schedule is before it, which the step
+        may change."""
         encoded = tuple(self._encode(argument, stage) for argument in arguments)
         return Step(primitive, None if stage is None else stage.label, encoded, ())
 

@@ -1,4 +1,5 @@
-"""Bounds and statements of the operations that work on whole tensors: scans, statements, and tensor computations by intrinsic."""
+"""Bounds and statements of the operations that work on whole tensors: scans, statements, and tensor
+computations by intrinsic."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def _whole_domain(operation: Operation, domains: TensorDomains) -> OutputDomain:
     return {axis: None for axis in operation.root_iter_vars}
 
 
-# -- scans ------------------------------------------------------------------------------------------------------------
+# -- scans
+# ------------------------------------------------------------------------------------------------------------
 
 
 def _scan_reads(operation: ScanOp, analyzer: Analyzer, sets: Sets, domains: TensorDomains) -> None:
@@ -69,7 +71,8 @@ PROVIDE[ScanOp] = _scan
 REALIZE[ScanOp] = _whole_shapes
 
 
-# -- statements -------------------------------------------------------------------------------------------------------
+# -- statements
+# -------------------------------------------------------------------------------------------------------
 
 
 def _extern_reads(operation: ExternOp, analyzer: Analyzer, sets: Sets, domains: TensorDomains) -> None:
@@ -96,10 +99,13 @@ PROVIDE[ExternOp] = _extern
 REALIZE[ExternOp] = _whole_shapes
 
 
-# -- tensor computations ----------------------------------------------------------------------------------------------
+# -- tensor computations
+# ----------------------------------------------------------------------------------------------
 
 
-def _intrinsic_reads(operation: TensorComputeOp, analyzer: Analyzer, sets: Sets, domains: TensorDomains) -> None:
+def _intrinsic_reads(
+    operation: TensorComputeOp, analyzer: Analyzer, sets: Sets, domains: TensorDomains
+) -> None:
     for tensor in operation.input_tensors:
         _read_whole(tensor, domains)
 
@@ -132,7 +138,11 @@ def _intrinsic(stage: Stage, context: LoweringContext) -> Stmt:
             stage.fail("compute", None, f"intrinsic {intrin.name} gives no body")
         return wrap(nest, bound(intrin.body, True))
     if intrin.reduce_init is None or intrin.reduce_update is None:
-        stage.fail("compute", None, f"intrinsic {intrin.name} gives no reduce_init and reduce_update, which its reduction needs")
+        stage.fail(
+            "compute",
+            None,
+            f"intrinsic {intrin.name} gives no reduce_init and reduce_update, which its reduction needs",
+        )
     update = wrap(nest[outer:], bound(intrin.reduce_update, True))
     return wrap(nest[:outer], stmt_seq(bound(intrin.reduce_init, False), update))
 
