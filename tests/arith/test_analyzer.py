@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.arith import Analyzer, ConstIntBound, ModularSet
+from tilewright.arith import Analyzer, ConstIntBound, ModularSet, core
 from tilewright.ir.expr import (
     Add,
     FloorDiv,
@@ -53,6 +53,26 @@ def test_binding_again_needs_leave() -> None:
     assert analyzer.const_int_bound(x) == ConstIntBound(0, 3)
     analyzer.bind(x, Range(0, 8), allow_override=True)
     assert analyzer.const_int_bound(x) == ConstIntBound(0, 7)
+
+
+def test_the_last_binding_counts(same: Any) -> None:
+    """A value takes the place of a range, and a range that of a value."""
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, SizeVar("n")))
+    analyzer.bind(x, y, allow_override=True)
+    assert same(analyzer.simplify(x), y) and same(analyzer.int_set(x).max_value, y)
+    analyzer.bind(x, Range(0, 8), allow_override=True)
+    assert analyzer.simplify(x) is x and same(analyzer.int_set(x).max_value, 7)
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An analyzer that sees many expressions forgets the old ones, and answers as before."""
+    monkeypatch.setattr(core, "_MEMORY_LIMIT", 100)
+    analyzer = Analyzer()
+    analyzer.bind(x, Range(0, 4))
+    for step in range(200):
+        assert analyzer.can_prove(x + step < step + 4)
+        assert len(analyzer.rewriter.memo) < 200 and len(analyzer.pool.table) < 200
 
 
 def test_update_takes_bounds_and_congruences_only() -> None:

@@ -70,7 +70,7 @@ def test_a_condition_that_always_holds_gives_everything() -> None:
     other=st.integers(-3, 3),
     limit=st.integers(-20, 20),
 )
-def test_every_deduced_value_satisfies_the_condition(
+def test_deduced_values_satisfy_the_condition(
     kind: Any, factor: int, other: int, limit: int, evaluate: Any
 ) -> None:
     """Linear conditions, ``b`` relaxed: exactly the values for which the condition holds for each ``b``."""

@@ -8,6 +8,7 @@ old ones back when it ends.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +23,8 @@ from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Range, Var
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
 
-_POOL_LIMIT = 200_000
-"""When the pool holds more expressions than this and no scope is open, it starts anew."""
+_MEMORY_LIMIT = 200_000
+"""When more expressions than this are remembered and no scope is open, the memory starts anew."""
 
 
 class ConstraintScope:
@@ -71,7 +72,7 @@ class AnalyzerCore:
     def simplify(self, expr: ExprLike, steps: int = 2) -> PrimExpr:
         """The expression simplified by rules and made canonical, in turns; ``steps`` counts the turns of both kinds."""
         node = operators.as_expr(expr)
-        if type(node) is IntImm or (type(node) is Var and not self.rewriter.bindings):
+        if type(node) is IntImm:
             return node
         return _keep(node, self.deeply(self.simplified, node, steps))
 
@@ -116,6 +117,7 @@ class AnalyzerCore:
             extent = self.deeply(self._bound, expr.extent)
             self._set_variable(var, finish(low[0], low[1] + extent[1] - 1, var.dtype), None, allow_override)
             self.ranges[var] = expr
+            self.rewriter.bindings.pop(var, None)
             return
         value = self.simplify(expr)
         if value.dtype is not var.dtype:
@@ -124,7 +126,7 @@ class AnalyzerCore:
         bound, modular = self.bounds.bound(value), self.congruences.modular(value)
         self._set_variable(var, bound, modular, allow_override)
         self.rewriter.bindings[var] = value
-        self._forget()
+        self.ranges.pop(var, None)
 
     def update(self, var: Var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
         """Set what is known of a variable; a different bound or congruence than before needs ``override``."""
@@ -145,8 +147,12 @@ class AnalyzerCore:
 
     def deeply(self, function: Callable[..., Any], expr: ExprLike, *rest: Any) -> Any:
         """Call on an expression; one too deep for the interpreter's limit is tried again with room for it."""
-        if len(self.pool.table) > _POOL_LIMIT and not self._scopes:
-            self.pool.clear()
+        pool = self.pool
+        if (
+            len(pool.table) + len(pool.imported) + len(self.rewriter.memo) > _MEMORY_LIMIT
+            and not self._scopes
+        ):
+            pool.clear()
             self._forget()
         node = expr if isinstance(expr, PrimExpr) else operators.as_expr(expr)
         self.rewriter.scoped_visits = 0
@@ -226,6 +232,17 @@ class AnalyzerCore:
             raise
         self._forget()
         return leave
+
+
+_local = threading.local()
+
+
+def knowing_nothing() -> AnalyzerCore:
+    """This thread's analyzer in which nothing is bound, and nothing may be: it remembers from call to call."""
+    found: AnalyzerCore | None = getattr(_local, "analyzer", None)
+    if found is None:
+        found = _local.analyzer = AnalyzerCore()
+    return found
 
 
 _KEPT_SIZE = 64

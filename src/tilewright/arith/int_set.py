@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tilewright.arith.core import AnalyzerCore
+from tilewright.arith.core import AnalyzerCore, knowing_nothing
 from tilewright.arith.iter_detect import detect_iter_map
 from tilewright.arith.pool import Expr
 from tilewright.ir import operators
@@ -135,7 +135,7 @@ class IntervalSet(IntSet):
         if self.is_single_point:
             return Range.from_min_extent(self.min_value, operators.const(1, self.min_value.dtype))
         length = operators.add(operators.subtract(self.max_value, self.min_value), 1)
-        return Range.from_min_extent(self.min_value, (analyzer or AnalyzerCore()).simplify(length))
+        return Range.from_min_extent(self.min_value, (analyzer or knowing_nothing()).simplify(length))
 
     def union(self, other: IntSet, analyzer: AnalyzerCore | None = None) -> IntervalSet:
         """The least interval that contains both."""
@@ -182,7 +182,7 @@ def _simplified(analyzer: AnalyzerCore, end: Expr) -> Expr:
 
 def union_sets(sets: Iterable[IntSet], analyzer: AnalyzerCore | None = None) -> IntervalSet:
     """The least interval that contains all the sets."""
-    analyzer = analyzer or AnalyzerCore()
+    analyzer = analyzer or knowing_nothing()
     low: Expr = POS_INF
     high: Expr = NEG_INF
     for given in sets:
@@ -196,7 +196,7 @@ def union_sets(sets: Iterable[IntSet], analyzer: AnalyzerCore | None = None) -> 
 
 def intersect(sets: Iterable[IntSet], analyzer: AnalyzerCore | None = None) -> IntervalSet:
     """The values that are in all the sets; nothing where that can be proved."""
-    analyzer = analyzer or AnalyzerCore()
+    analyzer = analyzer or knowing_nothing()
     low: Expr = NEG_INF
     high: Expr = POS_INF
     for given in sets:
@@ -214,7 +214,7 @@ def union_lower_bound(sets: Sequence[IntSet], analyzer: AnalyzerCore | None = No
 
     Sets that leave a gap to the ones before are passed over.
     """
-    analyzer = analyzer or AnalyzerCore()
+    analyzer = analyzer or knowing_nothing()
     result: IntervalSet | None = None
     for given in sets:
         interval = as_interval(given)
@@ -244,7 +244,7 @@ def estimate_region_lower_bound(
     found = detect_iter_map([span.min for span in region], var_dom, predicate)
     if len(found) != len(region):
         return None
-    analyzer = AnalyzerCore()
+    analyzer = knowing_nothing()
     made: list[IntervalSet] = []
     for total, span in zip(found, region, strict=True):
         length: Expr = span.extent

@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.arith.canonical import Terms
 from tilewright.arith.const_int_bound import type_bound
-from tilewright.arith.core import AnalyzerCore
+from tilewright.arith.core import AnalyzerCore, knowing_nothing
 from tilewright.arith.int_set import NEG_INF, POS_INF, IntervalSet, IntSet, as_interval, greater, lesser
 from tilewright.arith.pool import FALSE, TRUE, Expr, is_index
 from tilewright.ir import operators
@@ -62,7 +62,7 @@ def eval_int_set(expr: ExprLike, dom_map: Domains, analyzer: AnalyzerCore | None
     The ends of a variable's set may name other variables of the map: those are relaxed, too.
     """
     given = operators.as_expr(expr)
-    analyzer = analyzer or AnalyzerCore()
+    analyzer = analyzer or knowing_nothing()
     return IntervalSet(*analyzer.deeply(Evaluator(analyzer, dom_map).interval, given))
 
 
@@ -77,7 +77,7 @@ def eval_set(
 
 def relax(given: IntervalSet, dom_map: Domains, analyzer: AnalyzerCore | None = None) -> IntervalSet:
     """The interval that contains a set whatever values the variables of the map take."""
-    analyzer = analyzer or AnalyzerCore()
+    analyzer = analyzer or knowing_nothing()
     evaluator = Evaluator(analyzer, dom_map)
     low: Expr = given.min_value
     high: Expr = given.max_value
@@ -105,7 +105,7 @@ class Evaluator:
 
     def interval(self, expr: Expr) -> Ends:
         """The ends for any expression."""
-        if isinstance(expr, Var):
+        if isinstance(expr, Var) and expr in self.domains:
             return self.visit(expr)
         return self.visit(self.canonical.visit(self.analyzer.rewriter.visit(expr)))
 

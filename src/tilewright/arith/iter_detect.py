@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.arith.core import AnalyzerCore
+from tilewright.arith.core import AnalyzerCore, knowing_nothing
 from tilewright.arith.iter_map import (
     IterMark,
     IterSplitExpr,
@@ -432,7 +432,7 @@ def inverse_affine_iter_map(
     iter_map: Sequence[IterSumExpr], outputs: Sequence[PrimExpr]
 ) -> dict[Var, PrimExpr]:
     """The loop variables in terms of the indices that a bijective map made of them."""
-    analyzer = AnalyzerCore()
+    analyzer = knowing_nothing()
     totals: dict[IterMark, PrimExpr] = {}
     order: list[IterMark] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.arith.core import AnalyzerCore
+from tilewright.arith.core import AnalyzerCore, knowing_nothing
 from tilewright.arith.int_set import NEG_INF, POS_INF
 from tilewright.ir import operators
 from tilewright.ir.expr import EQ, GE, GT, LE, LT, Add, And, Call, ExprLike, IntImm, Mul, PrimExpr, Sub, Var
@@ -96,7 +96,7 @@ def _detect(expr: PrimExpr, variables: list[Var]) -> list[PrimExpr]:
     if any(uses_var(coefficient, variables) for coefficient in coefficients):
         return []
     if base.dtype.is_integral:
-        analyzer = AnalyzerCore()
+        analyzer = knowing_nothing()
         return [analyzer.simplify(part) for part in (*coefficients, base)]
     return [*coefficients, base]
 
@@ -112,7 +112,7 @@ def detect_clip_bound(expr: ExprLike, var_list: Sequence[Var]) -> list[PrimExpr]
         variable: (None, None) for variable in var_list
     }
     stack = [operators.as_expr(expr)]
-    analyzer = AnalyzerCore()
+    analyzer = knowing_nothing()
     while stack:
         condition: Any = stack.pop()
         if isinstance(condition, And):
