@@ -41,20 +41,24 @@ class FunctionPrinter(StatementPrinter):
     def function(self, name: str, func: Any) -> None:
         """``@T.prim_func def name(...)``."""
         survey = Survey([[func.buffer_map.get(parameter) for parameter in func.params], func.body])
+        mentioned = Survey(list(func.attrs.items())).used
         parameters = []
         for parameter in func.params:
             buffer = func.buffer_map.get(parameter)
             # The buffer is what the body speaks of, so it gets the plain name.
             same = buffer is not None and identifier(buffer.name) == identifier(parameter.name)
             shown = self.names.define(parameter, f"var_{parameter.name}" if same else parameter.name)
-            parameters.append(f"{shown}: {self.type_text(parameter.type_annotation)}")
+            parameters.append(f"{shown}: {self.annotation_text(parameter)}")
         returned = self.type_text(func.ret_type)
         self.line(f"@{self.prefix}prim_func")
         self.line(f"def {identifier(name)}({', '.join(parameters)}) -> {returned}:")
         self.depth += 1
-        if len(func.attrs):
+        survey.used.update(mentioned)
+        if len(func.attrs) and not mentioned:
             self.line(f"{self.prefix}func_attr({self.value_text(func.attrs)})")
         self._head(func, survey)
+        if mentioned:
+            self.line(f"{self.prefix}func_attr({self.value_text(func.attrs)})")
         self.line("# body")
         self._function_body(func.body, survey)
         self.depth -= 1
@@ -99,6 +103,8 @@ class FunctionPrinter(StatementPrinter):
                     self.define_after(body, [buffer.data])
                 self.body(body.block.body)
                 return
+        elif survey.has_blocks and not is_root_like(body):
+            self.line(f"{self.prefix}no_root_block()")
         self.body(body)
 
 

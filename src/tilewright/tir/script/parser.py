@@ -69,14 +69,14 @@ class FunctionParser(StatementParser):
             self.buffer_map[variable] = buffer
             self.define(argument.arg, buffer)
         else:
-            variable = Var(argument.arg, parser_calls.as_type(kind))
+            variable = parser_calls.make_variable(argument.arg, kind)
             self.define(argument.arg, variable)
         self.parameters.append(variable)
 
     def _with_root(self, node: ast.AST, body: Stmt) -> Stmt:
         """The body in the block that stands around a function with blocks, unless the script writes it itself."""
         allocated = self.block.allocated
-        if not allocated and (not self.has_blocks or is_root_like(body)):
+        if not allocated and (not (self.has_blocks and self.wants_root) or is_root_like(body)):
             return body
         span = self.source.span(node)
         return BlockRealize([], True, Block([], [], [], "root", body, None, allocated, span=span), span)

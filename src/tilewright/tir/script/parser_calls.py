@@ -46,6 +46,20 @@ class BufferAnnotation:
     options: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class SizeAnnotation:
+    """``T.Size[T.int32]``: the type of a variable that is never negative."""
+
+    kind: Type
+
+
+def make_variable(name: str, annotation: Any) -> Var:
+    """The variable that an annotation describes."""
+    if isinstance(annotation, SizeAnnotation):
+        return SizeVar(name, annotation.kind)
+    return Var(name, as_type(annotation))
+
+
 def as_type(value: Any) -> Type:
     """What stands for a type: a type, or the name of a data type."""
     value = plain(value)
@@ -70,6 +84,7 @@ def buffer_annotation(shape: Any, dtype: Any = "float32", **options: Any) -> Buf
 TYPE_MAKERS = {
     "Ptr": TypeMaker(pointer_type),
     "Buffer": TypeMaker(buffer_annotation),
+    "Size": TypeMaker(lambda kind: SizeAnnotation(as_type(kind))),
     "Tuple": TypeMaker(lambda *fields: TupleType([as_type(field) for field in fields])),
 }
 
@@ -266,35 +281,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 """Functions of evaluated arguments, by name."""
 
 STATEMENTS = (
-    *(
-        "serial",
-        "parallel",
-        "vectorized",
-        "unroll",
-        "thread_binding",
-        "grid",
-        "block",
-        "init",
-        "reads",
-        "writes",
-        "where",
-    ),
-    *("block_attr", "func_attr", "module_attrs", "match_buffer", "alloc_buffer", "buffer_decl", "env_thread"),
-    *(
-        "launch_thread",
-        "allocate",
-        "realize",
-        "attr",
-        "store",
-        "evaluate",
-        "prefetch",
-        "Assert",
-        "bind",
-        "axis",
-        "preflattened",
-    ),
+    *("serial", "parallel", "vectorized", "unroll", "thread_binding", "grid"),
+    *("block", "init", "reads", "writes", "where", "bind", "block_attr", "axis"),
     *("axis.remap", "axis.spatial", "axis.S", "axis.reduce", "axis.R", "axis.scan", "axis.opaque"),
-    *("prim_func", "comm_reducer"),
+    *("prim_func", "func_attr", "module_attrs", "no_root_block", "comm_reducer"),
+    *("match_buffer", "alloc_buffer", "buffer_decl", "env_thread", "launch_thread"),
+    *("allocate", "realize", "attr", "store", "evaluate", "prefetch", "Assert"),
 )
 """Names that have a meaning as statements alone."""
 

@@ -56,6 +56,7 @@ class DeclarationParser(ExpressionParser):
         self.parameters: list[Var] = []
         self.loop_ranges: dict[Var, Range] = {}
         self.has_blocks = False
+        self.wants_root = True
 
     def declaration(self, call: ast.Call, names: Sequence[ast.expr]) -> bool:
         """Read a call that declares something under these names; False if it is none."""
@@ -186,6 +187,11 @@ class DeclarationParser(ExpressionParser):
         """``T.func_attr({...})``."""
         self.no_name(call, names)
         self.function_attributes.update(self._dictionary_argument(call))
+
+    def declare_no_root_block(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
+        """``T.no_root_block()``: the function's blocks stand in no block around the whole."""
+        self.no_name(call, names)
+        self.wants_root = False
 
     def declare_block_attr(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
         """``T.block_attr({...})``."""

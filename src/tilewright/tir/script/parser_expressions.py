@@ -91,6 +91,7 @@ class ExpressionParser:
         self.source = source
         self.environment = environment
         self.scopes: list[dict[str, Any]] = [{}]
+        self.last_defined: dict[str, Any] = {}
 
     # Names
 
@@ -110,6 +111,7 @@ class ExpressionParser:
     def define(self, name: str, value: Any) -> None:
         """Give a name its meaning in the innermost scope."""
         self.scopes[-1][name] = value
+        self.last_defined[name] = value
 
     def lookup(self, name: str) -> Any:
         """What a name of the script means, or None."""

@@ -107,14 +107,14 @@ class StatementParser(DeclarationParser):
     def _annotated(self, node: ast.AnnAssign) -> Wrap:
         if not isinstance(node.target, ast.Name) or node.value is None:
             raise self.error(node, "a variable is written name: type = value")
-        kind = parser_calls.as_type(self.value(node.annotation))
+        kind = self.value(node.annotation)
         return self._let(node, node.target.id, kind, self.expr(node.value))
 
     def _let(self, node: ast.AST, name: str, kind: Any, value: PrimExpr) -> Wrap:
         known = self.lookup(name) if kind is None else None
         variable = known if isinstance(known, Var) and known.dtype is value.dtype else None
         if variable is None or variable in self.loop_ranges:
-            variable = Var(name, PrimType(value.dtype) if kind is None else kind)
+            variable = parser_calls.make_variable(name, PrimType(value.dtype) if kind is None else kind)
         if variable.dtype is not value.dtype:
             value = operators.cast(variable.dtype, value)
         self.define(name, variable)
@@ -204,10 +204,31 @@ class StatementParser(DeclarationParser):
 
     def _attr(self, call: ast.Call, name: str | None) -> Wrap:
         given = self.arguments(call, "node", "attr_key", "value")
-        subject = self.value(self.required(call, given, "node"))
+        about = self.required(call, given, "node")
         key = self.string(self.required(call, given, "attr_key"))
         value = self.expr(self.required(call, given, "value"))
-        return lambda body: AttrStmt(subject, key, value, body, self.source.span(call))
+        span = self.source.span(call)
+        if all(self._is_known(name) for name in ast.walk(about)):
+            subject = self.value(about)
+            return lambda body: AttrStmt(subject, key, value, body, span)
+        # An attribute may be about a variable that is defined in its body, which is read before this is called.
+        return lambda body: AttrStmt(self.value_afterwards(about), key, value, body, span)
+
+    def _is_known(self, node: ast.AST) -> bool:
+        return (
+            not isinstance(node, ast.Name) or self.lookup(node.id) is not None or node.id in self.environment
+        )
+
+    def value_afterwards(self, node: ast.AST) -> Any:
+        """A value in which names may stand that were defined only after it; the loop of an axis may be gone."""
+        with self.scope():
+            for name in ast.walk(node):
+                if isinstance(name, ast.Name) and not self._is_known(name):
+                    if name.id in self.last_defined:
+                        self.define(name.id, self.last_defined[name.id])
+                    elif self.function_name(node) == "iter_var":
+                        self.define(name.id, Var(name.id, "int32"))
+            return self.value(node)
 
     def _launch_thread(self, call: ast.Call, name: str | None) -> Wrap:
         given = self.arguments(call, "env_var", "extent")
@@ -234,7 +255,7 @@ class StatementParser(DeclarationParser):
         target = self.required(call, given, "var")
         if not isinstance(target, ast.Name):
             raise self.error(call, "T.let takes the name of a variable")
-        kind = parser_calls.as_type(self.value(given["type"])) if "type" in given else None
+        kind = self.value(given["type"]) if "type" in given else None
         return self._let(call, target.id, kind, self.expr(self.required(call, given, "value")))
 
     def _assert_scope(self, call: ast.Call, name: str | None) -> Wrap:

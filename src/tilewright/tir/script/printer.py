@@ -65,15 +65,11 @@ class StatementPrinter(ValuePrinter):
 
     def var_name(self, var: Var) -> str:
         """The variable's name here; one that nothing defines keeps its own."""
-        found = self.names.get(var)
-        return found if found is not None else self.names.define(var, var.name)
+        return self.names.mention(var, var.name)
 
     def buffer_name(self, buffer: Any) -> str:
         """The buffer's name here."""
-        found = self.names.get(buffer)
-        if found is not None:
-            return found
-        return self.names.define(buffer, str(getattr(buffer, "name", None) or buffer.name_hint))
+        return self.names.mention(buffer, str(getattr(buffer, "name", None) or buffer.name_hint))
 
     # Lines
 
@@ -426,16 +422,22 @@ class StatementPrinter(ValuePrinter):
 
     # Attributes
 
-    def attribute_node(self, node: Any) -> str:
-        """What an attribute is about."""
-        if isinstance(node, IterVar):
+    def value_text(self, value: Any) -> str:
+        """An attribute's value; axes, buffers and reducers of the program are values too."""
+        if isinstance(value, IterVar):
             saved, self.pieces = self.pieces, []
-            self.print_axis(node)
+            self.print_axis(value)
             made, self.pieces = "".join(self.pieces), saved
             return made
+        if isinstance(value, (Buffer, BufferRegion, CommReducer)):
+            return self.text(value)
+        return super().value_text(value)
+
+    def attribute_node(self, node: Any) -> str:
+        """What an attribute is about."""
         if isinstance(node, StringImm):
             return quoted(node.value)
-        if isinstance(node, (Buffer, CommReducer, PrimExpr)):
+        if isinstance(node, PrimExpr):
             return self.text(node)
         if isinstance(node, (list, tuple)):
             return f"[{', '.join([self.attribute_node(item) for item in node])}]"
@@ -451,11 +453,11 @@ def _let(printer: StatementPrinter, node: nodes.LetStmt, block: bool) -> Sequenc
     name = printer.names.define(node.var, node.var.name)
     annotation = node.var.type_annotation
     if block:
-        plain = annotation == PrimType(node.value.dtype)
-        kind = "" if plain else f", type={printer.type_text(annotation)}"
+        plain = annotation == PrimType(node.value.dtype) and node.var.node_kind == "var"
+        kind = "" if plain else f", type={printer.annotation_text(node.var)}"
         printer.line(f"with {printer.prefix}let({name}, {value}{kind}):")
     else:
-        printer.line(f"{name}: {printer.type_text(annotation)} = {value}")
+        printer.line(f"{name}: {printer.annotation_text(node.var)} = {value}")
     return [node.var]
 
 

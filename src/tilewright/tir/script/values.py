@@ -34,8 +34,10 @@ class ValuePrinter(ExprPrinter):
             return f"{self.prefix}dtype({quoted(value)})"
         if isinstance(value, str):
             return quoted(value)
-        if value is None or isinstance(value, (bool, int)):
+        if value is None or isinstance(value, bool):
             return repr(value)
+        if isinstance(value, int):
+            return str(int(value))
         if isinstance(value, float):
             return repr(value) if math.isfinite(value) else f'float("{value!r}")'
         if isinstance(value, DictAttrs):
@@ -79,6 +81,11 @@ class ValuePrinter(ExprPrinter):
                 return "None"
             return f"{self.prefix}Tuple[{', '.join([self.type_text(field) for field in kind.fields])}]"
         return self._object_text(kind)
+
+    def annotation_text(self, variable: Var) -> str:
+        """The type of a variable as its annotation; a size says that it is one."""
+        kind = self.type_text(variable.type_annotation)
+        return f"{self.prefix}Size[{kind}]" if variable.node_kind == "size_var" else kind
 
     def variable_declaration(self, variable: Var) -> str:
         """The call that makes a variable like this one."""

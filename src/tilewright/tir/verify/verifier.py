@@ -38,6 +38,10 @@ _FLAT_FORBIDS = (
 )
 
 
+_BINDING_ATTRIBUTES = ("thread_extent", "virtual_thread", "coproc_scope", "pipeline_exec_scope")
+"""Attributes that give the variable of the axis they are about a value."""
+
+
 class Verifier(Functor):
     """Verifies one function. ``defined`` and ``backed`` hold the variables and buffers in scope."""
 
@@ -232,7 +236,7 @@ class Verifier(Functor):
 
     def visit_attr_stmt(self, node: nodes.AttrStmt) -> None:
         self.expression(node.value)
-        if isinstance(node.node, IterVar):
+        if isinstance(node.node, IterVar) and node.attr_key in _BINDING_ATTRIBUTES:
             # The same thread index may be bound again by a statement inside; it is the same index.
             with self.also_defining([node.node.var]):
                 self.visit(node.body)
@@ -244,8 +248,7 @@ class Verifier(Functor):
             self._reducer(node.node)
             self.visit(node.body)
         else:
-            if isinstance(node.node, Var):
-                self.use_variable(node.node)
+            # An attribute may be about a variable that is defined further in.
             self.visit(node.body)
 
     def _reducer(self, reducer: CommReducer) -> None:
