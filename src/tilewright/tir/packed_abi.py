@@ -18,6 +18,9 @@ from tilewright.support.dtype import DataType
 TENSOR_OBJECT_HEADER = 24
 """Bytes between a tensor object's address and the DLTensor inside it."""
 
+BYTES_OF_ANY = 16
+"""The size of a tagged value."""
+
 
 class StructField(IntEnum):
     """Fields of DLTensor (up to ``DEVICE_TYPE``) and of TVMFFIAny that programs read and write."""

@@ -117,3 +117,11 @@ def test_condition_of_a_while_loop(apply):
     body = tir.While(tir.call_packed("more") > 0, tir.Evaluate(tir.call_packed("step")))
     with pytest.raises(LoweringError, match="condition of a while loop calls a packed function"):
         apply(tir.PrimFunc([], body), LowerTVMBuiltin())
+
+
+def test_unused_results_are_released(apply, nodes_of):
+    """An object that a packed function returns belongs to the caller, who lets go of it."""
+    made = apply(tir.PrimFunc([], tir.Evaluate(tir.call_packed("f"))), LowerTVMBuiltin())
+    (branch,) = nodes_of(made.body, tir.IfThenElse)
+    assert int(branch.condition.b) == 64
+    assert branch.then_case.value.args[0].value == "tilewright_any_release"

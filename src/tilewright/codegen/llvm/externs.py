@@ -10,7 +10,6 @@ from tilewright.ir.expr import Call, IntImm, StringImm
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 
-
 _VOID = frozenset({"llvm.prefetch", "llvm.assume", "llvm.donothing", "llvm.trap", "llvm.debugtrap"})
 
 
@@ -38,6 +37,9 @@ def call_extern(emitter: Emitter, node: Call) -> str:
     attributes = "nounwind willreturn memory(none)" if node.op.name == "tir.call_pure_extern" else ""
     if name == "tilewright_workspace_alloc":
         return emitter.call_c(name, "noalias align 64 ptr", arguments)
+    if name == "tilewright_any_release":
+        emitter.call_c(name, "void", arguments)
+        return "0"
     return emitter.call_c(name, emitter.types.register(node.dtype), arguments, attributes)
 
 

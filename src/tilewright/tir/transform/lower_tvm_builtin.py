@@ -26,6 +26,7 @@ from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import (
+    BYTES_OF_ANY,
     StructField,
     TypeIndex,
     address_of,
@@ -42,6 +43,7 @@ from tilewright.tir.stmt import (
     Evaluate,
     For,
     ForKind,
+    IfThenElse,
     LetStmt,
     Stmt,
     Store,
@@ -176,8 +178,8 @@ class _Lower(ScopedMutator):
     def visit_evaluate(self, node: Evaluate) -> Stmt:
         call = node.value
         if isinstance(call, Call) and isinstance(call.op, Op) and call.op.name in _PACKED_CALLS:
-            lowered, _ = self._packed_call(call)
-            return Evaluate(lowered, node.span)
+            lowered, slot = self._packed_call(call)
+            return stmt_seq(Evaluate(lowered, node.span), self._release(slot))
         return node.map_children(self.visit)
 
     def visit_call(self, node: Call) -> PrimExpr:
@@ -239,6 +241,14 @@ class _Lower(ScopedMutator):
         stack = self.scope.values.var
         self.before.append(Evaluate(struct_set(stack, slot, StructField.ANY_TYPE_INDEX, int(index))))
         self.before.append(Evaluate(struct_set(stack, slot, StructField.ANY_VALUE, value)))
+
+    def _release(self, slot: int) -> Stmt:
+        """Let go of a result that nobody uses: an object belongs to the caller."""
+        stack = self.scope.values.var
+        kind = struct_get(stack, slot, StructField.ANY_TYPE_INDEX)
+        result = address_of(stack, "uint8", slot * BYTES_OF_ANY)
+        release = operators.call("call_extern", "int32", ["tilewright_any_release", result])
+        return IfThenElse(operators.greater_equal(kind, int(TypeIndex.FIRST_OBJECT)), Evaluate(release))
 
     def _packed_result(self, node: Call) -> PrimExpr:
         """The value of a packed call, which runs before the statement that uses it."""
