@@ -1,9 +1,9 @@
 """Which memory accesses cannot meet.
 
-Every distinct buffer gets an alias scope of its own. An access carries the scope of its buffer and the list of all
-the others, so that LLVM keeps an accumulator in registers while other buffers are written. Buffers that arrive as arguments
-are distinct where the function says so (``tir.noalias``); allocations always are. A pointer computed from another belongs
-to the same buffer; one of unknown origin may meet any.
+Every distinct buffer gets an alias scope of its own. An access carries the scope of its buffer and the list of all the
+others, so that LLVM keeps an accumulator in registers while other buffers are written. Buffers that arrive as
+arguments are distinct where the function says so (``tir.noalias``); allocations always are. A pointer computed from
+another belongs to the same buffer; one of unknown origin may meet any.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 from tilewright.codegen.llvm.writer import ModuleText
 from tilewright.ir.expr import Call, IntImm, PrimExpr, StringImm, Var
 from tilewright.ir.functor import post_order
-from tilewright.ir.op import CallEffectKind
+from tilewright.ir.op import CallEffectKind, Op
 from tilewright.support.node import Node
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.packed_abi import StructField
 from tilewright.tir.stmt import Allocate, LetStmt, Store
 
-_DATA, _SHAPE, _STRIDES = 1, 2, 3
+_ADDRESS, _DATA = StructField.ADDRESS, StructField.DATA
+_SHAPE, _STRIDES = StructField.SHAPE, StructField.STRIDES
 
 
 class AliasScopes:
@@ -31,7 +33,7 @@ class AliasScopes:
         self._escaping: set[Var] = set()
         noalias = bool(function.attrs.get("tir.noalias", False))
         nodes = post_order(function.body)
-        if noalias:
+        if noalias and int(function.attrs.get("calling_conv", 0)) == 0:
             self._roots.update({param: param for param in function.params if param.dtype.is_handle})
         # Definitions come before uses in the order of nesting, which the reversed post order keeps.
         for found in reversed(nodes):
@@ -45,13 +47,21 @@ class AliasScopes:
 
     def _origin(self, var: Var, value: PrimExpr, noalias: bool) -> Var | None:
         """The buffer that a pointer belongs to; the variable itself if it is the first to name the buffer."""
-        parts = post_order(value)
-        bases = {self._roots[part] for part in parts if isinstance(part, Var) and part in self._roots}
-        if len(bases) == 1:
-            return bases.pop()
+        bases: set[Var] = set()
+        fresh = False
+        stack: list[Node] = [value]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, Var):
+                bases.update([self._roots[part]] if part in self._roots else [])
+            elif isinstance(part, Call) and _is_struct_get(part) and not _is_const_field(part, _ADDRESS):
+                # What a structure holds is memory of its own, apart from the structure.
+                fresh = fresh or _names_fresh_memory(part, noalias)
+            else:
+                fresh = fresh or (isinstance(part, Call) and _names_fresh_memory(part, noalias))
+                stack.extend(part.children())
         if bases:
-            return None
-        fresh = any(isinstance(part, Call) and _names_fresh_memory(part, noalias) for part in parts)
+            return bases.pop() if len(bases) == 1 and not fresh else None
         return var if fresh else None
 
     def _collect_uses(self, nodes: list[Node]) -> None:
@@ -92,12 +102,20 @@ class AliasScopes:
 
 def _names_fresh_memory(call: Call, noalias: bool) -> bool:
     """True if the call gives a pointer to memory that no other variable names."""
-    if call.op.name == "tir.tvm_struct_get":
-        kind = call.args[2]
-        return isinstance(kind, IntImm) and (
-            kind.value in (_SHAPE, _STRIDES) or (kind.value == _DATA and noalias)
-        )
-    if call.op.name in ("tir.call_extern", "tir.call_pure_extern"):
+    operator = call.op.name if isinstance(call.op, Op) else ""
+    if operator == "tir.tvm_struct_get":
+        is_data = _is_const_field(call, _DATA)
+        return (is_data and noalias) or _is_const_field(call, _SHAPE) or _is_const_field(call, _STRIDES)
+    if operator in ("tir.call_extern", "tir.call_pure_extern"):
         name = call.args[0]
         return isinstance(name, StringImm) and name.value == "tilewright_workspace_alloc"
-    return call.op.name == "tir.tvm_stack_alloca"
+    return operator == "tir.tvm_stack_alloca"
+
+
+def _is_struct_get(call: Call) -> bool:
+    return isinstance(call.op, Op) and call.op.name == "tir.tvm_struct_get"
+
+
+def _is_const_field(call: Call, field: StructField) -> bool:
+    kind = call.args[2]
+    return isinstance(kind, IntImm) and kind.value == field

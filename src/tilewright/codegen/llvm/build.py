@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import threading
 from dataclasses import dataclass, field
@@ -15,9 +16,12 @@ from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for, par
 from tilewright.codegen.llvm.math.library import MathLibrary
 from tilewright.codegen.llvm.writer import ModuleText, c_bytes
 from tilewright.ir.module import IRModule
+from tilewright.runtime.features import has_feature
 from tilewright.runtime.library import runtime_symbols
 from tilewright.runtime.module import JITModule
-from tilewright.support.errors import CodegenError, TilewrightError
+from tilewright.support.cbuild import write_bytes
+from tilewright.support.errors import CodegenError, InternalError, TilewrightError
+from tilewright.support.options import cache_dir
 from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target, TargetLike
 from tilewright.tir.function import PrimFunc
@@ -36,7 +40,8 @@ def build_llvm(mod: IRModule, target: TargetLike) -> JITModule:
     compiled = _Compiled(mod, machine_for(made))
     compiled.compile()
     machine = compiled.machine
-    return JITModule(
+    runnable = machine.is_host and not any(has_feature(name) is False for name in compiled.features)
+    return LLVMModule(
         compiled.address_of,
         function_names=compiled.function_names,
         keep_alive=compiled,
@@ -48,10 +53,22 @@ def build_llvm(mod: IRModule, target: TargetLike) -> JITModule:
             "unoptimized": compiled.unoptimized,
         },
         object_code=compiled.object_code,
-        target_triple="" if machine.is_host else machine.triple,
+        target_triple="" if runnable else machine.triple,
         features=compiled.features,
-        runnable=machine.is_host,
+        runnable=runnable,
     )
+
+
+class LLVMModule(JITModule):
+    """Compiled code that can also be saved as LLVM bitcode (``.bc``), beside ``.ll``, ``.s`` and ``.o``."""
+
+    def save(self, file_name: str, fmt: str = "") -> None:
+        """Write the module's own code in the form that ``fmt``, or the file's suffix, says."""
+        if (fmt or Path(file_name).suffix.lstrip(".")) != "bc":
+            super().save(file_name, fmt)
+            return
+        assert isinstance(self._keep_alive, _Compiled)
+        write_bytes(Path(file_name), self._keep_alive.bitcode())
 
 
 @dataclass
@@ -63,8 +80,8 @@ class _Compiled:
     function_names: list[str] = field(default_factory=list)
     features: tuple[str, ...] = ()
     _text: str = ""
-    _llvm_module: Any = None
-    _object: bytes | None = None
+    _bitcode: bytes = b""
+    _object: bytes = b""
     _library: Any = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -81,23 +98,55 @@ class _Compiled:
         self.features = tuple(sorted(self.machine.features))
         with recursion_room():
             self._text, imported = module_text(functions, self.machine, self.function_names, self.features)
-        self._llvm_module = parse(self._text, ", ".join(self.function_names) or "the module")
+        try:
+            module = parse(self._text, ", ".join(self.function_names) or "the module")
+        except CodegenError as problem:
+            if "intrinsic" in problem.message:
+                raise
+            raise self._defect(problem.message) from None
         for source in imported:
-            _link_in(self._llvm_module, source)
-        self.machine.optimize(self._llvm_module)
-        self._object = self.machine.llvm_target_machine.emit_object(self._llvm_module)
+            _link_in(module, source)
+        try:
+            self.machine.optimize(module)
+            # Emitting code changes the module, so what is shown later is read from here.
+            self._bitcode = bytes(module.as_bitcode())
+            self._object = self.machine.llvm_target_machine.emit_object(module)
+        except RuntimeError as problem:
+            raise self._defect(str(problem)) from None
+
+    def _defect(self, problem: str) -> InternalError:
+        """An error that says where the program that LLVM refused was written."""
+        folder = cache_dir() / "failures"
+        name = hashlib.sha256(self._text.encode()).hexdigest()[:16]
+        kept = []
+        for suffix, make in (("ll", self.unoptimized), ("py", self.loop_program)):
+            path = folder / f"{name}.{suffix}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                path.write_text(make(), encoding="utf-8")
+                kept.append(str(path))
+            except (OSError, TilewrightError) as unwritten:
+                kept.append(f"{path.name} (not written: {unwritten})")
+        return InternalError(f"{problem}\nThe program was written to {' and '.join(kept)}.")
 
     def llvm_ir(self) -> str:
         """The optimised LLVM IR."""
-        return str(self._llvm_module)
+        return str(self._optimized())
+
+    def _optimized(self) -> Any:
+        return load_llvm().parse_bitcode(self._bitcode)
 
     def unoptimized(self) -> str:
         """The LLVM IR as it was written."""
         return self._text
 
+    def bitcode(self) -> bytes:
+        """The optimised LLVM IR in binary form."""
+        return self._bitcode
+
     def assembly(self) -> str:
         """The machine code as text."""
-        return str(self.machine.llvm_target_machine.emit_assembly(self._llvm_module))
+        return str(self.machine.llvm_target_machine.emit_assembly(self._optimized()))
 
     def loop_program(self) -> str:
         """The loop program that the code was made from."""
@@ -105,7 +154,6 @@ class _Compiled:
 
     def object_code(self) -> bytes:
         """The machine code as a linkable object."""
-        assert self._object is not None
         return self._object
 
     def address_of(self, symbol: str) -> int:
@@ -125,7 +173,7 @@ class _Compiled:
         builder.add_object_img(self.object_code())
         builder.add_current_process()
         missing = []
-        for function in self._llvm_module.functions:
+        for function in self._optimized().functions:
             name = function.name
             if not function.is_declaration or name.startswith("llvm."):
                 continue
@@ -135,8 +183,9 @@ class _Compiled:
                 missing.append(name)
         if missing:
             raise CodegenError(
-                f"the code calls {', '.join(sorted(missing))}, which neither the runtime nor this process has; load the library "
-                "that defines it first (ctypes.CDLL(path, ctypes.RTLD_GLOBAL)), or export the module and link it there"
+                f"the code calls {', '.join(sorted(missing))}, which neither the runtime nor this process has; "
+                "load the library that defines it first (ctypes.CDLL(path, ctypes.RTLD_GLOBAL)), or export the module "
+                "and link it there"
             )
         for name in self.function_names:
             builder.export_symbol(f"__tvm_ffi_{name}")
@@ -169,12 +218,7 @@ def module_text(
         context.symbols[name] = context.symbols[public_name(function, name)] = symbol
         text.defined.add(symbol)
     for name, function in functions:
-        try:
-            emit_function(context, function, name)
-        except TilewrightError:
-            raise
-        except RecursionError:
-            raise CodegenError(f"the function {name} nests too deeply") from None
+        emit_function(context, function, name)
     text.add_global(f"@__tilewright_features = weak constant {c_bytes(','.join(features))}, align 1")
     text.add_global(f"@__tilewright_functions = weak constant {c_bytes(','.join(names))}, align 1")
     return text.text(), context.imported

@@ -57,7 +57,9 @@ def check_intrinsic(
     """Refuse an intrinsic that this machine cannot compile; ``arguments`` are pairs of type and operand."""
     prefix = name.split(".")[1]
     if prefix in _ARCHITECTURES and prefix != machine.family:
-        raise CodegenError(f"{name} is an instruction of {prefix}, which the target {machine.triple} is not", span=span)
+        raise CodegenError(
+            f"{name} is an instruction of {prefix}, which the target {machine.triple} is not", span=span
+        )
     if _GENERIC.fullmatch(name):
         return
     for pattern, family, needed in _KNOWN:
@@ -65,7 +67,9 @@ def check_intrinsic(
             return
     problem = _try_alone(machine, name, result, arguments)
     if problem:
-        raise CodegenError(f"LLVM cannot compile {name} for {machine.triple} with {machine.cpu}: {problem}", span=span)
+        raise CodegenError(
+            f"LLVM cannot compile {name} for {machine.triple} with {machine.cpu}: {problem}", span=span
+        )
 
 
 def _try_alone(machine: Machine, name: str, result: str, arguments: Sequence[tuple[str, str]]) -> str:
@@ -73,7 +77,8 @@ def _try_alone(machine: Machine, name: str, result: str, arguments: Sequence[tup
     parameters = [f"{kind} %a{k}" for k, (kind, operand) in enumerate(arguments) if operand.startswith("%")]
     # Constants stay constants: some operands must be.
     passed = [
-        f"{kind} %a{k}" if operand.startswith("%") else f"{kind} {operand}" for k, (kind, operand) in enumerate(arguments)
+        f"{kind} %a{k}" if operand.startswith("%") else f"{kind} {operand}"
+        for k, (kind, operand) in enumerate(arguments)
     ]
     call = f"call {result} @{name}({', '.join(passed)})"
     body = f"{call}\n  ret void" if result == "void" else f"%r = {call}\n  ret {result} %r"

@@ -255,14 +255,14 @@ def leave_with_error(emitter: Emitter) -> None:
 def fail(emitter: Emitter, message: PrimExpr) -> None:
     """Set the error that a message describes, and leave the function."""
     function, text = emitter.function, emitter.module.text
-    values: list[PrimExpr] = []
+    words, values = message, list[PrimExpr]()
     if isinstance(message, Call) and message.op.name == "tir.format_message":
-        message, values = message.args[0], list(message.args[1:])
-    if not isinstance(message, StringImm):
-        raise CodegenError(f"the message of an assertion must be a string, not {message}")
-    kind, separator, rest = message.value.partition(": ")
+        words, values = message.args[0], list(message.args[1:])
+    if not isinstance(words, StringImm):
+        raise CodegenError(f"the message of an assertion must be a string, not {words}")
+    kind, separator, rest = words.value.partition(": ")
     if not separator or kind not in KNOWN_ERRORS:
-        kind, rest = "AssertionError", message.value
+        kind, rest = "AssertionError", words.value
     arguments = [("ptr", text.string(kind)), ("ptr", text.string(rest))]
     if values:
         array = function.alloca(f"[{len(values)} x i64]", 8)
