@@ -1,0 +1,67 @@
+"""Tensors: elements, identity, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright as tvm
+from tilewright import te
+from tilewright.ir.expr import ProducerLoad
+from tilewright.support.errors import ExpressionError
+
+
+def test_an_element_is_a_read() -> None:
+    """Indexing with all indices gives a read, also when they come one at a time."""
+    a = te.placeholder((3, 4), name="A", dtype="int8")
+    i, j = te.var("i"), te.var("j")
+    for element in (a[i, j].asobject(), a[i][j].asobject(), a(i, j)):
+        assert isinstance(element, ProducerLoad)
+        assert element.producer is a
+        assert [index.name for index in element.indices] == ["i", "j"]
+        assert element.dtype == "int8"
+
+
+def test_arithmetic_on_elements_promotes() -> None:
+    """Elements take part in expressions as values of their type."""
+    a = te.placeholder((3,), name="A", dtype="int32")
+    assert (a[0] + 1.5).dtype == "float32"
+    assert (a[0] // 2).dtype == "int32"
+    with pytest.raises(ExpressionError, match="ambiguous"):
+        a[0] / 2
+
+
+def test_outputs_are_unique() -> None:
+    """An operation gives the same tensor object each time, so tensors can be keys."""
+    a = te.placeholder((3,), name="A")
+    assert a.op.output(0) is a
+    assert bool(a == a.op.output(0))
+    assert {a: 1}[a.op.output(0)] == 1
+    assert a != te.placeholder((3,), name="A")
+    with pytest.raises(ExpressionError, match="no number 1"):
+        a.op.output(1)
+
+
+def test_a_tensor_without_dimensions_is_its_element() -> None:
+    """It may stand in an expression as it is."""
+    scalar = te.placeholder((), name="S")
+    b = te.compute((2,), lambda i: scalar() * 2.0 + scalar, name="B")
+    assert b.op.input_tensors == (scalar,)
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [((0,), "2 dimensions"), ((0, 1, 2), "2 dimensions"), ((0, 1.5), "must be an integer")],
+)
+def test_wrong_indices_are_refused(indices: tuple[object, ...], message: str) -> None:
+    """Too few, too many or no integers: the message names the tensor."""
+    a = te.placeholder((3, 4), name="input_tensor")
+    with pytest.raises(ExpressionError, match=f"(?s)input_tensor.*{message}|{message}.*input_tensor"):
+        a(*indices)
+
+
+def test_a_tensor_is_no_condition() -> None:
+    """Comparisons of elements cannot be used as Python conditions."""
+    a = te.placeholder((3,), name="A")
+    with pytest.raises(ExpressionError, match="if_then_else"):
+        bool(a[0] < 1)
+    assert isinstance(tvm.TVMError("x"), RuntimeError)
