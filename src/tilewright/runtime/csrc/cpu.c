@@ -152,10 +152,25 @@ bool tw_restrict_to_speed_class(int32_t affinity_mode) {
   return sched_setaffinity(0, sizeof chosen, &chosen) == 0;
 }
 
+int32_t tw_current_cpu(void) { return sched_getcpu(); }
+
+void tw_leave_cpu(int32_t cpu) {
+  cpu_set_t allowed, others;
+  if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  others = allowed;
+  CPU_CLR(cpu, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  /* The first call moves the thread, the second gives it its freedom back: it stays until the system has a reason. */
+  sched_setaffinity(0, sizeof others, &others);
+  sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 static int32_t machine_threads(void) { return tighter(allowed_cores(), control_group_limit()); }
 
 #else
 bool tw_restrict_to_speed_class(int32_t affinity_mode) { return affinity_mode == 0; }
+int32_t tw_current_cpu(void) { return -1; }
+void tw_leave_cpu(int32_t cpu) { (void)cpu; }
 
 static int32_t machine_threads(void) {
 #if defined(_WIN32)

@@ -51,6 +51,10 @@ void tw_workspace_release_all(TwThreadState* state);
 int32_t tw_default_num_threads(void);
 bool tw_restrict_to_speed_class(int32_t affinity_mode);
 
+/* The CPU this thread runs on, -1 where the system does not say; moves the thread to another CPU it may use, if any. */
+int32_t tw_current_cpu(void);
+void tw_leave_cpu(int32_t cpu);
+
 /* Functions of the runtime itself that the registry starts with. */
 int32_t tw_cache_flush_cpu_non_first_arg(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 

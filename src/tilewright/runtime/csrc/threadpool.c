@@ -22,6 +22,7 @@
 #define SLOTS 16
 #define SPIN_NANOSECONDS 100000u
 #define BUSY_SPIN_NANOSECONDS 30000u
+#define MOVE_NANOSECONDS 1000000u
 
 typedef struct {
   /* Contended by everybody: one cache line. */
@@ -42,6 +43,7 @@ typedef struct {
 
 static struct {
   _Alignas(64) _Atomic uint32_t epoch; /* grows with every published region */
+  _Atomic int32_t caller_cpu;          /* where the latest caller was */
   _Alignas(64) _Atomic int32_t sleepers;
   _Atomic int32_t stopping;
   _Atomic int32_t num_threads; /* 0: not decided yet */
@@ -152,8 +154,20 @@ static void wait_for_units(Slot* slot) {
   tw_mutex_unlock(&slot->mutex);
 }
 
+/* A busy system likes to put a woken thread where its waker is, and then the two only take turns. So a worker that finds
+ * itself on its caller's CPU moves away, at most once a millisecond. Nobody is bound to a CPU. */
+static void keep_apart(uint64_t* moved) {
+  int32_t cpu = tw_current_cpu();
+  if (cpu < 0 || cpu != atomic_load_explicit(&pool.caller_cpu, memory_order_relaxed)) return;
+  uint64_t now = tw_now_nanoseconds();
+  if (now - *moved < MOVE_NANOSECONDS) return;
+  *moved = now;
+  tw_leave_cpu(cpu);
+}
+
 static void worker_main(void* argument) {
   int32_t thread = (int32_t)(intptr_t)argument;
+  uint64_t moved = 0;
   tw_thread()->in_parallel = true;
   tw_restrict_to_speed_class(pool.affinity_mode); /* written before the thread was started */
   for (;;) {
@@ -161,7 +175,9 @@ static void worker_main(void* argument) {
     if (atomic_load(&pool.stopping)) return;
     bool helped = false;
     for (int32_t i = 0; i < SLOTS; ++i) helped |= help(&pool.slots[i], thread);
-    if (!helped) wait_for_work(seen);
+    if (helped) continue;
+    wait_for_work(seen);
+    keep_apart(&moved);
   }
 }
 
@@ -287,6 +303,7 @@ static void publish(Slot* slot, TilewrightTask body, void* closure, int32_t num_
     uint64_t mask = left >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << left) - 1;
     atomic_store_explicit(&slot->unclaimed[word], mask, memory_order_release);
   }
+  atomic_store_explicit(&pool.caller_cpu, tw_current_cpu(), memory_order_relaxed);
   announce();
 }
 
