@@ -11,6 +11,9 @@ from collections.abc import Callable
 from tilewright.codegen.c import build_c
 from tilewright.codegen.cuda import build_cuda
 from tilewright.codegen.llvm import build_llvm
+from tilewright.codegen.metal import build_metal
+from tilewright.codegen.opencl import build_opencl
+from tilewright.codegen.webgpu import build_webgpu
 from tilewright.ir.module import IRModule
 from tilewright.runtime.module import Module
 from tilewright.support.errors import TargetError
@@ -40,3 +43,6 @@ def build(mod: IRModule, target: TargetLike) -> Module:
 register("llvm", build_llvm)
 register("c", build_c)
 register("cuda", build_cuda)
+register("opencl", build_opencl)
+register("metal", build_metal)
+register("webgpu", build_webgpu)

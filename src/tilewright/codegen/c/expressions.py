@@ -123,7 +123,7 @@ class ExpressionPrinter(Functor):
             if len(text) <= _LONG or self.guarded or node.dtype.is_handle:
                 return text
             name = self.names.fresh("shared")
-            self.line(f"{self.type_name(node.dtype.element)} {name} = {text};")
+            self.line(self.binding(node.dtype.element, name, text))
             self._seen[key] = (node, name)
             return name
         text = super().visit(node)
@@ -132,6 +132,10 @@ class ExpressionPrinter(Functor):
 
     def visit_default(self, node: Any) -> str:
         raise CodegenError(f"{self.language} has no text for {type(node).__name__}: {node}")
+
+    def binding(self, dtype: DataType, name: str, value: str) -> str:
+        """The statement that gives a value a name."""
+        return f"{self.type_name(dtype)} {name} = {bare(value)};"
 
     # ---- types, constants, variables ----
 
@@ -330,7 +334,7 @@ class ExpressionPrinter(Functor):
         if self.guarded:
             self.names.alias(node.var, f"({value})")
         else:
-            self.line(f"{self.type_name(node.var.dtype)} {self.names.define(node.var)} = {value};")
+            self.line(self.binding(node.var.dtype, self.names.define(node.var), value))
         return self.visit(node.body)  # type: ignore[no-any-return]
 
     def visit_call(self, node: Call) -> str:

@@ -64,7 +64,7 @@ class StatementPrinter(ExpressionPrinter):
             raise CodegenError(
                 f"loop {node.loop_var.name} is {node.kind.name.lower()}, which must be lowered first"
             )
-        low, end = bare(self.scalar(node.min)), bare(self._loop_end(node))
+        low, end = bare(self.scalar(node.min)), self._loop_end(node)
         kind = self.type_name(node.loop_var.dtype)
         name = self.names.define(node.loop_var)
         self.loop_hint(node)
@@ -79,7 +79,7 @@ class StatementPrinter(ExpressionPrinter):
             return end
         # The body may change what the extent reads.
         name = self.names.fresh(f"{node.loop_var.name}_end")
-        self.line(f"{self.type_name(node.loop_var.dtype)} {name} = {end};")
+        self.line(self.binding(node.loop_var.dtype, name, end))
         return name
 
     def visit_while(self, node: While) -> None:
@@ -133,8 +133,8 @@ class StatementPrinter(ExpressionPrinter):
             kind = self.type_name(node.var.dtype.element)
             self.line(f"{kind} {self.names.define(node.var)}[{len(lanes)}] = {{{', '.join(lanes)}}};")
         else:
-            value = bare(self.scalar(node.value))
-            self.line(f"{self.type_name(node.var.dtype)} {self.names.define(node.var)} = {value};")
+            value = self.scalar(node.value)
+            self.line(self.binding(node.var.dtype, self.names.define(node.var), value))
         self.statement(node.body)
 
     def _let_pointer(self, node: LetStmt) -> None:

@@ -1,0 +1,3 @@
+"""Metal source of kernels."""
+
+from tilewright.codegen.metal.kernel import build_metal, generate_metal

@@ -1,0 +1,138 @@
+"""Kernels as Metal Shading Language text.
+
+Buffers are parameters with an index each; the numbers follow as one structure in the buffer after the last.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tilewright.codegen.c.device import DevicePrinter, device_functions, read_only_pointers, thread_extents
+from tilewright.codegen.c.names import C_KEYWORDS, Names
+from tilewright.codegen.metal import intrin_rules
+from tilewright.ir.expr import FloatImm, Var
+from tilewright.ir.module import IRModule
+from tilewright.runtime.module import SourceModule
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import CodegenError
+from tilewright.support.recursion import recursion_room
+from tilewright.target.target import Target
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import Allocate
+
+_TYPES = {
+    "bool": "bool",
+    "int8": "char",
+    "uint8": "uchar",
+    "int16": "short",
+    "uint16": "ushort",
+    "int32": "int",
+    "uint32": "uint",
+    "int64": "long",
+    "uint64": "ulong",
+    "float16": "half",
+    "float32": "float",
+    "handle": "void*",
+}
+
+_HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+_SPACES = {"global": "device ", "shared": "threadgroup ", "local": "thread "}
+_WORDS = {
+    "device",
+    "thread",
+    "threadgroup",
+    "constant",
+    "metal",
+    "vertex",
+    "fragment",
+    "blockIdx",
+    "threadIdx",
+    "values",
+}
+_RESERVED = C_KEYWORDS | set(_TYPES.values()) | _WORDS
+
+
+class MetalPrinter(DevicePrinter):
+    """Prints one kernel."""
+
+    language = "Metal"
+    types = _TYPES
+    helper_prefix = "static inline "
+    thread_indices = {
+        f"{kind}.{letter}": f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "xyz"
+    }
+    barriers = {
+        "shared": "threadgroup_barrier(mem_flags::mem_threadgroup);",
+        "warp": "simdgroup_barrier(mem_flags::mem_threadgroup);",
+    }
+
+    def __init__(self, helpers: dict[str, str]) -> None:
+        super().__init__()
+        self.names = Names(_RESERVED)
+        self.helpers = helpers
+
+    def visit_float_imm(self, node: FloatImm) -> str:
+        if math.isfinite(node.value):
+            return super().visit_float_imm(node)
+        text = "NAN" if math.isnan(node.value) else "INFINITY" if node.value > 0 else "(-INFINITY)"
+        return self.cast_text(text, node.dtype)
+
+    def bits_helper(self, source: DataType, target: DataType) -> str:
+        return f"as_type<{self.type_name(target)}>"
+
+    def pointer_space(self, pointer: Var) -> str:
+        space = _SPACES.get(pointer.storage_scope)
+        if space is None:
+            raise CodegenError(f"Metal has no memory of scope {pointer.storage_scope!r} ({pointer.name})")
+        return space
+
+    def allocation(self, node: Allocate, name: str, kind: str, size: int) -> str:
+        space = self.pointer_space(node.buffer_var)
+        return f"{space if node.buffer_var.storage_scope == 'shared' else ''}{kind} {name}[{size}];"
+
+
+def _kernel(function: PrimFunc, name: str, helpers: dict[str, str]) -> str:
+    printer = MetalPrinter(helpers)
+    constant = read_only_pointers(function)
+    pointers = [param for param in function.params if param.dtype.is_handle]
+    numbers = [param for param in function.params if not param.dtype.is_handle]
+    declarations = []
+    for place, param in enumerate(pointers):
+        word = "const " if param in constant else ""
+        declarations.append(f"{word}{printer.declare_pointer(param)} [[buffer({place})]]")
+    structure = ""
+    if numbers:
+        fields = "".join(
+            f"  {printer.type_name(param.dtype)} {printer.names.define(param)};\n" for param in numbers
+        )
+        structure = f"struct {name}_values {{\n{fields}}};\n\n"
+        for param in numbers:
+            printer.names.alias(param, f"values.{printer.names.of(param)}")
+        declarations.append(f"constant {name}_values& values [[buffer({len(pointers)})]]")
+    declarations.append("uint3 blockIdx [[threadgroup_position_in_grid]]")
+    declarations.append("uint3 threadIdx [[thread_position_in_threadgroup]]")
+    threads = 1
+    for tag, extent in thread_extents(function).items():
+        if tag.startswith("threadIdx"):
+            threads = 0 if extent is None else threads * extent
+    bound = f"[[max_total_threads_per_threadgroup({threads})]]\n" if threads else ""
+    printer.block(f"{structure}{bound}kernel void {name}({', '.join(declarations)})", function.body)
+    return "\n".join(printer.lines) + "\n"
+
+
+def generate_metal(module: IRModule) -> str:
+    """The Metal source of a module's kernels, which must be in the form that the build passes give."""
+    helpers: dict[str, str] = {}
+    with recursion_room():
+        bodies = [_kernel(function, name, helpers) for name, function in device_functions(module)]
+    parts = [_HEAD, "".join(f"{text}\n" for text in helpers.values()), *bodies]
+    return "\n".join(part for part in parts if part)
+
+
+def build_metal(module: IRModule, target: Target) -> SourceModule:
+    """A module that holds the Metal source of these kernels."""
+    names = [name for name, _ in device_functions(module)]
+    return SourceModule(generate_metal(module), format="metal", type_key="metal", function_names=names)
+
+
+__all__ = ["MetalPrinter", "build_metal", "generate_metal", "intrin_rules"]

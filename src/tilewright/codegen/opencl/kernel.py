@@ -1,0 +1,124 @@
+"""Kernels as OpenCL C text, version 1.2."""
+
+from __future__ import annotations
+
+import math
+
+from tilewright.codegen.c.device import DevicePrinter, device_functions, read_only_pointers, thread_extents
+from tilewright.codegen.c.names import C_KEYWORDS, Names
+from tilewright.codegen.opencl import intrin_rules
+from tilewright.ir.expr import Call, FloatImm, Var
+from tilewright.ir.module import IRModule
+from tilewright.runtime.module import SourceModule
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import CodegenError
+from tilewright.support.recursion import recursion_room
+from tilewright.target.target import Target
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import Allocate
+
+_TYPES = {
+    "bool": "bool",
+    "int8": "char",
+    "uint8": "uchar",
+    "int16": "short",
+    "uint16": "ushort",
+    "int32": "int",
+    "uint32": "uint",
+    "int64": "long",
+    "uint64": "ulong",
+    "float16": "half",
+    "float32": "float",
+    "float64": "double",
+    "handle": "void*",
+}
+
+_EXTENSIONS = {"float16": "cl_khr_fp16", "float64": "cl_khr_fp64"}
+_SPACES = {"global": "__global ", "shared": "__local ", "local": "__private "}
+_RESERVED = C_KEYWORDS | set(_TYPES.values()) | {"global", "local", "private", "constant", "barrier"}
+
+
+class OpenCLPrinter(DevicePrinter):
+    """Prints one kernel."""
+
+    language = "OpenCL"
+    types = _TYPES
+    helper_prefix = "static inline "
+    thread_indices = {
+        **{f"blockIdx.{letter}": f"get_group_id({place})" for place, letter in enumerate("xyz")},
+        **{f"threadIdx.{letter}": f"get_local_id({place})" for place, letter in enumerate("xyz")},
+    }
+    barriers = {"shared": "barrier(CLK_LOCAL_MEM_FENCE);", "warp": "barrier(CLK_LOCAL_MEM_FENCE);"}
+
+    def __init__(self, helpers: dict[str, str], extensions: set[str]) -> None:
+        super().__init__()
+        self.names = Names(_RESERVED)
+        self.helpers = helpers
+        self.extensions = extensions
+
+    def type_name(self, dtype: DataType) -> str:
+        if dtype in _EXTENSIONS:
+            self.extensions.add(_EXTENSIONS[dtype])
+        return super().type_name(dtype)
+
+    def visit_float_imm(self, node: FloatImm) -> str:
+        if math.isfinite(node.value):
+            return super().visit_float_imm(node)
+        text = "NAN" if math.isnan(node.value) else "INFINITY" if node.value > 0 else "(-INFINITY)"
+        return self.cast_text(text, node.dtype)
+
+    def bits_helper(self, source: DataType, target: DataType) -> str:
+        return f"as_{self.type_name(target)}"
+
+    def pointer_space(self, pointer: Var) -> str:
+        space = _SPACES.get(pointer.storage_scope)
+        if space is None:
+            raise CodegenError(f"OpenCL has no memory of scope {pointer.storage_scope!r} ({pointer.name})")
+        return space
+
+    def allocation(self, node: Allocate, name: str, kind: str, size: int) -> str:
+        space = self.pointer_space(node.buffer_var)
+        return f"{space if node.buffer_var.storage_scope == 'shared' else ''}{kind} {name}[{size}];"
+
+    def call_atomic_add(self, node: Call) -> str:
+        return f"atomic_add({', '.join(self.scalar(argument) for argument in node.args)})"
+
+
+def _signature(printer: OpenCLPrinter, function: PrimFunc, name: str) -> str:
+    restrict = bool(function.attrs.get("tir.noalias", False))
+    constant = read_only_pointers(function)
+    declarations = []
+    for param in function.params:
+        if param.dtype.is_handle:
+            word = "const " if param in constant else ""
+            declarations.append(word + printer.declare_pointer(param, restrict))
+        else:
+            declarations.append(f"{printer.type_name(param.dtype)} {printer.names.define(param)}")
+    extents = thread_extents(function)
+    sizes = [extents.get(f"threadIdx.{letter}", 1) for letter in "xyz"]
+    known = f"__attribute__((reqd_work_group_size({', '.join(map(str, sizes))}))) " if all(sizes) else ""
+    return f"__kernel {known}void {name}({', '.join(declarations)})"
+
+
+def generate_opencl(module: IRModule) -> str:
+    """The OpenCL source of a module's kernels, which must be in the form that the build passes give."""
+    helpers: dict[str, str] = {}
+    extensions: set[str] = set()
+    bodies: list[str] = []
+    with recursion_room():
+        for name, function in device_functions(module):
+            printer = OpenCLPrinter(helpers, extensions)
+            printer.block(_signature(printer, function, name), function.body)
+            bodies.append("\n".join(printer.lines) + "\n")
+    enabled = "".join(f"#pragma OPENCL EXTENSION {name} : enable\n" for name in sorted(extensions))
+    parts = [enabled, "".join(f"{text}\n" for text in helpers.values()), *bodies]
+    return "\n".join(part for part in parts if part)
+
+
+def build_opencl(module: IRModule, target: Target) -> SourceModule:
+    """A module that holds the OpenCL source of these kernels."""
+    names = [name for name, _ in device_functions(module)]
+    return SourceModule(generate_opencl(module), format="cl", type_key="opencl", function_names=names)
+
+
+__all__ = ["OpenCLPrinter", "build_opencl", "generate_opencl", "intrin_rules"]
