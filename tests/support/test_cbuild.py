@@ -105,7 +105,7 @@ def test_runtime_is_built_once_into_the_cache(tmp_path: Path) -> None:
     environment = {
         **os.environ,
         "TILEWRIGHT_CACHE_DIR": str(tmp_path),
-        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src"),
     }
     run = [sys.executable, "-c", program]
     first = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
