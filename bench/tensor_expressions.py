@@ -53,15 +53,15 @@ def _tilewright(kernel: str, size: int, threads: int) -> Callable[[], float]:
     import tilewright as tvm
     from tilewright.target.cpu import describe_cpu
 
-    width = 4 * describe_cpu("llvm").lanes(32)
+    lanes = describe_cpu("llvm").lanes(32)
     makers: dict[str, Callable[[], Any]] = {
         "gemm": lambda: gemm.matrix_product(
             size, size, size, gemm.choose_tiles(describe_cpu("llvm")), threads
         ),
-        "elementwise": lambda: row_kernels.elementwise(BIG, width),
-        "row_sum": lambda: row_kernels.row_sum(BIG // 1024, 1024, width),
-        "softmax": lambda: row_kernels.softmax(4096, 1024, width),
-        "layer_norm": lambda: row_kernels.layer_norm(4096, 1024, width),
+        "elementwise": lambda: row_kernels.elementwise(BIG, lanes),
+        "row_sum": lambda: row_kernels.row_sum(BIG // 1024, 1024, lanes),
+        "softmax": lambda: row_kernels.softmax(4096, 1024, lanes),
+        "layer_norm": lambda: row_kernels.layer_norm(4096, 1024, lanes),
     }
     schedule, arguments = makers[kernel]()
     module = tvm.build(schedule, arguments, "llvm", name=kernel)

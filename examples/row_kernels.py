@@ -19,45 +19,48 @@ from tilewright.target.cpu import describe_cpu
 Kernel = tuple[te.Schedule, list[te.Tensor]]
 
 
-def _partials(s: te.Schedule, reduced: te.Tensor, width: int) -> te.Tensor:
-    """Factor a row reduction into ``width`` partial results that are computed as vectors, next to the row that
-    needs them."""
-    axis = s[reduced].op.reduce_axis[0]
-    _, lane = s[reduced].split(axis, factor=width)
-    partial = s.rfactor(reduced, lane, factor_axis=len(s[reduced].op.axis))
-    row, lane = s[partial].op.axis
-    s[partial].reorder(row, s[partial].op.reduce_axis[0], lane)
-    s[partial].vectorize(lane)
-    s[reduced].unroll(s[reduced].op.reduce_axis[0])
-    return partial
+def _in_vectors(s: te.Schedule, reduced: te.Tensor, lanes: int) -> list[te.Tensor]:
+    """Factor a row reduction into partial results that are computed as vectors: four vectors at a time, then one, then a
+    quarter of one, so that the chain of dependent steps at the end is short. Gives the tensors of partial results."""
+    made = []
+    for width in (4 * lanes, lanes, max(lanes // 4, 1)):
+        _, lane = s[reduced].split(s[reduced].op.reduce_axis[0], factor=width)
+        partial = s.rfactor(reduced, lane, factor_axis=1)
+        row, lane = s[partial].op.axis
+        s[partial].reorder(row, s[partial].op.reduce_axis[0], lane)
+        s[partial].vectorize(lane)
+        made.append(partial)
+    for tensor in (*made[1:], reduced):
+        s[tensor].unroll(s[tensor].op.reduce_axis[0])
+    return made
 
 
-def elementwise(size: int, width: int, parallel: bool = True) -> Kernel:
+def elementwise(size: int, lanes: int, parallel: bool = True) -> Kernel:
     """``B = 2 A + 1``."""
     a = te.placeholder((size,), name="A")
     b = te.compute((size,), lambda i: a[i] * 2.0 + 1.0, name="B")
     s = te.create_schedule(b.op)
-    outer, inner = s[b].split(b.op.axis[0], factor=width)
+    outer, inner = s[b].split(b.op.axis[0], factor=4 * lanes)
     s[b].vectorize(inner)
     if parallel:
         s[b].parallel(outer)
     return s, [a, b]
 
 
-def row_sum(rows: int, columns: int, width: int, parallel: bool = True) -> Kernel:
+def row_sum(rows: int, columns: int, lanes: int, parallel: bool = True) -> Kernel:
     """The sum of each row."""
     a = te.placeholder((rows, columns), name="A")
     k = te.reduce_axis((0, columns), name="k")
     b = te.compute((rows,), lambda i: te.sum(a[i, k], axis=k), name="B")
     s = te.create_schedule(b.op)
-    partial = _partials(s, b, width)
-    s[partial].compute_at(s[b], s[b].op.axis[0])
+    for partial in _in_vectors(s, b, lanes):
+        s[partial].compute_at(s[b], s[b].op.axis[0])
     if parallel:
         s[b].parallel(s[b].op.axis[0])
     return s, [a, b]
 
 
-def softmax(rows: int, columns: int, width: int, parallel: bool = True) -> Kernel:
+def softmax(rows: int, columns: int, lanes: int, parallel: bool = True) -> Kernel:
     """``exp(A - max) / sum`` along each row."""
     a = te.placeholder((rows, columns), name="A")
     k1 = te.reduce_axis((0, columns), name="k1")
@@ -70,18 +73,19 @@ def softmax(rows: int, columns: int, width: int, parallel: bool = True) -> Kerne
     s = te.create_schedule(b.op)
     row = s[b].op.axis[0]
     for tensor in (largest, total):
-        s[_partials(s, tensor, width)].compute_at(s[b], row)
+        for partial in _in_vectors(s, tensor, lanes):
+            s[partial].compute_at(s[b], row)
     for tensor in (largest, raised, total, inverse):
         s[tensor].compute_at(s[b], row)
     for tensor in (raised, b):
-        _, inner = s[tensor].split(s[tensor].op.axis[1], factor=width)
+        _, inner = s[tensor].split(s[tensor].op.axis[1], factor=4 * lanes)
         s[tensor].vectorize(inner)
     if parallel:
         s[b].parallel(row)
     return s, [a, b]
 
 
-def layer_norm(rows: int, columns: int, width: int, epsilon: float = 1e-5, parallel: bool = True) -> Kernel:
+def layer_norm(rows: int, columns: int, lanes: int, epsilon: float = 1e-5, parallel: bool = True) -> Kernel:
     """``(A - mean) / sqrt(variance + epsilon) * G + H`` along each row."""
     a = te.placeholder((rows, columns), name="A")
     gain = te.placeholder((columns,), name="G")
@@ -103,10 +107,11 @@ def layer_norm(rows: int, columns: int, width: int, epsilon: float = 1e-5, paral
     s = te.create_schedule(b.op)
     row, column = s[b].op.axis
     for tensor in (total, squares):
-        s[_partials(s, tensor, width)].compute_at(s[b], row)
+        for partial in _in_vectors(s, tensor, lanes):
+            s[partial].compute_at(s[b], row)
     for tensor in (total, mean, squares, inverse):
         s[tensor].compute_at(s[b], row)
-    _, inner = s[b].split(column, factor=width)
+    _, inner = s[b].split(column, factor=4 * lanes)
     s[b].vectorize(inner)
     if parallel:
         s[b].parallel(row)
@@ -115,17 +120,17 @@ def layer_norm(rows: int, columns: int, width: int, epsilon: float = 1e-5, paral
 
 def main() -> None:
     """Build each kernel, check it against NumPy, and time it."""
-    width = 4 * describe_cpu("llvm").lanes(32)
+    lanes = describe_cpu("llvm").lanes(32)
     generator = np.random.default_rng(0)
     x = generator.standard_normal((4096, 1024), dtype="float32")
     g, h = (generator.standard_normal(1024, dtype="float32") for _ in range(2))
     shifted = np.exp(x - x.max(1, keepdims=True))
     normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
     cases: list[tuple[str, Kernel, list[Any], Any]] = [
-        ("elementwise", elementwise(x.size, width), [x.reshape(-1)], 2 * x.reshape(-1) + 1),
-        ("row_sum", row_sum(4096, 1024, width), [x], x.sum(1)),
-        ("softmax", softmax(4096, 1024, width), [x], shifted / shifted.sum(1, keepdims=True)),
-        ("layer_norm", layer_norm(4096, 1024, width), [x, g, h], normal * g + h),
+        ("elementwise", elementwise(x.size, lanes), [x.reshape(-1)], 2 * x.reshape(-1) + 1),
+        ("row_sum", row_sum(4096, 1024, lanes), [x], x.sum(1)),
+        ("softmax", softmax(4096, 1024, lanes), [x], shifted / shifted.sum(1, keepdims=True)),
+        ("layer_norm", layer_norm(4096, 1024, lanes), [x, g, h], normal * g + h),
     ]
     for name, (schedule, arguments), inputs, expected in cases:
         kernel = tvm.build(schedule, arguments, "llvm", name=name)
