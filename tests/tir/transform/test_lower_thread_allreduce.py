@@ -167,3 +167,16 @@ def test_extents_must_be_constant(apply):
         LoweringError, match=r"threadIdx\.x has extent n; a reduction across threads needs a constant"
     ):
         apply(function, LowerThreadAllreduce())
+
+
+def test_divergent_reductions_are_refused(apply):
+    """Threads that skip the reduction would leave the others waiting."""
+    function = sum_program({"x": 8}, "x")
+    axis = function.body.node
+
+    def guard(stmt):
+        return tir.IfThenElse(axis.var < 4, stmt) if stmt.attr_key == "reduce_scope" else None
+
+    body = tir.stmt_functor.ir_transform(function.body, None, guard, ["tir.AttrStmt"])
+    with pytest.raises(LoweringError, match="inside a condition that they decide differently"):
+        apply(function.with_body(body), LowerThreadAllreduce())

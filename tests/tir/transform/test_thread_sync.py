@@ -129,6 +129,19 @@ def test_no_barrier_in_divergent_code():
         insert_barriers(builder.get(), "shared")
 
 
+def test_no_barrier_in_loops_of_different_length():
+    """The same holds for loops that threads run different numbers of times."""
+    builder = tir.ir_builder.create()
+    out = builder.pointer("int32", name="out")
+    tx = threads(builder)
+    shared = builder.allocate("int32", THREADS, name="S", scope="shared")
+    with builder.for_range(0, tx, name="k"):
+        shared[tx] = tx
+        out[tx] = shared[THREADS - 1 - tx]
+    with pytest.raises(LoweringError, match="inside a condition that threads decide differently"):
+        insert_barriers(builder.get(), "shared")
+
+
 def test_uniform_conditions_may_have_barriers(apply, nodes_of):
     """A condition that is the same for all threads of a block is no obstacle."""
     builder = tir.ir_builder.create()

@@ -2,7 +2,7 @@
 
 The text is whole: it declares the structures of the calling convention and the runtime functions it calls. A packed
 function ``add`` is ``__tvm_ffi_add``; a function without packed arguments keeps its name, and needs no runtime unless
-it allocates or calls.
+it allocates or calls. Parallel loops run in order.
 """
 
 from __future__ import annotations

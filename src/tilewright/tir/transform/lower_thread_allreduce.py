@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from tilewright.ir import operators
 from tilewright.ir.expr import Call, CommReducer, IntImm, IterVar, Load, PrimExpr, Var
-from tilewright.ir.functor import substitute_expr
+from tilewright.ir.functor import free_vars, substitute_expr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
@@ -80,6 +80,7 @@ class _Lower(ScopedMutator):
         self.warp_size = warp_size
         self.axes: list[tuple[IterVar, PrimExpr]] = []
         self.reducers: list[CommReducer] = []
+        self.divergence = 0
         self.loads: dict[Var, PrimExpr] = {}
         self.memory: dict[Var, dict[int, tuple[Var, DataType]]] = {}
 
@@ -97,6 +98,14 @@ class _Lower(ScopedMutator):
             self.axes.pop()
             return made
         return node.map_children(self.visit)
+
+    def visit_if_then_else(self, node: IfThenElse) -> Stmt:
+        threads = {axis.var for axis, _ in self.axes if axis.thread_tag.startswith("threadIdx")}
+        divergent = any(variable in threads for variable in free_vars(node.condition))
+        self.divergence += divergent
+        made: Stmt = node.map_children(self.visit)
+        self.divergence -= divergent
+        return made
 
     def visit_allocate(self, node: Allocate) -> Stmt:
         made: Allocate = node.map_children(self.visit)
@@ -156,6 +165,11 @@ class _Lower(ScopedMutator):
         reduce_extent = _product(request.along)
         if reduce_extent == 1:
             return self._alone(request)
+        if self.divergence:
+            raise LoweringError(
+                "threads combine their values inside a condition that they decide differently, where some would wait "
+                "forever; pass the condition to the reduction instead"
+            )
         if self._is_one_warp(request, reduce_extent):
             return self._by_shuffles(request, reduce_extent)
         return self._through_shared_memory(request, reduce_extent)

@@ -118,13 +118,19 @@ class AccessAnalysis(ScopedVisitor):
     def visit_for(self, node: For) -> None:
         self.visit(node.min)
         self.visit(node.extent)
+        divergent = self._divergent(node.min) or self._divergent(node.extent)
+        self.divergence += divergent
         inside = self._body(node.body, node)
+        self.divergence -= divergent
         self.current += [_without_index(access, node.loop_var) for access in inside]
         self._leaf(node)
 
     def visit_while(self, node: While) -> None:
         self.visit(node.condition)
+        divergent = self._divergent(node.condition)
+        self.divergence += divergent
         self.current += self._body(node.body, node)
+        self.divergence -= divergent
         self._leaf(node)
 
     def visit_if_then_else(self, node: IfThenElse) -> None:
@@ -210,7 +216,7 @@ class AccessAnalysis(ScopedVisitor):
             self.current.append(Access(kind, buffer, index, fills))
 
     def _divergent(self, condition: PrimExpr) -> bool:
-        """True if threads of one block may take different branches."""
+        """True if threads of one block may take different branches, or run a loop different numbers of times."""
         inside = {axis.var for axis in self.threads if axis.thread_tag.startswith("threadIdx")}
         return any(variable in inside for variable in free_vars(condition))
 
