@@ -25,12 +25,18 @@ from tilewright.tir.transform.make_packed_api import MakePackedAPI
 class Kit:
     """Builds and runs loop programs in flat form."""
 
-    def packed(self, params: Sequence[Any], body: Stmt, target: str = "llvm", name: str = "f", **attrs: Any) -> IRModule:
+    def packed(
+        self, params: Sequence[Any], body: Stmt, target: str = "llvm", name: str = "f", **attrs: Any
+    ) -> IRModule:
         """The module with one exported function."""
         values = {"global_symbol": name, "tir.noalias": True, "target": Target(target), **attrs}
-        return LowerTVMBuiltin()(MakePackedAPI()(IRModule({name: PrimFunc(list(params), body, attrs=values)})))
+        return LowerTVMBuiltin()(
+            MakePackedAPI()(IRModule({name: PrimFunc(list(params), body, attrs=values)}))
+        )
 
-    def build(self, params: Sequence[Any], body: Stmt, target: str = "llvm", name: str = "f", **attrs: Any) -> Module:
+    def build(
+        self, params: Sequence[Any], body: Stmt, target: str = "llvm", name: str = "f", **attrs: Any
+    ) -> Module:
         """The compiled module."""
         return build(self.packed(params, body, target, name, **attrs), target)
 
@@ -54,7 +60,9 @@ class Kit:
         i = Var("i")
         index: Any = i if lanes == 1 else Ramp(i * lanes, 1, lanes)
         values = [Load(source.dtype.with_lanes(lanes), source.data, index) for source in sources]
-        stores = [Store(result.data, each(*values), index) for each, result in zip(functions, results, strict=True)]
+        stores = [
+            Store(result.data, each(*values), index) for each, result in zip(functions, results, strict=True)
+        ]
         body = For(i, 0, size // lanes, ForKind.SERIAL, stmt_seq(*stores))
         outputs = [np.zeros(size, dtype if dtype != "bool" else np.bool_) for _ in functions]
         self.build([*sources, *results], body, target)["f"](*inputs, *outputs)

@@ -33,13 +33,17 @@ def test_counting_bits(kit):
     """popcount counts ones, clz the zeros above the first one."""
     a = np.array([1, 2, 255, 2**31 - 1, 65536, 3, 7, 12345], "int32")
     np.testing.assert_array_equal(kit.elementwise(op.popcount, [a], "int32"), [bin(v).count("1") for v in a])
-    np.testing.assert_array_equal(kit.elementwise(op.clz, [a], "int32", lanes=4), [32 - int(v).bit_length() for v in a])
+    np.testing.assert_array_equal(
+        kit.elementwise(op.clz, [a], "int32", lanes=4), [32 - int(v).bit_length() for v in a]
+    )
 
 
 def test_reinterpreting(kit):
     """The bits of a float are an integer of the same size, and back."""
     a = np.array([1.5, -0.0, np.inf, 1e-40], "float32")
-    np.testing.assert_array_equal(kit.elementwise(lambda x: op.reinterpret("int32", x), [a], "int32"), a.view("int32"))
+    np.testing.assert_array_equal(
+        kit.elementwise(lambda x: op.reinterpret("int32", x), [a], "int32"), a.view("int32")
+    )
     back = kit.elementwise(lambda x: op.reinterpret("float32x4", x), [a.view("int32")], "float32", lanes=4)
     np.testing.assert_array_equal(back, a)
 
@@ -72,9 +76,13 @@ def test_a_vector_condition_masks_loads(kit):
     place = Ramp(i * 8 - 24, 1, 8)
     inside = operators.logical_and(place >= 0, place < 16)
     # Far enough outside to fault, were it read.
-    guarded = Load("float32x8", x.data, place + operators.cast("int32x8", operators.logical_not(inside)) * size * 64)
+    guarded = Load(
+        "float32x8", x.data, place + operators.cast("int32x8", operators.logical_not(inside)) * size * 64
+    )
     scalar = Broadcast(Load("float32", x.data, i - 3), 8)
-    value = Call("float32x8", "tir.if_then_else", [inside, guarded + scalar, Broadcast(operators.const(-1.0), 8)])
+    value = Call(
+        "float32x8", "tir.if_then_else", [inside, guarded + scalar, Broadcast(operators.const(-1.0), 8)]
+    )
     module = kit.build([x, y], For(i, 0, 8, ForKind.SERIAL, Store(y.data, value, Ramp(i * 8, 1, 8))))
     result = np.zeros(64, "float32")
     given = np.arange(100, 116, dtype="float32")
@@ -89,8 +97,12 @@ def test_fixed_point_multiplication(kit):
     rng = np.random.default_rng(8)
     x, y = rng.integers(-(2**31), 2**31, 32).astype("int32"), rng.integers(2**30, 2**31, 32).astype("int32")
     for shift in (-5, 0):
-        emit = lambda a, b: Call("int32", "tir.q_multiply_shift", [a, b, IntImm("int32", 31), IntImm("int32", shift)])
-        expected = [(int(a) * int(b) + (1 << (30 - shift))) >> (31 - shift) for a, b in zip(x, y, strict=True)]
+        emit = lambda a, b: Call(
+            "int32", "tir.q_multiply_shift", [a, b, IntImm("int32", 31), IntImm("int32", shift)]
+        )
+        expected = [
+            (int(a) * int(b) + (1 << (30 - shift))) >> (31 - shift) for a, b in zip(x, y, strict=True)
+        ]
         np.testing.assert_array_equal(kit.elementwise(emit, [x, y], "int32"), expected)
 
 
@@ -100,7 +112,9 @@ def test_fused_multiply_add_rounds_once(kit):
     c = -(a * a)
     exact = [float(x) * float(x) + float(y) for x, y in zip(a, c, strict=True)]
     for target in ("llvm -mcpu=haswell", "llvm -mcpu=x86-64"):
-        np.testing.assert_array_equal(kit.elementwise(lambda x, y: op.fma(x, x, y), [a, c], "float32", target=target), np.float32(exact))
+        np.testing.assert_array_equal(
+            kit.elementwise(lambda x, y: op.fma(x, x, y), [a, c], "float32", target=target), np.float32(exact)
+        )
 
 
 def test_products_and_sums_contract(kit):
@@ -111,7 +125,9 @@ def test_products_and_sums_contract(kit):
     load = lambda buffer: Load("float32x8", buffer.data, index)
     body = For(i, 0, 8, ForKind.SERIAL, Store(y.data, load(x) * load(x) + load(y), index))
     assert "vfmadd" in kit.build([x, y], body, "llvm -mcpu=haswell").get_source("asm")
-    assert "vfmadd" not in kit.build([x, y], body, "llvm -mcpu=haswell -fast-math-contract=0").get_source("asm")
+    assert "vfmadd" not in kit.build([x, y], body, "llvm -mcpu=haswell -fast-math-contract=0").get_source(
+        "asm"
+    )
 
 
 def test_atomic_addition(kit):
@@ -186,7 +202,10 @@ def test_dot_products_of_bytes(kit):
     """AVX-512 VNNI's instruction is reached through its intrinsic; the plain sum of products gives the same numbers."""
     a, b, c = kit.buffer("a", 64, "uint8"), kit.buffer("b", 64, "int8"), kit.buffer("c", 16, "int32")
     whole = lambda buffer, dtype, lanes: Load(dtype, buffer.data, Ramp(0, 1, lanes))
-    packed = [op.reinterpret("int32x16", whole(a, "uint8x64", 64)), op.reinterpret("int32x16", whole(b, "int8x64", 64))]
+    packed = [
+        op.reinterpret("int32x16", whole(a, "uint8x64", 64)),
+        op.reinterpret("int32x16", whole(b, "int8x64", 64)),
+    ]
     zero = Broadcast(IntImm("int32", 0), 16)
     call = op.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", 3, zero, *packed)
     store = Store(c.data, call, Ramp(0, 1, 16))
@@ -222,4 +241,6 @@ def test_halves_of_vectors(kit):
 def test_power_of_ten_through_libm_and_polynomial_agree(kit):
     """float64 pow is the C library's."""
     a = np.array([2.0, 10.0, 0.5, 3.0])
-    np.testing.assert_array_equal(kit.elementwise(lambda x: op.power(x, x), [a], "float64"), [math.pow(v, v) for v in a])
+    np.testing.assert_array_equal(
+        kit.elementwise(lambda x: op.power(x, x), [a], "float64"), [math.pow(v, v) for v in a]
+    )

@@ -12,7 +12,9 @@ from tilewright.ir.expr import Broadcast, IntImm, Load, Ramp, Var
 from tilewright.tir.stmt import AttrStmt, For, ForKind, Store, stmt_seq
 
 
-def copy_through(kit, source_index, result_index, dtype="float32", lanes=8, size=64, target="llvm", predicate=None):
+def copy_through(
+    kit, source_index, result_index, dtype="float32", lanes=8, size=64, target="llvm", predicate=None
+):
     """y[result_index] = x[source_index] for vectors; the arrays, and the module."""
     x, y = kit.buffer("x", size, dtype), kit.buffer("y", size, dtype)
     value = Load(x.dtype.with_lanes(lanes), x.data, source_index, predicate)
@@ -48,7 +50,12 @@ def test_no_element_outside_is_read(kit):
     """A strided load at the end of an array touches nothing past its last lane."""
     given, result, module = copy_through(kit, Ramp(49, 2, 8), Ramp(0, 1, 8))
     np.testing.assert_array_equal(result[:8], given[49:64:2])
-    offsets = [int(number) for number in re.findall(r"getelementptr inbounds i32, ptr \S+, i64 (\d+)", module.get_source("unoptimized"))]
+    offsets = [
+        int(number)
+        for number in re.findall(
+            r"getelementptr inbounds i32, ptr \S+, i64 (\d+)", module.get_source("unoptimized")
+        )
+    ]
     assert max(offsets) <= 56
 
 
@@ -143,3 +150,22 @@ def test_small_integers_take_a_byte(kit):
     body = For(i, 0, 16, ForKind.SERIAL, Store(y.data, load.astype("int8"), i))
     kit.build([x, y], body)["f"](np.arange(16, dtype="int8"), result)
     np.testing.assert_array_equal(result, [((k + 3 + 8) % 16) - 8 for k in range(16)])
+
+
+@pytest.mark.parametrize("kind", [ForKind.SERIAL, ForKind.PARALLEL])
+def test_streaming_stores(kit, kind):
+    """pragma nontemporal_store writes past the caches where memory is aligned, plainly elsewhere; both are right."""
+    x, y, i = kit.buffer("x", 256), kit.buffer("y", 256), Var("i")
+    index = Ramp(i * 8, 1, 8)
+    loop = For(
+        i, 0, 32, kind, Store(y.data, Load("float32x8", x.data, index) + Broadcast(op.const(1.0), 8), index)
+    )
+    module = kit.build([x, y], AttrStmt(i, "pragma_nontemporal_store", 1, loop), "llvm -mcpu=haswell")
+    assembly = module.get_source("asm")
+    assert "vmovntps" in assembly and "sfence" in assembly
+    memory = np.zeros(256 + 64, "float32")
+    start = (-memory.ctypes.data % 64) // 4
+    for offset in (start, start + 1):
+        result = memory[offset : offset + 256]
+        module["f"](np.arange(256, dtype="float32"), result)
+        np.testing.assert_array_equal(result, np.arange(1, 257))

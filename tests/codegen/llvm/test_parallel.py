@@ -5,11 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tilewright.ir import operators
 from tilewright.ir.expr import Broadcast, FloatImm, IntImm, Load, Ramp, StringImm, Var
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import CodegenError
 from tilewright.tir import op
-from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, Evaluate, For, ForKind, LetStmt, Store, stmt_seq
+from tilewright.tir.stmt import (
+    Allocate,
+    AssertStmt,
+    AttrStmt,
+    Evaluate,
+    For,
+    ForKind,
+    LetStmt,
+    Store,
+    stmt_seq,
+)
 
 
 @pytest.mark.parametrize("pattern", [False, True])
@@ -48,7 +59,8 @@ def test_a_failure_inside_reaches_the_caller(kit):
     """The first assertion that fails in a task is the function's error."""
     y, i = kit.buffer("y", 64, "int32"), Var("i")
     text = op.call_intrin("handle", "tir.format_message", "ValueError: iteration {0} is bad", i)
-    module = kit.build([y], For(i, 0, 64, ForKind.PARALLEL, AssertStmt(i.equal(40) == False, text, Store(y.data, 1, i))))  # noqa: E712
+    check = AssertStmt(operators.not_equal(i, 40), text, Store(y.data, 1, i))
+    module = kit.build([y], For(i, 0, 64, ForKind.PARALLEL, check))
     with pytest.raises(ValueError, match="iteration 40 is bad"):
         module["f"](np.zeros(64, "int32"))
 
@@ -68,7 +80,10 @@ def test_returning_from_a_task_is_refused(kit):
     """A task cannot end the function around it."""
     y, i = kit.buffer("y", 8, "int32"), Var("i")
     with pytest.raises(CodegenError, match="parallel loop's body cannot return"):
-        kit.build([y], For(i, 0, 8, ForKind.PARALLEL, Evaluate(op.call_intrin("int32", "tir.ret", IntImm("int32", 0)))))
+        kit.build(
+            [y],
+            For(i, 0, 8, ForKind.PARALLEL, Evaluate(op.call_intrin("int32", "tir.ret", IntImm("int32", 0)))),
+        )
 
 
 def test_messages_of_assertions_must_be_strings(kit):

@@ -18,7 +18,11 @@ def micro_kernel(kit, rows, vectors, lanes, depth, target):
     a, b, c = kit.buffer("a", depth * rows), kit.buffer("b", depth * columns), kit.buffer("c", rows * columns)
     tile, k = Var("tile", PointerType(PrimType("float32"))), Var("k")
     kind = f"float32x{lanes}"
-    places = [(row, vector, Ramp(row * columns + vector * lanes, 1, lanes)) for row in range(rows) for vector in range(vectors)]
+    places = [
+        (row, vector, Ramp(row * columns + vector * lanes, 1, lanes))
+        for row in range(rows)
+        for vector in range(vectors)
+    ]
     clear = [Store(tile, Broadcast(FloatImm("float32", 0.0), lanes), place) for *_, place in places]
     update = [
         Store(
@@ -72,7 +76,9 @@ def test_buffers_that_may_meet_are_reloaded(kit):
     load = r"load float, ptr \S+, align 4.*"
     promised = re.search(load, kit.build([x, y], body).get_source("unoptimized"))
     assert promised and "!noalias" in promised[0] and "!invariant.load" in promised[0]
-    open_question = re.search(load, kit.build([x, y], body, **{"tir.noalias": False}).get_source("unoptimized"))
+    open_question = re.search(
+        load, kit.build([x, y], body, **{"tir.noalias": False}).get_source("unoptimized")
+    )
     assert open_question and "!noalias" not in open_question[0]
 
 
@@ -89,7 +95,10 @@ def test_overlapping_arguments_without_the_promise(kit):
 def test_vector_loops_are_left_as_scheduled(kit):
     """A loop over vectors is not vectorized again; a large one is not unrolled either."""
     x, y, i = kit.buffer("x", 4096), kit.buffer("y", 4096), Var("i")
-    many = [Store(y.data, Load("float32x8", x.data, Ramp(i * 64 + 8 * k, 1, 8)), Ramp(i * 64 + 8 * k, 1, 8)) for k in range(8)]
+    many = [
+        Store(y.data, Load("float32x8", x.data, Ramp(i * 64 + 8 * k, 1, 8)), Ramp(i * 64 + 8 * k, 1, 8))
+        for k in range(8)
+    ]
     source = kit.build([x, y], For(i, 0, 64, ForKind.SERIAL, SeqStmt(many))).get_source("unoptimized")
     assert "llvm.loop.vectorize.enable" in source and "llvm.loop.unroll.disable" in source
     unrolled = For(i, 0, 8, ForKind.UNROLLED, Store(y.data, Load("float32", x.data, i), i))

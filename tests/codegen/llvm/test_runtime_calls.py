@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tilewright.ir.expr import Load, StringImm, Var
+from tilewright.ir.type import PointerType, PrimType
 from tilewright.runtime.registry import register_func
 from tilewright.support.errors import CodegenError
 from tilewright.tir import op
-from tilewright.tir.stmt import Allocate, Evaluate, For, ForKind, Store, stmt_seq
 from tilewright.tir.buffer import decl_buffer
-from tilewright.ir.type import PointerType, PrimType
+from tilewright.tir.stmt import Allocate, Evaluate, For, ForKind, Store, stmt_seq
 
 
 def test_packed_calls_pass_values_and_tensors(kit):

@@ -35,7 +35,9 @@ def test_loops_over_any_range(kit, index_type):
     """Loops run from their minimum for their extent, not at all for an extent of zero or less."""
     y = kit.buffer("y", 32, "int32")
     begin, extent, i = Var("begin", index_type), Var("extent", index_type), Var("i", index_type)
-    module = kit.build([y, begin, extent], For(i, begin, extent, ForKind.SERIAL, Store(y.data, i.astype("int32"), i)))
+    module = kit.build(
+        [y, begin, extent], For(i, begin, extent, ForKind.SERIAL, Store(y.data, i.astype("int32"), i))
+    )
     for first, count in ((0, 32), (5, 7), (31, 1), (3, 0), (3, -2)):
         result = np.full(32, -1, "int32")
         module["f"](result, first, count)
@@ -49,7 +51,9 @@ def test_nested_loops_conditions_and_lets(kit):
     y = kit.buffer("y", 64, "int32")
     i, j, k = Var("i"), Var("j"), Var("k")
     inner = LetStmt(
-        k, i * 8 + j, IfThenElse(op.likely(i < j), Store(y.data, k, k), Store(y.data, IntImm("int32", 0) - k, k))
+        k,
+        i * 8 + j,
+        IfThenElse(op.likely(i < j), Store(y.data, k, k), Store(y.data, IntImm("int32", 0) - k, k)),
     )
     body = For(i, 0, 8, ForKind.SERIAL, For(j, 0, 8, ForKind.UNROLLED, inner))
     result = np.zeros(64, "int32")

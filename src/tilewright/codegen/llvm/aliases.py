@@ -1,7 +1,7 @@
 """Which memory accesses cannot meet.
 
-Every distinct buffer gets an alias scope of its own. An access carries the scope of its buffer and the list of all the
-others, so that LLVM keeps an accumulator in registers while other buffers are written. Buffers that arrive as
+Every distinct buffer gets an alias scope of its own. An access carries the scope of its buffer and the list of all
+the others, so that LLVM keeps an accumulator in registers while other buffers are written. Buffers that arrive as
 arguments are distinct where the function says so (``tir.noalias``); allocations always are. A pointer computed from
 another belongs to the same buffer; one of unknown origin may meet any.
 """

@@ -1,7 +1,8 @@
 """Conversions between data types; see ``Cast``.
 
-Floats become integers by truncation, saturating at the ends of the range, NaN giving zero, on every target alike. Integers become
-narrower by wrapping. To bool is a test for zero. A float64 becomes a float16 or bfloat16 in one rounding.
+Floats become integers by truncation, saturating at the ends of the range, NaN giving zero, on every target alike.
+Integers become narrower by wrapping. To bool is a test for zero. A float64 becomes a float16 or bfloat16 in one
+rounding.
 """
 
 from __future__ import annotations

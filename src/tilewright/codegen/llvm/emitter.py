@@ -7,6 +7,7 @@ What holds while code is emitted:
   products of signed indices are computed as wide as a pointer: LLVM then sees plain affine addresses.
 * ``memo`` and ``wide_memo`` hold the operands of the statement at hand, so that shared subexpressions are emitted once;
   ``fresh_memo`` guards a region whose operands are not to be used beyond it.
+* ``streaming`` says that stores are of data too large to stay in the caches.
 * ``mask``, where it is set, says which lanes are active: loads touch no memory for the others.
 """
 
@@ -75,6 +76,7 @@ class Emitter(Functor):
         self.mask: str | None = None
         self.mask_lanes = 1
         self.in_parallel = False
+        self.streaming = False
 
     # Values
 

@@ -1,7 +1,7 @@
 """Expressions.
 
-Integer division never traps: a divisor that turns out to be zero counts as one, and the smallest number divided by -1 wraps.
-Floats convert to integers by truncation, saturating at the ends of the integer's range, NaN giving zero.
+Integer division never traps: a divisor that turns out to be zero counts as one, and the smallest number divided by
+-1 wraps. Floats convert to integers by truncation, saturating at the ends of the integer's range, NaN giving zero.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A guard before LLVM's intrinsics.
 
-LLVM ends the process when it meets an intrinsic that the target has no instruction for. Those of another architecture are
-refused here by their name. The common ones of each architecture are known with the features they need; any other is compiled
-once, alone, in a child process, whose end harms nobody.
+LLVM ends the process when it meets an intrinsic that the target has no instruction for. Those of another
+architecture are refused here by their name. The common ones of each architecture are known with the features they
+need; any other is compiled once, alone, in a child process, whose end harms nobody.
 """
 
 from __future__ import annotations
@@ -17,7 +17,23 @@ from tilewright.support.errors import CodegenError
 from tilewright.support.span import Span
 
 _ARCHITECTURES = frozenset(
-    "x86 aarch64 arm riscv wasm hexagon nvvm amdgcn r600 ppc s390 mips bpf ve loongarch spv xcore dx".split()
+    (
+        "x86",
+        "aarch64",
+        "arm",
+        "riscv",
+        "wasm",
+        "hexagon",
+        "nvvm",
+        "amdgcn",
+        "r600",
+        "ppc",
+        "s390",
+        "mips",
+        "bpf",
+        "ve",
+    )
+    + ("loongarch", "spv", "xcore", "dx")
 )
 
 _GENERIC = re.compile(
@@ -33,8 +49,8 @@ _KNOWN: tuple[tuple[str, str, frozenset[str]], ...] = (
     (r"llvm\.x86\.avx2\.pmadd(\.ub\.sw|\.wd)", "x86", frozenset({"avx2"})),
     (r"llvm\.aarch64\.neon\.[su]dot(\..*)?", "aarch64", frozenset({"dotprod"})),
     (r"llvm\.aarch64\.neon\.(usdot|[su]mmla|usmmla)(\..*)?", "aarch64", frozenset({"i8mm"})),
-    (r"llvm\.aarch64\.neon\.(smull|umull|saddlp|uaddlp|addp|sqrdmulh|sqdmulh|srshl|urshl)(\..*)?", "aarch64", frozenset({"neon"})),
-    (r"llvm\.arm\.neon\.(vmulls|vmullu|vpadals|vpadalu|vpaddls|vpaddlu|vqrdmulh|vqdmulh|vrshifts)(\..*)?", "arm", frozenset({"neon"})),
+    (r"llvm\.aarch64\.neon\.([su]mull|[su]addlp|addp|sqr?dmulh|[su]rshl)(\..*)?", "aarch64", frozenset({"neon"})),
+    (r"llvm\.arm\.neon\.(vmull[su]|vpadal[su]|vpaddl[su]|vqr?dmulh|vrshifts)(\..*)?", "arm", frozenset({"neon"})),
 )  # fmt: skip
 
 _TRIAL = """
@@ -43,8 +59,8 @@ llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
 triple, cpu, features, text = sys.stdin.read().split(chr(0))
 module = llvm.parse_assembly(text)
 module.verify()
-machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, reloc="pic", codemodel="default")
-machine.emit_object(module)
+target = llvm.Target.from_triple(triple)
+target.create_target_machine(cpu=cpu, features=features, reloc="pic", codemodel="default").emit_object(module)
 """
 _TRIAL_SECONDS = 60
 

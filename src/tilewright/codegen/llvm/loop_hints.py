@@ -29,7 +29,7 @@ def _hints(node: For) -> list[str]:
         return ['!"llvm.loop.unroll.full"', '!"llvm.loop.vectorize.enable", i1 false']
     nodes = post_order(node.body)
     if any(isinstance(found, (For, While)) for found in nodes):
-        # LLVM vectorizes and unrolls innermost loops only; an outer one may become innermost when its inner one is unrolled.
+        # LLVM vectorizes and unrolls innermost loops; an outer one may become innermost when its inner one is unrolled.
         return []
     accesses = [found for found in nodes if isinstance(found, (Load, Store))]
     vectors = [found for found in accesses if found.index.dtype.lanes > 1]

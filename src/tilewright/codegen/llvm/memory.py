@@ -1,8 +1,8 @@
 """Loads and stores.
 
 A vector access is one instruction where its lanes lie side by side, forwards or backwards; a broadcast where they
-are one element; a few loads and a shuffle for small constant strides; a gather or scalar accesses otherwise. Alignment is what the
-pointer is known to have, as far as the index keeps it. Masked-off lanes touch no memory.
+are one element; a few loads and a shuffle for small constant strides; a gather or scalar accesses otherwise.
+Alignment is what the pointer is known to have, as far as the index keeps it. Masked-off lanes touch no memory.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tilewright.support.errors import CodegenError
 from tilewright.tir.stmt import Store
 
 _MAX_SHUFFLED_STRIDE = 4
+_LARGEST_VECTOR = 64
+"""Bytes of the largest vector register there is."""
 
 
 def load(emitter: Emitter, node: Load) -> str:
@@ -152,9 +154,13 @@ class _Access:
         return self.emitter.function.value(text)
 
     def write(self, kind: str, value: str, pointer: str, align: int) -> None:
-        """A store instruction."""
+        """A store instruction; past the caches if the schedule asks for it and the vector is aligned as a whole."""
+        streamed = ""
+        whole = self.dtype.itemsize * self.dtype.lanes
+        if self.emitter.streaming and self.dtype.lanes > 1 and align >= min(whole, _LARGEST_VECTOR):
+            streamed = f", !nontemporal {self.emitter.module.text.metadata('!{i32 1}')}"
         self.emitter.function.effect(
-            f"store {self.volatile}{kind} {value}, ptr {pointer}, align {align}{self.suffix}"
+            f"store {self.volatile}{kind} {value}, ptr {pointer}, align {align}{self.suffix}{streamed}"
         )
 
     def from_memory(self, operand: str) -> str:
@@ -197,9 +203,10 @@ class _Access:
 
     def reversed(self, operand: str) -> str:
         """The lanes in the opposite order."""
-        lanes = ", ".join(f"i32 {lane}" for lane in range(self.dtype.lanes - 1, -1, -1))
+        kind, count = self.memory_type, self.dtype.lanes
+        picks = ", ".join(f"i32 {lane}" for lane in range(count - 1, -1, -1))
         return self.emitter.function.value(
-            f"shufflevector {self.memory_type} {operand}, {self.memory_type} poison, <{self.dtype.lanes} x i32> <{lanes}>"
+            f"shufflevector {kind} {operand}, {kind} poison, <{count} x i32> <{picks}>"
         )
 
 
@@ -249,7 +256,7 @@ def _broadcast_memory(access: _Access, operand: str) -> str:
 
 
 def _shuffled_load(access: _Access, base: PrimExpr, stride: int) -> str:
-    """Every ``stride``-th element: whole vectors are loaded that end exactly at the last lane, and lanes are picked."""
+    """Every ``stride``-th element, picked from whole vectors of which the last ends exactly at the last lane."""
     emitter, lanes, function = access.emitter, access.dtype.lanes, access.emitter.function
     span = (lanes - 1) * stride + 1
     starts = [*range(0, span - lanes, lanes), span - lanes]

@@ -1,8 +1,9 @@
 """Parallel loops: the body becomes a function that the runtime's thread pool calls.
 
-The iterations are divided into equal runs, one a task; with ``pragma_parallel_stride_pattern`` they are dealt out in turn instead.
-What the body uses from outside travels in a structure on the stack. A task that fails returns non-zero, the pool passes
-the first failure on, and the function leaves with it. A parallel loop inside another runs serially within its task.
+The iterations are divided into equal runs, one a task; with ``pragma_parallel_stride_pattern`` they are dealt out
+in turn instead. What the body uses from outside travels in a structure on the stack. A task that fails returns
+non-zero, the pool passes the first failure on, and the function leaves with it. A parallel loop inside another runs
+serially within its task.
 """
 
 from __future__ import annotations
@@ -83,6 +84,8 @@ def _emit_body(
         own = text.value(f"add nsw {index} {share}, {text.value(f'zext i1 {lesser} to {index}')}")
         end = text.value(f"add nsw {index} {begin}, {own}")
         inner.loop(node.loop_var, begin, end, "1", node)
+    if inner.streaming:
+        inner.store_fence()
     text.effect("ret i32 0")
     emitter.module.text.functions.append(text.text())
 

@@ -1,7 +1,8 @@
 """Statements: control flow, allocation, assertions.
 
-Loops are emitted in their final, rotated form: a test before, the body, a step and a test after. The counter is as wide as
-a pointer, so that addresses need no extension; its narrow value is cut out of it where it is used as a number.
+Loops are emitted in their final, rotated form: a test before, the body, a step and a test after. The counter is as
+wide as a pointer, so that addresses need no extension; its narrow value is cut out of it where it is used as a
+number.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tilewright.codegen.llvm.indices import power_of_two_factor
 from tilewright.codegen.llvm.runtime_calls import fail, likely_metadata
 from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.ir.expr import Call, IntImm, PrimExpr, StringImm, Var, is_const
+from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
 from tilewright.support.errors import CodegenError
 from tilewright.tir.stmt import (
@@ -33,6 +35,8 @@ from tilewright.tir.stmt import (
 
 _STACK_ALIGNMENT = 64
 _LARGEST_STACK_BUFFER = 1 << 20
+_STREAMING = "pragma_nontemporal_store"
+_STREAM_ALIGNMENT = 64
 _THREAD_ATTRIBUTES = ("thread_extent", "virtual_thread")
 
 
@@ -41,7 +45,9 @@ class StatementEmitter(ExpressionEmitter):
 
     def child(self, function: FunctionText) -> StatementEmitter:
         """An emitter for an outlined part of the same function."""
-        return StatementEmitter(self.module, self.context, function)
+        made = StatementEmitter(self.module, self.context, function)
+        made.streaming = self.streaming
+        return made
 
     def statement(self, stmt: Stmt) -> None:
         """Emit a statement; what was computed for the one before is forgotten."""
@@ -108,9 +114,50 @@ class StatementEmitter(ExpressionEmitter):
             self.context.alignments[node.node] = node.value.value
         elif key == "volatile_scope" and isinstance(node.node, Var):
             self.context.volatile.add(node.node)
+        elif key == _STREAMING:
+            self._streaming(node)
+            return
         elif key == "pragma_import_llvm" and isinstance(node.value, StringImm):
             self.module.imported.append(node.value.value)
         self.statement(node.body)
+
+    def _streaming(self, node: AttrStmt) -> None:
+        """Stores below go past the caches, if the memory is aligned to whole vectors; a second version serves the rest.
+
+        The fence makes the stores visible before anything that follows.
+        """
+        if self.streaming:
+            self.statement(node.body)
+            return
+        function, index = self.function, self.types.index
+        stored = [found.buffer_var for found in post_order(node.body) if isinstance(found, Store)]
+        targets = [var for var in dict.fromkeys(stored) if var in self.variables]
+        bits = "0"
+        for var in targets:
+            address = function.value(f"ptrtoint ptr {self.variable(var)} to {index}")
+            bits = function.value(f"or {index} {bits}, {address}")
+        rest = function.value(f"and {index} {bits}, {_STREAM_ALIGNMENT - 1}")
+        aligned = function.value(f"icmp eq {index} {rest}, 0")
+        labels = [function.new_label(hint) for hint in ("stream", "plain", "written")]
+        function.branch_if(aligned, labels[0], labels[1], likely_metadata(self))
+        function.begin(labels[0])
+        known = dict(self.context.alignments)
+        self.context.alignments.update(dict.fromkeys(targets, _STREAM_ALIGNMENT))
+        self.streaming = True
+        self.statement(node.body)
+        self.streaming = False
+        self.context.alignments = known
+        self.store_fence()
+        function.branch(labels[2])
+        function.begin(labels[1])
+        self.statement(node.body)
+        function.branch(labels[2])
+        function.begin(labels[2])
+
+    def store_fence(self) -> None:
+        """Wait for streaming stores, where the processor does not order them by itself."""
+        if self.machine.family == "x86":
+            self.function.effect("call void @llvm.x86.sse.sfence()")
 
     def visit_assert_stmt(self, node: AssertStmt) -> None:
         """Leaves the function with an error if the condition is false."""
@@ -185,7 +232,7 @@ class StatementEmitter(ExpressionEmitter):
         self.loop(node.loop_var, begin, end, "1", node, certain)
 
     def loop(self, loop_var: Var, begin: str, end: str, step: str, node: For, certain: bool = False) -> None:
-        """Run the body of ``node`` for ``loop_var`` from ``begin`` up to ``end``; ``certain`` that it runs at least once."""
+        """Run the body of ``node`` from ``begin`` up to ``end``; ``certain`` says that it runs at least once."""
         function, index = self.function, self.types.index
         body, after = function.new_label("loop"), function.new_label("done")
         before = function.block

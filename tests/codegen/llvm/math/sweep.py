@@ -1,7 +1,8 @@
-"""Measure functions on every one of the 2**32 float32 numbers: ``python tests/codegen/llvm/math/sweep.py exp log ...``.
+"""Measure functions on every one of the 2**32 float32 numbers: ``python tests/codegen/llvm/math/sweep.py exp log
+...``.
 
-Takes one to three minutes a function on one core, so it is not part of the test suite. Prints the largest error found
-in units in the last place, where it is, and the stated bound; exits with 1 if a bound is broken.
+Takes one to three minutes a function on one core, so it is not part of the test suite. Prints the largest error
+found in units in the last place, where it is, and the stated bound; exits with 1 if a bound is broken.
 """
 
 from __future__ import annotations
@@ -70,4 +71,5 @@ def sweep(name: str, target: str) -> bool:
 
 if __name__ == "__main__":
     names = sys.argv[1:] or [n for n, f in FUNCTIONS.items() if f.arguments == 1 and not f.result]
-    sys.exit(0 if all([sweep(name, "llvm") for name in names]) else 1)
+    kept = [sweep(name, "llvm") for name in names]
+    sys.exit(0 if all(kept) else 1)

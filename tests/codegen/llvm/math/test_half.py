@@ -20,7 +20,9 @@ def convert(kit, values: np.ndarray, source: str, result: str, target: str, comp
     value = Load(f"{source}x{lanes}", x.data, index)
     made = compute(value) if compute else Cast(f"{result}x{lanes}", value)
     output = np.zeros(size, storage(result))
-    kit.build([x, y], For(i, 0, size // lanes, ForKind.SERIAL, Store(y.data, made, index)), target)["f"](values, output)
+    kit.build([x, y], For(i, 0, size // lanes, ForKind.SERIAL, Store(y.data, made, index)), target)["f"](
+        values, output
+    )
     return output
 
 
@@ -31,7 +33,9 @@ def all_float32() -> np.ndarray:
     """float32 numbers of all sizes, and those halfway between neighbours of the narrow types."""
     step = np.arange(0, 2**32, 65521, dtype=np.uint64).astype(np.uint32)
     halfway = np.arange(0, 2**32, 2**16, dtype=np.uint64).astype(np.uint32) + 0x8000
-    halves = (np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float32).view(np.uint32) + 0x1000).astype(np.uint32)
+    halves = (
+        np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float32).view(np.uint32) + 0x1000
+    ).astype(np.uint32)
     denormal = np.linspace(-1e-4, 1e-4, 65536, dtype=np.float32).view(np.uint32)
     found = np.concatenate([step, halfway, halfway + 1, halfway - 1, halves, denormal]).view(np.float32)
     return found[: len(found) // 8 * 8].copy()
@@ -74,7 +78,9 @@ def test_float64_is_rounded_once(kit, result):
     near = np.array([1.0, -3.0, 0.001, 100.0, 1e-7, 60000.0, 2.5, -0.75], kind).astype(np.float64)
     above = np.nextafter(near.astype(np.float32), np.float32(0))
     middle = near + (np.spacing(near.astype(kind)).astype(np.float64) / 2)
-    x = np.concatenate([middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf), above.astype(np.float64)])
+    x = np.concatenate(
+        [middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf), above.astype(np.float64)]
+    )
     got = convert(kit, x, "float64", result, "llvm")
     exact = np.array([bfloat_bits(v) if result == "bfloat16" else half_bits(v) for v in x], np.uint16)
     np.testing.assert_array_equal(got.view(np.uint16), exact)
@@ -85,5 +91,7 @@ def test_float64_is_rounded_once(kit, result):
 def test_constants_are_rounded_like_values():
     """A constant becomes the number that a conversion of its value would give."""
     assert half_bits(1.0) == 0x3C00 and half_bits(1e10) == 0x7C00 and half_bits(-1e10) == 0xFC00
-    assert bfloat_bits(1.0) == 0x3F80 and bfloat_bits(float("inf")) == 0x7F80 and bfloat_bits(3.4e38) == 0x7F80
+    assert (
+        bfloat_bits(1.0) == 0x3F80 and bfloat_bits(float("inf")) == 0x7F80 and bfloat_bits(3.4e38) == 0x7F80
+    )
     assert bfloat_bits(1.0 + 2**-8) == 0x3F80 and bfloat_bits(1.0 + 2**-8 + 2**-40) == 0x3F81

@@ -13,8 +13,10 @@ from tilewright.codegen.llvm.math.library import FUNCTIONS
 from tilewright.ir.expr import Call
 
 ROUNDING = {"floor", "ceil", "trunc", "round", "nearbyint"}
-SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 2.0**-126, 3.4028235e38, -3.4028235e38, 0.5, -0.5, 2.0,
-           88.72284, -103.97, 89.41599, 128.0, -149.0, 38.53, 1.9999999, 0.99999994, -0.99999994, 1.0000001]  # fmt: skip
+SPECIAL = [
+    0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 2.0**-126, 3.4028235e38, -3.4028235e38,
+    0.5, -0.5, 2.0, 88.72284, -103.97, 89.41599, 128.0, -149.0, 38.53, 1.9999999, 0.99999994, 1.0000001,
+]  # fmt: skip
 UNARY = [name for name, function in FUNCTIONS.items() if function.arguments == 1 and not function.result]
 REFERENCES = {
     "sigmoid": scipy.special.expit,
@@ -71,7 +73,9 @@ def test_float32(kit, name):
     got = kit.elementwise(call(name, 8), [x], "float32", lanes=8)
     distance = errors(got, exact)
     worst = int(np.argmax(distance))
-    assert distance[worst] <= FUNCTIONS[name].single_ulp, f"{name}({x[worst]!r}) = {got[worst]!r}, not {exact[worst]!r}"
+    assert distance[worst] <= FUNCTIONS[name].single_ulp, (
+        f"{name}({x[worst]!r}) = {got[worst]!r}, not {exact[worst]!r}"
+    )
     zeros = (exact == 0) & (x == 0)
     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(exact[zeros]))
 
@@ -91,7 +95,10 @@ def test_without_fma(kit, name):
 def test_two_arguments(kit, name):
     """C's special values for every pair of special arguments, and the stated bound for random ones."""
     rng = np.random.default_rng(0)
-    pairs = np.array(np.meshgrid([*SPECIAL[:15], 3, -3, 7.5, -7, 16777216], [*SPECIAL[:15], 3, -3, 7.5, -7, 16777217]), np.float32)
+    pairs = np.array(
+        np.meshgrid([*SPECIAL[:15], 3, -3, 7.5, -7, 16777216], [*SPECIAL[:15], 3, -3, 7.5, -7, 16777217]),
+        np.float32,
+    )
     random = rng.integers(0, 2**32, (2, 20000), dtype=np.uint64).astype(np.uint32).view(np.float32)
     moderate = np.stack([np.exp(rng.uniform(-9, 9, 20000)), rng.uniform(-9, 9, 20000)]).astype(np.float32)
     x, y = np.concatenate([pairs.reshape(2, -1), random, moderate], axis=1)
@@ -100,7 +107,9 @@ def test_two_arguments(kit, name):
     got = kit.elementwise(call(name, 8), [x.copy(), y.copy()], "float32", lanes=8)
     distance = errors(got, exact)
     worst = int(np.argmax(distance))
-    assert distance[worst] <= FUNCTIONS[name].single_ulp, f"{name}({x[worst]}, {y[worst]}) = {got[worst]}, not {exact[worst]}"
+    assert distance[worst] <= FUNCTIONS[name].single_ulp, (
+        f"{name}({x[worst]}, {y[worst]}) = {got[worst]}, not {exact[worst]}"
+    )
     zeros = exact == 0
     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(exact[zeros]))
 
@@ -108,20 +117,28 @@ def test_two_arguments(kit, name):
 def test_neighbours_and_scaling(kit):
     """nextafter is NumPy's bit for bit; ldexp is exact, rounds denormals once and saturates."""
     rng = np.random.default_rng(1)
-    x, y = (rng.integers(0, 2**32, 4096, dtype=np.uint64).astype(np.uint32).view(np.float32) for _ in range(2))
+    x, y = (
+        rng.integers(0, 2**32, 4096, dtype=np.uint64).astype(np.uint32).view(np.float32) for _ in range(2)
+    )
     x[:4], y[:4] = [0, -0.0, 1, 1], [1, -1, 1, np.nan]
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(kit.elementwise(call("nextafter", 8), [x, y], "float32", lanes=8), np.nextafter(x, y))
+        np.testing.assert_array_equal(
+            kit.elementwise(call("nextafter", 8), [x, y], "float32", lanes=8), np.nextafter(x, y)
+        )
         powers = rng.integers(-300, 300, 4096).astype("int32")
         powers[:2] = [2**31 - 1, -(2**31)]
-        np.testing.assert_array_equal(kit.elementwise(call("ldexp", 8), [x, powers], "float32", lanes=8), np.ldexp(x, powers))
+        np.testing.assert_array_equal(
+            kit.elementwise(call("ldexp", 8), [x, powers], "float32", lanes=8), np.ldexp(x, powers)
+        )
 
 
 def test_classification(kit):
     """isnan, isinf and isfinite of every kind of number, in every float type."""
     for dtype in ("float16", "float32", "float64"):
         x = np.array([0, -1, np.inf, -np.inf, np.nan, 1e-5, 65504, -0.0], dtype)
-        tests = [lambda v, name=name: Call("boolx8", f"tir.{name}", [v]) for name in ("isnan", "isinf", "isfinite")]
+        tests = [
+            lambda v, name=name: Call("boolx8", f"tir.{name}", [v]) for name in ("isnan", "isinf", "isfinite")
+        ]
         results = kit.elementwise(tests, [x], "bool", lanes=8)
         np.testing.assert_array_equal(results, [np.isnan(x), np.isinf(x), np.isfinite(x)])
 
@@ -134,7 +151,15 @@ def test_float64(kit, name):
     """float64 functions are within their stated error of the 80-bit value."""
     rng = np.random.default_rng(3)
     bits = rng.integers(0, 2**64, 1 << 13, dtype=np.uint64).view(np.float64)
-    x = np.concatenate([bits, SPECIAL[:16], np.linspace(-1, 1, 4000), np.linspace(-50, 50, 4000), np.linspace(-750, 720, 4000)])
+    x = np.concatenate(
+        [
+            bits,
+            SPECIAL[:16],
+            np.linspace(-1, 1, 4000),
+            np.linspace(-50, 50, 4000),
+            np.linspace(-750, 720, 4000),
+        ]
+    )
     x = x[: len(x) // 8 * 8].copy()
     with np.errstate(all="ignore"):
         precise = x.astype(np.longdouble)

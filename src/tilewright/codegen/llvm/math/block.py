@@ -1,8 +1,8 @@
 """Writing vector arithmetic as Python expressions.
 
-``Value`` stands for an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and gives a new
-``Value``. Products and sums carry no fast-math flags, unless ``Block.contract`` is asked for: the functions written with
-this decide for themselves where an FMA may be formed.
+``Value`` stands for an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and gives
+a new ``Value``. Products and sums carry no fast-math flags, unless ``Block.contract`` is asked for: the functions
+written with this decide for themselves where an FMA may be formed.
 """
 
 from __future__ import annotations

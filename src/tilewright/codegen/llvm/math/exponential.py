@@ -1,8 +1,9 @@
 """Exponentials and what is made of them: exp, exp2, exp10, sigmoid, tanh, sinh, cosh.
 
-``x`` is split into ``n * ln 2 + r`` with ``|r| <= ln 2 / 2``; ``exp(r) - 1 = r + r**2 q(r)`` with a polynomial ``q`` fitted to
-``(exp(r) - 1 - r) / r**2`` at Chebyshev points; the power of two is applied in two steps, so that denormal results are rounded
-once and overflow gives infinity. ``n`` is read from the bits of a sum with a large constant, which no input makes undefined.
+``x`` is split into ``n * ln 2 + r`` with ``|r| <= ln 2 / 2``; ``exp(r) - 1 = r + r**2 q(r)`` with a polynomial
+``q`` fitted to ``(exp(r) - 1 - r) / r**2`` at Chebyshev points; the power of two is applied in two steps, so that
+denormal results are rounded once and overflow gives infinity. ``n`` is read from the bits of a sum with a large
+constant, which no input makes undefined.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def tanh(block: Block, x: Value) -> Value:
 
 
 def _quarter_exp(block: Block, x: Value) -> tuple[Value, Value]:
-    """``y, p`` such that ``exp(|x|) / 4 = (1 + y) * p``; a quarter, so that nothing overflows before the result does."""
+    """``y, p`` such that ``exp(|x|) / 4 = (1 + y) * p``; a quarter overflows after the result does."""
     highest = format_of(x).hyperbolic_highest
     size = x.absolute()
     y, count = reduce_exp(block, block.select(size > highest, highest, size))

@@ -1,7 +1,8 @@
 """Logarithms and inverse hyperbolic functions.
 
-``x = 2**e * (1 + f)`` with ``1 + f`` between sqrt(1/2) and sqrt(2). In float32, ``log(1 + f) = f - f**2/2 + f**3 p(f)``; in float64,
-``s = f / (2 + f)`` and ``log(1 + f) = f - (f**2/2 - s (f**2/2 + s**2 r(s**2)))``. ``e * ln 2`` is added in two parts.
+``x = 2**e * (1 + f)`` with ``1 + f`` between sqrt(1/2) and sqrt(2). In float32, ``log(1 + f) = f - f**2/2 + f**3
+p(f)``; in float64, ``s = f / (2 + f)`` and ``log(1 + f) = f - (f**2/2 - s (f**2/2 + s**2 r(s**2)))``. ``e * ln 2``
+is added in two parts.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def log10(block: Block, x: Value) -> Value:
 
 
 def log1p(block: Block, x: Value) -> Value:
-    """log(1 + x): the exponent is taken from the rounded sum, the mantissa from ``x`` itself, so that nothing is lost."""
+    """log(1 + x): the exponent comes from the rounded sum, the mantissa from ``x`` itself, so that nothing is lost."""
     form = format_of(x)
     total = x + 1.0
     exponent = (total.bits() - _SQRT_HALF[x.element]).shift_right_signed(form.mantissa_bits)

@@ -28,7 +28,7 @@ _NAN = float("nan")
 
 
 def erf(block: Block, x: Value) -> Value:
-    """Below one, ``x + x p(x**2)``; above, ``1 - exp(-q(x))`` with ``q`` fitted to ``-log(erfc(x))``, up to 4, where erf is 1."""
+    """Below one, ``x + x p(x**2)``; above, up to 4, where it is 1, ``1 - exp(-q(x))`` with q(x) = -log(erfc(x))."""
     size = x.absolute()
     near = block.multiply_add(x, block.polynomial(x * x, _ERF_NEAR), x)
     far_size = block.select(size > 4.0, 4.0, size)
