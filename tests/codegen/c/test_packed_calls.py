@@ -292,3 +292,33 @@ def test_pointers(compile_c: Any) -> None:
         function(np.zeros(4, "int32"))
     with pytest.raises(TypeError, match=r"argument 0 \(data\) must be a pointer \(handle\), not a float"):
         function(1.5)
+
+
+def test_arguments_that_share_memory(compile_c: Any) -> None:
+    """Two buffers over one pointer need the same memory twice."""
+    a = decl_buffer((4,), name="A")
+    b = decl_buffer((4,), name="B", data=a.data)
+    function = compiled(compile_c, [a, b], Store(a.data, operators.const(3.0, "float32"), 0))
+    values = np.zeros(4, "float32")
+    function(values, values)
+    assert values[0] == 3
+    with pytest.raises(
+        ValueError, match=r"the memory of argument 1 \(B\) must be the same as that of an earlier"
+    ):
+        function(values, np.zeros(4, "float32"))
+
+
+def test_no_dimensions_and_wide_ones(compile_c: Any) -> None:
+    """An array may have no dimensions, and sizes may be of 64 bits and stand twice."""
+    n = Var("n", "int64")
+    zero, square = decl_buffer((), "int64", name="Z"), decl_buffer((n, n), name="S")
+    function = compiled(compile_c, [square, zero], Store(zero.data, n, 0))
+    out = np.zeros((), "int64")
+    function(np.zeros((5, 5), "float32"), out)
+    assert out == 5
+    with pytest.raises(
+        ValueError, match=r"dimension 1 of argument 0 \(S\) is 6, expected 5 \(the value of n\)"
+    ):
+        function(np.zeros((5, 6), "float32"), out)
+    with pytest.raises(ValueError, match=r"argument 1 \(Z\) has 1 dimensions, expected 0"):
+        function(np.zeros((5, 5), "float32"), np.zeros(1, "int64"))
