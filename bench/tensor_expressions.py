@@ -58,7 +58,7 @@ def _tilewright(kernel: str, size: int, threads: int) -> Callable[[], float]:
         "gemm": lambda: gemm.matrix_product(
             size, size, size, gemm.choose_tiles(describe_cpu("llvm")), threads
         ),
-        "elementwise": lambda: row_kernels.elementwise(BIG, lanes),
+        "elementwise": lambda: row_kernels.elementwise(BIG, lanes, streaming=True),
         "row_sum": lambda: row_kernels.row_sum(BIG // 1024, 1024, lanes),
         "softmax": lambda: row_kernels.softmax(4096, 1024, lanes),
         "layer_norm": lambda: row_kernels.layer_norm(4096, 1024, lanes),

@@ -20,8 +20,10 @@ Kernel = tuple[te.Schedule, list[te.Tensor]]
 
 
 def _in_vectors(s: te.Schedule, reduced: te.Tensor, lanes: int) -> list[te.Tensor]:
-    """Factor a row reduction into partial results that are computed as vectors: four vectors at a time, then one, then a
-    quarter of one, so that the chain of dependent steps at the end is short. Gives the tensors of partial results."""
+    """Factor a row reduction into partial results that are computed as vectors, and give their tensors.
+
+    Four vectors at a time come first, then one, then a quarter of one, so that the chain of dependent steps is short.
+    """
     made = []
     for width in (4 * lanes, lanes, max(lanes // 4, 1)):
         _, lane = s[reduced].split(s[reduced].op.reduce_axis[0], factor=width)
@@ -35,13 +37,15 @@ def _in_vectors(s: te.Schedule, reduced: te.Tensor, lanes: int) -> list[te.Tenso
     return made
 
 
-def elementwise(size: int, lanes: int, parallel: bool = True) -> Kernel:
-    """``B = 2 A + 1``."""
+def elementwise(size: int, lanes: int, parallel: bool = True, streaming: bool = False) -> Kernel:
+    """``B = 2 A + 1``. ``streaming`` stores past the caches, for arrays that do not fit in them."""
     a = te.placeholder((size,), name="A")
     b = te.compute((size,), lambda i: a[i] * 2.0 + 1.0, name="B")
     s = te.create_schedule(b.op)
     outer, inner = s[b].split(b.op.axis[0], factor=4 * lanes)
     s[b].vectorize(inner)
+    if streaming:
+        s[b].pragma(outer, "nontemporal_store")
     if parallel:
         s[b].parallel(outer)
     return s, [a, b]
