@@ -14,6 +14,7 @@ from tilewright.codegen.c import generate_c
 from tilewright.ir.intrinsics import MATH_UNARY
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
+from tilewright.runtime import load_module
 from tilewright.runtime.packed_func import PackedFunc
 from tilewright.runtime.registry import register_func, remove_global_func
 from tilewright.support.cbuild import find_compiler
@@ -289,6 +290,19 @@ def test_the_module(compile_c: Any) -> None:
     module = build(host_module(tir.PrimFunc([a], tir.Store(a.data, tir.const(1.0, "float32"), 0))), "c")
     assert module.type_key == "c" and module.function_names == ("f",)
     assert "int32_t __tvm_ffi_f(" in module.get_source("c")
+
+
+def test_export(compile_c: Any, tmp_path: Any) -> None:
+    """The module is compiled when it is exported, and the library runs like any other."""
+    a, i = tir.decl_buffer((8,), name="A"), tir.Var("i")
+    body = tir.For(i, 0, 8, 0, tir.Store(a.data, tir.Load("float32", a.data, i) + 1.0, i))
+    build(host_module(tir.PrimFunc([a], body)), "c").export_library(str(tmp_path / "code.so"))
+    loaded = load_module(str(tmp_path / "code.so"))
+    values = np.arange(8, dtype="float32")
+    loaded["f"](values)
+    np.testing.assert_array_equal(values, np.arange(8) + 1)
+    with pytest.raises(ValueError, match="has 2 dimensions, expected 1"):
+        loaded["f"](np.zeros((2, 4), "float32"))
 
 
 def test_what_c_cannot_say() -> None:

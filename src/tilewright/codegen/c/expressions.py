@@ -232,7 +232,8 @@ class ExpressionPrinter(Functor):
 
     def visit_cmp_expr(self, node: Any) -> str:
         symbol = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}[type(node).__name__]
-        return f"({self.visit(node.a)} {symbol} {self.visit(node.b)})"
+        space = "(const void*)" if node.a.dtype.is_handle else ""
+        return f"({space}{self.visit(node.a)} {symbol} {space}{self.visit(node.b)})"
 
     visit_eq = visit_ne = visit_lt = visit_le = visit_gt = visit_ge = visit_cmp_expr
 

@@ -7,6 +7,9 @@ it allocates or calls. Parallel loops run in order.
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 from tilewright.codegen.c import intrin_rules
 from tilewright.codegen.c.names import identifier
 from tilewright.codegen.c.statements import StatementPrinter, split_message, string_literal
@@ -15,6 +18,7 @@ from tilewright.ir.function import CallingConv
 from tilewright.ir.module import IRModule
 from tilewright.ir.type import PrimType
 from tilewright.runtime.module import SourceModule
+from tilewright.support.cbuild import find_compiler
 from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target
@@ -207,13 +211,26 @@ def generate_c(module: IRModule) -> str:
     return "\n".join([*parts, *(body + "\n" for body in bodies)])
 
 
-def build_c(module: IRModule, target: Target) -> SourceModule:
+class CModule(SourceModule):
+    """C source of host functions. A C compiler is needed to export it, and only then."""
+
+    def object_code(self) -> bytes:
+        names = string_literal(",".join(self.function_names))
+        source = f"{self.get_source()}\nconst char __tilewright_functions[] = {names};\n"
+        with tempfile.TemporaryDirectory() as folder:
+            text, code = Path(folder) / "code.c", Path(folder) / "code.o"
+            text.write_text(source)
+            find_compiler().run(["-std=c11", "-O2", "-fPIC", "-c", text, "-o", code])
+            return code.read_bytes()
+
+
+def build_c(module: IRModule, target: Target) -> CModule:
     """A module that holds the C source of these functions."""
     names = [
         str(function.attrs.get("global_symbol", variable.name_hint))
         for variable, function in module.functions.items()
     ]
-    return SourceModule(generate_c(module), format="c", type_key="c", function_names=names)
+    return CModule(generate_c(module), format="c", type_key="c", function_names=names)
 
 
-__all__ = ["HostPrinter", "build_c", "generate_c", "intrin_rules"]
+__all__ = ["CModule", "HostPrinter", "build_c", "generate_c", "intrin_rules"]
