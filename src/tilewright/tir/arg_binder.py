@@ -94,27 +94,18 @@ class ArgBinder:
         else:
             self._relations.append((operators.cast(value.dtype, expected), value, subject))
 
-    def bind_scalar(self, param: Var, args: PrimExpr, index: int) -> None:
+    def bind_scalar(self, param: Var, args: PrimExpr, index: int, device_type: int) -> None:
         """Bind a parameter that is a number or a plain pointer."""
         subject = f"argument {index} ({param.name})"
         kind = Var(f"{param.name}_type_index", "int32")
         self.let(kind, struct_get(args, index, StructField.ANY_TYPE_INDEX))
-        accepted: list[TypeIndex] = [TypeIndex.INT, TypeIndex.BOOL]
         if param.dtype.is_handle:
-            accepted = [TypeIndex.NONE, TypeIndex.OPAQUE_POINTER, TypeIndex.DLTENSOR, TypeIndex.BYTE_ARRAY]
-            accepted += [TypeIndex.RAW_STRING]
-        elif param.dtype.is_float:
-            accepted = [TypeIndex.FLOAT, TypeIndex.INT, TypeIndex.BOOL]
-        condition = _is_one_of(kind, accepted)
-        if param.dtype.is_handle:
-            condition = operators.logical_or(
-                condition, operators.greater_equal(kind, int(TypeIndex.FIRST_OBJECT))
-            )
-        noun = "a pointer" if param.dtype.is_handle else "a number" if param.dtype.is_float else "an integer"
-        self.check(condition, "TypeError", f"{subject} must be {noun} ({param.dtype}), not {{0:a}}", kind)
-        if param.dtype.is_handle:
-            self._bind_pointer(param, args, index, kind, subject)
+            self._bind_pointer(param, args, index, kind, subject, device_type)
             return
+        accepted = [TypeIndex.INT, TypeIndex.BOOL, *([TypeIndex.FLOAT] if param.dtype.is_float else [])]
+        noun = "a number" if param.dtype.is_float else "an integer"
+        text = f"{subject} must be {noun} ({param.dtype}), not {{0:a}}"
+        self.check(_is_one_of(kind, accepted), "TypeError", text, kind)
         integer = struct_get(args, index, StructField.ANY_VALUE, "int64")
         if param.dtype.is_float:
             floating = struct_get(args, index, StructField.ANY_VALUE, "float64")
@@ -126,10 +117,20 @@ class ArgBinder:
         else:
             self.bind(param, integer, subject)
 
-    def _bind_pointer(self, param: Var, args: PrimExpr, index: int, kind: Var, subject: str) -> None:
+    def _bind_pointer(
+        self, param: Var, args: PrimExpr, index: int, kind: Var, subject: str, device_type: int
+    ) -> None:
         """Bind a plain pointer. One that says what it points to takes a tensor of such elements as its data."""
-        address = self._tensor_address(param.name, args, index, kind)
         element = param.element_type
+        accepted = [TypeIndex.OPAQUE_POINTER, TypeIndex.DLTENSOR, TypeIndex.TENSOR]
+        condition = _is_one_of(kind, accepted)
+        if element is None:
+            others = _is_one_of(kind, [TypeIndex.NONE, TypeIndex.RAW_STRING, TypeIndex.BYTE_ARRAY])
+            is_object = operators.greater_equal(kind, int(TypeIndex.FIRST_OBJECT))
+            condition = operators.logical_or(condition, operators.logical_or(others, is_object))
+        noun = "a pointer" if element is None else f"a tensor of {element} or a pointer"
+        self.check(condition, "TypeError", f"{subject} must be {noun}, not {{0:a}}", kind)
+        address = self._tensor_address(param.name, args, index, kind)
         if element is None:
             self.let(param, address)
             return
@@ -137,9 +138,12 @@ class ArgBinder:
         self.let(tensor, address)
         is_tensor = _is_one_of(kind, [TypeIndex.DLTENSOR, TypeIndex.TENSOR])
         fits, packed = _type_test(element, tensor)
-        condition = operators.call("if_then_else", "bool", [is_tensor, fits, operators.const(True, BOOL)])
         text = f"{subject} points to elements of type {{0:t}}, expected {element}"
-        self.check(condition, "TypeError", text, packed)
+        self.check(_implies(is_tensor, fits), "TypeError", text, packed)
+        device = struct_get(tensor, 0, StructField.DEVICE_TYPE)
+        text = f"{subject} is on device {{0:k}}, expected {{1:k}}"
+        right_device = _implies(is_tensor, operators.equal(device, device_type))
+        self.check(right_device, "ValueError", text, device, device_type)
         base = _pointer(f"{param.name}_base", "uint8")
         data = struct_get(tensor, 0, StructField.DATA)
         self.let(base, operators.call("if_then_else", "handle", [is_tensor, data, tensor]))
@@ -353,6 +357,11 @@ def _is_plain(expr: PrimExpr) -> bool:
 
 def _assertion(condition: PrimExpr, text: PrimExpr) -> Step:
     return lambda body: AssertStmt(condition, text, body)
+
+
+def _implies(condition: PrimExpr, then: PrimExpr) -> PrimExpr:
+    """``then`` where the condition holds, and true elsewhere, without looking at ``then``."""
+    return operators.call("if_then_else", "bool", [condition, then, operators.const(True, BOOL)])
 
 
 def _is_empty(sizes: list[PrimExpr]) -> PrimExpr:

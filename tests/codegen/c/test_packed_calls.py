@@ -290,8 +290,15 @@ def test_pointers(compile_c: Any) -> None:
         TypeError, match=r"argument 0 \(data\) points to elements of type int32, expected float32"
     ):
         function(np.zeros(4, "int32"))
-    with pytest.raises(TypeError, match=r"argument 0 \(data\) must be a pointer \(handle\), not a float"):
-        function(1.5)
+    for wrong, text in ((1.5, "a float"), (None, "None"), ("text", "a string")):
+        with pytest.raises(
+            TypeError, match=rf"argument 0 \(data\) must be a tensor of float32 or a pointer, not {text}"
+        ):
+            function(wrong)
+    elsewhere = described(values)
+    elsewhere.device.device_type = 2
+    with pytest.raises(ValueError, match=r"argument 0 \(data\) is on device cuda, expected cpu"):
+        call_raw(function, elsewhere)
 
 
 def test_arguments_that_share_memory(compile_c: Any) -> None:

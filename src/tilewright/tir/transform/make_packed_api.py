@@ -110,7 +110,7 @@ def make_packed_api(function: PrimFunc, num_unpacked_params: int = 0) -> PrimFun
     for index, param in enumerate(packed):
         buffer = function.buffer_map.get(param)
         if buffer is None:
-            binder.bind_scalar(param, args, index)
+            binder.bind_scalar(param, args, index, device_type)
         else:
             binder.bind_buffer(param, buffer, args, index, device_type, device_id)
     body = _ReturnValues(result).visit(function.body)
