@@ -1,6 +1,6 @@
 """The loop level: statements, functions, builders, analyses and passes."""
 
-from tilewright.tir import analysis, generic, ir_builder, stmt_functor, transform
+from tilewright.tir import analysis, generic, ir_builder, stmt_functor, transform, verify
 from tilewright.tir.buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from tilewright.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from tilewright.tir.expr import (

@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr, Var
 from tilewright.ir.module import IRModule
+from tilewright.runtime.registry import get_global_func
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
@@ -143,7 +144,10 @@ class _Program:
         if self.module is not None and name in self.module:
             callee = self.module[name]
             return lambda *args: interpret(callee, *args, functions=self.functions, module=self.module)
-        raise TilewrightError(f"the program calls {name}, which is not registered")
+        registered = get_global_func(name, allow_missing=True)
+        if registered is None:
+            raise TilewrightError(f"the program calls {name}, which is not registered")
+        return registered
 
 
 def _scalar(variable: Var, argument: Any) -> Any:

@@ -18,11 +18,9 @@ RESERVED = frozenset({"range", "float", "int", "bool", "str", "tvm", "inf", "nan
 
 
 def identifier(name: str) -> str:
-    """The nearest Python identifier; what starts with two underscores would be mangled inside a class."""
+    """The nearest Python identifier; two underscores at the beginning would be mangled inside a class."""
     made = re.sub(r"\W", "_", name, flags=re.ASCII) or "v"
-    if made.startswith("__"):
-        made = "v" + made
-    return f"v{made}" if made[0].isdigit() else made
+    return f"v{made}" if made[0].isdigit() or made[0] == "_" else made
 
 
 class NameTable:

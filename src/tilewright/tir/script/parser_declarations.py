@@ -156,6 +156,8 @@ class DeclarationParser(ExpressionParser):
         if isinstance(source, Var):
             if not any(source is parameter for parameter in self.parameters):
                 raise self.error(call, f"{source.name} is not a parameter of the function")
+            if not source.dtype.is_handle:
+                raise self.error(call, f"parameter {source.name} has type {source.dtype}, not T.handle")
             if source in self.buffer_map:
                 raise self.error(call, f"parameter {source.name} already stands for a buffer")
             buffer = self.buffer_map[source] = self.make_buffer(call, name, given)

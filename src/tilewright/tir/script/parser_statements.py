@@ -11,6 +11,7 @@ from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, IterVar, Load, PrimExpr, Range, Var, is_const
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import ParseError, TilewrightError
+from tilewright.tir.analysis.block_access_region import get_block_access_region
 from tilewright.tir.script import parser_calls
 from tilewright.tir.script.parser_declarations import BlockFrame, DeclarationParser
 from tilewright.tir.script.parser_expressions import statements_of
@@ -468,7 +469,7 @@ class StatementParser(DeclarationParser):
             if bound:
                 raise self.error(node, f"axis {axis.var.name} of block {name} has no value")
             assert axis.dom is not None
-            variable = Var(axis.var.name, axis.var.dtype)
+            variable = Var(f"i{len(loops)}", axis.var.dtype)
             loops.append((variable, axis.dom))
             values.append(variable)
         span = self.source.span(node)
@@ -493,8 +494,16 @@ class StatementParser(DeclarationParser):
         return made
 
     def complete_regions(self, block: Block, frame: BlockFrame) -> Block:
-        """The block with the regions that the script leaves unsaid."""
-        return block
+        """The block with the regions that the script leaves unsaid, as its accesses show them."""
+        if frame.reads is not None and frame.writes is not None:
+            return block
+        known = [value for scope in self.scopes for value in scope.values() if isinstance(value, Buffer)]
+        pointers = {buffer.data: buffer for buffer in (*known, *frame.allocated)}
+        reads, writes, opaque = get_block_access_region(block, pointers)
+        return block.replace(
+            reads=block.reads if frame.reads is not None else (*reads, *opaque),
+            writes=block.writes if frame.writes is not None else (*writes, *opaque),
+        )
 
     _statements: dict[type[ast.stmt], Callable[[Any, Any], Stmt | Wrap | None]] = {
         ast.Assign: _assign,

@@ -10,6 +10,7 @@ Ranges are written ``start:start + extent``, so that the parser finds the extent
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from tilewright.ir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferRegion
@@ -69,7 +70,8 @@ class StatementPrinter(ValuePrinter):
 
     def buffer_name(self, buffer: Any) -> str:
         """The buffer's name here."""
-        return self.names.mention(buffer, str(getattr(buffer, "name", None) or buffer.name_hint))
+        name = getattr(buffer, "name", None)
+        return self.names.mention(buffer, str(buffer.name_hint if name is None else name))
 
     # Lines
 
@@ -379,17 +381,17 @@ class StatementPrinter(ValuePrinter):
 
     def _axes(self, axes: Sequence[IterVar], values: Sequence[PrimExpr] | None) -> None:
         """The axes, all on one line where each runs as a loop around the block does."""
-        if values is not None and len(axes) > 1 and self._is_remap(axes, values):
+        if values is not None and len(values) == len(axes) > 1 and self._is_remap(axes, values):
             kinds = "".join(["S" if axis.iter_type == IterVar.DataPar else "R" for axis in axes])
             texts = ", ".join([self.text(value) for value in values])
             names = ", ".join([self.names.define(axis.var, axis.var.name) for axis in axes])
             self.line(f'{names} = {self.prefix}axis.remap("{kinds}", [{texts}])')
             return
-        shown = [None if values is None else self.text(value) for value in (values or axes)]
-        for axis, value in zip(axes, shown, strict=True):
+        # A broken program is printed too, to show where it is broken: values and ranges may be missing.
+        shown = [self.text(value) for value in values or ()]
+        for axis, value in zip_longest(axes, shown[: len(axes)]):
             kind = _AXES.get(axis.iter_type, "opaque")
-            assert axis.dom is not None
-            domain = self._domain(axis.dom)
+            domain = "None" if axis.dom is None else self._domain(axis.dom)
             name = self.names.define(axis.var, axis.var.name)
             rest = "" if value is None else f", {value}"
             self.line(f"{name} = {self.prefix}axis.{kind}({domain}{rest})")

@@ -151,14 +151,8 @@ class Verifier(Functor):
             if id(node) not in self.typed:
                 self.run_checks(node)
                 self.typed.add(id(node))
-            children = node.children()
-            if not children:
-                buffer = getattr(node, "buffer", None)
-                if isinstance(buffer, Buffer):
-                    self.use_buffer(buffer)
-                continue
             self._look_beside_children(node, local)
-            stack.extend(children)
+            stack.extend(node.children())
         self.defined.difference_update(local)
 
     def _look_beside_children(self, node: Any, local: list[Var]) -> None:
