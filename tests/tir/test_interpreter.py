@@ -729,3 +729,27 @@ class TestThreads:
         result = np.zeros(4, np.int32)
         interpret(PrimFunc([out], loop), result)
         assert result.tolist() == [0, 2, 4, 6]
+
+
+@given(strategies.data())
+def test_sums_and_products_wrap_as_step_by_step(data: Any) -> None:
+    """A polynomial of int8 variables is what wrapping after every operation gives."""
+    values = data.draw(strategies.lists(strategies.integers(-128, 127), min_size=3, max_size=3))
+    variables = [Var(f"v{position}", "int8") for position in range(3)]
+    expr: PrimExpr = variables[0]
+    expected = np.int8(values[0])
+    with np.errstate(all="ignore"):
+        for make, operand in data.draw(
+            strategies.lists(
+                strategies.tuples(strategies.sampled_from([Add, Sub, Mul]), strategies.integers(0, 3)),
+                max_size=30,
+            )
+        ):
+            other: PrimExpr = variables[operand] if operand < 3 else Min(variables[0], IntImm("int8", 77))
+            number = np.int8(values[operand]) if operand < 3 else min(np.int8(values[0]), np.int8(77))
+            expr = make(expr, other)
+            expected = {Add: expected + number, Sub: expected - number, Mul: expected * number}[make]
+    out = decl_buffer((1,), "int8", "out")
+    result = np.zeros(1, np.int8)
+    interpret(PrimFunc([*variables, out], BufferStore(out, expr, [0])), *values, result)
+    assert result[0] == expected

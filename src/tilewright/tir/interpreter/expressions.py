@@ -54,6 +54,7 @@ from tilewright.ir.op import Op
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter.memory import Cells, Pointer, View, compact_strides
+from tilewright.tir.interpreter.rings import RingText, ring_maker
 from tilewright.tir.interpreter.values import (
     cast_between,
     constant,
@@ -169,9 +170,12 @@ class ExpressionCompiler(Functor):
     # Arithmetic
 
     def visit_binary_op_expr(self, node: BinaryOpExpr) -> Run:
-        a, b, dtype = self.visit(node.a), self.visit(node.b), node.dtype
+        dtype = node.dtype
+        if dtype.is_integral and dtype.lanes == 1:
+            return self._integer(node)
+        a, b = self.visit(node.a), self.visit(node.b)
         if dtype.is_integral:
-            return self._integer_lanes(node, a, b) if dtype.lanes > 1 else self._integer(node, a, b)
+            return self._integer_lanes(node, a, b)
         compute = (_LANES if dtype.lanes > 1 and type(node) in _LANES else _FLOATS)[type(node)]
         finish = into_type(dtype)
         if finish is not None:
@@ -181,28 +185,17 @@ class ExpressionCompiler(Functor):
     visit_add = visit_sub = visit_mul = visit_div = visit_mod = visit_binary_op_expr
     visit_floor_div = visit_floor_mod = visit_min = visit_max = visit_binary_op_expr
 
-    def _integer(self, node: BinaryOpExpr, a: Run, b: Run) -> Run:
-        """Exact arithmetic on Python integers, wrapped into the type. The commonest operators are written out."""
+    def _integer(self, node: BinaryOpExpr) -> Run:
+        """Exact arithmetic on Python integers, wrapped into the type."""
         wrap = into_type(node.dtype)
         assert wrap is not None
-        low = -(1 << (node.dtype.bits - 1)) if node.dtype.is_int else 0
-        high = low + (1 << node.dtype.bits) - 1
-
-        def add(frame: Frame) -> Any:
-            value = a(frame) + b(frame)
-            return value if low <= value <= high else wrap(value)
-
-        def subtract(frame: Frame) -> Any:
-            value = a(frame) - b(frame)
-            return value if low <= value <= high else wrap(value)
-
-        def multiply(frame: Frame) -> Any:
-            value = a(frame) * b(frame)
-            return value if low <= value <= high else wrap(value)
-
-        written: dict[type, Run] = {Add: add, Sub: subtract, Mul: multiply}
-        if type(node) in written and not node.dtype.is_bool:
-            return written[type(node)]
+        if isinstance(node, (Add, Sub, Mul)) and not node.dtype.is_bool:
+            ring = RingText(self.slots)
+            text = ring.text(node)
+            low = -(1 << (node.dtype.bits - 1)) if node.dtype.is_int else 0
+            make = ring_maker(text, len(ring.leaves), low, low + (1 << node.dtype.bits) - 1)
+            return make(wrap, *[self.visit(leaf) for leaf in ring.leaves])  # type: ignore[no-any-return]
+        a, b = self.visit(node.a), self.visit(node.b)
         compute = {**_LANES, **_INTEGERS}[type(node)]
 
         def general(frame: Frame) -> Any:
@@ -316,12 +309,18 @@ class ExpressionCompiler(Functor):
         name = node.buffer_var.name
         if node.dtype.lanes == 1:
             mask = None if is_const(node.predicate, 1) else self.visit(node.predicate)
+            slot = self.slots[node.buffer_var]
 
             def load(frame: Frame) -> Any:
-                cells = memory_cells(pointer(frame), dtype, name)
+                # What ``memory_cells(...).load(...)`` does, written out: this is where programs spend their time.
+                target = frame[slot]
+                cells = target.cells[dtype] if type(target) is Pointer else memory_cells(target, dtype, name)
                 if mask is not None and not mask(frame):
                     return constant(dtype, 0)
-                return cells.load(index(frame))
+                position = index(frame) + cells.start
+                if 0 <= position < cells.length:
+                    return cells.items[position]
+                raise cells.outside(position)
 
             return load
         positions = self.lane_positions(index, node.dtype.lanes, node.index.dtype.lanes)

@@ -165,10 +165,20 @@ class StatementCompiler(ExpressionCompiler):
         if lanes == 1:
             mask = None if is_const(node.predicate, 1) else self.visit(node.predicate)
 
+            slot = self.slots[node.buffer_var]
+
             def store(frame: Frame) -> None:
+                # What ``memory_cells(...).store(...)`` does, written out.
                 result = value(frame)
                 if mask is None or mask(frame):
-                    memory_cells(pointer(frame), dtype, name).store(index(frame), result)
+                    target = frame[slot]
+                    cells = (
+                        target.cells[dtype] if type(target) is Pointer else memory_cells(target, dtype, name)
+                    )
+                    position = index(frame) + cells.start
+                    if not 0 <= position < cells.length:
+                        raise cells.outside(position)
+                    cells.items[position] = result
 
             return store
         positions = self.lane_positions(index, lanes, node.index.dtype.lanes)
