@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright import tir
+import tilewright as tvm
+from tilewright import te, tir
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.tir.interpreter import interpret
@@ -302,3 +303,21 @@ def test_program_without_conditions_is_the_same_object(option):
     a, i = tir.Var("A", "handle"), tir.Var("i", "int32")
     stmt = tir.For(i, 0, 4, 0, tir.Store(a, i, i))
     assert partition_loops(stmt, option) is stmt
+
+
+def test_nested_tails_leave_no_guard(nodes_of):
+    """Two levels of splits that do not divide: also the tail of the tail runs without a check, and nothing runs empty."""
+    rows, panel, block = 53, 4, 3
+    a = te.placeholder((rows, 8), name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    c = te.compute((rows,), lambda i: te.sum(a[i, k], axis=k), name="C")
+    s = te.create_schedule(c.op)
+    outer, inner = s[c].split(c.op.axis[0], factor=panel)
+    outermost, outer = s[c].split(outer, factor=block)
+    s[c].reorder(outermost, outer, k, inner)
+    s[c].unroll(inner)
+    lowered = tvm.lower(s, [a, c])["main"]
+    assert not nodes_of(lowered.body, tir.IfThenElse)
+    values, result = np.random.default_rng(0).random((rows, 8), dtype="float32"), np.zeros(rows, "float32")
+    interpret(lowered, values, result)
+    np.testing.assert_allclose(result, values.sum(1), rtol=1e-5)

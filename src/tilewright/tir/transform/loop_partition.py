@@ -306,25 +306,18 @@ class _Partitioner(StmtMutator):
         Conditions that cannot be solved are left out.
         """
         lowest, highest, holds = start, operators.add(start, extent), []
-        # One condition may stand at several places: it is dropped at all of them or at none.
-        unsolved: set[int] = set()
-        bounds: list[tuple[PrimExpr, list[tuple[bool, PrimExpr]]]] = []
-        for condition, ranges, _ in conditions:
-            solved = [self._solve(variable, part, ranges, possible) for part in _inequalities(condition)]
-            known = [bound for bound in solved if bound is not None]
-            if not known or len(known) < len(solved):
-                unsolved.add(id(condition))
-            else:
-                bounds.append((condition, known))
-        for condition, known in bounds:
-            if id(condition) in unsolved:
-                continue
-            holds.append(condition)
-            for is_lower, value in known:
+        for condition, bounds in self._solutions(variable, conditions, possible):
+            low, high = lowest, highest
+            for is_lower, value in bounds:
                 if is_lower:
-                    lowest = operators.maximum(lowest, value)
+                    low = operators.maximum(low, value)
                 else:
-                    highest = operators.minimum(highest, value)
+                    high = operators.minimum(high, value)
+            # A condition that would leave no iteration stays checked, for the sake of the others.
+            if not possible and self.analyzer.can_prove(operators.less_equal(high, low)):
+                continue
+            lowest, highest = low, high
+            holds.append(condition)
         if not holds:
             return None
         end = operators.add(start, extent)
@@ -332,6 +325,24 @@ class _Partitioner(StmtMutator):
         first = self.analyzer.simplify(operators.minimum(lowest, end))
         last = self.analyzer.simplify(operators.maximum(highest, first))
         return _Iterations(first, last, holds)
+
+    def _solutions(
+        self, variable: Var, conditions: Sequence[tuple[Any, Ranges, bool]], possible: bool
+    ) -> list[tuple[PrimExpr, list[tuple[bool, PrimExpr]]]]:
+        """The conditions that can be solved, each with all its bounds on the variable.
+
+        One condition may stand at several places: it is dropped at all of them or at none, so all must be solved.
+        """
+        found: dict[int, tuple[PrimExpr, list[tuple[bool, PrimExpr]]]] = {}
+        unsolved: set[int] = set()
+        for condition, ranges, _ in conditions:
+            solved = [self._solve(variable, part, ranges, possible) for part in _inequalities(condition)]
+            known = [bound for bound in solved if bound is not None]
+            if not known or len(known) < len(solved):
+                unsolved.add(id(condition))
+            else:
+                found.setdefault(id(condition), (condition, []))[1].extend(known)
+        return [entry for key, entry in found.items() if key not in unsolved]
 
     def _solve(
         self, variable: Var, nonnegative: PrimExpr, ranges: Ranges, possible: bool
