@@ -56,7 +56,7 @@ def schedule_to_module(
     ranges = infer_bound(normalized)
     keep_trivial = bool(PassContext.current().get("tir.debug_keep_trivial_loop"))
     body = schedule_ops(normalized, ranges, keep_trivial)
-    function = to_prim_func(normalized, args, body, binds)
+    function = to_prim_func(args, body, binds)
     noalias = bool(PassContext.current().get("tir.noalias"))
     attributes: dict[str, Any] = {"global_symbol": name}
     if noalias:

@@ -175,7 +175,8 @@ def compute(
     """A tensor whose element at ``i, j, ...`` is ``fcompute(i, j, ...)``.
 
     The axes are named after the function's parameters. A function that gives a tuple makes a tuple of tensors;
-    one that calls a tensor intrinsic makes a tensor that the intrinsic computes block by block.
+    one that calls a tensor intrinsic makes a tensor that the intrinsic computes block by block, and may take
+    fewer parameters than there are dimensions: the others are inside of the intrinsic.
     """
     span = user_span()
     scope_tag = current_tag()
@@ -202,6 +203,8 @@ def compute(
     from_intrinsic = getattr(result, "make_operation", None)
     if from_intrinsic is not None:
         return _outputs(from_intrinsic(name, tag, attrs, axes, extents, span))
+    if len(names) < len(extents):
+        raise _wrong_count(name, len(extents), names, span)
     values = list(result) if isinstance(result, (tuple, list)) else [result]
     body = [_as_value(value, name, span) for value in values]
     return _outputs(ComputeOp(name, tag, attrs, axes, body, span))
@@ -222,7 +225,8 @@ def _as_value(value: Any, name: str, span: Span | None) -> PrimExpr:
 
 
 def _axis_names(function: Callable[..., Any], count: int, name: str, span: Span | None) -> list[str]:
-    """The names of the parameters; ``i0, i1, ...`` where the function takes any number."""
+    """The names of the parameters; ``i0, i1, ...`` where the function takes any number. There may be fewer than
+    ``count``."""
     code = getattr(function, "__code__", None)
     if code is None:
         parameters = list(inspect.signature(function).parameters.values())
@@ -236,16 +240,18 @@ def _axis_names(function: Callable[..., Any], count: int, name: str, span: Span 
         plain = list(code.co_varnames[bound : code.co_argcount])
         takes_any = bool(code.co_flags & inspect.CO_VARARGS)
         defaults = len(getattr(function, "__defaults__", None) or ())
+    if len(plain) - defaults > count:
+        raise _wrong_count(name, count, plain, span)
     if takes_any:
-        return plain + [f"i{index}" for index in range(count - len(plain))]
-    if not len(plain) - defaults <= count <= len(plain):
-        if len(plain) == 1 and count == 0:
-            return []
-        raise ExpressionError(
-            f"computation {name} has {count} dimensions, its function takes {len(plain)} ({', '.join(plain)})",
-            span=span,
-        )
+        plain += [f"i{index}" for index in range(count - len(plain))]
     return plain[:count]
+
+
+def _wrong_count(name: str, count: int, plain: list[str], span: Span | None) -> ExpressionError:
+    return ExpressionError(
+        f"computation {name} has {count} dimensions, its function takes {len(plain)} ({', '.join(plain)})",
+        span=span,
+    )
 
 
 def var(name: str = "tindex", dtype: str = "int32", span: Span | None = None) -> Var:

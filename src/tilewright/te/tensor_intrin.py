@@ -11,7 +11,7 @@ from tilewright.ir.expr import ExprLike, IterVar, PrimExpr, Range, Var
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node, node
 from tilewright.support.span import Span
-from tilewright.te.operation import PlaceholderOp
+from tilewright.te.operation import BaseComputeOp, PlaceholderOp
 from tilewright.te.tensor import Operation, Tensor, TensorSlice
 from tilewright.tir.stmt import Evaluate, Stmt
 
@@ -33,12 +33,16 @@ class TensorIntrin(Node):
 
     def __call__(self, *args: Any, **kwargs: Any) -> TensorIntrinCall:
         tensors = [argument.tensor if isinstance(argument, TensorSlice) else argument for argument in args]
-        scalars = kwargs.get("scalar_inputs", ())
+        scalars = _list(kwargs.get("scalar_inputs", ()))
         reduce_axis = kwargs.get("reduce_axis", ())
-        axes = (reduce_axis,) if isinstance(reduce_axis, IterVar) else tuple(reduce_axis)
+        axes = tuple(_list(reduce_axis))
         if len(args) != len(self.inputs):
             raise ExpressionError(
                 f"intrinsic {self.name} takes {len(self.inputs)} tensors, {len(args)} were given"
+            )
+        if len(scalars) != len(self.scalar_params):
+            raise ExpressionError(
+                f"intrinsic {self.name} takes {len(self.scalar_params)} scalars, {len(scalars)} were given"
             )
         regions = [_region(argument) for argument in args]
         return TensorIntrinCall(
@@ -47,6 +51,10 @@ class TensorIntrin(Node):
 
     def __repr__(self) -> str:
         return f"TensorIntrin({self.name})"
+
+
+def _list(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 def _region(argument: Any) -> tuple[Range, ...]:
@@ -88,7 +96,7 @@ class TensorIntrinCall(Node):
 
 
 @node
-class TensorComputeOp(Operation):
+class TensorComputeOp(BaseComputeOp):
     """A tensor that an intrinsic computes block by block: the first axes are loops, the others are inside of
     the intrinsic."""
 

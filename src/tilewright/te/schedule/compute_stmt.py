@@ -13,6 +13,7 @@ from tilewright.te.schedule.context import LoweringContext
 from tilewright.te.schedule.loop_nest import Nest, guard, make_loop_nest, wrap
 from tilewright.te.schedule.relations import Values, bound_predicates, pass_down_marks, pass_up_values
 from tilewright.te.schedule.stage import Stage
+from tilewright.te.tensor import Operation
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, stmt_seq
 
@@ -131,7 +132,7 @@ def guarded_body(stage: Stage, body: Stmt, predicates: list[PrimExpr]) -> Stmt:
     return guard(predicates, body)
 
 
-def root_values(operation: ComputeOp, values: Values, analyzer: Analyzer) -> dict[Var, PrimExpr]:
+def root_values(operation: Operation, values: Values, analyzer: Analyzer) -> dict[Var, PrimExpr]:
     """What each root variable is in terms of the loops."""
     return {
         axis.var: analyzer.simplify(values[axis])

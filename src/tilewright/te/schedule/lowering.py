@@ -15,6 +15,7 @@ from tilewright.te.schedule.bounds import BoundInference, attach_path_with_stage
 from tilewright.te.schedule.compute_stmt import compute_stmt
 from tilewright.te.schedule.context import LoweringContext
 from tilewright.te.schedule.cross_thread import cross_thread_stmt, is_cross_thread
+from tilewright.te.schedule.owners import in_memory_of_owners
 from tilewright.te.schedule.relations import Ranges
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import LOOP_TYPES, AttachType, Stage
@@ -62,7 +63,7 @@ def schedule_ops(schedule: Schedule, ranges: Ranges, debug_keep_trivial_loop: bo
     body: Stmt = NO_OP
     for stage in reversed(roots):
         body = _pipeline(stage, body, context)
-    return body
+    return in_memory_of_owners(body, schedule.stages)
 
 
 def _scan_starts(schedule: Schedule) -> dict[Operation, list[Stage]]:

@@ -10,8 +10,6 @@ from tilewright.ir.expr import BufferLoad, IterVar, PrimExpr, ProducerLoad, Var
 from tilewright.ir.functor import Mutator
 from tilewright.support.errors import LoweringError
 from tilewright.support.recursion import with_recursion_room
-from tilewright.te.schedule.schedule import Schedule
-from tilewright.te.schedule.whole_ops import scan_aliases
 from tilewright.te.tensor import Tensor
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import (
@@ -28,28 +26,14 @@ from tilewright.tir.stmt import (
 class _ToBuffers(Mutator):
     """Replaces tensors by buffers. Threads that are already running around a statement are not launched again."""
 
-    def __init__(
-        self,
-        given: Mapping[Tensor, Buffer],
-        originals: Mapping[Tensor, Tensor],
-        aliases: Mapping[Tensor, Tensor],
-    ) -> None:
+    def __init__(self, given: Mapping[Tensor, Buffer]) -> None:
         super().__init__()
         self.given = dict(given)
         self.buffers: dict[Tensor, Buffer] = dict(given)
-        self.originals = originals
-        self.aliases = aliases
         self.running: set[IterVar] = set()
 
-    def target(self, producer: Any) -> Any:
-        """The tensor whose memory a tensor lives in: what a scan reads and writes lives in its output, and a
-        user's tensor stands for what the schedule made of it."""
-        aliased = self.aliases.get(producer, producer)
-        return self.originals.get(aliased, aliased)
-
-    def buffer_of(self, producer: Any) -> Buffer:
+    def buffer_of(self, tensor: Any) -> Buffer:
         """The buffer of a tensor; an argument's, or one made when its memory was realised."""
-        tensor = self.target(producer)
         found = self.buffers.get(tensor)
         if found is None:
             raise LoweringError(
@@ -68,8 +52,9 @@ class _ToBuffers(Mutator):
         return BufferStore(self.buffer_of(node.producer), made.value, made.indices, made.span)
 
     def visit_producer_realize(self, node: ProducerRealize) -> Stmt:
-        tensor = self.target(node.producer)
-        if tensor in self.given or node.producer in self.aliases:
+        tensor = node.producer
+        assert isinstance(tensor, Tensor)
+        if tensor in self.given:
             body: Stmt = self.visit(node.body)
             return body
         self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, tensor.name, scope=node.storage_scope)
@@ -91,7 +76,7 @@ class _ToBuffers(Mutator):
             buffer, tensor = node.node
             return made.replace(node=(buffer, self.buffer_of(tensor)))
         if isinstance(node.node, Tensor):
-            tensor = self.target(node.node)
+            tensor = node.node
             # The attribute stands outside of the realisation, so its buffer is known only after the body was
             # rewritten.
             return (
@@ -108,15 +93,10 @@ class _ToBuffers(Mutator):
 
 @with_recursion_room
 def to_prim_func(
-    schedule: Schedule, arguments: Sequence[Any], body: Stmt, binds: Mapping[Tensor, Buffer] | None = None
+    arguments: Sequence[Any], body: Stmt, binds: Mapping[Tensor, Buffer] | None = None
 ) -> PrimFunc:
     """The function with these parameters: tensors, buffers or scalar variables. ``binds`` gives buffers for
     tensors."""
-    originals: dict[Tensor, Tensor] = {}
-    for stage in schedule.stages:
-        for old, new in zip(stage.origin_op.outputs, stage.op.outputs, strict=False):
-            if old is not new:
-                originals[new] = old
     given: dict[Tensor, Buffer] = dict(binds or {})
     parameters: list[Var] = []
     buffer_map: dict[Var, Buffer] = {}
@@ -138,6 +118,4 @@ def to_prim_func(
         handle = Var(buffer.name, "handle")
         parameters.append(handle)
         buffer_map[handle] = buffer
-    return PrimFunc(
-        parameters, _ToBuffers(given, originals, scan_aliases(schedule.stages)).visit(body), None, buffer_map
-    )
+    return PrimFunc(parameters, _ToBuffers(given).visit(body), None, buffer_map)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.arith import Analyzer, IntervalSet, eval_int_set
 from tilewright.ir import operators
-from tilewright.ir.expr import IterVar, ProducerLoad, Reduce, Var
+from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from tilewright.ir.functor import post_order
 from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Operation, Tensor
@@ -57,20 +57,34 @@ def _compute_reads(
 def note_load(
     load: ProducerLoad, analyzer: Analyzer, sets: Mapping[Var, IntervalSet], domains: TensorDomains
 ) -> None:
-    """Add the indices of one read. Indices outside of the tensor are never used, so the shape bounds them."""
+    """Add the indices of one read."""
     tensor = load.producer
     assert isinstance(tensor, Tensor)
     for dimension, index in enumerate(load.indices):
-        values = eval_int_set(index, sets, analyzer)
-        low, high = values.min_value, values.max_value
-        last = operators.subtract(tensor.shape[dimension], 1)
-        if not values.has_lower_bound or analyzer.can_prove(
-            operators.less_equal(low, operators.const(0, low.dtype))
-        ):
-            low = operators.const(0, last.dtype)
-        if not values.has_upper_bound or analyzer.can_prove(operators.greater_equal(high, last)):
-            high = last
-        domains[tensor][dimension].append(IntervalSet(low, high))
+        note_indices(tensor, dimension, (index, index), analyzer, sets, domains)
+
+
+def note_indices(
+    tensor: Tensor,
+    dimension: int,
+    indices: tuple[PrimExpr, PrimExpr],
+    analyzer: Analyzer,
+    sets: Mapping[Var, IntervalSet],
+    domains: TensorDomains,
+) -> None:
+    """Add the indices from the first to the second in one dimension. Indices outside of the tensor are never
+    used, so the shape bounds them."""
+    least = eval_int_set(indices[0], sets, analyzer)
+    most = least if indices[1] is indices[0] else eval_int_set(indices[1], sets, analyzer)
+    low, high = least.min_value, most.max_value
+    last = operators.subtract(tensor.shape[dimension], 1)
+    if not least.has_lower_bound or analyzer.can_prove(
+        operators.less_equal(low, operators.const(0, low.dtype))
+    ):
+        low = operators.const(0, last.dtype)
+    if not most.has_upper_bound or analyzer.can_prove(operators.greater_equal(high, last)):
+        high = last
+    domains[tensor][dimension].append(IntervalSet(low, high))
 
 
 def _compute_outputs(operation: ComputeOp, domains: TensorDomains) -> OutputDomain:

@@ -48,6 +48,36 @@ class AxisAttributes:
     align_offset: int = 0
     pragmas: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def pragma_keys(self) -> tuple[str, ...]:
+        """The names of the pragmas, in the order they were given."""
+        return tuple(key for key, _ in self.pragmas)
+
+    @property
+    def pragma_values(self) -> tuple[Any, ...]:
+        """The values of the pragmas."""
+        return tuple(value for _, value in self.pragmas)
+
+    @property
+    def prefetch_data(self) -> tuple[Tensor, ...]:
+        """The tensors that are prefetched."""
+        return tuple(tensor for tensor, _ in self.prefetches)
+
+    @property
+    def prefetch_offset(self) -> tuple[PrimExpr, ...]:
+        """How many iterations ahead each is prefetched."""
+        return tuple(offset for _, offset in self.prefetches)
+
+    @property
+    def dim_align_factor(self) -> int:
+        """The factor of ``storage_align``."""
+        return self.align_factor
+
+    @property
+    def dim_align_offset(self) -> int:
+        """The offset of ``storage_align``."""
+        return self.align_offset
+
 
 @dataclass(eq=False)
 class Stage:

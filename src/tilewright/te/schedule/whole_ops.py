@@ -10,15 +10,17 @@ from tilewright.ir import operators
 from tilewright.ir.expr import Range, Var
 from tilewright.te.extern import ExternOp
 from tilewright.te.scan import ScanOp
+from tilewright.te.schedule.compute_stmt import make_compute_nest, root_values
 from tilewright.te.schedule.context import LoweringContext
-from tilewright.te.schedule.loop_nest import make_loop_nest, wrap
+from tilewright.te.schedule.loop_nest import guard, make_loop_nest, wrap
 from tilewright.te.schedule.lowering import PROVIDE, REALIZE
-from tilewright.te.schedule.reads import OUTPUTS, READS, OutputDomain, TensorDomains
+from tilewright.te.schedule.reads import OUTPUTS, READS, OutputDomain, TensorDomains, note_indices
 from tilewright.te.schedule.relations import Ranges, Values
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.schedule.tensorize import bind_buffer
 from tilewright.te.tensor import Operation, Tensor
 from tilewright.te.tensor_intrin import TensorComputeOp
+from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import NO_OP, AttrStmt, Stmt, stmt_seq
 
 Sets = Mapping[Var, IntervalSet]
@@ -106,8 +108,18 @@ REALIZE[ExternOp] = _whole_shapes
 def _intrinsic_reads(
     operation: TensorComputeOp, analyzer: Analyzer, sets: Sets, domains: TensorDomains
 ) -> None:
-    for tensor in operation.input_tensors:
-        _read_whole(tensor, domains)
+    for tensor, region in zip(operation.call.tensors, operation.call.regions, strict=True):
+        if tensor in domains:
+            for dimension, box in enumerate(region):
+                last = operators.subtract(operators.add(box.min, box.extent), 1)
+                note_indices(tensor, dimension, (box.min, last), analyzer, sets, domains)
+
+
+def _intrinsic_domain(operation: TensorComputeOp, domains: TensorDomains) -> OutputDomain:
+    covered: OutputDomain = {axis: None for axis in operation.root_iter_vars}
+    for dimension, axis in enumerate(operation.loop_axes):
+        covered[axis] = [found for tensor in operation.outputs for found in domains[tensor][dimension]]
+    return covered
 
 
 def _intrinsic(stage: Stage, context: LoweringContext) -> Stmt:
@@ -115,14 +127,14 @@ def _intrinsic(stage: Stage, context: LoweringContext) -> Stmt:
     operation = stage.op
     assert isinstance(operation, TensorComputeOp)
     intrin = operation.call.intrin
-    values: Values = {}
-    nest = make_loop_nest(
-        stage, context.ranges, values, keep_trivial=context.keep_trivial, attach=context.attached_wrappers
-    )
+    nest = make_compute_nest(stage, context)
+    mapping = root_values(operation, nest.main_values, context.analyzer)
     box = [Range.from_min_extent(axis.var, 1) for axis in operation.loop_axes]
     box += [Range(0, axis.dom.extent) for axis in operation.inner_axes if axis.dom is not None]
+    scalars = dict(zip(intrin.scalar_params, operation.call.scalar_inputs, strict=True))
 
     def bound(part: Stmt, with_inputs: bool) -> Stmt:
+        part = substitute(part, scalars)
         for buffer, tensor in zip(intrin.buffers[len(intrin.inputs) :], operation.outputs, strict=True):
             part = bind_buffer(buffer, tensor, box, part)
         if with_inputs:
@@ -132,32 +144,23 @@ def _intrinsic(stage: Stage, context: LoweringContext) -> Stmt:
                 part = bind_buffer(buffer, tensor, list(region), part)
         return part
 
-    outer = len(operation.loop_axes)
     if not operation.reduce_axis:
         if intrin.body is None:
             stage.fail("compute", None, f"intrinsic {intrin.name} gives no body")
-        return wrap(nest, bound(intrin.body, True))
+        return wrap(nest.main, guard(nest.main_predicates, substitute(bound(intrin.body, True), mapping)))
     if intrin.reduce_init is None or intrin.reduce_update is None:
         stage.fail(
             "compute",
             None,
             f"intrinsic {intrin.name} gives no reduce_init and reduce_update, which its reduction needs",
         )
-    update = wrap(nest[outer:], bound(intrin.reduce_update, True))
-    return wrap(nest[:outer], stmt_seq(bound(intrin.reduce_init, False), update))
+    init_mapping = root_values(operation, nest.init_values, context.analyzer)
+    init = guard(nest.init_predicates, substitute(bound(intrin.reduce_init, False), init_mapping))
+    update = guard(nest.main_predicates, substitute(bound(intrin.reduce_update, True), mapping))
+    common, inner = nest.main[: nest.common], nest.main[nest.common :]
+    return wrap(common, stmt_seq(wrap(nest.init, init), wrap(inner, update)))
 
 
 READS[TensorComputeOp] = _intrinsic_reads
-OUTPUTS[TensorComputeOp] = _whole_domain
+OUTPUTS[TensorComputeOp] = _intrinsic_domain
 PROVIDE[TensorComputeOp] = _intrinsic
-
-
-def scan_aliases(stages: list[Stage]) -> dict[Tensor, Tensor]:
-    """The tensors that live in the memory of a scan's output: what starts it, what updates it, and its state."""
-    aliases: dict[Tensor, Tensor] = {}
-    for stage in stages:
-        operation = stage.op
-        if isinstance(operation, ScanOp):
-            for group in (operation.init, operation.update, operation.state_placeholder):
-                aliases.update(zip(group, operation.outputs, strict=True))
-    return aliases
