@@ -306,7 +306,7 @@ def test_program_without_conditions_is_the_same_object(option):
 
 
 def test_nested_tails_leave_no_guard(nodes_of):
-    """Two levels of splits that do not divide: also the tail of the tail runs without a check, and nothing runs empty."""
+    """Two levels of splits that do not divide: the tail of the tail runs without a check too."""
     rows, panel, block = 53, 4, 3
     a = te.placeholder((rows, 8), name="A")
     k = te.reduce_axis((0, 8), name="k")

@@ -262,7 +262,9 @@ class _Partitioner(StmtMutator):
         assert isinstance(part, For)
         if isinstance(extent, IntImm) and extent.value == 1 and not self.choices.keep_single_iterations:
             return self.visit(FoldingSubstitute({part.loop_var: start}).visit(part.body))  # type: ignore[no-any-return]
-        return self._with_body(part)
+        # What is left of a constant loop is shorter and still checked: it may be split at another condition.
+        left_over = body is node.body and isinstance(start, IntImm) and isinstance(extent, IntImm)
+        return self.visit_for(part) if left_over else self._with_body(part)
 
     def _two_versions(self, node: For, found: _Iterations) -> Stmt:
         """The loop with a branch inside: iterations that need not check, and the others."""
