@@ -720,6 +720,28 @@ class TestThreads:
         interpret(PrimFunc([a, out], body), values, result)
         assert result.tolist() == [[3] * 4, [15] * 4]
 
+    def test_shuffles(self) -> None:
+        """A sum over groups of four lanes by halving, then read from the first lane of each group."""
+        a, out = decl_buffer((8,), "int32", "A"), decl_buffer((8,), "int32", "out")
+        value = pointer("value", "int32", "local")
+        mask, width, warp = IntImm("uint32", 0), int32(4), int32(8)
+
+        def kernel(tx: Var) -> Stmt:
+            steps: list[Stmt] = [Store(value, a[tx], 0)]
+            for distance in (2, 1):
+                args = [mask, Load("int32", value, 0), int32(distance), width, warp]
+                shuffled = intrinsic("tvm_warp_shuffle_down", "int32", *args)
+                steps.append(Store(value, Load("int32", value, 0) + shuffled, 0))
+            args = [mask, Load("int32", value, 0), int32(0), width, warp]
+            steps.append(BufferStore(out, intrinsic("tvm_warp_shuffle", "int32", *args), [tx]))
+            return Allocate(value, "int32", [1], True, SeqStmt(steps))
+
+        result = np.zeros(8, np.int32)
+        interpret(
+            PrimFunc([a, out], threads("threadIdx.x", 8, kernel)), np.arange(1, 9, dtype=np.int32), result
+        )
+        assert result.tolist() == [10] * 4 + [26] * 4
+
     def test_thread_loops_run_as_loops(self) -> None:
         """A loop bound to threads in a schedulable program runs serially; the thread's variable is the loop's."""
         out = decl_buffer((4,), "int32", "out")

@@ -341,6 +341,17 @@ def _format_message(compiler: ExpressionCompiler, call: Call) -> Run:
     return fill
 
 
+@_register("tvm_warp_activemask")
+def _active_mask(compiler: ExpressionCompiler, call: Call) -> Run:
+    everyone = constant(call.dtype, (1 << 32) - 1)
+    return lambda frame: everyone
+
+
+@_register("tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down")
+def _shuffle_alone(compiler: ExpressionCompiler, call: Call) -> Run:
+    return compiler.visit(call.args[1])  # type: ignore[no-any-return]
+
+
 @_register("tvm_stack_make_array")
 def _make_array(compiler: ExpressionCompiler, call: Call) -> Run:
     """An argument of a packed call: a tensor, seen as a NumPy array over the same memory."""

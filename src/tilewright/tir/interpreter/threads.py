@@ -26,6 +26,7 @@ from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter.expressions import Frame, Run, memory_cells
 from tilewright.tir.interpreter.memory import Memory, Pointer
 from tilewright.tir.interpreter.statements import Enter, StatementCompiler
+from tilewright.tir.interpreter.warps import IN_STEP, compile_shuffle, is_shuffle, shuffles_of, with_shuffles
 from tilewright.tir.stmt import (
     Allocate,
     AttrStmt,
@@ -40,14 +41,13 @@ from tilewright.tir.stmt import (
 )
 
 Steps = Iterator[Any]
-IN_STEP = "in step"
-"""What a thread yields where it waits for the others after an ordinary statement."""
-
 _MEETING_POINTS = ("tir.tvm_storage_sync", "tir.tvm_thread_allreduce")
 
 
 def is_meeting_point(node: Any) -> bool:
-    """True for a call at which the threads of a block wait for one another."""
+    """True for a call at which threads wait for one another."""
+    if is_shuffle(node):
+        return True
     return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _MEETING_POINTS
 
 
@@ -76,7 +76,7 @@ class Block:
 
     def __init__(self) -> None:
         self.memory: dict[Any, Pointer] = {}
-        self.brought: dict[Any, list[tuple[Any, ...]]] = {}
+        self.brought: dict[Any, Any] = {}
 
 
 @dataclass
@@ -123,9 +123,40 @@ class ThreadCompiler(StatementCompiler):
     def visit(self, node: Any) -> Any:
         handler = self._handlers.get(type(node)) or self._handler(type(node))
         made = handler(self, node)
+        if (
+            self.kernel is not None
+            and id(node) in self.kernel.waiting
+            and isinstance(node, Stmt)
+            and _is_leaf(node)
+        ):
+            shuffles = shuffles_of(node)
+            if shuffles:
+                values = [(call, self.visit(call.args[1])) for call in shuffles]
+                return with_shuffles(made, values, self._thread_number())
         if self.kernel is not None and self.kernel.in_step and isinstance(node, Stmt) and _is_leaf(node):
             return _then_wait(made)
         return made
+
+    def visit_call(self, node: Call) -> Run:
+        if self.kernel is not None and is_shuffle(node):
+            return compile_shuffle(node, self.visit, self._thread_number())
+        return super().visit_call(node)
+
+    def _thread_number(self) -> Run:
+        """The number of a thread within its block, in the order in which warps are made of them."""
+        assert self.kernel is not None
+        parts: list[tuple[int, Run]] = []
+        for tag in ("threadIdx.z", "threadIdx.y", "threadIdx.x"):
+            if tag in self.kernel.slots:
+                parts.append((self.kernel.slots[tag], self.kernel.extents[tag]))
+
+        def number(frame: Frame) -> int:
+            total = 0
+            for slot, extent in parts:
+                total = total * extent(frame) + frame[slot]
+            return total
+
+        return number
 
     # Where a kernel begins
 
