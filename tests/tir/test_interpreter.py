@@ -733,7 +733,9 @@ class TestThreads:
                 shuffled = intrinsic("tvm_warp_shuffle_down", "int32", *args)
                 steps.append(Store(value, Load("int32", value, 0) + shuffled, 0))
             args = [mask, Load("int32", value, 0), int32(0), width, warp]
-            steps.append(BufferStore(out, intrinsic("tvm_warp_shuffle", "int32", *args), [tx]))
+            total = Var("total", "int32")
+            store = BufferStore(out, total, [tx])
+            steps.append(LetStmt(total, intrinsic("tvm_warp_shuffle", "int32", *args), store))
             return Allocate(value, "int32", [1], True, SeqStmt(steps))
 
         result = np.zeros(8, np.int32)

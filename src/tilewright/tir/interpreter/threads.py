@@ -35,6 +35,7 @@ from tilewright.tir.stmt import (
     Evaluate,
     For,
     IfThenElse,
+    LetStmt,
     SeqStmt,
     Stmt,
     While,
@@ -266,6 +267,24 @@ class ThreadCompiler(StatementCompiler):
         def steps(frame: Frame) -> Steps:
             enter(frame)
             yield from inner(frame)
+
+        return steps
+
+    def visit_let_stmt(self, node: LetStmt) -> Run:
+        shuffles = shuffles_of(node.value) if self.waits(node) else []
+        if not shuffles:
+            return super().visit_let_stmt(node)
+        values = [(call, self.visit(call.args[1])) for call in shuffles]
+        value, slot, body = self.visit(node.value), self.define(node.var), self.as_steps(node.body)
+
+        def assign(frame: Frame) -> None:
+            frame[slot] = value(frame)
+
+        bind = with_shuffles(assign, values, self._thread_number())
+
+        def steps(frame: Frame) -> Steps:
+            yield from bind(frame)
+            yield from body(frame)
 
         return steps
 

@@ -12,6 +12,7 @@ from typing import Any
 from tilewright.ir.expr import Call
 from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
+from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter.expressions import Frame, Run
 
 SHUFFLES = ("tir.tvm_warp_shuffle", "tir.tvm_warp_shuffle_up", "tir.tvm_warp_shuffle_down")
@@ -48,7 +49,11 @@ def compile_shuffle(call: Call, visit: Callable[[Any], Run], thread_number: Run)
         own = number % warp_size(frame)
         other = number - own + source_lane(name, own, operand(frame), width(frame))
         brought: dict[Any, Any] = frame[0].brought
-        # A lane that does not take part has brought nothing; what is read from it is undefined, here one's own value.
+        if (id(call), number) not in brought:
+            raise TilewrightError(
+                f"a shuffle must be in the value of a store, a let or an evaluation: {call}"
+            )
+        # A lane that takes no part has brought nothing; what is read from it is undefined, here one's own value.
         return brought.get((id(call), other), brought[id(call), number])
 
     return read
