@@ -2,10 +2,9 @@
 
 Run it:  python examples/gemm.py [size]
 
-The plan is that of Goto and van de Geijn. A register tile of ``rows x columns`` accumulators is held in vector
-registers while a loop over ``depth`` steps multiplies one column of A by one row of B. Both operands are packed
-first, in the order in which that loop reads them. A panel of B (``depth x columns``) stays in the first cache
-while all panels of A, which fit in the second, pass by it.
+A register tile of ``rows x columns`` accumulators is held in vector registers over the whole reduction: each step
+multiplies a column of A, one element of each row, by a row of B. B is packed first, in panels of ``columns``, in the
+order in which that loop reads it, so that a panel streams from the second cache while all rows of A pass by it.
 """
 
 from __future__ import annotations
@@ -23,72 +22,51 @@ from tilewright.target.cpu import CPUDescription, describe_cpu
 
 @dataclass(frozen=True)
 class Tiles:
-    """The sizes that the schedule needs, all in elements."""
+    """The size of the register tile, in elements."""
 
     rows: int
     columns: int
-    depth: int
-    lanes: int
 
 
 def choose_tiles(cpu: CPUDescription) -> Tiles:
-    """As many accumulators as there are registers, less two for B and one for A; a panel of B in half of the
-    first cache."""
-    lanes = cpu.lanes(32)
-    columns = 2 * lanes
-    rows = min(max((cpu.vector_registers - 3) // 2, 1), 14)
-    depth = max(64, (cpu.l1d_bytes * 2 // 3) // (4 * columns) // 64 * 64)
-    return Tiles(rows, columns, depth, lanes)
+    """As many accumulators as there are vector registers, less two for B and one for A.
+
+    More than twelve rows would need more integer registers for the addresses of the rows of A than there are.
+    """
+    return Tiles(rows=min((cpu.vector_registers - 3) // 2, 12), columns=2 * cpu.lanes(32))
 
 
 def matrix_product(
     m: int, n: int, k: int, tiles: Tiles, threads: int = 1
 ) -> tuple[te.Schedule, list[te.Tensor]]:
     """``C = A @ B`` for float32 matrices of ``m x k`` and ``k x n``: its schedule and its arguments."""
-    rows, columns = tiles.rows, tiles.columns
-    row_panels, column_panels = -(-m // rows), -(-n // columns)
+    columns = tiles.columns
+    panels = -(-n // columns)
     a = te.placeholder((m, k), name="A")
     b = te.placeholder((k, n), name="B")
-    packed_a = te.compute(
-        (row_panels, k, rows),
-        lambda panel, r, i: te.if_then_else(panel * rows + i < m, a[panel * rows + i, r], 0.0),
-        name="packed_A",
-    )
-    packed_b = te.compute(
-        (column_panels, k, columns),
+    packed = te.compute(
+        (panels, k, columns),
         lambda panel, r, j: te.if_then_else(panel * columns + j < n, b[r, panel * columns + j], 0.0),
-        name="packed_B",
+        name="packed",
     )
     r = te.reduce_axis((0, k), name="r")
     c = te.compute(
-        (m, n),
-        lambda i, j: te.sum(
-            packed_a[i // rows, r, i % rows] * packed_b[j // columns, r, j % columns], axis=r
-        ),
-        name="C",
+        (m, n), lambda i, j: te.sum(a[i, r] * packed[j // columns, r, j % columns], axis=r), name="C"
     )
 
     s = te.create_schedule(c.op)
     i, j = s[c].op.axis
-    i_panel, i_inner = s[c].split(i, factor=rows)
-    j_panel, j_inner = s[c].split(j, factor=columns)
-    r_block, r_inner = s[c].split(r, factor=tiles.depth)
+    tile_row, i = s[c].split(i, factor=tiles.rows)
+    panel, j = s[c].split(j, factor=columns)
+    s[c].reorder(panel, tile_row, r, i, j)
+    s[c].unroll(i)
+    s[c].vectorize(j)
+    copied_panel, _, lane = s[packed].op.axis
+    s[packed].vectorize(lane)
     if threads > 1:
-        part, j_panel = s[c].split(j_panel, nparts=threads)
-        s[c].reorder(part, r_block, j_panel, i_panel, r_inner, i_inner, j_inner)
+        part, _ = s[c].split(panel, nparts=threads)
         s[c].parallel(part)
-    else:
-        s[c].reorder(r_block, j_panel, i_panel, r_inner, i_inner, j_inner)
-    s[c].unroll(i_inner)
-    s[c].vectorize(j_inner)
-
-    panel, _, lane = s[packed_b].op.axis
-    s[packed_b].vectorize(lane)
-    panel_a, _, row = s[packed_a].op.axis
-    s[packed_a].unroll(row)
-    if threads > 1:
-        s[packed_b].parallel(panel)
-        s[packed_a].parallel(panel_a)
+        s[packed].parallel(copied_panel)
     return s, [a, b, c]
 
 
