@@ -452,6 +452,22 @@ class TestBuffers:
         interpret(PrimFunc([x, out], BufferStore(out, total, [0])), 3, result)
         assert result[0] == 60_003
 
+    def test_shared_expressions_run_once(self) -> None:
+        """A graph of two hundred doublings is evaluated in two hundred steps, and guards in it still guard."""
+        x = Var("x", "int32")
+        a = decl_buffer((4,), "int32", "A")
+        total: PrimExpr = intrinsic("if_then_else", "int32", x < 4, BufferLoad(a, [x]), int32(1))
+        for _ in range(200):
+            total = Add(total, Min(total, int32(3)))
+        out = decl_buffer((1,), "int32", "out")
+        result = np.zeros(1, np.int32)
+        program = PrimFunc([x, a, out], BufferStore(out, total, [0]))
+        interpret(program, 9, np.zeros(4, np.int32), result)
+        # 1, 2, 4, and then three more in each of the other steps.
+        assert result[0] == 4 + 198 * 3
+        interpret(program, 2, np.full(4, -1, np.int32), result)
+        assert result[0] == 0
+
 
 class TestStatements:
     """Control."""

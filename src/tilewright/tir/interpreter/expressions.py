@@ -55,6 +55,7 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter.memory import Cells, Pointer, View, compact_strides
 from tilewright.tir.interpreter.rings import RingText, ring_maker
+from tilewright.tir.interpreter.sharing import computed_once, forgetting, shared_parts
 from tilewright.tir.interpreter.values import (
     cast_between,
     constant,
@@ -117,8 +118,26 @@ class ExpressionCompiler(Functor):
     def __init__(self, lookup_function: Callable[[str], Callable[..., Any]]) -> None:
         self.slots: dict[Var, int] = {}
         self.view_slots: dict[Buffer, int] = {}
+        self.shared: dict[int, Run] = {}
         self.frame_size = 1
         self.lookup_function = lookup_function
+
+    def visit(self, node: Any) -> Any:
+        """The closure of a node."""
+        if self.shared and id(node) in self.shared:
+            return self.shared[id(node)]
+        handler = self._handlers.get(type(node)) or self._handler(type(node))
+        return handler(self, node)
+
+    def whole(self, expr: PrimExpr) -> Run:
+        """The closure of an expression that a statement evaluates, which may be a large graph."""
+        slots: list[int] = []
+        for part in shared_parts(expr):
+            slots.append(self.new_slot())
+            self.shared[id(part)] = computed_once(slots[-1], self.visit(part))
+        run: Run = self.visit(expr)
+        self.shared.clear()
+        return forgetting(slots, run) if slots else run
 
     def new_slot(self) -> int:
         """A place in the frame that nothing else uses."""
@@ -190,7 +209,7 @@ class ExpressionCompiler(Functor):
         wrap = into_type(node.dtype)
         assert wrap is not None
         if isinstance(node, (Add, Sub, Mul)) and not node.dtype.is_bool:
-            ring = RingText(self.slots)
+            ring = RingText(self.slots, self.shared)
             text = ring.text(node)
             low = -(1 << (node.dtype.bits - 1)) if node.dtype.is_int else 0
             make = ring_maker(text, len(ring.leaves), low, low + (1 << node.dtype.bits) - 1)

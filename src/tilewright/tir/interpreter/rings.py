@@ -8,7 +8,7 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import lru_cache
 from typing import Any
 
@@ -22,8 +22,9 @@ _DEPTH = 12
 class RingText:
     """The text of an expression, and the parts of it that are no sums, differences or products."""
 
-    def __init__(self, slots: dict[Var, int]) -> None:
+    def __init__(self, slots: dict[Var, int], shared: Container[int] = ()) -> None:
         self.slots = slots
+        self.shared = shared
         self.leaves: list[PrimExpr] = []
 
     def text(self, node: PrimExpr, depth: int = 0) -> str:
@@ -33,7 +34,7 @@ class RingText:
         if isinstance(node, Var) and node in self.slots:
             return f"frame[{self.slots[node]}]"
         symbol = _SYMBOLS.get(type(node))
-        if symbol is None or depth == _DEPTH:
+        if symbol is None or depth == _DEPTH or id(node) in self.shared:
             self.leaves.append(node)
             return f"leaf{len(self.leaves) - 1}(frame)"
         assert isinstance(node, (Add, Sub, Mul))

@@ -107,7 +107,7 @@ class StatementCompiler(ExpressionCompiler):
         return run
 
     def visit_if_then_else(self, node: IfThenElse) -> Run:
-        condition, then_case = self.visit(node.condition), self.visit(node.then_case)
+        condition, then_case = self.whole(node.condition), self.visit(node.then_case)
         else_case = None if node.else_case is None else self.visit(node.else_case)
 
         def run(frame: Frame) -> None:
@@ -119,7 +119,7 @@ class StatementCompiler(ExpressionCompiler):
         return run
 
     def visit_evaluate(self, node: Evaluate) -> Run:
-        return self.visit(node.value)  # type: ignore[no-any-return]
+        return self.whole(node.value)
 
     def visit_prefetch(self, node: Prefetch) -> Run:
         return lambda frame: None
@@ -135,7 +135,7 @@ class StatementCompiler(ExpressionCompiler):
         return run
 
     def visit_let_stmt(self, node: LetStmt) -> Run:
-        value = self.visit(node.value)
+        value = self.whole(node.value)
         slot = self.define(node.var)
 
         def enter(frame: Frame) -> None:
@@ -160,7 +160,7 @@ class StatementCompiler(ExpressionCompiler):
     # Flat memory
 
     def visit_store(self, node: Store) -> Run:
-        pointer, value, index = self.visit(node.buffer_var), self.visit(node.value), self.visit(node.index)
+        pointer, value, index = self.visit(node.buffer_var), self.whole(node.value), self.whole(node.index)
         dtype, lanes, name = node.value.dtype.element, node.value.dtype.lanes, node.buffer_var.name
         if lanes == 1:
             mask = None if is_const(node.predicate, 1) else self.visit(node.predicate)
@@ -211,7 +211,7 @@ class StatementCompiler(ExpressionCompiler):
     # Buffers
 
     def visit_buffer_store(self, node: BufferStore) -> Run:
-        value = self.visit(node.value)
+        value = self.whole(node.value)
         if node.value.dtype.lanes > 1:
             cells_and_positions = self.buffer_lanes(node.buffer, node.indices)
 

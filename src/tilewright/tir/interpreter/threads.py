@@ -122,8 +122,7 @@ class ThreadCompiler(StatementCompiler):
         return steps
 
     def visit(self, node: Any) -> Any:
-        handler = self._handlers.get(type(node)) or self._handler(type(node))
-        made = handler(self, node)
+        made = super().visit(node)
         if (
             self.kernel is not None
             and id(node) in self.kernel.waiting
