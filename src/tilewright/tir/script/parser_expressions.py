@@ -486,8 +486,6 @@ class ExpressionParser:
                 return getattr(base, node.func.attr)(*arguments, **named)
             if isinstance(base, PrimExpr) and node.func.attr == "astype" and len(node.args) == 1:
                 return operators.cast(self.string(node.args[0]), base)
-            if isinstance(base, PrimExpr) and node.func.attr == "vload":
-                raise self.error(node, "only buffers are loaded from")
         if isinstance(node.func, ast.Name) and self.lookup(node.func.id) is None and len(node.args) == 1:
             argument = node.args[0]
             if node.func.id in ("float", "int", "bool"):

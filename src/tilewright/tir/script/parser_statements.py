@@ -439,24 +439,15 @@ class StatementParser(DeclarationParser):
             if is_init and self.block.init is not None:
                 raise self.error(stmt, "the block has been initialised already")
             if is_init:
-                # What is declared before the initialisation is in force within it.
-                before, kept = self._declarations(kept)
                 assert isinstance(stmt, ast.With)
-                if before:
+                # What is declared before the initialisation is in force within it.
+                if any(self.statement(earlier) is not None for earlier in kept):
                     raise self.error(stmt, "T.init stands before the statements of its block")
+                kept = []
                 self.block.init = self.nested(stmt.body)
             else:
                 kept.append(stmt)
         return self.statements(kept)
-
-    def _declarations(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-        """Read the declarations at once; what is left are statements."""
-        left = []
-        for stmt in body:
-            made = self.statement(stmt)
-            if made is not None:
-                left.append(stmt)
-        return left, []
 
     def _finish_block(self, node: ast.With, name: str, frame: BlockFrame, body: Stmt) -> Stmt:
         loops: list[tuple[Var, Range]] = []

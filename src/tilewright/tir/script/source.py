@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,11 +98,3 @@ _IMPORT = re.compile(r"^\s*(?:#\s*)?from \w+(?:\.\w+)*script import tir(?: as (\
 def namespace_aliases(text: str) -> list[str]:
     """The names under which a text imports the script language, in comments too."""
     return [match.group(1) or "tir" for match in _IMPORT.finditer(text)]
-
-
-def merged(*environments: Mapping[str, Any]) -> dict[str, Any]:
-    """Several environments as one; later ones win."""
-    result: dict[str, Any] = {}
-    for environment in environments:
-        result.update(environment)
-    return result
