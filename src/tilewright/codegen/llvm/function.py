@@ -6,7 +6,7 @@ from tilewright.codegen.llvm.aliases import AliasScopes
 from tilewright.codegen.llvm.emitter import FunctionContext, ModuleContext
 from tilewright.codegen.llvm.externs import parameter_type
 from tilewright.codegen.llvm.statements import StatementEmitter
-from tilewright.codegen.llvm.writer import FunctionText, quote
+from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.ir.type import PointerType, PrimType, TupleType
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
@@ -72,6 +72,3 @@ def _return_type(module: ModuleContext, function: PrimFunc) -> str:
 def _final_return(kind: str) -> str:
     """What ends a function whose body ran to its end."""
     return "ret void" if kind == "void" else f"ret {kind} zeroinitializer"
-
-
-__all__ = ["emit_function", "is_packed", "public_name", "quote", "symbol_of"]

@@ -135,7 +135,7 @@ class _Access:
 
     def alignment(self, base: PrimExpr | None, extra: int = 0) -> int:
         """Bytes to which the access at ``base + extra`` is aligned; an element is always aligned to its own size."""
-        size = 8 if self.dtype.is_handle else self.dtype.itemsize
+        size = self.emitter.types.pointer_bits // 8 if self.dtype.is_handle else self.dtype.itemsize
         natural = size & -size
         if base is None:
             return natural

@@ -71,7 +71,9 @@ def vector(element: str, lanes: int) -> str:
 
 def gep_element(dtype: DataType) -> str:
     """A type of the size that one element of ``dtype`` takes in memory, to step by."""
-    size = 8 if dtype.is_handle else dtype.itemsize
+    if dtype.is_handle:
+        return "ptr"
+    size = dtype.itemsize
     return f"i{8 * size}" if size in (1, 2, 4, 8) else f"[{size} x i8]"
 
 

@@ -1,21 +1,17 @@
 """Writing vector arithmetic as Python expressions.
 
-``Value`` stands for an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and gives
-a new ``Value``. Products and sums carry no fast-math flags, unless ``Block.contract`` is asked for: the functions
-written with this decide for themselves where an FMA may be formed.
+``Value`` stands for an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and gives a
+new ``Value``. Products and sums carry no fast-math flags: the functions written with this say themselves, by
+``multiply_add``, where an FMA may be formed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Union
+from typing import Union
 
 from tilewright.codegen.llvm.types import float_bits, half_bits, round_to_float32, splat, vector
 from tilewright.codegen.llvm.writer import FunctionText, ModuleText
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Operand = Union["Value", float, int]
 
@@ -32,16 +28,6 @@ class Block:
         self.function = function
         self.lanes = lanes
         self.has_fma = has_fma
-        self.flags = ""
-
-    @contextmanager
-    def contract(self) -> Iterator[None]:
-        """Within the block, a product followed by a sum may become one FMA."""
-        saved, self.flags = self.flags, "contract "
-        try:
-            yield
-        finally:
-            self.flags = saved
 
     def type_name(self, element: str) -> str:
         """The vector type with this element."""
@@ -62,10 +48,6 @@ class Block:
         else:
             text = str(int(number))
         return Value(self, element, splat(element, text, self.lanes))
-
-    def bits_constant(self, element: str, bits: int) -> Value:
-        """A float constant given by its bits: for NaN and infinities."""
-        return self.constant(INTEGER_OF[element], bits).bitcast(element)
 
     def emit(self, element: str, instruction: str) -> Value:
         """The result of an instruction."""
@@ -175,7 +157,7 @@ class Value:
         right = self.lift(other)
         left, right = (right, self) if swap else (self, right)
         kind = self.block.type_name(self.element)
-        name = f"{float_name} {self.block.flags}" if self.element in _FLOATS else f"{integer_name} "
+        name = f"{float_name} " if self.element in _FLOATS else f"{integer_name} "
         return self.block.emit(self.element, f"{name}{kind} {left.operand}, {right.operand}")
 
     def __add__(self, other: Operand) -> Value:

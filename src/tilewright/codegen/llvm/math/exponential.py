@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.codegen.llvm.math.block import INTEGER_OF, Block, Value
+from tilewright.codegen.llvm.math.block import Block, Value
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -170,6 +170,3 @@ def cosh(block: Block, x: Value) -> Value:
     y, power = _quarter_exp(block, x)
     quarter = block.multiply_add(power, y, power)
     return (quarter + quarter) + quarter.lift(0.125) / quarter
-
-
-__all__ = ["INTEGER_OF", "cosh", "exp", "exp10", "exp2", "sigmoid", "sinh", "tanh"]
