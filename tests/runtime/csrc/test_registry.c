@@ -11,6 +11,12 @@ static int32_t answer(void* self, const TVMFFIAny* args, int32_t num_args, TVMFF
   return 0;
 }
 
+static int32_t answer_five(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)self;
+  static int five = 5;
+  return answer(&five, args, num_args, result);
+}
+
 static TilewrightObject* make(int* self) {
   TilewrightObject* function;
   CHECK(tilewright_function_create(answer, self, NULL, NULL, &function) == 0);
@@ -81,5 +87,15 @@ int main(void) {
   CHECK(tilewright_system_symbol("__tvm_ffi_f") == NULL);
   CHECK(tilewright_register_system_symbol("__tvm_ffi_f", &one) == 0);
   CHECK(tilewright_system_symbol("__tvm_ffi_f") == &one);
+
+  /* Functions that are linked into the program are found where there is no library. */
+  CHECK(tilewright_library_function(NULL, "linked") == NULL);
+  void* address;
+  TilewrightFunction linked = answer_five;
+  memcpy(&address, &linked, sizeof address);
+  CHECK(tilewright_register_system_symbol("__tvm_ffi_linked", address) == 0);
+  TilewrightObject* found = tilewright_library_function(NULL, "linked");
+  CHECK(found != NULL && tilewright_function_call(found, NULL, 0, &result) == 0 && result.v_int64 == 5);
+  tilewright_object_release(found);
   return 0;
 }

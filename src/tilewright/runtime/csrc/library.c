@@ -1,4 +1,4 @@
-/* Shared libraries for programs without Python: loaded, bound to this runtime, and asked for functions. */
+/* Libraries for programs without Python: loaded, bound to this runtime, and asked for functions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ void* tilewright_library_open(const char* path) {
 TilewrightObject* tilewright_library_function(void* library, const char* name) {
   char symbol[512];
   if (snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", name) >= (int)sizeof symbol) return NULL;
-  void* address = find_symbol(library, symbol);
+  void* address = library != NULL ? find_symbol(library, symbol) : tilewright_system_symbol(symbol);
   if (address == NULL) return NULL;
   TilewrightFunction call;
   memcpy(&call, &address, sizeof call);

@@ -305,7 +305,8 @@ TILEWRIGHT_API int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_
 /* Loads an artefact and binds it to this runtime; NULL with an error. It stays loaded. */
 TILEWRIGHT_API void* tilewright_library_open(const char* path);
 
-/* A `TilewrightFind` over such a library. */
+/* A `TilewrightFind` over such a library, or, for NULL, over the functions that are linked into the program itself
+ * (`tilewright_register_system_symbol`). */
 TILEWRIGHT_API TilewrightObject* tilewright_library_function(void* library, const char* name);
 
 /* ---- Artefacts with their own runtime ----------------------------------------------------------------------------------------- */
