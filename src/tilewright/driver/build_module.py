@@ -71,8 +71,7 @@ def lower(
     binds: Mapping[Tensor, Buffer] | None = None,
     simple_mode: bool = False,
 ) -> IRModule:
-    """Loops in flat memory; ``simple_mode`` stops before loops are partitioned, vectorised and unrolled, for
-    reading."""
+    """Loops in flat memory; with ``simple_mode`` loops are not partitioned, which makes them shorter to read."""
     if isinstance(inp, Schedule):
         module = schedule_to_module(inp, args, name, binds)
     elif isinstance(inp, PrimFunc):

@@ -128,9 +128,9 @@ class BoundInference:
             return storage_rank(stage.scope)
         innermost = -1
         for axis in self.paths[stage.op]:
-            tag = self.thread_tag(axis)
-            if tag and tag != "pipeline":
-                innermost = max(innermost, thread_rank(tag))
+            rank = thread_rank(self.thread_tag(axis))
+            if rank is not None:
+                innermost = max(innermost, rank)
         return default_storage_rank(innermost)
 
     def thread_tag(self, axis: IterVar) -> str:

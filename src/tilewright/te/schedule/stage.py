@@ -18,6 +18,7 @@ from tilewright.support.errors import ExpressionError, ScheduleError
 from tilewright.support.span import user_span
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.relations import Fuse, IterVarRelation, Singleton, Split
+from tilewright.te.schedule.storage import thread_rank
 from tilewright.te.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -192,15 +193,20 @@ class Stage:
 
     def _positive(self, primitive: str, axis: IterVar, what: str, given: Any) -> PrimExpr:
         """A split size: an integer expression that is not zero or negative."""
+        size = self._integer(primitive, axis, what, given)
+        if isinstance(size, IntImm) and size.value <= 0:
+            self.fail(primitive, axis, f"{what} {size.value} is not positive")
+        return operators.cast(axis.var.dtype, size)
+
+    def _integer(self, primitive: str, axis: IterVar, what: str, given: Any) -> PrimExpr:
+        """An integer expression."""
         try:
             size = operators.as_expr(given)
         except ExpressionError:
             self.fail(primitive, axis, f"{what} {given!r} is not a number")
         if not size.dtype.is_integral or size.dtype.is_bool:
             self.fail(primitive, axis, f"{what} {given!r} is not an integer")
-        if isinstance(size, IntImm) and size.value <= 0:
-            self.fail(primitive, axis, f"{what} {size.value} is not positive")
-        return operators.cast(axis.var.dtype, size)
+        return size
 
     def fuse(self, *args: Any) -> IterVar:
         """Fuse consecutive axes, outermost first, into one. Without axes: a new axis of one iteration."""
@@ -299,6 +305,7 @@ class Stage:
             self.fail(
                 "bind", ivar, f"{axis_name(thread_ivar)} is not a thread axis; te.thread_axis makes one"
             )
+        self._thread_tag("bind", ivar, thread_ivar)
         for other in self.leaf_iter_vars:
             bound = self.attributes(other).bind_thread
             if (
@@ -314,12 +321,22 @@ class Stage:
         self.update_attributes(ivar, bind_thread=thread_ivar)
         self._record("bind", ivar, thread_ivar)
 
+    def _thread_tag(self, primitive: str, axis: IterVar, thread: IterVar) -> None:
+        """Refuse a thread axis whose tag names no thread."""
+        if thread.thread_tag != "pipeline" and thread_rank(thread.thread_tag) is None:
+            self.fail(
+                primitive,
+                axis,
+                f"{thread.thread_tag!r} is not a thread tag; those are blockIdx.x, threadIdx.x (also y, z) and vthread",
+            )
+
     def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
         """Threads that run around the whole stage (for scans on a GPU)."""
-        axes = (threads,) if isinstance(threads, IterVar) else tuple(threads)
+        axes = tuple(threads) if isinstance(threads, (list, tuple)) else (threads,)
         for axis in axes:
-            if axis.iter_type != IterVar.ThreadIndex:
+            if not isinstance(axis, IterVar) or axis.iter_type != IterVar.ThreadIndex:
                 self.fail("env_threads", axis, "it is not a thread axis")
+            self._thread_tag("env_threads", axis, axis)
         self.env_thread_axes += axes
         self._record("env_threads", *axes)
 
@@ -337,6 +354,8 @@ class Stage:
         """Attach a hint to an axis: ``unroll``, ``auto_unroll_max_step``, ``parallel_launch_point``,
         ``import_llvm``, ..."""
         self.leaf_position("pragma", var)
+        if not isinstance(pragma_type, str):
+            self.fail("pragma", var, f"{pragma_type!r} is not the name of a pragma")
         value = (
             operators.as_expr(pragma_value) if isinstance(pragma_value, (str, int, float)) else pragma_value
         )
@@ -349,8 +368,8 @@ class Stage:
         self.leaf_position("prefetch", var)
         if not isinstance(tensor, Tensor):
             self.fail("prefetch", var, f"{tensor!r} is not a tensor")
-        entry = (tensor, operators.as_expr(offset))
-        self.update_attributes(var, prefetches=(*self.attributes(var).prefetches, entry))
+        distance = self._integer("prefetch", var, "offset", offset)
+        self.update_attributes(var, prefetches=(*self.attributes(var).prefetches, (tensor, distance)))
         self._record("prefetch", tensor, var, offset)
 
     def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
@@ -372,6 +391,8 @@ class Stage:
 
     def set_scope(self, scope: str) -> None:
         """Keep the result in this storage scope."""
+        if not isinstance(scope, str):
+            self.fail("set_scope", None, f"{scope!r} is not the name of a storage scope")
         if self.is_output and scope not in ("", "global"):
             self.fail("set_scope", None, "an output lives in global memory")
         self.scope = scope
@@ -381,9 +402,17 @@ class Stage:
         """Make the stride of an axis a multiple of ``factor`` plus ``offset``."""
         if not any(axis is one for one in self.all_iter_vars):
             self.fail("storage_align", axis, "it is not an axis of this stage")
-        if int(factor) <= 0:
+        if not any(axis is one for one in self.op.axis):
+            self.fail("storage_align", axis, "it has no stride; the axes of the tensor itself have one")
+        sizes = {}
+        for what, given in (("factor", factor), ("offset", offset)):
+            size = self._integer("storage_align", axis, what, given)
+            if not isinstance(size, IntImm):
+                self.fail("storage_align", axis, f"{what} {given} is not a constant")
+            sizes[what] = size.value
+        if sizes["factor"] <= 0:
             self.fail("storage_align", axis, f"factor {factor} is not positive")
-        self.update_attributes(axis, align_factor=int(factor), align_offset=int(offset))
+        self.update_attributes(axis, align_factor=sizes["factor"], align_offset=sizes["offset"])
         self._record("storage_align", axis, factor, offset)
 
     def double_buffer(self) -> None:

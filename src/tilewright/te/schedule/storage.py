@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from tilewright.support.errors import ScheduleError
-
 
 class StorageRank(IntEnum):
     """From what all threads share to what one thread has alone."""
@@ -32,15 +30,11 @@ def storage_rank(scope: str) -> StorageRank:
     return next((rank for prefix, rank in _RANKS if scope.startswith(prefix)), StorageRank.LOCAL)
 
 
-def thread_rank(tag: str) -> int:
-    """0 for blocks, 1 for the threads (and virtual threads) of a block."""
+def thread_rank(tag: str) -> int | None:
+    """0 for blocks, 1 for the threads (and virtual threads) of a block; None for what is no thread."""
     if tag.startswith("blockIdx."):
         return 0
-    if tag.startswith(("threadIdx.", "vthread", "cthread")):
-        return 1
-    raise ScheduleError(
-        f"{tag!r} is not a thread tag; those are blockIdx.x, threadIdx.x (also y, z) and vthread"
-    )
+    return 1 if tag.startswith(("threadIdx.", "vthread", "cthread")) else None
 
 
 def default_storage_rank(innermost_thread: int) -> StorageRank:
@@ -57,4 +51,5 @@ def is_shared_by(rank: StorageRank, tag: str) -> bool:
     """True if memory of this rank must hold what all threads of this tag need."""
     if rank == StorageRank.WARP and tag == "threadIdx.x":
         return True
-    return rank <= thread_rank(tag)
+    position = thread_rank(tag)
+    return position is not None and rank <= position
