@@ -2,7 +2,8 @@
 
 *Imported modules* are stored as one block of bytes: the tree of modules, each with its kind and its own bytes. *A tar
 archive* holds the objects, that block and a manifest, which names the functions and the CPU features and has a checksum
-of every member. *A shared library* gets a checksum after its end, where the system's loader does not look. So a file
+of every member. *A model library* (see ``tilewright.micro``) is such an archive with folders, and with its manifest in
+``metadata.json``. *A shared library* gets a checksum after its end, where the system's loader does not look. So a file
 that was damaged on its way is refused before any of it runs.
 """
 
@@ -11,9 +12,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
 import struct
 import tarfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from tilewright.runtime.failure import failure
 _IMPORTS_MAGIC = b"TWIMPORT"
 _CHECKSUM_MAGIC = b"\0tilewright-sha256"
 _MANIFEST = "manifest.json"
+_METADATA = "metadata.json"
 _IMPORTS = "imports.bin"
 _MOST_MODULES = 1 << 16
 
@@ -78,6 +82,8 @@ class Archive:
     features: list[str] = field(default_factory=list)
     triple: str = ""
     imports: bytes = b""
+    sources: list[bytes] = field(default_factory=list)
+    """C source, which a model library may have in the place of objects."""
 
     def write(self, path: Path) -> None:
         """Writes the archive: the same bytes for the same content."""
@@ -102,10 +108,9 @@ class Archive:
     @classmethod
     def read(cls, path: Path) -> Archive:
         """Reads an archive of ours, or any tar of objects, into memory; nothing is written to disk."""
-        try:
-            members = _read_members(path)
-        except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
-            raise failure("ValueError", f"{path} is not a readable tar archive: {error}") from error
+        members = read_members(path)
+        if _METADATA in members:
+            return cls._of_model_library(members, path)
         manifest = _parse_manifest(members.pop(_MANIFEST, None), members, path)
         names = manifest.get("objects") or sorted(name for name in members if name.endswith((".o", ".obj")))
         missing = [name for name in names if name not in members]
@@ -121,40 +126,95 @@ class Archive:
             members.get(_IMPORTS, b""),
         )
 
+    @classmethod
+    def _of_model_library(cls, members: dict[str, bytes], path: Path) -> Archive:
+        metadata = check_model_library(members, path)
+        if not metadata["functions"]:
+            raise failure(
+                "ValueError",
+                f"{path} has no functions to call from here: its interface is {metadata.get('interface')!r}. "
+                "Link its code into a program",
+            )
+        host = "codegen/host/"
+        objects = [name for name in sorted(members) if name.startswith(f"{host}lib/") and name.endswith(".o")]
+        sources = [name for name in sorted(members) if name.startswith(f"{host}src/") and name.endswith(".c")]
+        return cls(
+            [members[name] for name in objects],
+            list(metadata["functions"]),
+            list(metadata["features"]),
+            str(metadata.get("triple", "")),
+            sources=[members[name] for name in sources],
+        )
 
-def _read_members(path: Path) -> dict[str, bytes]:
+
+def read_members(path: Path) -> dict[str, bytes]:
+    """Every plain file of an archive, in memory; names lose a leading ``./``."""
     members: dict[str, bytes] = {}
-    with tarfile.open(path, "r:*") as archive:
-        for entry in archive:
-            handle = archive.extractfile(entry) if entry.isfile() else None
-            if handle is not None:
-                members[entry.name] = handle.read()
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            for entry in archive:
+                handle = archive.extractfile(entry) if entry.isfile() else None
+                if handle is not None:
+                    members[entry.name.removeprefix("./")] = handle.read()
+    except (
+        tarfile.TarError,
+        EOFError,
+        ValueError,
+        OverflowError,
+        OSError,
+        zlib.error,
+        lzma.LZMAError,
+    ) as error:
+        raise failure("ValueError", f"{path} is not a readable tar archive: {error}") from error
     return members
+
+
+def check_model_library(members: dict[str, bytes], path: Path) -> dict[str, Any]:
+    """The metadata of a model library, whose members must be the ones it was written with."""
+    rest = dict(members)
+    metadata = _parse_json(rest.pop(_METADATA, b""), path, ("functions", "features"))
+    _check_sums(metadata, rest, path)
+    return metadata
 
 
 def _parse_manifest(content: bytes | None, members: Mapping[str, bytes], path: Path) -> dict[str, Any]:
     """The manifest with every checksum compared; empty for an archive that has none."""
     if content is None:
         return {}
-    try:
-        manifest = json.loads(content)
-    except ValueError as error:
-        raise failure("ValueError", f"{path} is damaged: its manifest is not readable: {error}") from error
-    lists = ("objects", "functions", "features")
-    if not isinstance(manifest, dict) or not all(_is_text_list(manifest.get(name)) for name in lists):
-        raise failure("ValueError", f"{path} is damaged: its manifest is not complete")
+    manifest = _parse_json(content, path, ("objects", "functions", "features"))
     if manifest.get("format") != 1:
         raise failure(
             "ValueError",
             f"{path} has format {manifest.get('format')!r}; this version of Tilewright reads format 1",
         )
+    _check_sums(manifest, members, path)
+    return manifest
+
+
+def _parse_json(content: bytes, path: Path, lists: Sequence[str]) -> dict[str, Any]:
+    """A manifest, in which these names are lists of texts."""
+    try:
+        manifest = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise failure("ValueError", f"{path} is damaged: its manifest is not readable: {error}") from error
+    if not isinstance(manifest, dict) or not all(_is_text_list(manifest.get(name)) for name in lists):
+        raise failure("ValueError", f"{path} is damaged: its manifest is not complete")
+    return manifest
+
+
+def _check_sums(manifest: Mapping[str, Any], members: Mapping[str, bytes], path: Path) -> None:
+    """An error unless the members are those that the manifest has checksums of, unchanged."""
     sums = manifest.get("sha256")
-    for name, code in members.items():
-        if not isinstance(sums, dict) or sums.get(name) != hashlib.sha256(code).hexdigest():
+    if not isinstance(sums, dict):
+        raise failure("ValueError", f"{path} is damaged: its manifest has no checksums")
+    missing = [str(name) for name in sums if name not in members]
+    if missing:
+        raise failure("ValueError", f"{path} is damaged: {', '.join(missing)} is not in it")
+    for name, content in members.items():
+        if sums.get(name) != hashlib.sha256(content).hexdigest():
             raise failure(
                 "ValueError", f"{path} is damaged: {name} does not have the checksum it was written with"
             )
-    return manifest
 
 
 def _is_text_list(value: object) -> bool:

@@ -17,7 +17,7 @@ from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
 from tilewright.runtime.library import LIBRARY, runtime_symbols
 from tilewright.runtime.module import Module, SourceModule
-from tilewright.support.cbuild import is_host, link_shared
+from tilewright.support.cbuild import find_compiler, is_host, link_shared
 
 _LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 _SOURCE_KINDS = ("cuda", "opencl", "metal", "webgpu", "vulkan", "rocm")
@@ -144,12 +144,24 @@ def _load_objects(objects: Sequence[bytes], what: str) -> Module:
         return LibraryModule(library)
 
 
+def _compile_sources(sources: Sequence[bytes]) -> list[bytes]:
+    """Objects from C source."""
+    objects = []
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = Path(folder) / "model.c", Path(folder) / "model.o"
+        for content in sources:
+            source.write_bytes(content)
+            find_compiler().run(["-std=c11", "-O2", "-fPIC", "-c", source, "-o", output])
+            objects.append(output.read_bytes())
+    return objects
+
+
 def _load_archive(path: Path) -> Module:
     archive = Archive.read(path)
     if not is_host(archive.triple):
         raise failure("ValueError", f"{path} is code for {archive.triple}, not for this machine")
     require_features(archive.features, str(path))
-    module = _load_objects(archive.objects, str(path))
+    module = _load_objects(archive.objects or _compile_sources(archive.sources), str(path))
     module.describe(str(path))
     if archive.functions:
         module._function_names = tuple(archive.functions)

@@ -180,7 +180,9 @@ def _signature(printer: HostPrinter, function: PrimFunc, name: str) -> str:
     ]
     result_type = function.ret_type
     result_text = printer.type_name(result_type.dtype) if isinstance(result_type, PrimType) else "void"
-    return f"{result_text} {name}({', '.join(declarations) or 'void'})"
+    # A function without a public name serves the others of its module.
+    linkage = "" if "global_symbol" in function.attrs else "static "
+    return f"{linkage}{result_text} {name}({', '.join(declarations) or 'void'})"
 
 
 def generate_c(module: IRModule) -> str:

@@ -1,0 +1,169 @@
+"""``compile_aot``: a graph, its parameters and its kernels become one C function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.codegen.c.host import generate_c
+from tilewright.codegen.c.names import C_KEYWORDS, Names, identifier
+from tilewright.codegen.llvm import build_llvm
+from tilewright.driver.aot.constants import as_c, as_llvm, pack_constants
+from tilewright.driver.aot.entry import ModelFunctions
+from tilewright.driver.aot.graph import NO_OPERATION, Graph, read_graph
+from tilewright.driver.aot.kernels import Kernel, KernelSource, find_kernel, plain_kernels
+from tilewright.driver.aot.module import AOTModule
+from tilewright.driver.aot.plan import plan_memory
+from tilewright.ir.expr import Call, StringImm
+from tilewright.ir.functor import post_order
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.transform import Sequential
+from tilewright.runtime.module import Module, SourceModule
+from tilewright.runtime.ndarray import NDArray, array
+from tilewright.runtime.params import load_param_dict
+from tilewright.support.errors import LoweringError, ModelError, TargetError
+from tilewright.target import Target
+from tilewright.tir.build_pipeline import host_passes
+from tilewright.tir.function import PrimFunc
+
+
+def compile_aot(
+    graph_json: str,
+    params: Mapping[str, Any] | bytes | None,
+    kernels: KernelSource,
+    target: Any = "llvm",
+    name: str = "model",
+    *,
+    interface: str | None = None,
+    unpacked_api: bool | None = None,
+    embed_constants: bool = True,
+) -> AOTModule:
+    """Compile a graph for machines without a runtime.
+
+    ``graph_json`` is what the graph executor takes, ``params`` the values of inputs that are constants, ``kernels`` the
+    functions that the graph's nodes call: a lowered module, functions, or several. The result has one entry for C,
+    ``tilewright_<name>_run``, which allocates nothing and needs libc alone. With ``interface="packed"`` it has
+    ``__tvm_ffi_<name>`` beside it, whose errors need the runtime that ``export_library`` links in.
+    ``unpacked_api=True`` is another way to say ``interface="c"``, which is the default; a target's ``-interface-api``
+    and ``-unpacked-api`` count where neither is given. With ``embed_constants=False`` the caller provides the
+    parameters' memory too, filled from ``AOTModule.constants``.
+    """
+    chosen = Target(target)
+    if chosen.kind.name not in ("c", "llvm"):
+        raise TargetError(
+            f"models are compiled ahead of time for the targets c and llvm, not {chosen.kind.name}"
+        )
+    if identifier(name) != name:
+        raise ModelError(f"{name!r} cannot be a model's name, which becomes part of C names")
+    interface = _interface(chosen, interface, unpacked_api)
+    graph = read_graph(graph_json)
+    values = _values(graph, params)
+    plain = plain_kernels(kernels, chosen)
+    scratch = _check_calls(graph, plain)
+    plan = plan_memory(graph, list(values), scratch)
+    names = Names([*C_KEYWORDS, *(f"tilewright_{name}_{part}" for part in ("run", "body", "constants"))])
+    symbols = {kernel: names.fresh(f"tilewright_{name}_{kernel}") for kernel in plain}
+    functions = ModelFunctions(name, graph, plan, plain, symbols, embed_constants)
+    constants = pack_constants(plan, {graph.nodes[number].name: number for number in plan.constants}, values)
+    loops = _loops(functions, chosen, interface, constants)
+    lib = _build(loops, functions, chosen, interface, constants)
+    return AOTModule(functions, chosen, interface, lib, loops, constants, values, graph_json)
+
+
+def _interface(target: Target, interface: str | None, unpacked_api: bool | None) -> str:
+    if unpacked_api is None and interface is None:
+        said = target.attrs.get("interface-api")
+        unpacked_api = target.attrs.get("unpacked-api")
+        interface = str(said) if said is not None else None
+    implied = None if unpacked_api is None else "c" if unpacked_api else "packed"
+    chosen = interface or implied or "c"
+    if chosen not in ("c", "packed"):
+        raise TargetError(f"a model's interface is 'c' or 'packed', not {chosen!r}")
+    if implied is not None and chosen != implied:
+        raise TargetError(f"the interface {chosen!r} contradicts unpacked_api={bool(unpacked_api)}")
+    return chosen
+
+
+def _values(graph: Graph, params: Mapping[str, Any] | bytes | None) -> dict[str, NDArray]:
+    """The parameters that the graph has, as arrays of the shapes and types that it says."""
+    given = load_param_dict(params) if isinstance(params, (bytes, bytearray)) else dict(params or {})
+    values: dict[str, NDArray] = {}
+    for node in graph.nodes:
+        if node.function is not None or node.name not in given:
+            continue
+        value = given[node.name]
+        made = value if isinstance(value, NDArray) else array(value)
+        wanted = graph.tensors[node.outputs[0]]
+        if tuple(made.shape) != wanted.shape or made.dtype != wanted.dtype:
+            raise ModelError(
+                f"the parameter {node.name!r} is {made.dtype} of shape {list(made.shape)}; "
+                f"the graph has {wanted.dtype} of shape {list(wanted.shape)}"
+            )
+        values[node.name] = made
+    return values
+
+
+def _check_calls(graph: Graph, kernels: Mapping[str, Kernel]) -> dict[int, int]:
+    """Compare every call with its kernel; the scratch memory that each node needs, where it needs some."""
+    scratch: dict[int, int] = {}
+    for number, node in enumerate(graph.nodes):
+        if node.function in (None, NO_OPERATION):
+            continue
+        kernel = find_kernel(kernels, node)
+        kernel.check_call(node, [graph.tensors[tensor] for tensor in (*node.inputs, *node.outputs)])
+        if kernel.scratch:
+            scratch[number] = kernel.scratch
+    return scratch
+
+
+def _loops(functions: ModelFunctions, target: Target, interface: str, constants: bytes) -> IRModule:
+    """Every function of the model, ready for a code generator. What C does not call is internal."""
+    embedded = bool(functions.plan.constants) and functions.embed_constants
+    imported = (
+        as_llvm(functions.constants_symbol, constants) if embedded and target.kind.name == "llvm" else ""
+    )
+    module = IRModule()
+    used = {node.function for node in functions.graph.nodes}
+    for name, kernel in functions.kernels.items():
+        if name in used:
+            module[functions.kernel_symbols[name]] = kernel.function.without_attr("global_symbol")
+    module[functions.body_symbol] = functions.body()
+    module[functions.entry_symbol] = functions.c_entry(imported)
+    made = Sequential(host_passes(target, target), name="aot")(module)
+    own = {variable.name_hint for variable in made.functions}
+    _check_independent(made, own | {functions.constants_symbol})
+    if interface == "packed":
+        packed = IRModule({functions.name: functions.packed_entry(target)})
+        for variable, function in Sequential(host_passes(target, target))(packed).functions.items():
+            made[variable.name_hint] = function
+    return made
+
+
+def _check_independent(module: IRModule, own: set[str]) -> None:
+    """An error for a call that only the runtime could serve."""
+    for variable, function in module.functions.items():
+        assert isinstance(function, PrimFunc)
+        for found in post_order(function.body):
+            if not isinstance(found, Call) or not isinstance(found.op, Op):
+                continue
+            name = found.args[0].value if found.args and isinstance(found.args[0], StringImm) else ""
+            packed = found.op.name == "tir.tvm_call_packed_lowered"
+            runtime = name.startswith("tilewright_") and name not in own
+            if packed or (found.op.name == "tir.call_extern" and runtime):
+                raise LoweringError(
+                    f"{variable.name_hint} calls {name}, which needs the runtime: "
+                    "ahead of time, kernels call C functions alone"
+                )
+
+
+def _build(
+    loops: IRModule, functions: ModelFunctions, target: Target, interface: str, constants: bytes
+) -> Module:
+    if target.kind.name == "llvm":
+        return build_llvm(loops, target)
+    embedded = bool(functions.plan.constants) and functions.embed_constants
+    head = as_c(functions.constants_symbol, constants) if embedded else ""
+    names = [functions.name] if interface == "packed" else []
+    tail = f'const char __tilewright_functions[] = "{functions.name}";\n' if names else ""
+    return SourceModule(head + generate_c(loops) + tail, format="c", type_key="c", function_names=names)

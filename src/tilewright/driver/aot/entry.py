@@ -1,0 +1,245 @@
+"""The functions around the kernels, as loop programs: so every code generator makes them.
+
+* The *body* takes a pointer for each input and output, the constants and the workspace, and calls kernel after kernel.
+* The *C entry*, ``tilewright_<name>_run``, takes structures of pointers, and checks that none is NULL or misaligned.
+* The *packed entry*, ``__tvm_ffi_<name>``, takes tensors, and checks their shapes and types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tilewright.codegen.c.names import Names
+from tilewright.driver.aot.graph import NO_OPERATION, Graph, GraphTensor
+from tilewright.driver.aot.kernels import FAILED, Kernel, find_kernel
+from tilewright.driver.aot.plan import ALIGNMENT, MemoryPlan, Place, Region
+from tilewright.ir import operators
+from tilewright.ir.buffer import decl_buffer
+from tilewright.ir.expr import Call, Load, PrimExpr, StringImm, Var
+from tilewright.ir.type import PrimType
+from tilewright.target import Target
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.packed_abi import address_of, is_null, message
+from tilewright.tir.stmt import NO_OP, AssertStmt, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, stmt_seq
+from tilewright.tir.transform.make_packed_api import make_packed_api
+
+INVALID_ARGUMENT = -2
+"""What the C entry returns for a pointer that is NULL or misaligned."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input or output of the model, as C sees it."""
+
+    name: str
+    tensor: GraphTensor
+    alignment: int
+
+
+@dataclass
+class ModelFunctions:
+    """What the entries of one model have in common."""
+
+    name: str
+    graph: Graph
+    plan: MemoryPlan
+    kernels: Mapping[str, Kernel]
+    kernel_symbols: Mapping[str, str]
+    embed_constants: bool
+    inputs: list[Argument] = field(init=False)
+    outputs: list[Argument] = field(init=False)
+
+    def __post_init__(self) -> None:
+        alignments = self._alignments()
+        nodes, plan = self.graph.nodes, self.plan
+        names = Names()
+        self.inputs = [
+            Argument(
+                names.fresh(nodes[number].name or "input"),
+                self.graph.tensors[nodes[number].outputs[0]],
+                alignments[Place(Region.INPUT, position)],
+            )
+            for position, number in enumerate(plan.inputs)
+        ]
+        self.outputs = [
+            Argument(
+                names.fresh("output" if len(self.graph.outputs) == 1 else f"output{position}"),
+                self.graph.tensors[tensor],
+                alignments[Place(Region.OUTPUT, position)],
+            )
+            for position, tensor in enumerate(self.graph.outputs)
+        ]
+
+    @property
+    def body_symbol(self) -> str:
+        """The internal function that runs the kernels."""
+        return f"tilewright_{self.name}_body"
+
+    @property
+    def entry_symbol(self) -> str:
+        """The function that C calls."""
+        return f"tilewright_{self.name}_run"
+
+    @property
+    def constants_symbol(self) -> str:
+        """The internal function that gives the address of embedded constants."""
+        return f"tilewright_{self.name}_constants"
+
+    @property
+    def takes_constants(self) -> bool:
+        """True if the caller passes the constants."""
+        return bool(self.plan.constants) and not self.embed_constants
+
+    def _alignments(self) -> dict[Place, int]:
+        """Bytes to which the caller's tensors must be aligned: what their elements and every kernel ask for."""
+        found: dict[Place, int] = {}
+        for tensor, place in zip(self.graph.tensors, self.plan.tensors, strict=True):
+            found[place] = max(found.get(place, 1), tensor.dtype.itemsize)
+        for position, tensor_number in enumerate(self.graph.outputs):
+            place = Place(Region.OUTPUT, position)
+            found.setdefault(place, self.graph.tensors[tensor_number].dtype.itemsize)
+        for node in self.graph.nodes:
+            if node.function in (None, NO_OPERATION):
+                continue
+            kernel = find_kernel(self.kernels, node)
+            for position, tensor_number in enumerate((*node.inputs, *node.outputs)):
+                place = self.plan.tensors[tensor_number]
+                found[place] = max(found[place], kernel.alignment(position))
+        return found
+
+    # ---- the body ----
+
+    def body(self) -> PrimFunc:
+        """The function that runs every kernel in order, and stops at the first that fails."""
+        inputs = [Var(argument.name, "handle") for argument in self.inputs]
+        outputs = [Var(argument.name, "handle") for argument in self.outputs]
+        constants, workspace = Var("constants", "handle"), Var("workspace", "handle")
+
+        def pointer(place: Place) -> PrimExpr:
+            if place.region is Region.INPUT:
+                return inputs[place.position]
+            if place.region is Region.OUTPUT:
+                return outputs[place.position]
+            memory = constants if place.region is Region.CONSTANT else workspace
+            return _untyped(address_of(memory, "uint8", place.position))
+
+        steps: list[Stmt] = []
+        for number, node in enumerate(self.graph.nodes):
+            if node.function in (None, NO_OPERATION):
+                continue
+            arguments = [pointer(self.plan.tensors[tensor]) for tensor in (*node.inputs, *node.outputs)]
+            if number in self.plan.scratch:
+                arguments.append(pointer(Place(Region.WORKSPACE, self.plan.scratch[number])))
+            status = _call(self.kernel_symbols[str(node.function)], arguments)
+            steps.append(IfThenElse(operators.not_equal(status, 0), _return(FAILED)))
+        for tensor, position in self.plan.copies:
+            size = operators.const(self.graph.tensors[tensor].num_bytes, "uint64")
+            source = pointer(self.plan.tensors[tensor])
+            steps.append(
+                Evaluate(operators.call("call_extern", "handle", ["memcpy", outputs[position], source, size]))
+            )
+        regions = ([constants] if self.plan.constants else []) + (
+            [workspace] if self.plan.workspace_size else []
+        )
+        return PrimFunc([*inputs, *outputs, *regions], stmt_seq(*steps, _return(0)), PrimType("int32"))
+
+    def _regions(self, constants: PrimExpr | None, workspace: PrimExpr | None) -> list[PrimExpr]:
+        """What the body takes after inputs and outputs; constants that nobody passes are inside the artefact."""
+        passed: list[PrimExpr] = []
+        if self.plan.constants:
+            own = operators.call("call_extern", "handle", [self.constants_symbol])
+            passed.append(own if constants is None else constants)
+        return passed if workspace is None else [*passed, workspace]
+
+    # ---- the entries ----
+
+    def c_entry(self, imported_llvm: str = "") -> PrimFunc:
+        """``tilewright_<name>_run``; ``imported_llvm`` is LLVM IR to be linked in with it."""
+        inputs, outputs = Var("inputs", "handle"), Var("outputs", "handle")
+        constants, workspace = Var("constants", "handle"), Var("workspace", "handle")
+        params = [inputs, outputs, *([constants] if self.takes_constants else []), workspace]
+        pointers: list[tuple[Var, PrimExpr]] = []
+        checks: list[Stmt] = []
+        for structure, arguments in ((inputs, self.inputs), (outputs, self.outputs)):
+            for position, argument in enumerate(arguments):
+                variable = Var(argument.name, "handle")
+                pointers.append((variable, Load("handle", structure, position)))
+                # A tensor without elements needs no memory.
+                if argument.tensor.num_bytes:
+                    checks.append(_require(variable, argument.alignment))
+        checks += [_require(constants, ALIGNMENT)] if self.takes_constants else []
+        checks += [_require(workspace, ALIGNMENT)] if self.plan.workspace_size else []
+        regions = self._regions(
+            constants if self.takes_constants else None, workspace if self.plan.workspace_size else None
+        )
+        passed = [*(variable for variable, _ in pointers), *regions]
+        status = Evaluate(operators.call("ret", "int32", [_call(self.body_symbol, passed)]))
+        body: Stmt = stmt_seq(*checks, status)
+        for variable, value in reversed(pointers):
+            body = LetStmt(variable, value, body)
+        # A model without inputs may be called with NULL in the place of the structure.
+        if self.inputs:
+            body = stmt_seq(_require(inputs, 1), body)
+        body = stmt_seq(_require(outputs, 1), body)
+        if imported_llvm:
+            body = AttrStmt(StringImm(self.name), "pragma_import_llvm", StringImm(imported_llvm), body)
+        return PrimFunc(params, body, PrimType("int32"), attrs={"global_symbol": self.entry_symbol})
+
+    def packed_entry(self, target: Target) -> PrimFunc:
+        """``__tvm_ffi_<name>``: inputs, outputs, then the caller's constants and workspace where there are any."""
+        buffers = [
+            decl_buffer(
+                argument.tensor.shape,
+                argument.tensor.dtype,
+                argument.name,
+                data_alignment=argument.alignment,
+            )
+            for argument in (*self.inputs, *self.outputs)
+        ]
+        passed: list[PrimExpr] = [buffer.data for buffer in buffers]
+        sizes = {
+            "constants": self.plan.constants_size if self.takes_constants else 0,
+            "workspace": self.plan.workspace_size,
+        }
+        regions = {name: decl_buffer((size,), "uint8", name) for name, size in sizes.items() if size}
+        buffers += regions.values()
+        pointers = {name: buffer.data for name, buffer in regions.items()}
+        passed += self._regions(pointers.get("constants"), pointers.get("workspace"))
+        status = Var("status", "int32")
+        failed = message("RuntimeError", f"a kernel of the model {self.name} failed")
+        body: Stmt = AssertStmt(operators.equal(status, 0), failed, NO_OP)
+        body = LetStmt(status, _call(self.body_symbol, passed), body)
+        for name, pointer in pointers.items():
+            text = f"{self.name}: the memory of {name} must be aligned to {ALIGNMENT} bytes"
+            aligned = operators.logical_not(_is_misaligned(pointer, ALIGNMENT))
+            body = AssertStmt(aligned, message("ValueError", text), body)
+        attributes = {"global_symbol": self.name, "target": target}
+        return make_packed_api(PrimFunc(buffers, body, attrs=attributes))
+
+
+def _untyped(pointer: PrimExpr) -> PrimExpr:
+    """The pointer without its element type, so that C takes it for any parameter."""
+    return operators.call("reinterpret", "handle", [pointer])
+
+
+def _call(symbol: str, arguments: Sequence[PrimExpr]) -> Call:
+    return operators.call("call_extern", "int32", [symbol, *arguments])
+
+
+def _return(value: int) -> Stmt:
+    return Evaluate(operators.call("ret", "int32", [operators.const(value, "int32")]))
+
+
+def _require(pointer: Var, alignment: int) -> Stmt:
+    """Leave with an error unless the pointer points somewhere, aligned."""
+    wrong: PrimExpr = is_null(pointer)
+    if alignment > 1:
+        wrong = operators.logical_or(wrong, _is_misaligned(pointer, alignment))
+    return IfThenElse(wrong, _return(INVALID_ARGUMENT))
+
+
+def _is_misaligned(pointer: PrimExpr, alignment: int) -> PrimExpr:
+    address = operators.call("reinterpret", "uint64", [pointer])
+    rest = operators.bitwise_and(address, operators.const(alignment - 1, "uint64"))
+    return operators.not_equal(rest, operators.const(0, "uint64"))
