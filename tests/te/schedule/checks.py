@@ -69,7 +69,7 @@ def check(
         outputs = [np.full(one.shape, 77, one.dtype) for one in wanted]
         run(*inputs, *outputs)
         for got, want in zip(outputs, wanted, strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
 
 
 def parts(statement: Any, kind: type) -> list[Any]:

@@ -32,6 +32,11 @@ def _fail(primitive: str, tensor: object, reason: str) -> NoReturn:
     raise ScheduleError(f"{primitive} of {name}: {reason}", span=user_span())
 
 
+def _check_scope(primitive: str, tensor: Tensor, scope: object) -> None:
+    if not isinstance(scope, str):
+        _fail(primitive, tensor, f"{scope!r} is not the name of a storage scope")
+
+
 def _current(schedule: Schedule, tensor: Tensor) -> Tensor:
     """The tensor as the schedule computes it now; the user may hold the one from before a step replaced it."""
     stage = schedule.stage_map[tensor.op]
@@ -42,6 +47,7 @@ def cache_read(schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence
     """See ``Schedule.cache_read``."""
     if not isinstance(tensor, Tensor) or tensor not in schedule:
         _fail("cache_read", tensor, "it is not a tensor of this schedule")
+    _check_scope("cache_read", tensor, scope)
     if not readers:
         _fail("cache_read", tensor, "name the readers of the copy")
     source = _current(schedule, tensor)
@@ -90,6 +96,7 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
     first = tensors[0] if tensors else None
     if not isinstance(first, Tensor) or first not in schedule:
         _fail("cache_write", first, "it is not a tensor of this schedule")
+    _check_scope("cache_write", first, scope)
     stage = schedule.stage_map[first.op]
     operation = stage.op
     if not isinstance(operation, ComputeOp):

@@ -39,6 +39,8 @@ def rfactor(schedule: Schedule, tensor: Tensor, axis: IterVar, factor_axis: int)
         stage.fail("rfactor", axis, "it is not a reduction axis")
     if stage.attributes(axis).bind_thread is not None:
         stage.fail("rfactor", axis, "it is bound to a thread")
+    if not isinstance(factor_axis, int):
+        stage.fail("rfactor", axis, f"factor_axis {factor_axis!r} is not the number of a dimension")
     count = len(operation.axis)
     position = factor_axis if factor_axis >= 0 else count + 1 + factor_axis
     if not 0 <= position <= count:

@@ -441,17 +441,35 @@ class Stage:
             self.fail(
                 "compute_at", scope, f"it is not an axis left of stage {parent.label}; those are {names}"
             )
-        above: Stage | None = parent
-        while above is not None:
-            if above is self:
-                self.fail(
-                    "compute_at", scope, f"stage {parent.label} is itself computed inside of this stage"
-                )
-            above = above.attach_stage if above.is_placed else None
+        if self._holds(parent):
+            self.fail("compute_at", scope, f"stage {parent.label} is itself computed inside of this stage")
+        if self.group is not None and not parent.is_in_group(self.group):
+            self.fail(
+                "compute_at",
+                scope,
+                f"stage {parent.label} is outside of {self.group.label}, the group that this stage is part of",
+            )
         self.attach_type = AttachType.SCOPE
         self.attach_ivar = scope
         self.attach_stage = parent
         self._record("compute_at", parent, scope)
+
+    def is_in_group(self, group: Stage) -> bool:
+        """True if this stage is part of a group, directly or through another group."""
+        above = self.group
+        while above is not None and above is not group:
+            above = above.group
+        return above is group
+
+    def _holds(self, stage: Stage) -> bool:
+        """True if a stage is computed inside of this one, or is part of it."""
+        above: Stage | None = stage
+        while above is not None:
+            if above is self or above.is_in_group(self):
+                return True
+            place = above.attach_spec()
+            above = place.attach_stage if place.is_placed else None
+        return False
 
     def compute_inline(self) -> None:
         """Put the expression wherever it is read."""
