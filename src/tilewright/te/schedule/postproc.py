@@ -7,7 +7,6 @@ from typing import Any
 
 from tilewright.ir.buffer import Buffer, decl_buffer
 from tilewright.ir.expr import BufferLoad, IterVar, PrimExpr, ProducerLoad, Var
-from tilewright.ir.functor import Mutator
 from tilewright.support.errors import LoweringError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.tensor import Tensor
@@ -21,9 +20,10 @@ from tilewright.tir.stmt import (
     ProducerStore,
     Stmt,
 )
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 
 
-class _ToBuffers(Mutator):
+class _ToBuffers(ScopedMutator):
     """Replaces tensors by buffers. Threads that are already running around a statement are not launched again."""
 
     def __init__(self, given: Mapping[Tensor, Buffer]) -> None:

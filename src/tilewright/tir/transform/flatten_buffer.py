@@ -13,7 +13,6 @@ from typing import Any
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import BufferLoad, IntImm, IterVar, Load, PrimExpr, Range, StringImm, Var, is_const
-from tilewright.ir.functor import Mutator
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.dtype import DataType
@@ -33,12 +32,13 @@ from tilewright.tir.stmt import (
 from tilewright.tir.transform.block_rewriter import has_blocks
 from tilewright.tir.transform.buffer_view import BufferView
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 from tilewright.tir.transform.statement_rewriter import bind_range, with_one_definition
 
 _INT8 = DataType("int8")
 
 
-class _Flattener(Mutator):
+class _Flattener(ScopedMutator):
     def __init__(self, keep_trivial_loops: bool) -> None:
         super().__init__()
         self.analyzer = Analyzer()

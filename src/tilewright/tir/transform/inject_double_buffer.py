@@ -14,7 +14,7 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.buffer import WRITE
 from tilewright.ir.expr import Call, IntImm, Load, PrimExpr, Var
-from tilewright.ir.functor import Mutator, post_order
+from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
@@ -22,6 +22,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, IfThenElse, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, StmtMutator, with_one_definition
 
 _SCOPE = "double_buffer_scope"
@@ -48,7 +49,7 @@ class _Loop:
     buffers: list[_Doubled] = field(default_factory=list)
 
 
-class _Injector(Mutator):
+class _Injector(ScopedMutator):
     def __init__(self, marked: set[Var], split_loop: int) -> None:
         super().__init__()
         self.marked = marked

@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, Var
-from tilewright.ir.functor import Mutator, Visitor, post_order
+from tilewright.ir.functor import Visitor, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
@@ -36,6 +36,7 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, StmtMutator, with_one_definition
 
 _UNROLL_LIMIT = 16
@@ -100,7 +101,7 @@ class _Influence(Visitor):
         return reached
 
 
-class _Injector(Mutator):
+class _Injector(ScopedMutator):
     """Rewrites the body of one virtual thread axis."""
 
     def __init__(self, thread: Var, count: int, touched: set[Var], share: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from tilewright.arith import Analyzer, ConstIntBound
 from tilewright.ir import operators
 from tilewright.ir.expr import CmpExpr, IntImm, IterVar, Load, PrimExpr, Range, Var
-from tilewright.ir.functor import Mutator, Visitor, post_order
+from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.dtype import DataType
@@ -22,10 +22,11 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.scoped_rewriter import ScopedVisitor
 from tilewright.tir.transform.statement_rewriter import bind_range, thread_axis
 
 
-class _Survey(Visitor):
+class _Survey(ScopedVisitor):
     """Finds the variables that can be narrow: defined by loops and threads, and used in narrow indices only."""
 
     def __init__(self, bits: int) -> None:

@@ -1,0 +1,62 @@
+"""Programs written for TVM run as they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = """
+import sys
+
+import numpy as np
+import tvm
+import tvm.testing
+from tvm import te
+from tvm.script import tir as T
+from tvm.tir import ir_builder
+
+n = te.var("n")
+A = te.placeholder((n,), name="A")
+B = te.compute(A.shape, lambda i: A[i] + 1.0, name="B")
+s = te.create_schedule(B.op)
+fadd = tvm.build(s, [A, B], tvm.target.Target("llvm"), name="myadd")
+dev = tvm.cpu(0)
+a = tvm.nd.array(np.arange(4, dtype="float32"), dev)
+b = tvm.nd.array(np.zeros(4, dtype="float32"), dev)
+fadd(a, b)
+tvm.testing.assert_allclose(b.numpy(), a.numpy() + 1)
+import tilewright
+assert tvm is tilewright and tvm.te is tilewright.te and te.Schedule is tilewright.te.Schedule
+assert tilewright.te.__spec__.name == "tilewright.te"
+try:
+    import tvm.topi.nowhere
+except ModuleNotFoundError as error:
+    assert "not part of this version" in str(error)
+print("ran with", sys.argv[1:])
+"""
+
+
+def test_a_script_runs_unchanged(tmp_path: Path) -> None:
+    """A script that imports tvm runs, gets its arguments, and sees the same objects under both names."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    ran = subprocess.run(
+        [sys.executable, "-m", "tilewright.as_tvm", str(script), "one", "two"], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "ran with ['one', 'two']\n"
+
+
+def test_the_import_alone_is_enough(tmp_path: Path) -> None:
+    """After ``import tilewright.as_tvm``, tvm is there for the rest of the process."""
+    code = "import tilewright.as_tvm, tvm; from tvm.te import schedule; assert tvm.tir.const(1).value == 1"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_missing_script_is_said() -> None:
+    """The error names the file, and the exit code is two."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tilewright.as_tvm", "no_such.py"], capture_output=True, text=True
+    )
+    assert ran.returncode == 2 and "no_such.py" in ran.stderr
