@@ -1,0 +1,164 @@
+"""The deployment examples: the README's commands build and run each program whose tools are on the machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright.support.cbuild import zig_command
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXAMPLES = ROOT / "examples" / "deploy"
+README = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## (.+?)\n.*?^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL))
+
+NEEDS = {
+    "C": (["cc"], []),
+    "C++": (["c++"], []),
+    "Rust": (["cargo", "cc"], []),
+    "Java": (["javac", "java", "cc"], []),
+    "Node.js": (["node"], ["ziglang"]),
+    "Python": (["cc"], []),
+    "PyTorch": (["cc"], ["torch", "tvm_ffi"]),
+}
+SLOW = {"Node.js"}
+
+
+def missing(language: str) -> list[str]:
+    """The programs and packages that a language needs and this machine lacks."""
+    programs, packages = NEEDS[language]
+    return [name for name in programs if shutil.which(name) is None] + [
+        f"the package {name}"
+        for name in packages
+        if importlib.util.find_spec(name) is None and not (name == "ziglang" and zig_command())
+    ]
+
+
+def shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs lines of the README as its reader would, with the model in this folder."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    python_path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
+    environment = {**os.environ, "OUT": str(folder), "PATH": path, "PYTHONPATH": python_path}
+    return subprocess.run(
+        ["bash", "-euc", commands], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A program that was built, what it said when it ran, and how to run it again."""
+
+    language: str
+    done: subprocess.CompletedProcess[str]
+    folder: Path
+
+    def run_on(self, data: Path) -> subprocess.CompletedProcess[str]:
+        """Runs the program on other files: the README's last line, which ends with the folder."""
+        command, _, last = SECTIONS[self.language].rstrip().rpartition("\n")[2].rpartition(" ")
+        assert last == "$OUT"
+        return shell(f"{command} {data}", self.folder)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that make_model.py wrote."""
+    if shutil.which("bash") is None or shutil.which("cc") is None:
+        pytest.skip("needs bash and a C compiler")
+    folder = tmp_path_factory.mktemp("deploy")
+    done = shell(SECTIONS["The model"], folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def program(language: str) -> Any:
+    """A language as a parameter of tests."""
+    return pytest.param(language, marks=[pytest.mark.slow] if language in SLOW else [])
+
+
+@pytest.fixture(scope="module", params=[program(name) for name in NEEDS])
+def deployed(request: pytest.FixtureRequest, model: Path) -> Deployed:
+    """The program of each language, built and run by the README's commands."""
+    lacking = missing(request.param)
+    if lacking:
+        pytest.skip(f"{request.param}: this machine lacks {', '.join(lacking)}")
+    return Deployed(request.param, shell(SECTIONS[request.param], model), model)
+
+
+def copy_of(model: Path, folder: Path) -> Path:
+    """The model's files in a folder of their own, to be spoilt."""
+    for path in model.iterdir():
+        if path.suffix in (".so", ".wasm", ".json", ".bin"):
+            shutil.copy(path, folder)
+    return folder
+
+
+def test_every_language_is_in_the_readme() -> None:
+    """What is tested is what the README shows, and nothing else."""
+    assert list(SECTIONS) == ["The model", *NEEDS]
+
+
+def test_prediction(deployed: Deployed) -> None:
+    """Each program builds without a warning and gives NumPy's prediction, with a rounding error's difference."""
+    assert (deployed.done.returncode, deployed.done.stderr) == (0, "")
+    expected = np.fromfile(deployed.folder / "expected.bin", "float32").reshape(4, 10)
+    *_, first, second = deployed.done.stdout.splitlines()
+    assert first == "prediction: " + " ".join(str(row.argmax()) for row in expected)
+    name, _, difference = second.partition(": ")
+    assert name == "largest difference" and 0 <= float(difference) < 1e-6
+
+
+def test_wrong_output_is_noticed(deployed: Deployed, tmp_path: Path) -> None:
+    """A program whose output is not the expected one prints the difference and ends with 1, also for NaN."""
+    folder = copy_of(deployed.folder, tmp_path)
+    expected = np.fromfile(folder / "expected.bin", "float32")
+    expected[17] += 0.125
+    expected.tofile(folder / "expected.bin")
+    done = deployed.run_on(folder)
+    assert done.returncode == 1
+    assert float(done.stdout.split()[-1]) == pytest.approx(0.125, abs=1e-3)
+    expected[17] = np.nan
+    expected.tofile(folder / "expected.bin")
+    assert deployed.run_on(folder).returncode == 1
+
+
+@pytest.mark.parametrize("deployed", [program(name) for name in NEEDS if name != "PyTorch"], indirect=True)
+def test_errors_arrive(deployed: Deployed, tmp_path: Path) -> None:
+    """What the runtime refuses reaches the program as an error of its language, with kind and message.
+
+    The PyTorch program has no graph, and reads the parameters itself.
+    """
+    folder = copy_of(deployed.folder, tmp_path)
+    params = (folder / "params.bin").read_bytes()
+    (folder / "params.bin").write_bytes(params[:-1])
+    done = deployed.run_on(folder)
+    assert done.returncode == 2
+    assert "ValueError: the parameters are damaged" in done.stderr
+    graph = (folder / "graph.json").read_text()
+    (folder / "graph.json").write_text(graph.replace('"dense_relu"', '"absent"'))
+    done = deployed.run_on(folder)
+    assert done.returncode == 2
+    assert "ValueError: the graph's node hidden calls absent" in done.stderr
+
+
+def test_wrapper_for_cpp(model: Path, tmp_path: Path) -> None:
+    """The C++ header: values own what they hold, results convert, errors are exceptions of their kind."""
+    if shutil.which("c++") is None:
+        pytest.skip("C++: this machine lacks c++")
+    source = Path(__file__).with_name("wrapper.cpp")
+    binary = tmp_path / "wrapper"
+    flags = "-std=c++17 -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror"
+    link = f"-L {model} -ltilewright_runtime -Wl,-rpath,{model}"
+    done = shell(f"c++ {flags} -I {model} -I {EXAMPLES}/cpp {source} -o {binary} {link}", model)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = shell(f"{binary} {model}/model.so", model)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
