@@ -159,7 +159,7 @@ def export_wasm(folder: Path) -> None:
 
     def link(output: str, objects: Sequence[str]) -> None:
         functions = " ".join(f"FUNCTION({name})" for name in FUNCTIONS)
-        source = [
+        source: list[str | Path] = [
             "-DTILEWRIGHT_EMBEDDED",
             f"-DFUNCTIONS={functions}",
             "-I",
