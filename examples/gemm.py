@@ -58,15 +58,20 @@ def matrix_product(
     i, j = s[c].op.axis
     tile_row, i = s[c].split(i, factor=tiles.rows)
     panel, j = s[c].split(j, factor=columns)
-    s[c].reorder(panel, tile_row, r, i, j)
+    r, step = s[c].split(r, factor=2)
+    s[c].reorder(panel, tile_row, r, step, i, j)
+    s[c].unroll(step)
     s[c].unroll(i)
     s[c].vectorize(j)
-    copied_panel, _, lane = s[packed].op.axis
+    # Packing goes by blocks of rows, so that it touches few pages at a time.
+    copied_panel, row, lane = s[packed].op.axis
+    rows, row = s[packed].split(row, factor=64)
+    s[packed].reorder(rows, copied_panel, row, lane)
     s[packed].vectorize(lane)
     if threads > 1:
         part, _ = s[c].split(panel, nparts=threads)
         s[c].parallel(part)
-        s[packed].parallel(copied_panel)
+        s[packed].parallel(rows)
     return s, [a, b, c]
 
 
