@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -58,12 +60,61 @@ def runtime_objects(sanitizer: str, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_program(program: Path, sanitizer: str, runtime_objects: list[str], tmp_path: Path) -> None:
     """The program's checks hold, and the sanitizer has nothing to say."""
-    binary = str(tmp_path / program.stem)
+    run_program(program, sanitizer, runtime_objects, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a linker that replaces functions (--wrap)")
+def test_out_of_memory(sanitizer: str, runtime_objects: list[str], tmp_path: Path) -> None:
+    """Whichever allocation fails, the caller gets an error code, and no memory is lost."""
+    program = Path(__file__).with_name("csrc") / "out_of_memory.c"
+    wrapped = ("malloc", "calloc", "realloc", "posix_memalign")
+    options = [f"-Wl,--wrap={name}" for name in wrapped]
+    run_program(program, sanitizer, runtime_objects, tmp_path, options)
+
+
+@pytest.mark.parametrize(
+    ("body", "report"),
+    [
+        ("char* p = malloc(8); free(p); return p[argc];", "heap-use-after-free"),
+        ("int x = 2147483647; return x + argc > 0;", "signed integer overflow"),
+        ("void* volatile p = malloc(64 + argc); p = NULL; return p != NULL;", "LeakSanitizer"),
+    ],
+)
+def test_sanitizers_report(body: str, report: str, tmp_path: Path) -> None:
+    """The sanitizers that the programs run under see a defect when there is one."""
+    source = tmp_path / "defect.c"
+    source.write_text(f"#include <stdlib.h>\nint main(int argc, char** argv) {{ (void)argv; {body} }}\n")
+    command = [cc, *SANITIZERS["address"], "-w", str(source), "-o", str(tmp_path / "defect")]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this compiler has no sanitizers")
+    done = subprocess.run([tmp_path / "defect"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and report in done.stderr
+
+
+def test_thread_sanitizer_reports(tmp_path: Path) -> None:
+    """Two threads that write one variable are seen."""
+    source = tmp_path / "race.c"
+    source.write_text(
+        "#include <pthread.h>\nint shared;\n"
+        "static void* run(void* x) { for (int i = 0; i < 100000; ++i) ++shared; return x; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, run, 0); run(0); return pthread_join(t, 0); }\n"
+    )
+    command = [cc, *SANITIZERS["thread"], str(source), "-o", str(tmp_path / "race"), "-pthread"]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this compiler has no thread sanitizer")
+    done = subprocess.run([tmp_path / "race"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and ("data race" in done.stderr or "FATAL" in done.stderr)
+
+
+def run_program(
+    program: Path, sanitizer: str, runtime_objects: list[str], folder: Path, options: Sequence[str] = ()
+) -> None:
+    """Build and run a program with the runtime; it must succeed and print nothing to its error stream."""
+    binary = str(folder / program.stem)
     include = ["-I", str(SOURCES), "-DTILEWRIGHT_STATIC", "-D_GNU_SOURCE"]
     flags = [*WARNINGS, *SANITIZERS[sanitizer], *include]
-    subprocess.run(
-        [cc, *flags, str(program), *runtime_objects, "-o", binary, "-pthread", "-ldl", "-lm"], check=True
-    )
+    libraries = ["-pthread", "-ldl", "-lm", *options]
+    subprocess.run([cc, *flags, str(program), *runtime_objects, "-o", binary, *libraries], check=True)
     environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1"}
     run = [binary, str(MUTATIONS[sanitizer]), sanitizer]
     done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=120, check=False)

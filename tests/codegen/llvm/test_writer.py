@@ -46,7 +46,7 @@ def test_types_in_registers_and_memory():
     )
     assert modern.register(DataType("bfloat16")) == plain.memory(DataType("bfloat16")) == "i16"
     assert (modern.index, plain.index) == ("i64", "i32")
-    assert gep_element(DataType("int24")) == "[3 x i8]" and gep_element(DataType("handle")) == "i64"
+    assert gep_element(DataType("int24")) == "[3 x i8]" and gep_element(DataType("handle")) == "ptr"
 
 
 def test_constants():

@@ -21,6 +21,7 @@ typedef struct {
   const char* start;
   TwJsonDocument* document;
   const char* problem; /* what was wrong, once something was */
+  bool out_of_memory;
 } Reader;
 
 static void* allocate(Reader* reader, size_t size) {
@@ -30,7 +31,7 @@ static void* allocate(Reader* reader, size_t size) {
     size_t wanted = size > BLOCK_BYTES ? size : BLOCK_BYTES;
     block = malloc(sizeof *block + wanted);
     if (block == NULL) {
-      reader->problem = "there is no memory for it";
+      reader->out_of_memory = true;
       return NULL;
     }
     *block = (Block){.next = reader->document->blocks, .used = 0, .size = wanted};
@@ -231,12 +232,16 @@ static TwJson* read_value(Reader* reader, int depth) {
 
 bool tw_json_parse(const char* text, size_t size, TwJsonDocument* out) {
   *out = (TwJsonDocument){0};
-  Reader reader = {text, text + size, text, out, NULL};
+  Reader reader = {text, text + size, text, out, NULL, false};
   out->root = read_value(&reader, 0);
   skip_space(&reader);
   if (out->root != NULL && reader.at == reader.end) return true;
   if (reader.problem == NULL) reader.problem = "there is more after its end";
-  tw_fail("ValueError", "the text is not JSON: %s, at byte %zu", reader.problem, (size_t)(reader.at - reader.start));
+  if (reader.out_of_memory) {
+    tw_fail("MemoryError", "no memory to read a text of %zu bytes", size);
+  } else {
+    tw_fail("ValueError", "the text is not JSON: %s, at byte %zu", reader.problem, (size_t)(reader.at - reader.start));
+  }
   tw_json_free(out);
   return false;
 }

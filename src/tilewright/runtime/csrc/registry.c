@@ -14,7 +14,7 @@ typedef struct Entry {
 
 static TwMutex lock = TW_MUTEX_INIT;
 static Entry* buckets[BUCKETS];
-static bool started;
+static bool watches_forks, has_builtins;
 
 static void lock_for_fork(void) { tw_mutex_lock(&lock); }
 static void unlock_after_fork(void) { tw_mutex_unlock(&lock); }
@@ -42,15 +42,14 @@ static Entry* find_entry(const char* name, bool create) {
   return entry;
 }
 
+/* Without memory for them, the runtime's own functions are tried again the next time. */
 static void lock_registry(void) {
   tw_mutex_lock(&lock);
-  if (started) return;
-  started = true;
-  tw_at_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+  if (has_builtins) return;
+  if (!watches_forks) tw_at_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+  watches_forks = true;
   Entry* entry = find_entry("cache_flush_cpu_non_first_arg", true);
-  if (entry != NULL) {
-    tilewright_function_create(tw_cache_flush_cpu_non_first_arg, NULL, NULL, NULL, &entry->function);
-  }
+  has_builtins = entry != NULL && tilewright_function_create(tw_cache_flush_cpu_non_first_arg, NULL, NULL, NULL, &entry->function) == 0;
 }
 
 int32_t tilewright_register_function(const char* name, TilewrightObject* function, int32_t override) {
@@ -120,6 +119,7 @@ char* tilewright_list_functions(void) {
   }
   if (text != NULL) *end = 0;
   tw_mutex_unlock(&lock);
+  if (text == NULL) tw_fail("MemoryError", "no memory for the names of the global functions");
   return text;
 }
 

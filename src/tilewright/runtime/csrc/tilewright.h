@@ -183,7 +183,7 @@ TILEWRIGHT_API int32_t tilewright_register_function(const char* name, Tilewright
 TILEWRIGHT_API TilewrightObject* tilewright_get_function(const char* name); /* a new reference, or NULL; sets no error */
 TILEWRIGHT_API int32_t tilewright_remove_function(const char* name);
 
-/* Newline-separated names, to be given back to `tilewright_free_text`; NULL when out of memory. */
+/* Newline-separated names, to be given back to `tilewright_free_text`; NULL with an error when out of memory. */
 TILEWRIGHT_API char* tilewright_list_functions(void);
 TILEWRIGHT_API void tilewright_free_text(char* text);
 
