@@ -14,6 +14,7 @@ from tilewright.codegen.llvm.emitter import ModuleContext
 from tilewright.codegen.llvm.function import emit_function, is_packed, public_name, symbol_of
 from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for, parse
 from tilewright.codegen.llvm.math.library import MathLibrary
+from tilewright.codegen.llvm.system_library import register_at_start
 from tilewright.codegen.llvm.writer import ModuleText, c_bytes
 from tilewright.ir.module import IRModule
 from tilewright.runtime.features import has_feature
@@ -221,6 +222,8 @@ def module_text(
         emit_function(context, function, name)
     text.add_global(f"@__tilewright_features = weak constant {c_bytes(','.join(features))}, align 1")
     text.add_global(f"@__tilewright_functions = weak constant {c_bytes(','.join(names))}, align 1")
+    if machine.target.attrs.get("system-lib") and names:
+        register_at_start(text, names)
     return text.text(), context.imported
 
 
