@@ -113,6 +113,12 @@ class Archive:
             return cls._of_model_library(members, path)
         manifest = _parse_manifest(members.pop(_MANIFEST, None), members, path)
         names = manifest.get("objects") or sorted(name for name in members if name.endswith((".o", ".obj")))
+        others = sorted(set(members) - set(names))
+        if names and others and not manifest:
+            # An archive of ours whose manifest was lost must not pass for a plain one, which nothing vouches for.
+            raise failure(
+                "ValueError", f"{path} has {others[0]} beside its objects, and no manifest that says why"
+            )
         missing = [name for name in names if name not in members]
         if missing or not names:
             raise failure(

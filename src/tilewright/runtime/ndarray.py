@@ -73,7 +73,7 @@ def _bfloat16() -> np.dtype[Any]:
 
 @cache
 def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
-    """The NumPy type of one lane."""
+    """The NumPy type of one lane; an error for types that NumPy has not."""
     if dtype.is_bool:
         return np.dtype("bool")
     if dtype.type_code == BFLOAT:
@@ -81,7 +81,10 @@ def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
     if dtype.is_handle:
         return np.dtype("uint64")
     bytes_of_lane = 1 << max(0, (dtype.bits - 1).bit_length() - 3)
-    return np.dtype(f"{_KINDS[dtype.type_code]}{8 * bytes_of_lane}")
+    try:
+        return np.dtype(f"{_KINDS[dtype.type_code]}{8 * bytes_of_lane}")
+    except (KeyError, TypeError):
+        raise failure("TypeError", f"NumPy has no type for {dtype}") from None
 
 
 @cache
