@@ -83,8 +83,6 @@ _NAMES = {
     "IRModule": "tilewright.ir.module",
     "DataType": "tilewright.support.dtype",
     "TilewrightError": "tilewright.support.errors",
-    "register_extension": "tilewright.runtime.object",
-    "register_object": "tilewright.runtime.object",
 }
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
 

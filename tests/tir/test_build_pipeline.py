@@ -31,6 +31,7 @@ def test_cpu_programs_skip_threads():
     assert names(mixed_passes(LLVM, LLVM)) == [
         "BindTarget",
         "VerifyMemory",
+        "ThreadsToLoops",
         "MakePackedAPI",
         "SplitHostDevice",
     ]

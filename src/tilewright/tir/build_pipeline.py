@@ -30,6 +30,7 @@ from tilewright.tir.transform.simplify import Simplify
 from tilewright.tir.transform.skip_assert import SkipAssert
 from tilewright.tir.transform.split_host_device import SplitHostDevice
 from tilewright.tir.transform.thread_sync import ThreadSync
+from tilewright.tir.transform.threads_to_loops import ThreadsToLoops
 from tilewright.tir.transform.verify_memory import VerifyMemory
 
 
@@ -42,6 +43,8 @@ def mixed_passes(target: Target, host: Target) -> list[Pass]:
         passes.append(AnnotateEntryFunc())
     if target.kind.device_type != CPU:
         passes += _thread_passes(bool(context.get("tir.detect_global_barrier")))
+    else:
+        passes.append(ThreadsToLoops())
     # From here on every argument is checked on entry, and the buffer map is empty.
     passes.append(MakeUnpackedAPI() if _unpacked(target, host) else MakePackedAPI())
     # From here on a function is host code or device code.

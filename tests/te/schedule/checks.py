@@ -73,7 +73,7 @@ def check(
 
 
 def parts(statement: Any, kind: type) -> list[Any]:
-    """The nodes of a class in a statement or function, outermost first in the order they are written."""
+    """The nodes of a class in a statement or function, each before those inside of it."""
     found: list[Any] = []
     tir.stmt_functor.post_order_visit(getattr(statement, "body", statement), found.append)
     return [node for node in reversed(found) if isinstance(node, kind)]

@@ -114,6 +114,23 @@ def test_a_producer_in_shared_memory_serves_all_threads() -> None:
         assert bounds[b.op.axis[0]].extent.value == extent
 
 
+def test_a_whole_axis_on_a_thread_at_any_place() -> None:
+    """A producer's own axis bound without a split, over a range that starts elsewhere than at zero."""
+    a = te.placeholder((32,), name="A")
+    b = te.compute((32,), lambda i: a[i] * 2.0, name="B")
+    c = te.compute((32,), lambda i: b[i] + 1.0, name="C")
+    s = te.create_schedule(c.op)
+    block, thread = s[c].split(c.op.axis[0], factor=8)
+    tx = te.thread_axis("threadIdx.x")
+    s[c].bind(block, te.thread_axis("blockIdx.x"))
+    s[c].bind(thread, tx)
+    s[b].set_scope("shared")
+    s[b].compute_at(s[c], block)
+    s[b].bind(b.op.axis[0], tx)
+    values = random(32)
+    on_threads(s, [a, c], [values], values * 2 + 1)
+
+
 @pytest.mark.parametrize("depth", [16, 21, 5])
 def test_reduction_across_threads(depth: int) -> None:
     """Each thread reduces its share, then all combine; shares need not be equal."""

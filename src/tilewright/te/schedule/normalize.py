@@ -118,12 +118,13 @@ def _rebase(schedule: Schedule) -> None:
             continue
         roots = {id(axis) for axis in stage.op.root_iter_vars}
         for position, axis in enumerate(stage.leaf_iter_vars):
-            if id(axis) not in roots or stage.attributes(axis).bind_thread is not None:
+            if id(axis) not in roots:
                 continue
             fresh = IterVar(None, Var(axis.var.name, axis.var.dtype), axis.iter_type)
             stage.relations.append(Rebase(axis, fresh))
             if axis in stage.axis_attributes:
                 stage.axis_attributes[fresh] = stage.axis_attributes[axis]
+                stage.update_attributes(axis, bind_thread=None)
             stage.all_iter_vars.append(fresh)
             stage.leaf_iter_vars[position] = fresh
             moved[axis] = fresh

@@ -50,6 +50,7 @@ from tilewright.tir.transform.storage_flatten import StorageFlatten
 from tilewright.tir.transform.storage_rewrite import StorageRewrite
 from tilewright.tir.transform.texture_flatten import TextureFlatten
 from tilewright.tir.transform.thread_sync import ThreadSync
+from tilewright.tir.transform.threads_to_loops import ThreadsToLoops
 from tilewright.tir.transform.unify_thread_binding import UnifyThreadBinding
 from tilewright.tir.transform.unroll_loop import UnrollLoop
 from tilewright.tir.transform.vectorize_loop import VectorizeLoop
@@ -104,6 +105,7 @@ __all__ = [
     "StorageRewrite",
     "TextureFlatten",
     "ThreadSync",
+    "ThreadsToLoops",
     "UnifyThreadBinding",
     "UnrollLoop",
     "VectorizeLoop",
