@@ -135,6 +135,25 @@ def test_symbolic_sizes() -> None:
     check_everywhere(copies, [m, te.placeholder((n,), name="a")], {n: 4, m: 0})
 
 
+def test_index_from_memory() -> None:
+    """An index that is read from memory may have changed when it is read again."""
+
+    @script
+    def moved(a):
+        b = output_tensor((1,), a.dtype)
+        place = allocate((1,), "int32")
+        row = allocate((4,), a.dtype)
+        place[0] = 1
+        row[place[0]] = a[0]
+        place[0] = 2
+        b[0] = row[place[0]]
+        return b
+
+    operation = moved(te.placeholder((4,), name="a")).op
+    row = operation.body.body.producer
+    assert row.op.name == "row" and reads_unwritten(row, operation.body.body.body)
+
+
 def test_local_memory() -> None:
     """Allocated memory is filled if some of it is read unwritten, at its place."""
 

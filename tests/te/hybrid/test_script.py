@@ -529,9 +529,10 @@ def test_ndarrays_are_emulated() -> None:
             a[i] = 0
         return b
 
-    a = tvm.nd.array(np.arange(4, dtype="int32"))
-    assert double(a).tolist() == [0, 2, 4, 6]
-    assert a.numpy().tolist() == [0, 0, 0, 0]
+    for call in (double, lambda a: double(a=a)):
+        a = tvm.nd.array(np.arange(4, dtype="int32"))
+        assert call(a).tolist() == [0, 2, 4, 6]
+        assert a.numpy().tolist() == [0, 0, 0, 0]
 
 
 def test_emulation_leaves_the_module_alone() -> None:

@@ -89,6 +89,7 @@ def test_error_names_the_file_of_a_decorated_function() -> None:
             "t may have no value here",
         ),
         ("t += 1\nreturn b", "t is not defined here"),
+        ("outside = outside + 1\nreturn b", "outside is not defined here"),
         ("c = output_tensor((4,))\nc = 1\nreturn c", "c is tensor c and cannot be assigned again"),
         ("t = 1\nt = a\nreturn b", "t holds a number, not tensor a"),
         ("t = (b[0], 1)\nreturn b", "a tuple of values from memory cannot be kept"),
@@ -110,7 +111,7 @@ def test_error_names_the_file_of_a_decorated_function() -> None:
 def test_statements_that_cannot_be(body: str, message: str) -> None:
     """Each says what is wrong."""
     with pytest.raises(ParseError) as raised:
-        parse(body)
+        parse(body, outside=1)
     assert message in str(raised.value)
     assert str(raised.value).startswith("script.py:")
 

@@ -15,6 +15,7 @@ from tilewright.ir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Var
 from tilewright.ir.functor import Mutator, free_vars, post_order
 from tilewright.ir.structural import structural_equal
 from tilewright.support.recursion import with_recursion_room
+from tilewright.te.hybrid.symbols import reads_memory
 from tilewright.te.tensor import Tensor
 from tilewright.tir.stmt import (
     AttrStmt,
@@ -60,7 +61,10 @@ class _Writes:
         if isinstance(stmt, ProducerStore):
             for expr in (stmt.value, *stmt.indices):
                 self.check(expr, facts)
-            return [*facts, self.fact(stmt)] if stmt.producer is self.tensor else facts
+            # An index that is read from memory may have another value when it is read again.
+            if stmt.producer is not self.tensor or any(reads_memory(index) for index in stmt.indices):
+                return facts
+            return [*facts, self.fact(stmt)]
         if isinstance(stmt, (AttrStmt, LetStmt)):
             self.check(stmt.value, facts)
         for child in stmt.children():
@@ -79,7 +83,7 @@ class _Writes:
 
     def loop(self, variable: Var, extent: PrimExpr, body: Stmt, facts: list[Fact]) -> list[Fact]:
         """What is written at the loop's variable in every iteration is, after the loop, written everywhere."""
-        inside = self.walk(body, facts)[len(facts) :] if facts else self.walk(body, facts)
+        inside = self.walk(body, facts)[len(facts) :]
         runs = self.analyzer.can_prove(operators.greater(extent, 0))
         made = list(facts)
         for fact in inside:

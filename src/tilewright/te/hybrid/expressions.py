@@ -73,10 +73,13 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[Callable[[Any, Any], Any], Callable[[A
 
 class ExpressionParser:
     """Evaluates expressions. ``scopes`` holds the script's own names, innermost last; ``enclosed`` those of the Python
-    functions around it; ``module`` those of its module."""
+    functions around it; ``module`` those of its module; ``assignments`` says how often the script assigns a name."""
 
-    def __init__(self, source: Source, enclosed: dict[str, Any], module: dict[str, Any]) -> None:
+    def __init__(
+        self, source: Source, enclosed: dict[str, Any], module: dict[str, Any], assignments: dict[str, int]
+    ) -> None:
         self.source = source
+        self.assignments = assignments
         self.enclosed = enclosed
         self.module = module
         self.scopes: list[Scope] = [Scope()]
@@ -110,7 +113,7 @@ class ExpressionParser:
             return found
         if node.id in self.enclosed:
             return self.captured(node, self.enclosed[node.id])
-        if node.id in self.module and node.id not in language.EMULATED:
+        if node.id in self.module and node.id not in (*language.EMULATED, *self.assignments):
             return self.captured(node, self.module[node.id])
         raise self.error(
             node, f"{node.id} is not defined here; a name assigned in a loop ends with the loop's body"

@@ -263,12 +263,7 @@ class _Printer:
         self.statement(stmt.body)
 
     def store(self, stmt: ProducerStore) -> None:
-        tensor = stmt.producer
-        indices = self.expressions.indices(tensor, stmt.indices)
-        place = self.expressions.text(ProducerLoad(tensor, indices)) if tensor not in self.origins else ""
-        if not place:
-            texts = ", ".join([self.text(index) for index in indices])
-            place = f"{self.expressions.buffer_name(tensor)}[{texts}]"
+        place = self.text(ProducerLoad(stmt.producer, stmt.indices))
         self.line(f"{place} = {self.text(stmt.value)}")
 
     def condition(self, stmt: IfThenElse) -> None:

@@ -78,16 +78,16 @@ class HybridFunction:
 
     def emulate(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function in Python, with the words of the language bound to functions that do what they say."""
-        arrays = [(value, value.numpy()) for value in args if isinstance(value, NDArray)]
-        names = {id(value): array for value, array in arrays}
-        given = [names.get(id(value), value) for value in args]
+        arrays: list[tuple[NDArray, Any]] = []
+        given = [_as_array(value, arrays) for value in args]
+        named = {name: _as_array(value, arrays) for name, value in kwargs.items()}
         namespace = {**self.function.__globals__, **language.EMULATED}
         function = self.function
         emulated = FunctionType(
             function.__code__, namespace, function.__name__, function.__defaults__, function.__closure__
         )
         emulated.__kwdefaults__ = function.__kwdefaults__
-        result = emulated(*given, **kwargs)
+        result = emulated(*given, **named)
         for value, array in arrays:
             if (value.numpy() != array).any():
                 value.copyfrom(array)
@@ -95,6 +95,16 @@ class HybridFunction:
 
     def __repr__(self) -> str:
         return f"<hybrid script {self.function.__name__}>"
+
+
+def _as_array(value: Any, arrays: list[tuple[NDArray, Any]]) -> Any:
+    """An argument for emulation. NDArrays are given as NumPy arrays, which are noted with them."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([_as_array(item, arrays) for item in value])
+    if not isinstance(value, NDArray):
+        return value
+    arrays.append((value, value.numpy()))
+    return arrays[-1][1]
 
 
 def _is_symbolic(value: Any) -> bool:

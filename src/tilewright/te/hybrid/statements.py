@@ -36,6 +36,7 @@ from tilewright.tir.stmt import (
     AssertStmt,
     AttrStmt,
     For,
+    ForKind,
     IfThenElse,
     LetStmt,
     ProducerStore,
@@ -69,8 +70,7 @@ class StatementParser(ExpressionParser):
         device: int = 0,
         depth: int = 0,
     ) -> None:
-        super().__init__(source, enclosed, module)
-        self.assignments = assignments
+        super().__init__(source, enclosed, module, assignments)
         self.types = types
         self.device = device
         self.depth = depth
@@ -205,7 +205,7 @@ class StatementParser(ExpressionParser):
         body = self._body(node, dict(zip(names, variables, strict=True)))
         span = self.source.span(node)
         for variable, extent in reversed(list(zip(variables, extents, strict=True))):
-            body = For(variable, 0, extent, language.ForKind.SERIAL, body, span=span)
+            body = For(variable, 0, extent, ForKind.SERIAL, body, span=span)
         self.emit(body)
 
     def _thread_loop(self, node: ast.For, name: str, call: ast.Call) -> None:

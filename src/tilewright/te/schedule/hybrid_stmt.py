@@ -13,6 +13,7 @@ from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
 from tilewright.ir.functor import Mutator, free_vars, post_order
 from tilewright.te.extern import ExternOp
 from tilewright.te.hybrid.definition import with_defined_memory
+from tilewright.te.hybrid.loops import nest_distances
 from tilewright.te.hybrid.operation import HybridOp, replace_tensors_in
 from tilewright.te.schedule import whole_ops
 from tilewright.te.schedule.context import LoweringContext
@@ -164,6 +165,7 @@ class _Apply(Mutator):
         for band in self.bands:
             if band.is_changed:
                 self._check_extents(band)
+                self._check_order(band)
 
     def _check_extents(self, band: _Band) -> None:
         """Extents must be known before the loops that use them."""
@@ -178,6 +180,43 @@ class _Apply(Mutator):
             for variable in free_vars(self.ranges[leaf].extent):
                 if variable in inside:
                     self.stage.fail("reorder", leaf, f"its extent depends on {variable.name}")
+
+    def _check_order(self, band: _Band) -> None:
+        """Iterations that use one element of memory must keep their order."""
+        extents = {root.var: self.ranges[root].extent for root in band.roots}
+        natural = self._natural_order(band)
+        for distances in nest_distances(self.loops[band.roots[0].var], extents):
+            roots = [root for root in band.roots if root.var in distances]
+            marked = [leaf for leaf in band.leaves if any(self._comes_from(leaf, root) for root in roots)]
+            # Steps that all go forwards stay in order as long as the parts of each loop do.
+            one_way = len({distance > 0 for distance in distances.values()}) == 1
+            groups = [[root] for root in roots] if one_way else [roots]
+            for group in groups:
+                places = [
+                    natural.get(leaf, -1)
+                    for leaf in marked
+                    if any(self._comes_from(leaf, root) for root in group)
+                ]
+                if places != sorted(places) or -1 in places:
+                    self.stage.fail(
+                        "reorder",
+                        marked[0],
+                        f"iterations of {', '.join(root.var.name for root in roots)} use what others wrote",
+                    )
+
+    def _natural_order(self, band: _Band) -> dict[IterVar, int]:
+        """The places that the leaves of a band have if nothing is reordered; a leaf fused of loops that were not
+        neighbours then has none."""
+        order = list(band.roots)
+        for relation in self._relations(band):
+            place = next((at for at, axis in enumerate(order) if axis is _first(relation)), None)
+            if place is None:
+                continue
+            if isinstance(relation, Split):
+                order[place : place + 1] = [relation.outer, relation.inner]
+            elif place + 1 < len(order) and order[place + 1] is relation.inner:
+                order[place : place + 2] = [relation.fused]
+        return {axis: place for place, axis in enumerate(order)}
 
     def _comes_from(self, leaf: IterVar, root: IterVar) -> bool:
         marks = {root: 1}
@@ -246,6 +285,11 @@ class _Apply(Mutator):
                 if not any(analyzer.can_prove(operators.greater_equal(extent, 0)) for extent in extents):
                     made.append(operators.greater(extents[1], 0))
         return made
+
+
+def _first(relation: Split | Fuse) -> IterVar:
+    """The axis that a relation takes away, or the outer one of two."""
+    return relation.parent if isinstance(relation, Split) else relation.outer
 
 
 def _hybrid(stage: Stage, context: LoweringContext) -> Stmt:

@@ -222,7 +222,7 @@ class Stage:
                     axes[0],
                     f"the axes must follow one another, outermost first; the order is {order}",
                 )
-        kinds = {axis.iter_type for axis in axes}
+        kinds = {axis.iter_type for axis in axes} - {IterVar.Ordered}
         if len(kinds) > 1:
             self.fail("fuse", axes[0], "a reduction axis and a data axis cannot become one")
         fused: IterVar = axes[0]
@@ -234,7 +234,9 @@ class Stage:
     def _fuse_two(self, outer: IterVar, inner: IterVar) -> IterVar:
         position = self.leaf_position("fuse", outer)
         dtype = outer.var.dtype if outer.var.dtype.bits >= inner.var.dtype.bits else inner.var.dtype
-        fused = IterVar(None, Var(f"{outer.var.name}.{inner.var.name}.fused", dtype), outer.iter_type)
+        # One axis whose iterations keep their order is enough for the fused one to keep it.
+        kind = inner.iter_type if inner.iter_type == IterVar.Ordered else outer.iter_type
+        fused = IterVar(None, Var(f"{outer.var.name}.{inner.var.name}.fused", dtype), kind)
         self.relations.append(Fuse(outer, inner, fused))
         self.all_iter_vars.append(fused)
         self.leaf_iter_vars[position : position + 2] = [fused]

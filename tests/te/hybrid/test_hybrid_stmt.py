@@ -207,6 +207,72 @@ def test_ordered_loops() -> None:
     for step in (made[c].parallel, made[c].vectorize):
         with pytest.raises(ScheduleError, match="its iterations depend on one another"):
             step(c.op.axis[4])
+    fused = made[c].fuse(*c.op.axis[3:])
+    assert fused.iter_type == IterVar.Ordered
+    check_everywhere(matmul, [a, b], schedule=lambda s, c: s[c].unroll(s[c].fuse(*c.op.axis[2:])))
+
+
+@script
+def skewed(a):
+    b = output_tensor((6, 6), a.dtype)
+    for i in range(5):
+        for j in range(5):
+            b[i + 1, j] = b[i, j + 1] + a[j]
+    return b
+
+
+@script
+def forwards(a):
+    b = output_tensor((6, 6), a.dtype)
+    for i in range(5):
+        for j in range(5):
+            b[i + 1, j + 1] = b[i, j] + a[j]
+    return b
+
+
+def swapped(made: te.Schedule, b: te.Tensor) -> None:
+    made[b].reorder(*reversed(b.op.axis[-2:]))
+
+
+def inside_out(made: te.Schedule, b: te.Tensor) -> None:
+    outer, inner = made[b].split(b.op.axis[0], 2)
+    made[b].reorder(inner, outer)
+
+
+def tiled(made: te.Schedule, b: te.Tensor) -> None:
+    made[b].tile(*b.op.axis, 2, 2)
+
+
+def in_order(made: te.Schedule, b: te.Tensor) -> None:
+    made[b].split(made[b].fuse(*b.op.axis), 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "schedule", "is_legal"),
+    [
+        (skewed, swapped, False),
+        (skewed, inside_out, False),
+        (skewed, tiled, False),
+        (skewed, in_order, True),
+        (forwards, swapped, True),
+        (forwards, tiled, True),
+        (forwards, inside_out, False),
+        (forwards, in_order, True),
+        (outer_product, swapped, True),
+        (outer_product, inside_out, True),
+    ],
+)
+def test_iterations_that_use_what_others_wrote(function: Any, schedule: Any, is_legal: bool) -> None:
+    """An order in which an element would be read before it is written is refused; any other is right."""
+    arguments = vectors(6) if function is outer_product else [te.placeholder((6,), name="a")]
+    if is_legal:
+        check_everywhere(function, arguments, schedule=schedule)
+        return
+    b = function(*arguments)
+    made = te.create_schedule(b.op)
+    schedule(made, b)
+    with pytest.raises(ScheduleError, match="use what others wrote"):
+        tvm.lower(made, [*arguments, b])
 
 
 def test_fused_empty_ranges() -> None:
