@@ -207,6 +207,12 @@ def test_ordered_loops() -> None:
     for step in (made[c].parallel, made[c].vectorize):
         with pytest.raises(ScheduleError, match="its iterations depend on one another"):
             step(c.op.axis[4])
+    made[c].bind(c.op.axis[4], te.thread_axis("threadIdx.x"))
+    with pytest.raises(
+        ScheduleError, match="bind on stage matmul, axis k: its iterations depend on one another"
+    ):
+        tvm.lower(made, [a, b, c])
+    made = te.create_schedule(c.op)
     fused = made[c].fuse(*c.op.axis[3:])
     assert fused.iter_type == IterVar.Ordered
     check_everywhere(matmul, [a, b], schedule=lambda s, c: s[c].unroll(s[c].fuse(*c.op.axis[2:])))

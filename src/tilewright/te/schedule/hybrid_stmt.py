@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.ir import operators
-from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var
+from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Var, is_const
 from tilewright.ir.functor import Mutator, free_vars, post_order
 from tilewright.te.extern import ExternOp
 from tilewright.te.hybrid.definition import with_defined_memory
@@ -160,6 +160,11 @@ class _Apply(Mutator):
                     "storage_align", axis, "the loops of a hybrid script are not dimensions of its output"
                 )
         for leaf in stage.leaf_iter_vars:
+            is_bound = stage.attributes(leaf).bind_thread is not None and not is_const(
+                self.ranges[leaf].extent, 1
+            )
+            if is_bound and leaf.iter_type == IterVar.Ordered:
+                stage.fail("bind", leaf, "its iterations depend on one another")
             for attached in self.context.attached.get(leaf, []):
                 attached.fail("compute_at", leaf, f"{stage.label} is a hybrid script: what it reads is whole")
         for band in self.bands:
