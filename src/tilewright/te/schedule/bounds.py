@@ -16,6 +16,7 @@ from tilewright.support.recursion import with_recursion_room
 from tilewright.te.operation import PlaceholderOp
 from tilewright.te.schedule.dataflow import readers_of
 from tilewright.te.schedule.reads import TensorDomains, note_reads, output_domain
+from tilewright.te.schedule.reads_inside import check_reads
 from tilewright.te.schedule.relations import Ranges, Sets, pass_down_ranges, pass_up_sets
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
@@ -52,6 +53,7 @@ class BoundInference:
         for stage in reversed(self.stages):
             if not isinstance(stage.op, PlaceholderOp):
                 self.infer_roots(stage)
+                check_reads(stage.op, self.ranges)
                 self.pass_down(stage)
         for axis, thread in self.bound_threads.items():
             self.ranges.setdefault(thread, self.ranges[axis])
