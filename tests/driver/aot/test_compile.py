@@ -15,9 +15,17 @@ import tilewright as tvm
 from tilewright import te, tir
 from tilewright.contrib import graph_executor
 from tilewright.driver.aot import AOTModule, compile_aot
+from tilewright.support.cbuild import zig_command
 from tilewright.support.errors import LoweringError, ModelError, TargetError
 
 TARGETS = ["c", "llvm", "llvm -mcpu=generic"]
+
+MACHINES = [
+    ("aarch64-linux-gnu", "cortex-a53", 183),
+    ("armv7-linux-gnueabihf", "cortex-a7", 40),
+    ("riscv32-none-elf", "generic-rv32", 243),
+]
+"""Triples with a processor and the number that ELF has for them."""
 
 PROGRAM = """\
 #include <stdio.h>
@@ -73,14 +81,22 @@ def compiled(model: Any, target: str, **options: Any) -> AOTModule:
     return compile_aot(model.graph, {"w": model.weight}, model.kernels, target, "net", **options)
 
 
-def run_program(module: AOTModule, model: Any, folder: Path, flags: list[str], suffix: str) -> list[Any]:
+def run_program(
+    module: AOTModule,
+    model: Any,
+    folder: Path,
+    flags: list[str],
+    suffix: str,
+    compiler: tuple[str, ...] = ("cc",),
+    runner: tuple[str, ...] = (),
+) -> list[Any]:
     """Build the program with the exported code, run it, and read its five outputs."""
     module.export_library(str(folder / f"m{suffix}"))
     (folder / "main.c").write_text(PROGRAM)
     model.value.tofile(folder / "x.bin")
-    command = ["cc", "-std=c11", *flags, "main.c", f"m{suffix}", "-o", "main", "-lm"]
+    command = [*compiler, "-std=c11", *flags, "main.c", f"m{suffix}", "-o", "main", "-lm"]
     subprocess.run(command, cwd=folder, check=True)
-    done = subprocess.run(["./main"], cwd=folder, capture_output=True, check=False)
+    done = subprocess.run([*runner, "./main"], cwd=folder, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     values = np.frombuffer(done.stdout, "float32")
     assert values.size == 256 * 2 + 512 * 3
@@ -248,17 +264,25 @@ def test_errors(model: Any) -> None:
 
 def test_cross_compiled(model: Any) -> None:
     """Objects for other machines are made here: 32-bit ones too."""
-    for triple, machine in (
-        ("aarch64-linux-gnu", 183),
-        ("armv7-linux-gnueabihf", 40),
-        ("riscv32-none-elf", 243),
-    ):
-        cpu = (
-            ""
-            if triple.startswith("aarch64")
-            else " -mcpu=generic-rv32"
-            if triple.startswith("riscv")
-            else " -mcpu=cortex-a7"
-        )
-        code = compiled(model, f"llvm -mtriple={triple}{cpu}").object_code()
+    for triple, cpu, machine in MACHINES:
+        code = compiled(model, f"llvm -mtriple={triple} -mcpu={cpu}").object_code()
         assert code[:4] == b"\x7fELF" and int.from_bytes(code[18:20], "little") == machine
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["c", "llvm"])
+@pytest.mark.parametrize(("processor", "system"), [("aarch64", "linux-musl"), ("arm", "linux-musleabihf")])
+def test_on_another_processor(processor: str, system: str, form: str, model: Any, tmp_path: Path) -> None:
+    """The program gives the same numbers on a 64-bit and a 32-bit ARM, emulated."""
+    zig = zig_command()
+    if zig is None or shutil.which(f"qemu-{processor}") is None:
+        pytest.skip(f"needs the ziglang package and qemu-{processor}")
+    triple, cpu, _ = next(one for one in MACHINES if one[0].startswith(processor))
+    module = compiled(model, "c" if form == "c" else f"llvm -mtriple={triple} -mcpu={cpu}")
+    compiler = (*zig, "-target", f"{processor}-{system}")
+    suffix = ".c" if form == "c" else ".o"
+    outputs = run_program(
+        module, model, tmp_path, ["-static", "-O1"], suffix, compiler, (f"qemu-{processor}",)
+    )
+    for actual, expected in zip(outputs, model.reference(), strict=True):
+        np.testing.assert_allclose(actual, expected.reshape(-1), rtol=2e-5, atol=1e-6)
