@@ -7,6 +7,7 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.container import Array, Map
+from tilewright.runtime.convert import CONVERTERS
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node
 from tilewright.support.span import Span
@@ -40,3 +41,6 @@ def convert(value: Any, span: Span | None = None) -> Any:
         raise ExpressionError(
             f"{value!r} of type {type(value).__name__} has no place in a program", span=span
         ) from None
+
+
+CONVERTERS[:] = [convert]

@@ -1,6 +1,7 @@
 """The Python face of the C runtime: arrays, packed functions, modules, devices."""
 
 from tilewright.runtime.benchmark import BenchmarkResult
+from tilewright.runtime.convert import convert
 from tilewright.runtime.device import (
     Device,
     cpu,
@@ -40,6 +41,7 @@ __all__ = [
     "PackedFunc",
     "SourceModule",
     "config_threadpool",
+    "convert",
     "convert_to_tvm_func",
     "cpu",
     "cuda",
