@@ -33,7 +33,7 @@ def run_add_one(function: Any) -> None:
     assert result.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-# -- the program that the project grew from -------------------------------------------------------------------------------
+# -- the program that the project grew from -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tgt", ["llvm", "cuda"])
@@ -61,7 +61,7 @@ def test_myadd(tgt: str) -> None:
     np.testing.assert_allclose(c.numpy(), a.numpy() + b.numpy())
 
 
-# -- lower ----------------------------------------------------------------------------------------------------------------
+# -- lower --------------------------------------------------------------------------------------------------------
 
 
 def test_lowering_a_schedule() -> None:
@@ -150,7 +150,7 @@ def test_bad_arguments(make: Any, message: str) -> None:
         make(*add_one())
 
 
-# -- build ----------------------------------------------------------------------------------------------------------------
+# -- build --------------------------------------------------------------------------------------------------------
 
 
 def test_building_each_kind_of_input() -> None:
@@ -211,7 +211,7 @@ def test_export_and_load(tmp_path: Path) -> None:
         loaded(np.zeros(8), np.zeros(8, "float32"))
 
 
-# -- what a function checks -----------------------------------------------------------------------------------------------
+# -- what a function checks ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +288,7 @@ def test_alignment_is_checked() -> None:
         function(values, result)
 
 
-# -- contexts -------------------------------------------------------------------------------------------------------------
+# -- contexts -----------------------------------------------------------------------------------------------------
 
 
 def test_bound_checkers_find_an_access_out_of_range() -> None:

@@ -75,7 +75,8 @@ def check(
 def parts(statement: Any, kind: type) -> list[Any]:
     """The nodes of a class in a statement or function, each before those inside of it."""
     found: list[Any] = []
-    tir.stmt_functor.post_order_visit(getattr(statement, "body", statement), found.append)
+    body = statement.body if isinstance(statement, tir.PrimFunc) else statement
+    tir.stmt_functor.post_order_visit(body, found.append)
     return [node for node in reversed(found) if isinstance(node, kind)]
 
 

@@ -148,7 +148,8 @@ class _LoopBuilder:
         """A thread index instead of a loop."""
         if self.fresh and self.axis.iter_type == IterVar.CommReduce:
             raise ScheduleError(
-                f"stage {self.stage.label}: a thread-bound reduction cannot be initialised in a loop"
+                f"bind on stage {self.stage.label}, axis {self.axis.var.name}: "
+                "a reduction on a thread cannot be initialised in a loop"
             )
         if not is_const(self.domain.min, 0):
             raise ScheduleError(
