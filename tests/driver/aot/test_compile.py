@@ -175,6 +175,13 @@ def test_packed_constants_of_the_caller(model: Any) -> None:
     np.testing.assert_allclose(outputs[2].numpy(), model.reference()[2], rtol=2e-5)
 
 
+def test_loops_can_be_read(model: Any) -> None:
+    """The loop programs have the entry and the kernels, and not the parameters' bytes."""
+    text = compiled(model, "llvm").loops.script()
+    assert "tilewright_net_run" in text and "tilewright_net_softmax" in text
+    assert len(text) < 20_000
+
+
 def test_memory_is_reported(model: Any) -> None:
     """The sizes are those of the plan: three tensors and scratch memory take turns in the workspace."""
     memory = compiled(model, "c").memory
@@ -226,6 +233,31 @@ def test_names_do_not_collide() -> None:
     out = tvm.nd.empty((4,))
     module.lib["f"](tvm.nd.array(np.arange(4, dtype="float32")), out)
     np.testing.assert_array_equal(out.numpy(), [0, 2, 4, 6])
+
+
+@pytest.mark.parametrize("target", ["c", "llvm"])
+def test_empty_tensors(target: str, tmp_path: Path) -> None:
+    """Tensors without elements go through: as input, parameter, between kernels and as output."""
+    a, b = te.placeholder((0, 4), name="a"), te.placeholder((0, 4), name="b")
+    c = te.compute((0, 4), lambda i, j: a[i, j] + b[i, j], name="c")
+    kernel = tvm.lower(te.create_schedule(c.op), [a, b, c], name="add")
+    call = {"op": "tvm_op", "attrs": {"func_name": "add", "num_outputs": "1"}}
+    nodes = [
+        {"op": "null", "name": "x"},
+        {"op": "null", "name": "w"},
+        {**call, "name": "y", "inputs": [[0, 0, 0], [1, 0, 0]]},
+        {**call, "name": "z", "inputs": [[2, 0, 0], [1, 0, 0]]},
+    ]
+    attributes = {"shape": ["", [[0, 4]] * 4], "dltype": ["", ["float32"] * 4]}
+    graph = json.dumps({"nodes": nodes, "arg_nodes": [0, 1], "heads": [[3, 0, 0]], "attrs": attributes})
+    params = {"w": np.zeros((0, 4), "float32")}
+    module = compile_aot(graph, params, kernel, target, interface="packed")
+    module.export_library(str(tmp_path / "empty.so"))
+    run = tvm.runtime.load_module(tmp_path / "empty.so")["model"]
+    workspace = tvm.nd.empty((module.memory.workspace,), "uint8")
+    run(tvm.nd.empty((0, 4)), tvm.nd.empty((0, 4)), workspace)
+    with pytest.raises(ValueError, match="dimension 0 of argument 0 .x. is 1, expected 0"):
+        run(tvm.nd.empty((1, 4)), tvm.nd.empty((0, 4)), workspace)
 
 
 def test_a_failing_kernel(model: Any) -> None:

@@ -15,7 +15,9 @@ from tilewright.driver.aot.kernels import Kernel, KernelSource, find_kernel, pla
 from tilewright.driver.aot.module import AOTModule
 from tilewright.driver.aot.plan import plan_memory
 from tilewright.ir.expr import Call, StringImm
+from tilewright.ir.function import BaseFunc
 from tilewright.ir.functor import post_order
+from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import Sequential
@@ -26,6 +28,7 @@ from tilewright.support.errors import LoweringError, ModelError, TargetError
 from tilewright.target import Target
 from tilewright.tir.build_pipeline import host_passes
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import AttrStmt
 
 
 def compile_aot(
@@ -66,7 +69,7 @@ def compile_aot(
     symbols = {kernel: names.fresh(f"tilewright_{name}_{kernel}") for kernel in plain}
     functions = ModelFunctions(name, graph, plan, plain, symbols, embed_constants)
     constants = pack_constants(plan, {graph.nodes[number].name: number for number in plan.constants}, values)
-    loops = _loops(functions, chosen, interface, constants)
+    loops = _loops(functions, chosen, interface)
     lib = _build(loops, functions, chosen, interface, constants)
     return AOTModule(functions, chosen, interface, lib, loops, constants, values, graph_json)
 
@@ -117,19 +120,15 @@ def _check_calls(graph: Graph, kernels: Mapping[str, Kernel]) -> dict[int, int]:
     return scratch
 
 
-def _loops(functions: ModelFunctions, target: Target, interface: str, constants: bytes) -> IRModule:
+def _loops(functions: ModelFunctions, target: Target, interface: str) -> IRModule:
     """Every function of the model, ready for a code generator. What C does not call is internal."""
-    embedded = bool(functions.plan.constants) and functions.embed_constants
-    imported = (
-        as_llvm(functions.constants_symbol, constants) if embedded and target.kind.name == "llvm" else ""
-    )
     module = IRModule()
     used = {node.function for node in functions.graph.nodes}
     for name, kernel in functions.kernels.items():
         if name in used:
             module[functions.kernel_symbols[name]] = kernel.function.without_attr("global_symbol")
     module[functions.body_symbol] = functions.body()
-    module[functions.entry_symbol] = functions.c_entry(imported)
+    module[functions.entry_symbol] = functions.c_entry()
     made = Sequential(host_passes(target, target), name="aot")(module)
     own = {variable.name_hint for variable in made.functions}
     _check_independent(made, own | {functions.constants_symbol})
@@ -160,10 +159,25 @@ def _check_independent(module: IRModule, own: set[str]) -> None:
 def _build(
     loops: IRModule, functions: ModelFunctions, target: Target, interface: str, constants: bytes
 ) -> Module:
-    if target.kind.name == "llvm":
-        return build_llvm(loops, target)
     embedded = bool(functions.plan.constants) and functions.embed_constants
+    if target.kind.name == "llvm":
+        return build_llvm(_with_constants(loops, functions, constants) if embedded else loops, target)
     head = as_c(functions.constants_symbol, constants) if embedded else ""
     names = [functions.name] if interface == "packed" else []
     tail = f'const char __tilewright_functions[] = "{functions.name}";\n' if names else ""
     return SourceModule(head + generate_c(loops) + tail, format="c", type_key="c", function_names=names)
+
+
+def _with_constants(loops: IRModule, functions: ModelFunctions, constants: bytes) -> IRModule:
+    """The module with LLVM IR beside it that holds the constants; apart from the loops, which people read."""
+    text = StringImm(as_llvm(functions.constants_symbol, constants))
+
+    def change(variable: GlobalVar, function: BaseFunc) -> BaseFunc:
+        if variable.name_hint != functions.entry_symbol:
+            return function
+        assert isinstance(function, PrimFunc)
+        return function.with_body(
+            AttrStmt(StringImm(functions.name), "pragma_import_llvm", text, function.body)
+        )
+
+    return loops.map_functions(change)

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from tilewright.driver.aot.plan import ALIGNMENT, MemoryPlan
 from tilewright.runtime.ndarray import NDArray
 
 _BYTES_A_LINE = 32
+
+# Parameters may have hundreds of megabytes: their text is looked up, not made byte by byte.
+_NUMBERS = [str(byte) for byte in range(256)]
+_ESCAPES = np.frombuffer(b"".join(b"\\%02x" % byte for byte in range(256)), "uint8").reshape(256, 3)
 
 
 def pack_constants(plan: MemoryPlan, nodes: Mapping[str, int], values: Mapping[str, NDArray]) -> bytes:
@@ -25,7 +31,7 @@ def pack_constants(plan: MemoryPlan, nodes: Mapping[str, int], values: Mapping[s
 def as_c(symbol: str, content: bytes) -> str:
     """C text with the bytes, and a function that gives their address."""
     lines = [
-        ",".join(str(byte) for byte in content[at : at + _BYTES_A_LINE]) + ","
+        ",".join([_NUMBERS[byte] for byte in content[at : at + _BYTES_A_LINE]]) + ","
         for at in range(0, len(content), _BYTES_A_LINE)
     ]
     return "\n".join(
@@ -45,8 +51,7 @@ def as_c(symbol: str, content: bytes) -> str:
 
 def as_llvm(symbol: str, content: bytes) -> str:
     """LLVM IR with the bytes, and a function that gives their address; once inlined, nothing of it is left."""
-    digits = content.hex()
-    text = "".join(f"\\{digits[at : at + 2]}" for at in range(0, len(digits), 2))
+    text = _ESCAPES[np.frombuffer(content, "uint8")].tobytes().decode()
     return (
         f'@{symbol}_data = internal constant [{len(content)} x i8] c"{text}", align {ALIGNMENT}\n'
         f"define linkonce_odr hidden ptr @{symbol}() {{ ret ptr @{symbol}_data }}\n"

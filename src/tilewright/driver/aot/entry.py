@@ -16,12 +16,12 @@ from tilewright.driver.aot.kernels import FAILED, Kernel, find_kernel
 from tilewright.driver.aot.plan import ALIGNMENT, MemoryPlan, Place, Region
 from tilewright.ir import operators
 from tilewright.ir.buffer import decl_buffer
-from tilewright.ir.expr import Call, Load, PrimExpr, StringImm, Var
+from tilewright.ir.expr import Call, Load, PrimExpr, Var
 from tilewright.ir.type import PrimType
 from tilewright.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import address_of, is_null, message
-from tilewright.tir.stmt import NO_OP, AssertStmt, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, stmt_seq
+from tilewright.tir.stmt import NO_OP, AssertStmt, Evaluate, IfThenElse, LetStmt, Stmt, stmt_seq
 from tilewright.tir.transform.make_packed_api import make_packed_api
 
 INVALID_ARGUMENT = -2
@@ -154,8 +154,8 @@ class ModelFunctions:
 
     # ---- the entries ----
 
-    def c_entry(self, imported_llvm: str = "") -> PrimFunc:
-        """``tilewright_<name>_run``; ``imported_llvm`` is LLVM IR to be linked in with it."""
+    def c_entry(self) -> PrimFunc:
+        """``tilewright_<name>_run``."""
         inputs, outputs = Var("inputs", "handle"), Var("outputs", "handle")
         constants, workspace = Var("constants", "handle"), Var("workspace", "handle")
         params = [inputs, outputs, *([constants] if self.takes_constants else []), workspace]
@@ -182,8 +182,6 @@ class ModelFunctions:
         if self.inputs:
             body = stmt_seq(_require(inputs, 1), body)
         body = stmt_seq(_require(outputs, 1), body)
-        if imported_llvm:
-            body = AttrStmt(StringImm(self.name), "pragma_import_llvm", StringImm(imported_llvm), body)
         return PrimFunc(params, body, PrimType("int32"), attrs={"global_symbol": self.entry_symbol})
 
     def packed_entry(self, target: Target) -> PrimFunc:

@@ -105,7 +105,7 @@ def plan_memory(graph: Graph, parameters: Sequence[str], scratch: Mapping[int, i
         if node.name in parameters:
             constants[number] = constants_size
             places[node.outputs[0]] = Place(Region.CONSTANT, constants_size)
-            constants_size += rounded(graph.tensors[node.outputs[0]].num_bytes)
+            constants_size += rounded(_size(graph, node.outputs[0]))
         elif number not in graph.arguments:
             raise ModelError(f"the graph's node {node.name!r} is neither an input nor a parameter")
     for number in graph.arguments:
@@ -120,7 +120,7 @@ def plan_memory(graph: Graph, parameters: Sequence[str], scratch: Mapping[int, i
             places[origin[tensor]] = Place(Region.OUTPUT, number)
     lives = _lives(graph, origin, [tensor for tensor, _ in copies])
     waiting = [tensor for tensor in lives if tensor not in places]
-    requests = [Request(graph.tensors[tensor].num_bytes, *lives[tensor]) for tensor in waiting]
+    requests = [Request(_size(graph, tensor), *lives[tensor]) for tensor in waiting]
     requests += [Request(size, node, node) for node, size in scratch.items()]
     offsets, workspace_size = plan_arena(requests)
     for tensor, offset in zip(waiting, offsets, strict=False):
@@ -134,6 +134,11 @@ def plan_memory(graph: Graph, parameters: Sequence[str], scratch: Mapping[int, i
         constants_size,
         workspace_size,
     )
+
+
+def _size(graph: Graph, tensor: int) -> int:
+    """The bytes to reserve: at least one, so that a tensor without elements has a place too."""
+    return max(1, graph.tensors[tensor].num_bytes)
 
 
 def _origins(graph: Graph) -> list[int]:
