@@ -294,12 +294,17 @@ def test_alignment_is_checked() -> None:
 def test_bound_checkers_find_an_access_out_of_range() -> None:
     """With the option on, reading past the end of an input is an error that says so."""
     a = te.placeholder((4,), name="A")
-    b = te.compute((8,), lambda i: a[i], name="B")
+    where = te.placeholder((3,), name="W", dtype="int32")
+    b = te.compute((3,), lambda i: a[where[i]], name="B")
     s = te.create_schedule(b.op)
     with tvm.transform.PassContext(config={"tir.instrument_bound_checkers": True}):
-        function = tvm.build(s, [a, b], "llvm")
-    with pytest.raises(TilewrightError, match="(?i)out of bounds|out-of-range|out of range|bound"):
-        function(np.zeros(4, "float32"), np.zeros(8, "float32"))
+        function = tvm.build(s, [a, where, b], "llvm")
+    values, result = np.arange(4, dtype="float32"), np.zeros(3, "float32")
+    function(values, np.array([3, 0, 2], "int32"), result)
+    assert result.tolist() == [3, 0, 2]
+    for outside in (4, -1):
+        with pytest.raises(TilewrightError, match="(?i)bound"):
+            function(values, np.array([3, outside, 2], "int32"), result)
 
 
 def test_config_keys_change_lowering() -> None:

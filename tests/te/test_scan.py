@@ -89,3 +89,11 @@ def test_scans_that_do_not_fit_are_refused() -> None:
         te.scan(init, x, te.placeholder((4, 3), dtype="float64"))
     with pytest.raises(ExpressionError, match="1 init, 1 update and 2 state"):
         te.scan(init, x, [te.placeholder((4, 3)), te.placeholder((4, 3))])
+
+
+def test_one_input_needs_no_list() -> None:
+    """Inputs, states, starts and updates may be given as they are."""
+    x, state = te.placeholder((4, 3), name="X"), te.placeholder((4, 3))
+    init = te.compute((1, 3), lambda _, i: x[0, i])
+    update = te.compute((4, 3), lambda t, i: state[t - 1, i] + x[t, i])
+    assert te.scan(init, update, state, inputs=x).op.inputs == (x,)

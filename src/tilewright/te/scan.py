@@ -120,7 +120,17 @@ def scan(
         IterVar.Ordered,
     )
     scope_tag = current_tag()
-    operation = ScanOp(name, scope_tag or tag, attrs, axis, starts, steps, states, _list(inputs or []), span)
+    operation = ScanOp(
+        name,
+        scope_tag or tag,
+        attrs,
+        axis,
+        starts,
+        steps,
+        states,
+        _list([] if inputs is None else inputs),
+        span,
+    )
     return operation.outputs[0] if operation.num_outputs == 1 else operation.outputs
 
 

@@ -11,6 +11,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, StringImm, Var
 from tilewright.ir.functor import post_order
@@ -76,7 +77,9 @@ class _Unroller(StmtMutator):
     def visit_for(self, node: For) -> Stmt:
         loop: For = node.map_children(self.visit)
         options = self.options
-        count = loop.extent.value if isinstance(loop.extent, IntImm) else None
+        # A difference of bounds may be a constant that is not written as one.
+        extent = loop.extent if isinstance(loop.extent, IntImm) else Analyzer().simplify(loop.extent)
+        count = extent.value if isinstance(extent, IntImm) else None
         asked = loop.kind == ForKind.UNROLLED
         if asked and count is None:
             raise LoweringError(
