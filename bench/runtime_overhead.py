@@ -1,16 +1,20 @@
 """What the runtime itself costs, with kernels that do nothing: calls, parallel regions, the graph executor.
 
-Run as ``python bench/runtime_overhead.py [--output FILE]``. Each figure is the best of many rounds: the cost of the
-code, not of what else the machine does. The budgets are those of the design.
+Run as ``python bench/runtime_overhead.py`` (writes bench/results/runtime_overhead.md). The best of many rounds is the
+cost of the code; the median has in it what else the machine does. The budgets are those of the design.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +24,11 @@ from tilewright.runtime import ndarray as nd
 from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.loading import load_module
 from tilewright.support.cbuild import SOURCES, find_compiler
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from harness import write_table  # noqa: E402
 
 KERNELS = """
 #include <time.h>
@@ -88,49 +97,63 @@ def graph(nodes: int) -> str:
     )
 
 
-def best_microseconds(call: Callable[[], object], calls: int = 200, rounds: int = 200) -> float:
-    """The least time of one call."""
-    best = float("inf")
+@dataclass(frozen=True)
+class Cost:
+    """Microseconds: the best and the median of many rounds, and what it may be."""
+
+    name: str
+    best: float
+    median: float
+    budget: float
+
+    @classmethod
+    def of(cls, name: str, seconds: Sequence[float], budget: float, without: float = 0.0) -> Cost:
+        """From the seconds of the rounds, less microseconds that are not overhead."""
+        return cls(name, min(seconds) * 1e6 - without, statistics.median(seconds) * 1e6 - without, budget)
+
+
+def rounds_of(call: Callable[[], object], calls: int = 200, rounds: int = 200) -> list[float]:
+    """The seconds that one call took, in each round."""
+    seconds = []
     for _ in range(rounds):
         begin = time.perf_counter()
         for _ in range(calls):
             call()
-        best = min(best, (time.perf_counter() - begin) / calls)
-    return best * 1e6
+        seconds.append((time.perf_counter() - begin) / calls)
+    return seconds
 
 
-def measure() -> list[tuple[str, float, float]]:
-    """Name, microseconds and budget of each cost."""
+def measure() -> list[Cost]:
+    """Every cost."""
     module = kernels()
     empty = module["empty"]
     ours = [nd.empty((4,)) for _ in range(3)]
     theirs = [np.zeros(4, "float32") for _ in range(3)]
     config_threadpool(0, 2)
-    region = min(module.time_evaluator("region", cpu(0), number=20000, repeat=20)().results) * 1e6
-    shared = min(module.time_evaluator("shared", cpu(0), number=1, repeat=5000)().results) * 1e6
+    region = module.time_evaluator("region", cpu(0), number=20000, repeat=20)().results
+    shared = module.time_evaluator("shared", cpu(0), number=1, repeat=5000)().results
     one, thousand = GraphExecutor(graph(1), module), GraphExecutor(graph(1000), module)
-    first, all_of_them = best_microseconds(one.run), best_microseconds(thousand.run, calls=20)
+    first = rounds_of(one.run)
+    kernel = [(all_of_them - min(first)) / 999 for all_of_them in rounds_of(thousand.run, calls=20)]
     return [
-        ("call from Python, three NDArrays", best_microseconds(lambda: empty(*ours)), 5.0),
-        ("call from Python, three NumPy arrays", best_microseconds(lambda: empty(*theirs)), 15.0),
-        ("empty parallel region, two warm threads", region, 3.0),
-        ("parallel region of two tasks of 5 µs, beyond the 5 µs", shared - 5.0, 3.0),
-        ("graph executor, one call from Python", first, 10.0),
-        ("graph executor, each kernel", (all_of_them - first) / 999, 0.2),
+        Cost.of("call from Python, three NDArrays", rounds_of(lambda: empty(*ours)), 5.0),
+        Cost.of("call from Python, three NumPy arrays", rounds_of(lambda: empty(*theirs)), 15.0),
+        Cost.of("empty parallel region, two warm threads", region, 3.0),
+        Cost.of("parallel region of two tasks of 5 µs, beyond the 5 µs", shared, 3.0, without=5.0),
+        Cost.of("graph executor, one call from Python", first, 10.0),
+        Cost.of("graph executor, each kernel", kernel, 0.2),
     ]
 
 
 def main() -> None:
-    """Prints the table, and writes it where asked."""
+    """Prints the table, and writes it to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, help="a file to write the table to, as Markdown")
-    output = parser.parse_args().output
-    lines = ["| cost | µs | budget, µs |", "|---|---|---|"]
-    lines += [f"| {name} | {value:.3f} | {budget} |" for name, value, budget in measure()]
-    text = "\n".join(lines) + "\n"
-    print(text, end="")
-    if output is not None:
-        output.write_text(text)
+    parser.add_argument("--output", type=Path, default=HERE / "results" / "runtime_overhead.md")
+    load = os.getloadavg()[0]
+    rows = [[cost.name, f"{cost.best:.3f}", f"{cost.median:.3f}", f"{cost.budget}"] for cost in measure()]
+    notes = f"The machine's load average was {load:.2f} when the run began."
+    header = ["cost", "best, µs", "median, µs", "budget, µs"]
+    write_table(parser.parse_args().output, "What the runtime itself costs", header, rows, notes)
 
 
 if __name__ == "__main__":
