@@ -1,5 +1,7 @@
 """Stored modules, archives and checksums, as bytes."""
 
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,23 @@ def test_archive_members_are_checked(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(content.replace(b'"objects": [', b'"objects": {'))
     with pytest.raises(ValueError, match="manifest is not readable"):
         Archive.read(tmp_path / "a.tar")
+
+
+def test_a_lost_manifest_is_missed(tmp_path: Path) -> None:
+    """Objects alone are a plain archive; with anything else beside them, there must be a manifest that vouches."""
+    plain, renamed = tmp_path / "plain.tar", tmp_path / "renamed.tar"
+    Archive([b"machine code"]).write(renamed)
+    with tarfile.open(renamed) as archive:
+        members = {entry.name: archive.extractfile(entry).read() for entry in archive}  # type: ignore[union-attr]
+    for path, names in ((plain, ["lib0.o"]), (renamed, ["lib0.o", "manifest.json"])):
+        with tarfile.open(path, "w") as archive:
+            for name in names:
+                entry = tarfile.TarInfo(name.replace("manifest", "manifesT"))
+                entry.size = len(members[name])
+                archive.addfile(entry, io.BytesIO(members[name]))
+    assert Archive.read(plain).objects == [b"machine code"]
+    with pytest.raises(ValueError, match=r"has manifesT\.json beside its objects, and no manifest"):
+        Archive.read(renamed)
 
 
 def test_checksum_after_a_file(tmp_path: Path) -> None:

@@ -113,3 +113,9 @@ def test_errors(model: Any) -> None:
         plain_kernels(symbolic, C)["f"].check_call(
             GraphNode("n", "f", (0,), (1,)), [GraphTensor((4,), DataType("float32"))] * 2
         )
+    far = tir.decl_buffer((4,), "int32", name="far", data_alignment=128)
+    aligned = plain_kernels(tir.PrimFunc([far], tir.Store(far.data, 1, 0), attrs={"global_symbol": "f"}), C)[
+        "f"
+    ]
+    with pytest.raises(ModelError, match="far must be aligned to 128 bytes"):
+        aligned.check_call(GraphNode("n", "f", (), (0,)), [GraphTensor((4,), DataType("int32"))])

@@ -57,6 +57,11 @@ class Kernel:
         if len(tensors) != len(self.parameters):
             raise ModelError(f"{what} with {len(tensors)} tensors; the kernel takes {len(self.parameters)}")
         for position, (tensor, buffer) in enumerate(zip(tensors, self.parameters, strict=True)):
+            if self.alignment(position) > ALIGNMENT:
+                raise ModelError(
+                    f"{what}, whose {buffer.name} must be aligned to {self.alignment(position)} bytes; "
+                    f"memory that is planned ahead is aligned to {ALIGNMENT}"
+                )
             shape = tuple(extent.value for extent in buffer.shape if isinstance(extent, IntImm))
             if len(shape) != len(buffer.shape):
                 raise ModelError(
