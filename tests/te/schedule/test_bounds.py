@@ -131,6 +131,25 @@ def test_memory_by_default_follows_the_threads() -> None:
         assert BoundInference(s).storage_rank(s[b]).name == rank
 
 
+@pytest.mark.parametrize(("scope", "place"), [("local", None), ("shared", None), ("local", "block")])
+def test_memory_of_a_thread_that_does_not_run_yet(scope: str, place: str | None) -> None:
+    """A stage outside of its reader's threads cannot keep its result in the memory of one of them."""
+    a = te.placeholder((64,), name="A")
+    b = te.compute((64,), lambda i: a[i], name="B")
+    c = te.compute((64,), lambda i: b[i], name="C")
+    s = te.create_schedule(c.op)
+    block, thread = s[c].split(c.op.axis[0], factor=8)
+    s[c].bind(block, te.thread_axis("blockIdx.x"))
+    s[c].bind(thread, te.thread_axis("threadIdx.x"))
+    s[b].set_scope(scope)
+    if place is not None:
+        s[b].compute_at(s[c], block)
+    with pytest.raises(
+        ScheduleError, match=rf"set_scope on stage B, axis i\.\w+: its memory \({scope}\) is not shared"
+    ):
+        tvm.lower(s, [a, c])
+
+
 def test_an_output_cannot_be_in_a_group_that_is_placed() -> None:
     """The group's place would hold the output."""
     a = te.placeholder((8,), name="A")

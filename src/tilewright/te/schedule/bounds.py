@@ -24,6 +24,7 @@ from tilewright.te.schedule.storage import (
     StorageRank,
     default_storage_rank,
     is_shared_by,
+    scope_name,
     storage_rank,
     thread_rank,
 )
@@ -157,11 +158,13 @@ class BoundInference:
         for axis in reversed(reader_stage.leaf_iter_vars):
             if axis is attach:
                 inside, at_place = False, True
+            self.check_thread(stage, reader_stage, axis, inside, rank)
             sets[axis] = self.axis_set(axis, inside, rank)
         relaxed: dict[Var, IntervalSet] = {}
         for axis in self.paths[reader]:
             if axis is attach:
                 inside, at_place = False, True
+            self.check_thread(stage, reader_stage, axis, inside, rank)
             if self.takes_all_values(axis, inside, rank):
                 whole = IntervalSet.from_range(self.ranges[axis])
                 relaxed[axis.var] = whole
@@ -182,6 +185,22 @@ class BoundInference:
             covered = sets[axis]
             bound[axis.var] = relax(covered, relaxed, self.analyzer) if relaxed else covered
         note_reads(reader, self.analyzer, bound, domains)
+
+    def check_thread(
+        self, stage: Stage, reader: Stage, axis: IterVar, inside: bool, rank: StorageRank
+    ) -> None:
+        """Refuse memory of one thread (or block) for a stage that is computed before that thread runs."""
+        thread = self.bound_threads.get(axis, axis)
+        if not inside or thread_rank(thread.thread_tag) is None or is_const(self.ranges[axis].extent, 1):
+            return
+        own = [*stage.env_thread_axes, *(one.bind_thread for one in stage.axis_attributes.values())]
+        if not is_shared_by(rank, thread.thread_tag) and not any(thread is one for one in own):
+            stage.fail(
+                "set_scope",
+                axis,
+                f"its memory ({stage.scope or scope_name(rank)}) is not shared by {thread.thread_tag}, which stage "
+                f"{reader.label} has inside of the place where it is computed; compute it at that axis",
+            )
 
     def axis_set(self, axis: IterVar, inside: bool, rank: StorageRank) -> IntervalSet:
         """The values of a reader's loop that one computation of the stage serves."""
