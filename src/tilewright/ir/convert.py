@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.container import Array, Map
-from tilewright.runtime.convert import CONVERTERS
+from tilewright.runtime.convert import MAKERS
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node
 from tilewright.support.span import Span
@@ -43,4 +43,4 @@ def convert(value: Any, span: Span | None = None) -> Any:
         ) from None
 
 
-CONVERTERS[:] = [convert]
+MAKERS.update(convert=convert, const=operators.const)

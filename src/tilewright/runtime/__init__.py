@@ -1,7 +1,7 @@
 """The Python face of the C runtime: arrays, packed functions, modules, devices."""
 
 from tilewright.runtime.benchmark import BenchmarkResult
-from tilewright.runtime.convert import convert
+from tilewright.runtime.convert import const, convert
 from tilewright.runtime.device import (
     Device,
     cpu,
@@ -30,6 +30,12 @@ from tilewright.runtime.registry import (
 )
 from tilewright.runtime.threads import config_threadpool, num_threads
 from tilewright.support.dtype import DataType
+from tilewright.support.node import Node
+
+Object = Node
+"""The base of everything that programs are made of."""
+
+String = str
 
 __all__ = [
     "BenchmarkResult",
@@ -38,9 +44,12 @@ __all__ = [
     "JITModule",
     "Module",
     "NDArray",
+    "Object",
     "PackedFunc",
     "SourceModule",
+    "String",
     "config_threadpool",
+    "const",
     "convert",
     "convert_to_tvm_func",
     "cpu",

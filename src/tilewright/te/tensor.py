@@ -6,6 +6,7 @@ An operation reads tensors and gives one or more. A tensor is one output of an o
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -209,3 +210,22 @@ def as_shape(shape: ExprLike | Sequence[ExprLike]) -> tuple[PrimExpr, ...]:
     """A shape from a number, an expression or a sequence of them."""
     dimensions = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     return tuple(operators.as_expr(extent) for extent in dimensions)
+
+
+_ELSEWHERE = {
+    "ComputeOp": "tilewright.te.operation",
+    "PlaceholderOp": "tilewright.te.operation",
+    "BaseComputeOp": "tilewright.te.operation",
+    "ScanOp": "tilewright.te.scan",
+    "ExternOp": "tilewright.te.extern",
+    "HybridOp": "tilewright.te.hybrid.operation",
+    "TensorComputeOp": "tilewright.te.tensor_intrin",
+    "TensorIntrinCall": "tilewright.te.tensor_intrin",
+}
+"""Classes that the public interface has here and that are defined above this module."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_ELSEWHERE[name]), name)

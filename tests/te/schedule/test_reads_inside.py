@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tilewright as tvm
@@ -52,3 +53,13 @@ def test_conditions_are_trusted() -> None:
     lower(te.compute((1,), lambda _: te.sum(x[k], axis=k, where=k.var < 4)), x)
     lower(te.compute((n,), lambda i: x[i]), x)
     lower(te.compute((8,), lambda i: x[i // 2] + x[i % 4] + x[tir.min(i, 3)]), x)
+
+
+def test_the_bound_checker_takes_over() -> None:
+    """With bound checks asked for, the program is built and fails at the access."""
+    x = te.placeholder((4,), name="X")
+    y = te.compute((8,), lambda i: x[i], name="Y")
+    with tvm.transform.PassContext(config={"tir.instrument_bound_checkers": True}):
+        function = tvm.build(te.create_schedule(y.op), [x, y], "llvm")
+    with pytest.raises(IndexError, match="buffer X has 4 elements, index 4"):
+        function(np.zeros(4, "float32"), np.zeros(8, "float32"))

@@ -1,6 +1,11 @@
 """Schedules of tensor expressions, and their lowering to loops."""
 
 from tilewright.te.schedule import whole_ops as _whole_ops
+from tilewright.te.schedule.auto_inline import (
+    auto_inline_broadcast,
+    auto_inline_elementwise,
+    auto_inline_injective,
+)
 from tilewright.te.schedule.bounds import infer_bound
 from tilewright.te.schedule.lowering import schedule_ops
 from tilewright.te.schedule.postproc import to_prim_func
@@ -10,6 +15,9 @@ from tilewright.te.schedule.specialized import SpecializedCondition
 from tilewright.te.schedule.stage import Stage
 
 # Names that older programs use for the steps of lowering.
+AutoInlineBroadcast = auto_inline_broadcast
+AutoInlineElemWise = auto_inline_elementwise
+AutoInlineInjective = auto_inline_injective
 InferBound = infer_bound
 ScheduleOps = schedule_ops
 SchedulePostProcToPrimFunc = to_prim_func
@@ -17,6 +25,9 @@ SchedulePostProcToPrimFunc = to_prim_func
 _ = _whole_ops  # registers the operations that work on whole tensors
 
 __all__ = [
+    "AutoInlineBroadcast",
+    "AutoInlineElemWise",
+    "AutoInlineInjective",
     "Fuse",
     "InferBound",
     "Rebase",
