@@ -18,6 +18,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+PAUSE = 0.4
+"""Seconds between rounds: threads of BLAS and OpenMP spin for a while after a call, on the next contender's core."""
+
+WARM_UP = 0.05
+"""Seconds of untimed calls at the start of a round."""
+
 
 @dataclass(frozen=True)
 class Contender:
@@ -52,6 +58,10 @@ def timed(call: Callable[[], object], least_seconds: float = 0.02) -> Callable[[
     number = max(1, round(least_seconds / once))
 
     def run() -> float:
+        # Wakes the threads, the cores they sleep on, and the caches: a round is about the steady state.
+        woken = time.perf_counter() + WARM_UP
+        while time.perf_counter() < woken:
+            call()
         begun = time.perf_counter()
         for _ in range(number):
             call()
@@ -82,6 +92,7 @@ def race(contenders: Sequence[Contender], rounds: int) -> dict[str, float]:
             order = list(zip(processes, contenders, strict=True))
             for process, contender in order if number % 2 == 0 else reversed(order):
                 assert process.stdin is not None and process.stdout is not None
+                time.sleep(PAUSE)
                 process.stdin.write("go\n")
                 process.stdin.flush()
                 times[contender.name].append(float(process.stdout.readline()))

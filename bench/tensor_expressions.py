@@ -56,7 +56,7 @@ def _tilewright(kernel: str, size: int, threads: int) -> Callable[[], float]:
     lanes = describe_cpu("llvm").lanes(32)
     makers: dict[str, Callable[[], Any]] = {
         "gemm": lambda: gemm.matrix_product(
-            size, size, size, gemm.choose_tiles(describe_cpu("llvm")), threads
+            size, size, size, gemm.choose_tiles(describe_cpu("llvm"), size), threads
         ),
         "elementwise": lambda: row_kernels.elementwise(BIG, lanes, streaming=True),
         "row_sum": lambda: row_kernels.row_sum(BIG // 1024, 1024, lanes),
@@ -131,10 +131,10 @@ import sys, time
 sys.path[:0] = sys.argv[1:]
 import gemm, tilewright as tvm
 from tilewright.target.cpu import describe_cpu
-tvm.build(*gemm.matrix_product(64, 64, 64, gemm.choose_tiles(describe_cpu("llvm"))), "llvm")
+tvm.build(*gemm.matrix_product(64, 64, 64, gemm.choose_tiles(describe_cpu("llvm"), 64)), "llvm")
 for _ in range(5):
     started = time.perf_counter()
-    schedule, arguments = gemm.matrix_product(1024, 1024, 1024, gemm.choose_tiles(describe_cpu("llvm")))
+    schedule, arguments = gemm.matrix_product(1024, 1024, 1024, gemm.choose_tiles(describe_cpu("llvm"), 1024))
     lowered = tvm.lower(schedule, arguments)
     middle = time.perf_counter()
     tvm.build(lowered, target="llvm")

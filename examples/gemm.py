@@ -3,8 +3,9 @@
 Run it:  python examples/gemm.py [size]
 
 A register tile of ``rows x columns`` accumulators is held in vector registers over the whole reduction: each step
-multiplies a column of A, one element of each row, by a row of B. B is packed first, in panels of ``columns``, in the
-order in which that loop reads it, so that a panel streams from the second cache while all rows of A pass by it.
+multiplies a column of A, one element of each row, by a row of B. B is packed in panels of ``columns``, in the order in
+which that loop reads them. A few panels are packed at a time, as many as the second cache holds well, and all rows of A
+pass by them: each tile of rows meets every panel of the group while it is still in the cache.
 """
 
 from __future__ import annotations
@@ -22,18 +23,23 @@ from tilewright.target.cpu import CPUDescription, describe_cpu
 
 @dataclass(frozen=True)
 class Tiles:
-    """The size of the register tile, in elements."""
+    """The size of the register tile, in elements, and how many panels of B are packed at a time."""
 
     rows: int
     columns: int
+    panels: int
 
 
-def choose_tiles(cpu: CPUDescription) -> Tiles:
-    """As many accumulators as there are vector registers, less two for B and one for A.
+def choose_tiles(cpu: CPUDescription, depth: int) -> Tiles:
+    """As many accumulators as vector registers, less two for B and one for A; panels in half of the second cache.
 
     More than twelve rows would need more integer registers for the addresses of the rows of A than there are.
     """
-    return Tiles(rows=min((cpu.vector_registers - 3) // 2, 12), columns=2 * cpu.lanes(32))
+    columns = 2 * cpu.lanes(32)
+    panels = cpu.l2_bytes // 2 // (4 * columns * depth)
+    return Tiles(
+        rows=min((cpu.vector_registers - 3) // 2, 12), columns=columns, panels=min(max(panels, 1), 4)
+    )
 
 
 def matrix_product(
@@ -41,11 +47,10 @@ def matrix_product(
 ) -> tuple[te.Schedule, list[te.Tensor]]:
     """``C = A @ B`` for float32 matrices of ``m x k`` and ``k x n``: its schedule and its arguments."""
     columns = tiles.columns
-    panels = -(-n // columns)
     a = te.placeholder((m, k), name="A")
     b = te.placeholder((k, n), name="B")
     packed = te.compute(
-        (panels, k, columns),
+        (-(-n // columns), k, columns),
         lambda panel, r, j: te.if_then_else(panel * columns + j < n, b[r, panel * columns + j], 0.0),
         name="packed",
     )
@@ -56,28 +61,25 @@ def matrix_product(
 
     s = te.create_schedule(c.op)
     i, j = s[c].op.axis
-    tile_row, i = s[c].split(i, factor=tiles.rows)
+    row_tile, i = s[c].split(i, factor=tiles.rows)
     panel, j = s[c].split(j, factor=columns)
+    group, panel = s[c].split(panel, factor=tiles.panels)
     r, step = s[c].split(r, factor=2)
-    s[c].reorder(panel, tile_row, r, step, i, j)
+    s[c].reorder(group, row_tile, panel, r, step, i, j)
     s[c].unroll(step)
     s[c].unroll(i)
     s[c].vectorize(j)
-    # Packing goes by blocks of rows, so that it touches few pages at a time.
-    copied_panel, row, lane = s[packed].op.axis
-    rows, row = s[packed].split(row, factor=64)
-    s[packed].reorder(rows, copied_panel, row, lane)
-    s[packed].vectorize(lane)
     if threads > 1:
-        part, _ = s[c].split(panel, nparts=threads)
+        part, group = s[c].split(group, nparts=threads)
         s[c].parallel(part)
-        s[packed].parallel(rows)
+    s[packed].compute_at(s[c], group)
+    s[packed].vectorize(s[packed].op.axis[2])
     return s, [a, b, c]
 
 
 def build(m: int, n: int, k: int, threads: int = 1, target: str = "llvm") -> Any:
     """The compiled product, as a function of A, B and C."""
-    schedule, arguments = matrix_product(m, n, k, choose_tiles(describe_cpu(target)), threads)
+    schedule, arguments = matrix_product(m, n, k, choose_tiles(describe_cpu(target), k), threads)
     return tvm.build(schedule, arguments, target, name="gemm")
 
 

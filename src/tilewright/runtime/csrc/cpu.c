@@ -8,6 +8,7 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #elif defined(__APPLE__)
 #include <sys/sysctl.h>
@@ -154,14 +155,25 @@ bool tw_restrict_to_speed_class(int32_t affinity_mode) {
 
 int32_t tw_current_cpu(void) { return sched_getcpu(); }
 
-void tw_leave_cpu(int32_t cpu) {
+int32_t tw_thread_number(void) { return (int32_t)syscall(SYS_gettid); }
+
+TwCpus tw_keep_off_cpu(int32_t thread, int32_t cpu) {
+  TwCpus before = {0};
   cpu_set_t allowed, others;
-  if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  _Static_assert(sizeof allowed <= sizeof before.bits, "a set of CPUs must fit");
+  if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return before;
   others = allowed;
   CPU_CLR(cpu, &others);
-  if (CPU_COUNT(&others) == 0) return;
-  /* The first call moves the thread, the second gives it its freedom back: it stays until the system has a reason. */
-  sched_setaffinity(0, sizeof others, &others);
+  if (CPU_COUNT(&others) == 0) return before;
+  memcpy(before.bits, &allowed, sizeof allowed);
+  before.changed = sched_setaffinity(thread, sizeof others, &others) == 0;
+  return before;
+}
+
+void tw_allow_cpus(const TwCpus* before) {
+  cpu_set_t allowed;
+  if (!before->changed) return;
+  memcpy(&allowed, before->bits, sizeof allowed);
   sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
@@ -170,7 +182,12 @@ static int32_t machine_threads(void) { return tighter(allowed_cores(), control_g
 #else
 bool tw_restrict_to_speed_class(int32_t affinity_mode) { return affinity_mode == 0; }
 int32_t tw_current_cpu(void) { return -1; }
-void tw_leave_cpu(int32_t cpu) { (void)cpu; }
+int32_t tw_thread_number(void) { return 0; }
+TwCpus tw_keep_off_cpu(int32_t thread, int32_t cpu) {
+  (void)thread, (void)cpu;
+  return (TwCpus){0};
+}
+void tw_allow_cpus(const TwCpus* before) { (void)before; }
 
 static int32_t machine_threads(void) {
 #if defined(_WIN32)

@@ -51,9 +51,19 @@ void tw_workspace_release_all(TwThreadState* state);
 int32_t tw_default_num_threads(void);
 bool tw_restrict_to_speed_class(int32_t affinity_mode);
 
-/* The CPU this thread runs on, -1 where the system does not say; moves the thread to another CPU it may use, if any. */
+/* The CPU that this thread runs on, -1 where the system does not say; and its number for `tw_keep_off_cpu`. */
 int32_t tw_current_cpu(void);
-void tw_leave_cpu(int32_t cpu);
+int32_t tw_thread_number(void);
+
+/* CPUs that a thread may use, as the system keeps them. */
+typedef struct {
+  bool changed;
+  unsigned char bits[128];
+} TwCpus;
+
+/* Keeps a thread (0: this one) off a CPU if it may use another; gives what to undo that with. */
+TwCpus tw_keep_off_cpu(int32_t thread, int32_t cpu);
+void tw_allow_cpus(const TwCpus* before); /* this thread again */
 
 /* Functions of the runtime itself that the registry starts with. */
 int32_t tw_cache_flush_cpu_non_first_arg(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);

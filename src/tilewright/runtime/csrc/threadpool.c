@@ -48,6 +48,7 @@ static struct {
   _Atomic int32_t stopping;
   _Atomic int32_t num_threads; /* 0: not decided yet */
   _Atomic int32_t started;     /* workers have been started, or the attempt was made */
+  _Atomic int32_t worker_numbers[MOST_THREADS]; /* the system's, 0 for a worker that is not there */
   TwMutex sleep_mutex;
   TwCondition work;
   Slot slots[SLOTS];
@@ -127,11 +128,13 @@ static void wait_for_work(uint32_t seen) {
   do {
     if (atomic_load_explicit(&pool.epoch, memory_order_acquire) != seen) return;
   } while (keep_spinning(&spin));
+  TwCpus before = tw_keep_off_cpu(0, atomic_load_explicit(&pool.caller_cpu, memory_order_relaxed));
   tw_mutex_lock(&pool.sleep_mutex);
   atomic_fetch_add(&pool.sleepers, 1);
   while (atomic_load(&pool.epoch) == seen) tw_condition_wait(&pool.work, &pool.sleep_mutex);
   atomic_fetch_sub(&pool.sleepers, 1);
   tw_mutex_unlock(&pool.sleep_mutex);
+  tw_allow_cpus(&before);
 }
 
 static void announce(void) {
@@ -154,31 +157,47 @@ static void wait_for_units(Slot* slot) {
   tw_mutex_unlock(&slot->mutex);
 }
 
-/* A busy system likes to put a woken thread where its waker is, and then the two only take turns. So a worker that finds
- * itself on its caller's CPU moves away, at most once a millisecond. Nobody is bound to a CPU. */
+/* A system likes to put a woken thread where its waker is, and then the two only take turns: a region would be over before
+ * the worker gets to run. So a worker sleeps with its caller's CPU forbidden to it (see `wait_for_work`), a caller that has
+ * moved since forbids its own to the sleepers before it wakes them, and a worker that finds itself on its caller's CPU all
+ * the same moves away, at most once a millisecond. A worker that is awake may run anywhere. */
 static void keep_apart(uint64_t* moved) {
   int32_t cpu = tw_current_cpu();
   if (cpu < 0 || cpu != atomic_load_explicit(&pool.caller_cpu, memory_order_relaxed)) return;
   uint64_t now = tw_now_nanoseconds();
   if (now - *moved < MOVE_NANOSECONDS) return;
   *moved = now;
-  tw_leave_cpu(cpu);
+  TwCpus before = tw_keep_off_cpu(0, cpu);
+  tw_allow_cpus(&before);
+}
+
+static void note_caller(void) {
+  int32_t cpu = tw_current_cpu();
+  int32_t before = atomic_exchange_explicit(&pool.caller_cpu, cpu, memory_order_relaxed);
+  if (cpu == before || atomic_load(&pool.sleepers) == 0) return;
+  int32_t workers = atomic_load_explicit(&pool.num_threads, memory_order_relaxed) - 1;
+  for (int32_t i = 0; i < workers; ++i) {
+    int32_t number = atomic_load_explicit(&pool.worker_numbers[i], memory_order_relaxed);
+    if (number != 0) tw_keep_off_cpu(number, cpu);
+  }
 }
 
 static void worker_main(void* argument) {
   int32_t thread = (int32_t)(intptr_t)argument;
   uint64_t moved = 0;
   tw_thread()->in_parallel = true;
+  atomic_store(&pool.worker_numbers[thread - 1], tw_thread_number());
   tw_restrict_to_speed_class(pool.affinity_mode); /* written before the thread was started */
   for (;;) {
     uint32_t seen = atomic_load_explicit(&pool.epoch, memory_order_acquire);
-    if (atomic_load(&pool.stopping)) return;
+    if (atomic_load(&pool.stopping)) break;
     bool helped = false;
     for (int32_t i = 0; i < SLOTS; ++i) helped |= help(&pool.slots[i], thread);
     if (helped) continue;
     wait_for_work(seen);
     keep_apart(&moved);
   }
+  atomic_store(&pool.worker_numbers[thread - 1], 0);
 }
 
 /* ---- starting, stopping, forking ---- */
@@ -204,6 +223,7 @@ static void reset_in_child(void) {
   atomic_store(&pool.sleepers, 0);
   atomic_store(&pool.stopping, 0);
   atomic_store(&pool.started, 0);
+  for (int32_t i = 0; i < MOST_THREADS; ++i) atomic_store(&pool.worker_numbers[i], 0);
   pool.num_workers = 0;
 }
 
@@ -303,7 +323,7 @@ static void publish(Slot* slot, TilewrightTask body, void* closure, int32_t num_
     uint64_t mask = left >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << left) - 1;
     atomic_store_explicit(&slot->unclaimed[word], mask, memory_order_release);
   }
-  atomic_store_explicit(&pool.caller_cpu, tw_current_cpu(), memory_order_relaxed);
+  note_caller();
   announce();
 }
 

@@ -1,0 +1,28 @@
+"""The examples and the tour run as a reader would run them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "expected"),
+    [
+        ("examples/gemm.py", ["100"], "GFLOP/s"),
+        ("examples/row_kernels.py", [], "layer_norm:"),
+        ("docs/tour.py", [], "dimension 0 of argument 1 (B) is 5, expected 10"),
+    ],
+)
+def test_scripts_run(script: str, arguments: list[str], expected: str) -> None:
+    """Each script checks its own numbers and prints what it promises."""
+    ran = subprocess.run(
+        [sys.executable, str(ROOT / script), *arguments], capture_output=True, text=True, cwd=ROOT
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert expected in ran.stdout
