@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from tilewright import tir
+import tilewright as tvm
+from tilewright import te, tir
+from tilewright.ir.functor import post_order
 from tilewright.tir.transform.vectorize_loop import VectorizeLoop, skip_vectorize, vectorize_loops
 
 
@@ -258,3 +260,23 @@ def test_program_without_vectorized_loops_is_the_same_object():
     a, i = tir.Var("A", "handle"), tir.Var("i", "int32")
     stmt = tir.For(i, 0, 4, tir.ForKind.SERIAL, tir.Store(a, i, i))
     assert vectorize_loops(stmt) is stmt and skip_vectorize(stmt) is stmt
+
+
+@pytest.mark.parametrize(
+    ("lanes", "vectors"), [(8, [8]), (12, [12]), (24, [16, 8]), (48, [32, 16]), (37, [32, 4, 1])]
+)
+def test_long_vectors_have_lengths_of_powers_of_two(lanes, vectors):
+    """A long vector whose length is no power of two is made of several that are; the result is the same."""
+    a = te.placeholder((5, lanes), name="A")
+    b = te.compute((5, lanes), lambda i, j: a[i, j] * 2.0 + 1.0, name="B")
+    s = te.create_schedule(b.op)
+    s[b].vectorize(b.op.axis[1])
+    lowered = tvm.lower(s, [a, b])["main"]
+    stores = [found for found in post_order(lowered.body) if isinstance(found, tir.Store)]
+    assert [store.value.dtype.lanes for store in stores] == vectors
+    values, result = (
+        np.random.default_rng(0).random((5, lanes), dtype="float32"),
+        np.zeros((5, lanes), "float32"),
+    )
+    tvm.build(s, [a, b], "llvm")(values, result)
+    np.testing.assert_allclose(result, values * 2 + 1)

@@ -53,6 +53,7 @@ from tilewright.tir.stmt import (
     Stmt,
     Store,
     While,
+    stmt_seq,
 )
 from tilewright.tir.transform.effects import side_effect
 from tilewright.tir.transform.function_pass import PrimFuncPass
@@ -397,6 +398,10 @@ class _LaneOfBuffer(Mutator):
         return made.replace(index=operators.add(operators.multiply(made.index, lanes), self.lane))
 
 
+_SHORT_VECTOR = 16
+"""Lanes up to which a vector of any length is one."""
+
+
 class _LoopVectorizer(StmtMutator):
     """Vectorizes every loop that asks for it, outermost first."""
 
@@ -405,11 +410,30 @@ class _LoopVectorizer(StmtMutator):
             return node.map_children(self.visit)
         if not isinstance(node.extent, IntImm):
             return node.replace(kind=ForKind.SERIAL, body=self.visit(node.body))
-        if node.extent.value == 1:
-            return self.visit(substitute(node.body, {node.loop_var: node.min}))  # type: ignore[no-any-return]
         if node.extent.value <= 0:
             return Evaluate(0)
-        return _Vectorizer(node.loop_var, node.min, node.extent.value).visit(node.body)  # type: ignore[no-any-return]
+        parts, start = [], node.min
+        for lanes in _vector_lengths(node.extent.value):
+            parts.append(self._vector(node, start, lanes))
+            start = operators.add(start, lanes)
+        return stmt_seq(*parts) if len(parts) > 1 else parts[0]
+
+    def _vector(self, node: For, start: PrimExpr, lanes: int) -> Stmt:
+        """These iterations of the loop as one vector."""
+        if lanes == 1:
+            return self.visit(substitute(node.body, {node.loop_var: start}))  # type: ignore[no-any-return]
+        return _Vectorizer(node.loop_var, start, lanes).visit(node.body)  # type: ignore[no-any-return]
+
+
+def _vector_lengths(lanes: int) -> list[int]:
+    """Vectors that make up so many lanes.
+
+    A long vector whose length is no power of two would be widened to one that is, and then taken apart again: 48 lanes
+    are 32 and 16.
+    """
+    if lanes <= _SHORT_VECTOR:
+        return [lanes]
+    return [1 << bit for bit in range(lanes.bit_length() - 1, -1, -1) if lanes >> bit & 1]
 
 
 class _LoopSerializer(StmtMutator):
