@@ -56,7 +56,7 @@ def _tilewright(kernel: str, size: int, threads: int) -> Callable[[], float]:
     lanes = describe_cpu("llvm").lanes(32)
     makers: dict[str, Callable[[], Any]] = {
         "gemm": lambda: gemm.matrix_product(
-            size, size, size, gemm.choose_tiles(describe_cpu("llvm"), size), threads
+            size, size, size, gemm.choose_tiles(describe_cpu("llvm"), size), threads > 1
         ),
         "elementwise": lambda: row_kernels.elementwise(BIG, lanes, streaming=True),
         "row_sum": lambda: row_kernels.row_sum(BIG // 1024, 1024, lanes),

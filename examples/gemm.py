@@ -43,7 +43,7 @@ def choose_tiles(cpu: CPUDescription, depth: int) -> Tiles:
 
 
 def matrix_product(
-    m: int, n: int, k: int, tiles: Tiles, threads: int = 1
+    m: int, n: int, k: int, tiles: Tiles, parallel: bool = False
 ) -> tuple[te.Schedule, list[te.Tensor]]:
     """``C = A @ B`` for float32 matrices of ``m x k`` and ``k x n``: its schedule and its arguments."""
     columns = tiles.columns
@@ -69,17 +69,16 @@ def matrix_product(
     s[c].unroll(step)
     s[c].unroll(i)
     s[c].vectorize(j)
-    if threads > 1:
-        part, group = s[c].split(group, nparts=threads)
-        s[c].parallel(part)
+    if parallel:
+        s[c].parallel(group)
     s[packed].compute_at(s[c], group)
     s[packed].vectorize(s[packed].op.axis[2])
     return s, [a, b, c]
 
 
-def build(m: int, n: int, k: int, threads: int = 1, target: str = "llvm") -> Any:
+def build(m: int, n: int, k: int, parallel: bool = False, target: str = "llvm") -> Any:
     """The compiled product, as a function of A, B and C."""
-    schedule, arguments = matrix_product(m, n, k, choose_tiles(describe_cpu(target), k), threads)
+    schedule, arguments = matrix_product(m, n, k, choose_tiles(describe_cpu(target), k), parallel)
     return tvm.build(schedule, arguments, target, name="gemm")
 
 

@@ -20,7 +20,9 @@
 #define MOST_UNITS (64 * MASK_WORDS)
 #define MOST_THREADS MOST_UNITS
 #define SLOTS 16
-#define SPIN_NANOSECONDS 100000u
+/* Long enough to bridge the gaps between the regions of one model, and regions whose tasks take unequal times: waking a core
+ * that has gone idle takes up to milliseconds on a virtual machine. */
+#define SPIN_NANOSECONDS 2000000u
 #define BUSY_SPIN_NANOSECONDS 30000u
 #define MOVE_NANOSECONDS 1000000u
 
