@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.ir import operators
-from tilewright.ir.expr import IterVar, Range, is_const
+from tilewright.ir.expr import IntImm, IterVar, Range, is_const
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.operation import ComputeOp, PlaceholderOp
 from tilewright.te.scan import ScanOp
@@ -103,6 +103,9 @@ def _pipeline(stage: Stage, consumer: Stmt, context: LoweringContext) -> Stmt:
 def _is_refilled(stage: Stage, context: LoweringContext) -> bool:
     """True if a loop fills the stage's memory again and again, one iteration after another: only then is there
     a next block to compute while the last one is read."""
+    # The two halves lie outside of the loop, so their size must not depend on it.
+    if not all(isinstance(context.ranges[axis].extent, IntImm) for axis in stage.op.axis):
+        return False
     for axis, owner in attach_path_with_stages(stage):
         if owner.attributes(axis).bind_thread is None and not is_const(context.ranges[axis].extent, 1):
             return owner.attributes(axis).iter_type in (*LOOP_TYPES, IterVar.Unrolled)

@@ -179,12 +179,16 @@ class _Partitioner(StmtMutator):
         self.changed = False
         self.defined: set[Var] = set()
         self.likely: LikelyMemo = {}
+        self.double_buffers = False
 
     # Loops
 
     def visit_for(self, node: For) -> Stmt:
         hinted, self.hinted = self.hinted, False
         constant = isinstance(node.min, IntImm) and isinstance(node.extent, IntImm)
+        if self.double_buffers and _refills_buffer(node.body):
+            # The loop fills the buffer for its next iteration, so it stays one loop.
+            return self._with_body(node)
         if node.kind != ForKind.THREAD_BINDING and (hinted or not constant or self.choices.constant_loops):
             tightened = self._tighten(node, hinted)
             if tightened is None:
@@ -461,6 +465,13 @@ def _inequalities(condition: PrimExpr) -> list[PrimExpr]:
     return found
 
 
+def _refills_buffer(stmt: Stmt) -> bool:
+    """True if a double-buffered buffer is filled somewhere inside."""
+    return any(
+        isinstance(found, AttrStmt) and found.attr_key == "double_buffer_scope" for found in post_order(stmt)
+    )
+
+
 def _is_reason(node: Any) -> bool:
     """True for what makes a loop be split."""
     return (isinstance(node, Call) and node.op is _LIKELY) or (
@@ -479,6 +490,7 @@ def partition_loops(
         return stmt
     threads = partition_const_loop if partition_const_thread is None else partition_const_thread
     partitioner = _Partitioner(_Choices(partition_const_loop, threads, no_unroll_loop_with_extent_one))
+    partitioner.double_buffers = _refills_buffer(stmt)
     made: Stmt = partitioner.visit(stmt)
     return with_one_definition(made) if partitioner.changed else stmt
 
