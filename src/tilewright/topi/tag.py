@@ -1,0 +1,31 @@
+"""Tags of computations: what a schedule may assume about them.
+
+A tag is one of these names, or one of them followed by more, separated by a comma (``injective,pad``).
+"""
+
+from __future__ import annotations
+
+ELEMWISE = "elemwise"
+"""The element at an index is a function of the elements of the inputs at that index."""
+BROADCAST = "broadcast"
+"""Element-wise, where inputs may lack dimensions or repeat along them."""
+INJECTIVE = "injective"
+"""The element is a function of single elements of the inputs, at indices computed from its own."""
+COMM_REDUCE = "comm_reduce"
+"""A commutative reduction."""
+COMM_REDUCE_IDX = "comm_reduce_idx"
+"""A commutative reduction that carries indices along with values."""
+MATMUL = "matmul"
+"""A matrix product."""
+EINSUM = "einsum"
+"""A sum over the products of several inputs."""
+
+
+def is_broadcast(tag: str) -> bool:
+    """True for element-wise and broadcasting computations."""
+    return tag.startswith((ELEMWISE, BROADCAST))
+
+
+def is_injective(tag: str) -> bool:
+    """True for computations that give each element from single elements of the inputs."""
+    return tag.startswith((ELEMWISE, BROADCAST, INJECTIVE))
