@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from tilewright.support.dtype import DataType
 from tilewright.support.node import Node
 from tilewright.support.span import Span
@@ -20,7 +22,7 @@ class RelayExpr(BaseExpr):
     __slots__ = ("_checked_type_",)
 
     @property
-    def checked_type(self) -> object:
+    def checked_type(self) -> Any:
         """The type that inference found."""
         found = getattr(self, "_checked_type_", None)
         if found is None:
@@ -28,6 +30,20 @@ class RelayExpr(BaseExpr):
                 "the type checker has not populated the checked_type of this node; run InferType first"
             )
         return found
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields replaced; its type is for inference to find again."""
+        made = super().replace(**changes)
+        if hasattr(made, "_checked_type_"):
+            object.__delattr__(made, "_checked_type_")
+        return made
+
+
+class GraphVariable:
+    """Marks the variables of graph-level expressions, for structural equality: they are bound, not compared."""
+
+    __slots__ = ()
+    type_annotation: Any
 
 
 class TypedExpr(BaseExpr):

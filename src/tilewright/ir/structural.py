@@ -21,10 +21,13 @@ import numpy as np
 
 from tilewright.ir import operators
 from tilewright.ir.attrs import Attrs
+from tilewright.ir.base import GraphVariable
+from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.type import GlobalTypeVar, TypeVar
+from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TilewrightError
 from tilewright.support.node import Node
 
@@ -87,6 +90,15 @@ _SPECIAL: Final[dict[str, tuple[tuple[str, Role], ...]]] = {
         ("body", Role.USE),
         ("annotations", Role.USE),
     ),
+    "function": (
+        ("type_params", Role.BIND),
+        ("params", Role.BIND),
+        ("ret_type", Role.USE),
+        ("attrs", Role.USE),
+        ("body", Role.USE),
+    ),
+    "clause": (("lhs", Role.INTRODUCE), ("rhs", Role.USE)),
+    "pattern_var": (("var", Role.INTRODUCE),),
     "func_type": (
         ("type_params", Role.BIND),
         ("arg_types", Role.USE),
@@ -126,11 +138,13 @@ def as_plain(value: Any) -> Any:
         functions = {variable.name_hint: function for variable, function in value.functions.items()}
         types = {variable.name_hint: definition for variable, definition in value.type_definitions.items()}
         return {"functions": functions, "type_definitions": types, "attrs": dict(value.attrs.items())}
+    if isinstance(value, NDArray):
+        return value.numpy()
     return value
 
 
 Path = tuple[Any, str] | None
-VARIABLES: Final = (Var, TypeVar)
+VARIABLES: Final = (Var, TypeVar, GraphVariable)
 
 
 class _Difference(Exception):
@@ -202,6 +216,8 @@ class _Comparison:
             return
         if (id(lhs), id(rhs)) in self.seen:
             return
+        if isinstance(lhs, UnknownDimension):
+            return
         if isinstance(lhs, (Op, GlobalTypeVar)) or not lhs.field_names:
             if lhs is not rhs:
                 raise _Difference(path, lhs, rhs, "they are different objects")
@@ -220,6 +236,10 @@ class _Comparison:
                 self._bind(field_value(lhs, name), field_value(rhs, name), (path, f".{name}"), undo)
         if undo:
             self.work.append((lambda: self._restore(undo),))
+            for bound, other, _, _ in undo:
+                if isinstance(bound, GraphVariable):
+                    # The annotation may name type parameters that the same node binds, so it is compared now.
+                    self.work.append((bound.type_annotation, other.type_annotation, Role.USE, path))
         for name, field_role in reversed(fields):
             if field_role is not Role.BIND:
                 inner = field_role if field_role is Role.INTRODUCE else role
@@ -273,7 +293,7 @@ class _Comparison:
                 raise _Difference(
                     path, lhs, rhs, f"one variable is {lhs.type_annotation}, the other {rhs.type_annotation}"
                 )
-        elif lhs.kind != rhs.kind:
+        elif isinstance(lhs, TypeVar) and lhs.kind != rhs.kind:
             raise _Difference(path, lhs, rhs, "the type variables have different kinds")
 
     def _compare_variables(self, lhs: Any, rhs: Any, role: Role, path: Path) -> None:

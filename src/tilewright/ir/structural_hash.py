@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.ir import operators
+from tilewright.ir.base import GraphVariable
+from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import Var
 from tilewright.ir.op import Op
 from tilewright.ir.structural import VARIABLES, Role, as_plain, field_value, fields_in_order
@@ -92,6 +94,8 @@ class _Hasher:
             return found
         if isinstance(node, Op):
             return _text_hash(node.name)
+        if isinstance(node, UnknownDimension):
+            return _text_hash("any")
         if not node.field_names:
             return id(node) & _MASK
         total = _text_hash(node.node_kind)
@@ -140,7 +144,10 @@ class _Hasher:
 
     def hash_variable(self, variable: Any, role: Role) -> int:
         """A use: by the level of the definition, by the order of introduction, or by identity."""
-        kind = _text_hash(str(variable.type_annotation if isinstance(variable, Var) else variable.kind))
+        if isinstance(variable, GraphVariable):
+            kind = self.hash(variable.type_annotation, Role.USE)
+        else:
+            kind = _text_hash(str(variable.type_annotation if isinstance(variable, Var) else variable.kind))
         level = self.levels.get(variable)
         if level is not None:
             return _combine(_combine(_text_hash("bound"), level), kind)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +47,38 @@ def user_span() -> Span | None:
     """The nearest line of Python outside the package: what the user wrote. None if there is no such frame."""
     frame = sys._getframe(1)
     while frame is not None:
+        filename = frame.f_code.co_filename
+        if not filename.startswith(_PACKAGE) and not filename.startswith("<"):
+            return Span(SourceName(filename), frame.f_lineno, frame.f_lineno, 0, 0)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+_SCOPE: ContextVar[Span | None] = ContextVar("tilewright_span", default=None)
+_NEAR = 6
+
+
+@contextmanager
+def span_scope(span: Span | None) -> Iterator[None]:
+    """Graph-level nodes made within the block come from this place: a node of a model, or the node that a pass
+    rewrites."""
+    token = _SCOPE.set(span if span is not None else _SCOPE.get())
+    try:
+        yield
+    finally:
+        _SCOPE.reset(token)
+
+
+def current_span() -> Span | None:
+    """The place that the innermost ``span_scope`` names; else the line of Python outside the package that asked for the
+    node, if it is near. A pass, which is far from any, finds none."""
+    scoped = _SCOPE.get()
+    if scoped is not None:
+        return scoped
+    frame = sys._getframe(2)
+    for _ in range(_NEAR):
+        if frame is None:
+            return None
         filename = frame.f_code.co_filename
         if not filename.startswith(_PACKAGE) and not filename.startswith("<"):
             return Span(SourceName(filename), frame.f_lineno, frame.f_lineno, 0, 0)

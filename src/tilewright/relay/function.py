@@ -1,0 +1,74 @@
+"""Functions of the graph level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tilewright.ir.attrs import Attrs, DictAttrs
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.function import BaseFunc
+from tilewright.ir.type import Type, TypeVar
+from tilewright.relay.expr import TEXT_FORM, Call, Var, as_attrs
+from tilewright.support.errors import ExpressionError
+from tilewright.support.node import Child, Defines, node
+from tilewright.support.span import Span, current_span
+
+
+@node
+class Function(BaseFunc):
+    """A function of ``params``, generic in ``type_params``. Variables that it does not bind are those around it.
+
+    The attribute "Primitive" marks a function that is compiled as one kernel; "Compiler" names the code generator
+    that takes it; "Composite" the pattern that it matched.
+    """
+
+    params: Defines[tuple[Var, ...]]
+    body: Child[RelayExpr]
+    ret_type: Type | None
+    type_params: Defines[tuple[TypeVar, ...]]
+    attrs: DictAttrs
+    span: Span | None
+
+    def __init__(
+        self,
+        params: Iterable[Var],
+        body: RelayExpr,
+        ret_type: Type | None = None,
+        type_params: Iterable[TypeVar] | None = None,
+        attrs: DictAttrs | Attrs | Mapping[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self.params = tuple(params)
+        self.body = body
+        self.ret_type = ret_type
+        self.type_params = tuple(type_params or ())
+        self.attrs = as_attrs(attrs)
+        self.span = span if span is not None else current_span()
+        for parameter in self.params:
+            if not isinstance(parameter, Var):
+                raise ExpressionError(
+                    f"a parameter of a function is a variable, not {type(parameter).__name__}"
+                )
+        if not isinstance(body, RelayExpr):
+            raise ExpressionError(
+                f"the body of a function is a graph expression, not {type(body).__name__}"
+                + ("; call astuple() on it" if hasattr(body, "astuple") else "")
+            )
+
+    @property
+    def is_primitive(self) -> bool:
+        """True if the function is compiled as one kernel."""
+        return bool(self.attrs.get("Primitive", 0))
+
+    def __call__(self, *args: RelayExpr) -> Call:
+        return Call(self, args)
+
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The function in the text form."""
+        return TEXT_FORM[0](self, show_meta_data, annotate)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        return self.astext(show_meta_data=False) if TEXT_FORM else object.__repr__(self)
+
+    __repr__ = __str__

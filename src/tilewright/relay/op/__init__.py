@@ -1,0 +1,1 @@
+"""The operators of the graph level, one definition each, by family."""

@@ -1,0 +1,109 @@
+"""Classes of attributes: what an operator's calls carry beside their arguments.
+
+    @attributes
+    class TransposeAttrs(Attrs):
+        axes: tuple[int, ...] | None = None
+
+Fields are read as fields, as items or by ``get_int`` and ``get_int_tuple``. Constants of the loop level become Python
+numbers and lists become tuples when the attributes are made, so that a pass never has to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, dataclass_transform
+
+from tilewright.ir.attrs import AttrFieldInfo, Attrs
+from tilewright.ir.expr import FloatImm, IntImm, StringImm
+from tilewright.support.errors import OpAttributeInvalid
+
+ATTRIBUTE_CLASSES: dict[str, type[Attrs]] = {}
+"""Every class of attributes by its type key, "relay.attrs.<class name>"."""
+
+
+def plain(value: Any) -> Any:
+    """A value as attributes keep it: numbers, strings and tuples of Python where it is constant."""
+    if isinstance(value, (list, tuple)):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, (IntImm, FloatImm, StringImm)):
+        return bool(value.value) if value.dtype == "bool" else value.value
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    return value
+
+
+class OpAttrs(Attrs):
+    """Base of the attributes of operators."""
+
+    __slots__ = ()
+    type_key: ClassVar[str] = ""
+
+    def keys(self) -> list[str]:
+        """The names, in order."""
+        return [field.name for field in fields(self)]  # type: ignore[arg-type]
+
+    def __getitem__(self, item: str) -> Any:
+        try:
+            return getattr(self, item)
+        except AttributeError:
+            raise KeyError(f"{type(self).__name__} has no attribute {item!r}") from None
+
+    def __contains__(self, item: object) -> bool:
+        return item in self.keys()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The attribute's value, or the default where there is no such attribute."""
+        return getattr(self, key, default)
+
+    def replace(self, **changes: Any) -> Any:
+        """A copy with some attributes changed."""
+        return type(self)(**{**dict(self.items()), **changes})
+
+    def changed(self) -> list[tuple[str, Any]]:
+        """The attributes that differ from their defaults: what the text form prints."""
+        found = []
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if value != plain(field.default) or isinstance(value, bool) != isinstance(field.default, bool):
+                found.append((field.name, value))
+        return found
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any], op_name: str) -> Any:
+        """Attributes from names and values; an error that names the operator where one is not known."""
+        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        for name in values:
+            if name not in known:
+                raise OpAttributeInvalid(
+                    f"{op_name} has no attribute {name!r}; it has {', '.join(sorted(known)) or 'none'}"
+                )
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise OpAttributeInvalid(f"{op_name}: {error}") from error
+
+    def list_field_info(self) -> list[AttrFieldInfo]:
+        """What there is to know about each field."""
+        return [AttrFieldInfo(field.name, str(field.type), "") for field in fields(self)]  # type: ignore[arg-type]
+
+
+@dataclass_transform(frozen_default=True)
+def attributes(cls: type) -> Any:
+    """Make a class of attributes; see the module's text."""
+
+    def normalise(self: Any) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            made = plain(value)
+            if made is not value:
+                object.__setattr__(self, field.name, made)
+        if check is not None:
+            check(self)
+
+    check: Callable[[Any], None] | None = cls.__dict__.get("check")
+    cls.__post_init__ = normalise  # type: ignore[attr-defined]
+    made: Any = dataclass(frozen=True, slots=True, eq=True)(cls)
+    made.type_key = f"relay.attrs.{cls.__name__}"
+    ATTRIBUTE_CLASSES[made.type_key] = made
+    return made

@@ -1,0 +1,195 @@
+"""The registry of operators as users see it: finding operators, and setting what the compiler asks about them.
+
+Each ``register_*`` function works as a decorator where its function argument is left out. A registration with a higher
+``level`` wins over the definition's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright import topi
+from tilewright.ir.op import Op, register_op_attr
+from tilewright.relay.op.definition import OpPattern
+from tilewright.support.errors import OpError
+from tilewright.target import Target
+from tilewright.target.generic_func import GenericFunc
+
+DEFAULT_LEVEL = 10
+
+
+def get(op_name: str) -> Op:
+    """The operator of this name."""
+    return Op.get(op_name)
+
+
+def register(op_name: str, describe: str = "") -> Op:
+    """A new operator; an error where there is one of this name."""
+    if op_name in Op.registry and Op.registry[op_name].has_attr("TypeRelation"):
+        raise OpError(f"operator {op_name} is registered already")
+    return Op.register(op_name, describe)
+
+
+def register_stateful(op_name: str, stateful: bool, level: int = DEFAULT_LEVEL) -> Any:
+    """Say whether calls of the operator have an effect."""
+    return register_op_attr(op_name, "TOpIsStateful", stateful, level)
+
+
+@dataclass
+class OpImplementation:
+    """One way to compute an operator: a tensor expression and a schedule for it."""
+
+    compute_function: Callable[..., Any]
+    schedule_function: Callable[..., Any]
+    name: str
+    plevel: int
+
+    def compute(self, attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
+        """The output tensors."""
+        made = self.compute_function(attrs, inputs, out_type)
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+
+    def schedule(self, attrs: Any, outs: Sequence[Any], target: Target) -> Any:
+        """The schedule of output tensors, within a fused function too."""
+        return self.schedule_function(attrs, outs, target)
+
+
+@dataclass
+class OpSpecialization:
+    """Implementations that hold under a condition, or always."""
+
+    implementations: list[OpImplementation] = field(default_factory=list)
+    condition: Any = None
+
+
+class OpStrategy:
+    """The implementations of an operator for a target; the one with the highest level is taken."""
+
+    def __init__(self) -> None:
+        self.specializations: list[OpSpecialization] = []
+
+    def add_implementation(
+        self,
+        compute: Callable[..., Any],
+        schedule: Callable[..., Any],
+        name: str = "default",
+        plevel: int = DEFAULT_LEVEL,
+    ) -> None:
+        """One more way."""
+        if not self.specializations:
+            self.specializations.append(OpSpecialization())
+        self.specializations[0].implementations.append(OpImplementation(compute, schedule, name, plevel))
+
+    @property
+    def implementations(self) -> list[OpImplementation]:
+        """All ways, the one to take first."""
+        found = [one for each in self.specializations for one in each.implementations]
+        return sorted(found, key=lambda one: -one.plevel)
+
+
+def register_compute(op_name: str, compute: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set the tensor expression: (attrs, inputs, out_type) to a list of tensors."""
+    return register_op_attr(op_name, "FTVMCompute", compute, level)
+
+
+def register_strategy(op_name: str, fstrategy: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set the strategy: (attrs, inputs, out_type, target) to an ``OpStrategy``."""
+    if fstrategy is not None and not isinstance(fstrategy, GenericFunc) and not callable(fstrategy):
+        raise OpError(f"the strategy of {op_name} is a function, not {type(fstrategy).__name__}")
+    return register_op_attr(op_name, "FTVMStrategy", fstrategy, level)
+
+
+def register_schedule(op_name: str, schedule: Any, level: int = DEFAULT_LEVEL) -> Any:
+    """Set the schedule: (attrs, outs, target) to a schedule. The tensor expression stays."""
+    return register_op_attr(op_name, "FTVMSchedule", schedule, level)
+
+
+def _by_topi(schedule: Callable[[Any], Any]) -> Callable[..., Any]:
+    def scheduled(attrs: Any, outs: Any, target: Target) -> Any:
+        with target:
+            return schedule(outs)
+
+    return scheduled
+
+
+schedule_injective = _by_topi(lambda outs: topi.generic.schedule_injective(outs))
+schedule_reduce = _by_topi(lambda outs: topi.generic.schedule_reduce(outs))
+schedule_default = _by_topi(lambda outs: topi.generic.schedule_default(outs))
+
+SCHEDULE_OF_KIND = {
+    OpPattern.ELEMWISE: schedule_injective,
+    OpPattern.BROADCAST: schedule_injective,
+    OpPattern.INJECTIVE: schedule_injective,
+    OpPattern.COMM_REDUCE: schedule_reduce,
+}
+"""What schedules an operator that has none of its own; ``schedule_default`` for the other kinds."""
+
+
+def register_injective_schedule(op_name: str, level: int = DEFAULT_LEVEL) -> Any:
+    """Schedule the operator as one that reads one element for each that it writes."""
+    return register_schedule(op_name, schedule_injective, level)
+
+
+def register_broadcast_schedule(op_name: str, level: int = DEFAULT_LEVEL) -> Any:
+    """Schedule the operator as an elementwise one with repeated axes."""
+    return register_schedule(op_name, schedule_injective, level)
+
+
+def register_reduce_schedule(op_name: str, level: int = DEFAULT_LEVEL) -> Any:
+    """Schedule the operator as a reduction."""
+    return register_schedule(op_name, schedule_reduce, level)
+
+
+def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set what AlterOpLayout asks: (attrs, inputs, tinfos, out_type) to an expression, or None to leave the call."""
+    return register_op_attr(op_name, "FTVMAlterOpLayout", alter_layout, level)
+
+
+def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set what ConvertLayout asks: (attrs, inputs, tinfos, desired_layouts) to an expression."""
+    return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
+
+
+def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set the layout rule; see ``relay.op.layout``."""
+    return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
+
+
+def register_legalize(op_name: str, legal_op: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set what Legalize asks: (attrs, inputs, types) to an expression, or None to leave the call."""
+    return register_op_attr(op_name, "FTVMLegalize", legal_op, level)
+
+
+def register_pattern(op_name: str, pattern: int, level: int = DEFAULT_LEVEL) -> Any:
+    """Set how the operator takes part in fusion."""
+    return register_op_attr(op_name, "TOpPattern", OpPattern(pattern), level)
+
+
+def register_gradient(op_name: str, fgradient: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set the gradient: (call, gradient of the result) to the gradients of the arguments."""
+    return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
+
+
+def register_shape_func(
+    op_name: str, data_dependent: bool | Sequence[bool], shape_func: Any = None, level: int = DEFAULT_LEVEL
+) -> Any:
+    """Set the shape function: (attrs, inputs, out_ndims) to one vector for each output."""
+    Op.register(op_name).set_attr("TShapeDataDependent", data_dependent, level)
+    return register_op_attr(op_name, "FShapeFunc", shape_func, level)
+
+
+def register_external_compiler(op_name: str, fexternal: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set the function that says whether another code generator takes the operator."""
+    return register_op_attr(op_name, "FTVMExternalCompiler", fexternal, level)
+
+
+def register_fake_quantization_to_integer(op_name: str, func: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set how FakeQuantizationToInteger rewrites the operator."""
+    return register_op_attr(op_name, "FTVMFakeQuantizationToInteger", func, level)
+
+
+def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = DEFAULT_LEVEL) -> Any:
+    """Set the function that gives an operator's category and types for ToMixedPrecision."""
+    return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)

@@ -1,0 +1,164 @@
+"""Arithmetic on dimensions, for type relations.
+
+A dimension is a Python int where it is constant, ``Any`` where nothing is known of it, and an expression otherwise. A
+relation written with these functions serves constant shapes, shapes that are partly unknown, and the symbolic shapes
+from which shape functions are derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as Anything
+
+from tilewright.arith import Analyzer
+from tilewright.ir import operators
+from tilewright.ir.expr import Any, IntImm, PrimExpr
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.type import IncompleteType, TupleType, Type
+from tilewright.relay.op.definition import RelationError
+
+Dimension = int | PrimExpr
+Shape = tuple[Dimension, ...]
+
+
+def tensor(given: Type, what: str) -> TensorType | None:
+    """The argument's type as that of a tensor; None where it is not known yet."""
+    if isinstance(given, TensorType):
+        return given
+    if isinstance(given, IncompleteType):
+        return None
+    raise RelationError(f"{what} is a tensor, not {given}")
+
+
+def tensors(types: Sequence[Type], *names: str) -> list[TensorType] | None:
+    """All arguments as tensors; None if the type of one is not known yet."""
+    found = [tensor(given, name) for given, name in zip(types, names, strict=True)]
+    return None if any(one is None for one in found) else found  # type: ignore[return-value]
+
+
+def tuple_of_tensors(given: Type, what: str) -> list[TensorType] | None:
+    """The fields of a tuple argument; None where they are not known yet."""
+    if isinstance(given, IncompleteType):
+        return None
+    if not isinstance(given, TupleType):
+        raise RelationError(f"{what} is a tuple of tensors, not {given}")
+    fields = [tensor(field, f"field {position} of {what}") for position, field in enumerate(given.fields)]
+    return None if any(field is None for field in fields) else fields  # type: ignore[return-value]
+
+
+def dims(given: TensorType) -> Shape:
+    """The shape, constants as Python ints."""
+    return tuple(extent.value if isinstance(extent, IntImm) else extent for extent in given.shape)
+
+
+def known(*extents: Dimension) -> bool:
+    """True if all of these are constants."""
+    return all(isinstance(extent, int) for extent in extents)
+
+
+def is_any(extent: Dimension) -> bool:
+    """True if nothing is known of the dimension."""
+    return isinstance(extent, Any)
+
+
+def _simplified(made: Anything) -> Dimension:
+    simple = Analyzer().simplify(made)
+    return simple.value if isinstance(simple, IntImm) else simple
+
+
+def combine(function: Anything, *extents: Dimension) -> Dimension:
+    """``function`` of dimensions: computed where they are constants, unknown where one is unknown, else symbolic."""
+    if known(*extents):
+        return int(function(*extents))
+    if any(is_any(extent) for extent in extents):
+        return Any()
+    return _simplified(function(*[operators.as_expr(extent) for extent in extents]))
+
+
+def product(extents: Sequence[Dimension]) -> Dimension:
+    """The product of dimensions."""
+    total: Dimension = 1
+    for extent in extents:
+        if isinstance(extent, int) and extent == 0:
+            return 0
+        total = combine(lambda a, b: a * b, total, extent)
+    return total
+
+
+def provably_equal(first: Dimension, second: Dimension) -> bool:
+    """True if two dimensions are certainly the same."""
+    if isinstance(first, int) or isinstance(second, int):
+        return isinstance(first, int) and isinstance(second, int) and first == second
+    if first is second:
+        return not is_any(first)
+    return (
+        not is_any(first)
+        and not is_any(second)
+        and bool(Analyzer().can_prove(operators.equal(first, second)))
+    )
+
+
+def same(first: Dimension, second: Dimension, what: str) -> Dimension:
+    """The dimension that two must share; an error if they are different constants. The better known one is given."""
+    if known(first, second):
+        if first != second:
+            raise RelationError(f"{what}: {first} is not {second}")
+        return first
+    return second if isinstance(second, int) or is_any(first) else first
+
+
+def broadcast_dimension(first: Dimension, second: Dimension) -> Dimension:
+    """Of two dimensions, the one that the result of a broadcast has. An unknown one beside a constant other than one
+    must come to that constant or to one, so the constant it is."""
+    if isinstance(first, int) and isinstance(second, int):
+        if first == second or second == 1:
+            return first
+        if first == 1:
+            return second
+        raise RelationError(f"dimensions {first} and {second} can not be broadcast together")
+    if isinstance(first, int):
+        return second if first == 1 else first
+    if isinstance(second, int):
+        return first if second == 1 else second
+    if provably_equal(first, second):
+        return first
+    if is_any(first) or is_any(second):
+        return Any()
+    return _simplified(operators.maximum(first, second))
+
+
+def broadcast_shapes(first: Sequence[Dimension], second: Sequence[Dimension]) -> Shape:
+    """NumPy's rule: aligned at the last dimension, and a dimension of one is repeated."""
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    lead = len(longer) - len(shorter)
+    try:
+        return (
+            *longer[:lead],
+            *(broadcast_dimension(a, b) for a, b in zip(longer[lead:], shorter, strict=True)),
+        )
+    except RelationError as error:
+        raise RelationError(f"shapes {shape_text(first)} and {shape_text(second)}: {error.message}") from None
+
+
+def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """The axis counted from the front; an error if there is no such axis."""
+    if not -rank <= axis < rank:
+        raise RelationError(f"{what} {axis} is out of range for a tensor of {rank} dimensions")
+    return axis % rank
+
+
+def normal_axes(axes: Sequence[int] | int | None, rank: int, exclude: bool = False) -> tuple[int, ...]:
+    """Axes counted from the front, sorted, each once; all of them for None; the others where ``exclude``."""
+    if axes is None:
+        chosen = set(range(rank))
+    else:
+        given = [axes] if isinstance(axes, int) else list(axes)
+        chosen = {normal_axis(axis, rank) for axis in given}
+        if len(chosen) != len(given):
+            raise RelationError(f"axes {tuple(given)} name one axis twice")
+    return tuple(axis for axis in range(rank) if (axis in chosen) != exclude)
+
+
+def shape_text(shape: Sequence[Dimension]) -> str:
+    """A shape in a message."""
+    return f"({', '.join('?' if is_any(extent) else str(extent) for extent in shape)})"
