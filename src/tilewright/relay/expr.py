@@ -23,7 +23,8 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.runtime import ndarray
-from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.ndarray import NDArray, numpy_dtype
+from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, node
 from tilewright.support.span import Span, current_span
