@@ -17,9 +17,10 @@ class BaseExpr(Node):
 
 
 class RelayExpr(BaseExpr):
-    """Base of graph-level expressions; ``checked_type`` is set by type inference."""
+    """Base of graph-level expressions; ``checked_type`` is set by type inference, which marks as settled what it need
+    not look at again."""
 
-    __slots__ = ("_checked_type_",)
+    __slots__ = ("_checked_type_", "_settled")
 
     @property
     def checked_type(self) -> Any:
@@ -34,8 +35,9 @@ class RelayExpr(BaseExpr):
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields replaced; its type is for inference to find again."""
         made = super().replace(**changes)
-        if hasattr(made, "_checked_type_"):
-            object.__delattr__(made, "_checked_type_")
+        for inferred in ("_checked_type_", "_settled"):
+            if hasattr(made, inferred):
+                object.__delattr__(made, inferred)
         return made
 
 

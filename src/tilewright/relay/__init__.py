@@ -1,5 +1,7 @@
 """The graph level: a typed functional language for models, its passes and its executors."""
 
+from tilewright.ir.global_var import GlobalVar
+from tilewright.ir.module import IRModule
 from tilewright.relay import adt, expr, expr_functor, function, ty
 from tilewright.relay.adt import (
     Clause,

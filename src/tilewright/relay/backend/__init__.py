@@ -1,0 +1,1 @@
+"""From graph-level programs to something that runs."""
