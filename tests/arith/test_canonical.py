@@ -103,3 +103,23 @@ def test_canonical_forms_are_stable(same: Any) -> None:
         once = analyzer.canonical_simplify(expr)
         assert analyzer.canonical_simplify(once) is once
         assert same(Analyzer().canonical_simplify(once), once)
+
+
+@pytest.mark.parametrize("extent", [49, 56, 3136])
+def test_parts_of_a_split_and_fused_axis_join_though_each_was_simplified_alone(extent: int) -> None:
+    """Where ``64 * x + y`` was reduced under ``%`` and not under ``//``, the two are still parts of one index."""
+    analyzer = Analyzer()
+    analyzer.update(x, ConstIntBound(0, 1000))
+    analyzer.update(y, ConstIntBound(0, 63))
+    index = x * 64 + y
+    parts = analyzer.simplify(fld(index, extent)), analyzer.simplify(flm(index, extent))
+    assert str(analyzer.simplify(parts[0] * extent + parts[1])) == str(analyzer.simplify(index))
+
+
+def test_a_remainder_of_another_residue_does_not_join() -> None:
+    """``(64 * x + y) // 56 * 56 + (9 * x + y) % 56`` is no index: 64 and 9 differ by no multiple of 56."""
+    analyzer = Analyzer()
+    analyzer.update(x, ConstIntBound(0, 1000))
+    analyzer.update(y, ConstIntBound(0, 63))
+    simplified = analyzer.simplify(fld(x * 64 + y, 56) * 56 + flm(x * 9 + y, 56))
+    assert "%" in str(simplified)

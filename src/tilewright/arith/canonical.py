@@ -18,6 +18,7 @@ from typing import Any
 from tilewright.arith.pool import FALSE, TRUE, Expr, NodeClass, Pool, is_index
 from tilewright.arith.rewrite.comparison import sides
 from tilewright.arith.rewrite.simplifier import BINARY_RULES, Rewriter
+from tilewright.arith.splits import Terms, join_splits
 from tilewright.ir.expr import (
     EQ,
     GE,
@@ -44,12 +45,6 @@ from tilewright.ir.expr import (
     Var,
 )
 from tilewright.support.dtype import DataType
-
-Split = tuple[Expr, int, int | None, type]
-"""``(index, lower, upper, FloorDiv or Div)``."""
-
-Terms = dict[Any, int]
-"""From an expression or a ``Split`` to its coefficient, which is not zero; in order of appearance."""
 
 Form = tuple[Terms, int]
 """Terms and base. A form that was handed out is not changed."""
@@ -161,7 +156,55 @@ class Canonical:
                 return self.joined({key: factor for key, factor in terms.items() if factor})
             if type(key) is tuple:
                 splits += 1
-        return _join_splits(terms) if splits and len(terms) > 1 else terms
+        if splits == 0 or len(terms) == 1:
+            return terms
+        joined = join_splits(self._aligned(terms) if splits > 1 else terms)
+        # What two parts were joined to may fit a third.
+        return joined if len(joined) == len(terms) else self.joined(joined)
+
+    def _aligned(self, terms: Terms) -> Terms:
+        """The terms with each remainder ``y % c`` beside a quotient ``x // c`` written as ``x % c``, where ``x``
+        and ``y`` differ by a multiple of ``c``: the multiples were taken out of the one and not of the other."""
+        quotients = [key for key in terms if type(key) is tuple and key[3] is FloorDiv and key[1] > 1]
+        changed: dict[Any, Any] = {}
+        for key, factor in terms.items():
+            if type(key) is tuple and key[3] is FloorDiv and key[1] == 1 and key[2] is not None:
+                for other in quotients:
+                    if other[1] == key[2] and terms[other] == factor * key[2] and other[0] is not key[0]:
+                        if self._congruent(other[0], key[0], key[2]):
+                            changed[key] = (other[0], 1, key[2], FloorDiv)
+        if not changed:
+            return terms
+        result: Terms = {}
+        for key, factor in terms.items():
+            made = changed.get(key, key)
+            result[made] = result.get(made, 0) + factor
+        return result
+
+    def _congruent(self, x: Expr, y: Expr, modulus: int) -> bool:
+        """True if the two differ by a multiple of the modulus, term by term."""
+        return self._residues(x, modulus) == self._residues(y, modulus)
+
+    def _residues(self, expr: Expr, modulus: int) -> tuple[Terms, int]:
+        """The form with all factors and the base reduced, and ``(z % upper) * factor`` taken for ``z * factor``
+        where they differ by a multiple of the modulus."""
+        terms, base = self.form(expr)
+        result: Terms = {}
+        pending = list(terms.items())
+        while pending:
+            key, factor = pending.pop()
+            if (
+                type(key) is tuple
+                and key[1] == 1
+                and key[3] is FloorDiv
+                and factor * (key[2] or 1) % modulus == 0
+            ):
+                inner, inner_base = self.form(key[0])
+                base += inner_base * factor
+                pending += [(term, scale * factor) for term, scale in inner.items()]
+            else:
+                result[key] = (result.get(key, 0) + factor) % modulus
+        return {key: factor for key, factor in result.items() if factor}, base % modulus
 
     def _product(self, node: Mul) -> Form:
         terms, base = self.form(node.a)
@@ -460,70 +503,6 @@ class Canonical:
 
     def _let(self, node: Let) -> Expr:
         return self.rewriter.finish_let(node, self.visit)
-
-
-def _join_splits(terms: Terms) -> Terms:
-    """The terms with splits of one expression joined where they fit."""
-    groups: dict[Any, list[Any]] = {}
-    for key in terms:
-        groups.setdefault(key[0] if type(key) is tuple else key, []).append(key)
-    if len(groups) == len(terms):
-        return terms
-    result = dict(terms)
-    for index, keys in groups.items():
-        if len(keys) > 1:
-            _join_group(result, index, keys)
-    return result
-
-
-def _join_group(terms: Terms, index: Expr, keys: list[Any]) -> None:
-    """Join the splits of one expression, in place, as long as two of them fit."""
-    kind = next(key[3] for key in keys if type(key) is tuple)
-    parts = [(key[1], key[2], terms[key]) if type(key) is tuple else (1, None, terms[key]) for key in keys]
-    if any(type(key) is tuple and key[3] is not kind for key in keys):
-        return
-    changed = False
-    while (pair := _fitting(parts)) is not None:
-        first, second, joined = pair
-        parts[min(first, second)] = joined
-        del parts[max(first, second)]
-        changed = True
-    if not changed:
-        return
-    position = list(terms)
-    rebuilt: Terms = {}
-    for key in position:
-        if key in keys:
-            if key is keys[0]:
-                for lower, upper, factor in parts:
-                    made = index if lower == 1 and upper is None else (index, lower, upper, kind)
-                    rebuilt[made] = rebuilt.get(made, 0) + factor
-        else:
-            rebuilt[key] = terms[key]
-    terms.clear()
-    terms.update({key: factor for key, factor in rebuilt.items() if factor})
-
-
-Part = tuple[int, int | None, int]
-
-
-def _fitting(parts: list[Part]) -> tuple[int, int, Part] | None:
-    """Two parts ``(lower, upper, coefficient)`` of one expression whose sum is one part, and that part."""
-    for i, (lower_a, upper_a, scale_a) in enumerate(parts):
-        for j, (lower_b, upper_b, scale_b) in enumerate(parts):
-            if i == j:
-                continue
-            # (x % b) // a  and  (x % c) // b  are neighbours.
-            if upper_a == lower_b and scale_a * (lower_b // lower_a) == scale_b:
-                return i, j, (lower_a, upper_b, scale_a)
-            # x // a - (x // b) * (b / a): the upper part taken away.
-            if upper_a == upper_b and lower_b % lower_a == 0 and scale_b == -scale_a * (lower_b // lower_a):
-                return i, j, (lower_a, lower_b, scale_a)
-            # x // a - (x % b) // a: the lower part taken away.
-            if lower_a == lower_b and scale_a == -scale_b and upper_b is not None and upper_a != upper_b:
-                if upper_a is None or upper_a % upper_b == 0:
-                    return i, j, (upper_b, upper_a, scale_a * (upper_b // lower_a))
-    return None
 
 
 _HANDLERS: dict[type, Callable[[Canonical, Any], Expr]] = {
