@@ -61,10 +61,10 @@ class _Collected:
             if any(module is other for other in seen):
                 continue
             seen.append(module)
-            code = module.object_code()
-            data = None if code is not None else module.save_to_bytes()
-            if code is not None:
-                self.objects.append(code)
+            code = module.object_codes()
+            data = None if code else module.save_to_bytes()
+            if code:
+                self.objects += code
                 self.functions += module.function_names
                 self.features += [name for name in module.features if name not in self.features]
                 index = parent
@@ -96,6 +96,9 @@ def export_library(
     """Writes ``.so`` (or ``.dll``, ``.dylib``), ``.tar`` or ``.o``; see ``Module.export_library``."""
     path = Path(file_name)
     collected = _Collected(module)
+    if path.suffix == ".o" and not collected.stored and not module.imported_modules:
+        code = module.object_code()
+        collected.objects = [] if code is None else [code]
     if path.suffix == ".o" and fcompile is None:
         _export_object(collected, path, addons)
     elif path.suffix == ".tar" and fcompile is None:

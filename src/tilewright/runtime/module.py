@@ -57,6 +57,11 @@ class Module:
         """The module's code as a linkable object, or None where it has none."""
         return None
 
+    def object_codes(self) -> list[bytes]:
+        """The machine code as linkable objects; none where there is no machine code."""
+        code = self.object_code()
+        return [] if code is None else [code]
+
     def save_to_bytes(self) -> bytes | None:
         """The module as data, to travel inside another module's file, or None where its object code is all of it."""
         return None

@@ -1,11 +1,15 @@
-"""From a module of loop programs to a runtime module: LLVM IR, optimised, compiled, and linked into this process."""
+"""From a module of loop programs to a runtime module: LLVM IR, optimised, compiled, and linked into this process.
+
+``compile_unit`` makes the code of some functions, as bytes: it can be made in another process and kept on disk.
+``link_units`` makes a runtime module of units. ``build_llvm`` does one after the other.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ from tilewright.codegen.llvm.function import emit_function, is_packed, public_na
 from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for, parse
 from tilewright.codegen.llvm.math.library import MathLibrary
 from tilewright.codegen.llvm.system_library import register_at_start
+from tilewright.codegen.llvm.unit import CompiledUnit
 from tilewright.codegen.llvm.writer import ModuleText, c_bytes
 from tilewright.ir.module import IRModule
 from tilewright.runtime.features import has_feature
@@ -37,25 +42,28 @@ def build_llvm(mod: IRModule, target: TargetLike) -> JITModule:
     Code for this machine is linked into the process when its first function is asked for; code for another can be saved
     and exported.
     """
-    made = Target(target)
-    compiled = _Compiled(mod, machine_for(made))
-    compiled.compile()
-    machine = compiled.machine
-    runnable = machine.is_host and not any(has_feature(name) is False for name in compiled.features)
+    return link_units([compile_unit(mod, target)], target)
+
+
+def link_units(units: Sequence[CompiledUnit], target: TargetLike) -> JITModule:
+    """A runtime module with the functions of all units."""
+    code = _LinkedCode(list(units), machine_for(Target(target)))
+    machine = code.machine
+    runnable = machine.is_host and not any(has_feature(name) is False for name in code.features)
     return LLVMModule(
-        compiled.address_of,
-        function_names=compiled.function_names,
-        keep_alive=compiled,
+        code.address_of,
+        function_names=code.function_names,
+        keep_alive=code,
         type_key="llvm",
         sources={
-            "ll": compiled.llvm_ir,
-            "asm": compiled.assembly,
-            "tir": compiled.loop_program,
-            "unoptimized": compiled.unoptimized,
+            "ll": code.llvm_ir,
+            "asm": code.assembly,
+            "tir": code.loop_program,
+            "unoptimized": code.unoptimized,
         },
-        object_code=compiled.object_code,
+        object_code=code.object_code,
         target_triple="" if runnable else machine.triple,
-        features=compiled.features,
+        features=code.features,
         runnable=runnable,
     )
 
@@ -63,99 +71,131 @@ def build_llvm(mod: IRModule, target: TargetLike) -> JITModule:
 class LLVMModule(JITModule):
     """Compiled code that can also be saved as LLVM bitcode (``.bc``), beside ``.ll``, ``.s`` and ``.o``."""
 
+    def object_codes(self) -> list[bytes]:
+        """One object for each unit."""
+        assert isinstance(self._keep_alive, _LinkedCode)
+        return self._keep_alive.object_codes()
+
     def save(self, file_name: str, fmt: str = "") -> None:
         """Write the module's own code in the form that ``fmt``, or the file's suffix, says."""
         if (fmt or Path(file_name).suffix.lstrip(".")) != "bc":
             super().save(file_name, fmt)
             return
-        assert isinstance(self._keep_alive, _Compiled)
+        assert isinstance(self._keep_alive, _LinkedCode)
         write_bytes(Path(file_name), self._keep_alive.bitcode())
 
 
-@dataclass
-class _Compiled:
-    """One module on its way through LLVM; what is only sometimes asked for is made then."""
+def compile_unit(mod: IRModule, target: TargetLike) -> CompiledUnit:
+    """Make, optimise and emit the code of every function of ``mod``, which must be lowered to flat form."""
+    machine = machine_for(Target(target))
+    functions = [
+        (variable.name_hint, function)
+        for variable, function in mod.functions.items()
+        if isinstance(function, PrimFunc)
+    ]
+    names = [public_name(function, name) for name, function in functions if is_packed(function)]
+    features = tuple(sorted(machine.features))
+    with recursion_room():
+        text, imported = module_text(functions, machine, names, features)
+    try:
+        module = parse(text, ", ".join(names) or "the module")
+    except CodegenError as problem:
+        if "intrinsic" in problem.message:
+            raise
+        raise _defect(problem.message, text, mod) from None
+    for source in imported:
+        _link_in(module, source)
+    try:
+        machine.optimize(module)
+        # Emitting code changes the module, so what is shown later is read from here.
+        bitcode = bytes(module.as_bitcode())
+        declared = tuple(one.name for one in module.functions if one.is_declaration)
+        object_code = machine.llvm_target_machine.emit_object(module)
+    except RuntimeError as problem:
+        raise _defect(str(problem), text, mod) from None
+    return CompiledUnit(tuple(names), features, declared, object_code, bitcode, text, mod.script)
 
-    module: IRModule
-    machine: Machine
-    function_names: list[str] = field(default_factory=list)
-    features: tuple[str, ...] = ()
-    _text: str = ""
-    _bitcode: bytes = b""
-    _object: bytes = b""
-    _library: Any = None
-    _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def compile(self) -> None:
-        """Make and optimise the LLVM module; its object code follows at once, so that every error shows here."""
-        functions = [
-            (variable.name_hint, function)
-            for variable, function in self.module.functions.items()
-            if isinstance(function, PrimFunc)
-        ]
-        self.function_names = [
-            public_name(function, name) for name, function in functions if is_packed(function)
-        ]
-        self.features = tuple(sorted(self.machine.features))
-        with recursion_room():
-            self._text, imported = module_text(functions, self.machine, self.function_names, self.features)
+def _defect(problem: str, text: str, mod: IRModule) -> InternalError:
+    """An error that says where the program that LLVM refused was written."""
+    folder = cache_dir() / "failures"
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    kept = []
+    for suffix in ("ll", "py"):
+        path = folder / f"{name}.{suffix}"
         try:
-            module = parse(self._text, ", ".join(self.function_names) or "the module")
-        except CodegenError as problem:
-            if "intrinsic" in problem.message:
-                raise
-            raise self._defect(problem.message) from None
-        for source in imported:
-            _link_in(module, source)
-        try:
-            self.machine.optimize(module)
-            # Emitting code changes the module, so what is shown later is read from here.
-            self._bitcode = bytes(module.as_bitcode())
-            self._object = self.machine.llvm_target_machine.emit_object(module)
-        except RuntimeError as problem:
-            raise self._defect(str(problem)) from None
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text if suffix == "ll" else mod.script(), encoding="utf-8")
+            kept.append(str(path))
+        except (OSError, TilewrightError) as unwritten:
+            kept.append(f"{path.name} (not written: {unwritten})")
+    return InternalError(f"{problem}\nThe program was written to {' and '.join(kept)}.")
 
-    def _defect(self, problem: str) -> InternalError:
-        """An error that says where the program that LLVM refused was written."""
-        folder = cache_dir() / "failures"
-        name = hashlib.sha256(self._text.encode()).hexdigest()[:16]
-        kept = []
-        for suffix, make in (("ll", self.unoptimized), ("py", self.loop_program)):
-            path = folder / f"{name}.{suffix}"
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                path.write_text(make(), encoding="utf-8")
-                kept.append(str(path))
-            except (OSError, TilewrightError) as unwritten:
-                kept.append(f"{path.name} (not written: {unwritten})")
-        return InternalError(f"{problem}\nThe program was written to {' and '.join(kept)}.")
+
+class _LinkedCode:
+    """Units as one library; what is only sometimes asked for is made then."""
+
+    def __init__(self, units: list[CompiledUnit], machine: Machine) -> None:
+        self.units = units
+        self.machine = machine
+        self.function_names = [name for unit in units for name in unit.function_names]
+        self.features = tuple(sorted({feature for unit in units for feature in unit.features}))
+        self._library: Any = None
+        self._object = b""
+        self._lock = threading.RLock()
+
+    def _optimized(self) -> Any:
+        """The units' optimised LLVM IR as one module."""
+        llvm = load_llvm()
+        # Each unit describes itself, weakly; this describes the whole.
+        described = ModuleText(self.machine.triple, self.machine.data_layout)
+        described.add_global(f"@__tilewright_features = constant {c_bytes(','.join(self.features))}, align 1")
+        described.add_global(
+            f"@__tilewright_functions = constant {c_bytes(','.join(self.function_names))}, align 1"
+        )
+        module = parse(described.text(), "the module")
+        for unit in self.units:
+            module.link_in(llvm.parse_bitcode(unit.bitcode))
+        return module
 
     def llvm_ir(self) -> str:
         """The optimised LLVM IR."""
-        return str(self._optimized())
-
-    def _optimized(self) -> Any:
-        return load_llvm().parse_bitcode(self._bitcode)
+        return "\n".join(str(load_llvm().parse_bitcode(unit.bitcode)) for unit in self.units)
 
     def unoptimized(self) -> str:
         """The LLVM IR as it was written."""
-        return self._text
+        return "\n".join(unit.text for unit in self.units)
 
     def bitcode(self) -> bytes:
         """The optimised LLVM IR in binary form."""
-        return self._bitcode
+        if len(self.units) == 1:
+            return self.units[0].bitcode
+        return bytes(self._optimized().as_bitcode())
 
     def assembly(self) -> str:
         """The machine code as text."""
-        return str(self.machine.llvm_target_machine.emit_assembly(self._optimized()))
+        emit = self.machine.llvm_target_machine.emit_assembly
+        return "\n".join(str(emit(load_llvm().parse_bitcode(unit.bitcode))) for unit in self.units)
 
     def loop_program(self) -> str:
         """The loop program that the code was made from."""
-        return self.module.script()
+        return "\n".join(unit.loop_program() for unit in self.units)
 
     def object_code(self) -> bytes:
-        """The machine code as a linkable object."""
-        return self._object
+        """The machine code as one linkable object."""
+        with self._lock:
+            if not self._object:
+                self._object = self._one_object()
+            return self._object
+
+    def object_codes(self) -> list[bytes]:
+        """The machine code as linkable objects, as many as there are units."""
+        return [unit.object_code for unit in self.units]
+
+    def _one_object(self) -> bytes:
+        if len(self.units) == 1:
+            return self.units[0].object_code
+        return bytes(self.machine.llvm_target_machine.emit_object(self._optimized()))
 
     def address_of(self, symbol: str) -> int:
         """Where a symbol's code or data is in this process; 0 if the module does not define it."""
@@ -171,12 +211,13 @@ class _Compiled:
         llvm = load_llvm()
         runtime = runtime_symbols()
         builder = llvm.JITLibraryBuilder()
-        builder.add_object_img(self.object_code())
+        for code in self.object_codes():
+            builder.add_object_img(code)
         builder.add_current_process()
         missing = []
-        for function in self._optimized().functions:
-            name = function.name
-            if not function.is_declaration or name.startswith("llvm."):
+        own = {f"__tvm_ffi_{name}" for name in self.function_names}
+        for name in sorted({name for unit in self.units for name in unit.declared} - own):
+            if name.startswith("llvm."):
                 continue
             if name in runtime:
                 builder.import_symbol(name, runtime[name])

@@ -1,0 +1,434 @@
+"""FuseOps: group operators into functions that become one kernel each.
+
+A node may join the group of its nearest post-dominator, the first node that all paths from it to the result go through,
+if every node on the way allows it:
+
+1. a heavy operator (convolution, matrix product) takes in the elementwise and broadcasting operators after it;
+2. elementwise, broadcasting and injective operators join injective ones, and reductions that follow;
+3. injective operators join the tuple that they end in.
+
+A group becomes a function with the attribute ``Primitive``, and its uses become calls. Small constants move in; other
+inputs become parameters. Limits: ``relay.FuseOps.max_depth`` operators in a group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.transform import PassContext
+from tilewright.ir.type import TupleType
+from tilewright.relay.adt import Match
+from tilewright.relay.expr import (
+    Call,
+    Constant,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from tilewright.relay.expr_functor import ExprMutator, ExprVisitor
+from tilewright.relay.function import Function
+from tilewright.relay.op.definition import OpPattern
+from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.ty import is_dynamic
+
+ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
+COMM_REDUCE, HEAVY = OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE
+TUPLE, OPAQUE = OpPattern.TUPLE, OpPattern.OPAQUE
+
+
+@dataclass(eq=False)
+class _Node:
+    """An expression in the graph, with those that use it and the kind of each use."""
+
+    expr: RelayExpr
+    index: int
+    kind: OpPattern
+    is_result: bool = False
+    """Used by something that is no operator: it must exist outside of groups."""
+    users: list[tuple[_Node, OpPattern]] = field(default_factory=list)
+    # The post-dominator tree.
+    dominator: _Node | None = None
+    depth: int = 0
+    path_kind: OpPattern = OPAQUE
+    """The most restrictive kind of use on the way to the dominator."""
+    # The group, a union-find forest.
+    parent: _Node | None = None
+    group_kind: OpPattern = OPAQUE
+    group_root: _Node | None = None
+    heavy: bool = False
+    size: int = 1
+
+    def find(self) -> _Node:
+        """The representative of the group."""
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        node = self
+        while node.parent is not None:
+            node.parent, node = root, node.parent
+        return root
+
+
+class _Graph(ExprVisitor):
+    """The nodes in the order in which they can be computed, and how they use one another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[_Node] = []
+        self.nodes: dict[RelayExpr, _Node] = {}
+
+    def _node(self, expr: RelayExpr, kind: OpPattern) -> _Node:
+        found = self.nodes.get(expr)
+        if found is None:
+            found = self.nodes[expr] = _Node(expr, -1, kind)
+        found.kind = kind
+        found.index = len(self.order)
+        self.order.append(found)
+        return found
+
+    def _use(self, used: RelayExpr, user: _Node, kind: OpPattern) -> None:
+        self.visit(used)
+        if isinstance(used, Op):
+            return
+        self.nodes[used].users.append((user, kind))
+
+    def _result(self, expr: RelayExpr) -> None:
+        self.visit(expr)
+        if expr in self.nodes:
+            self.nodes[expr].is_result = True
+
+    def build(self, body: RelayExpr) -> None:
+        """Take in the body of a function."""
+        self._result(body)
+
+    def visit_default(self, expr: RelayExpr) -> None:
+        self._node(expr, OPAQUE)
+
+    def visit_var(self, var: Var) -> None:
+        self._node(var, OPAQUE)
+
+    def visit_op(self, op: Op) -> None:
+        """Operators are no nodes."""
+
+    def visit_constant(self, const: Constant) -> None:
+        self._node(const, ELEMWISE if const.data.shape == () else OPAQUE)
+
+    def visit_function(self, fn: Function) -> None:
+        # A primitive function is compiled as it stands; another is a scope of its own.
+        if not fn.is_primitive:
+            for parameter in fn.params:
+                self.visit(parameter)
+            self._result(fn.body)
+        self._node(fn, OPAQUE)
+
+    def visit_call(self, call: Call) -> None:
+        node = self.nodes[call] = _Node(call, -1, OPAQUE)
+        kind = OPAQUE
+        if isinstance(call.op, Op):
+            declared = call.op.get_attr("TOpPattern")
+            kind = OPAQUE if declared is None else OpPattern(declared)
+            if is_dynamic(call.checked_type) and _shape_reads_data(call.op):
+                kind = OPAQUE
+        else:
+            self._use(call.op, node, OPAQUE)
+        result = call.checked_type
+        for argument in call.args:
+            used = kind
+            if kind == BROADCAST and result == argument.checked_type:
+                # Nothing is repeated for this argument.
+                used = ELEMWISE
+            self._use(argument, node, used)
+        self._node(call, kind)
+
+    def visit_tuple(self, tup: Tuple) -> None:
+        node = self.nodes[tup] = _Node(tup, -1, TUPLE)
+        for value in tup.fields:
+            kind = INJECTIVE if isinstance(value.checked_type, TensorType) else OPAQUE
+            self._use(value, node, kind)
+        self._node(tup, TUPLE)
+
+    def visit_tuple_getitem(self, t: TupleGetItem) -> None:
+        node = self.nodes[t] = _Node(t, -1, INJECTIVE)
+        fields = t.tuple_value.checked_type
+        tensors = isinstance(fields, TupleType) and all(isinstance(one, TensorType) for one in fields.fields)
+        kind = INJECTIVE if tensors else OPAQUE
+        self._use(t.tuple_value, node, kind)
+        self._node(t, kind)
+
+    def visit_let(self, let: Let) -> None:
+        chain = []
+        current: RelayExpr = let
+        while isinstance(current, Let):
+            chain.append(current)
+            self.visit(current.var)
+            self._result(current.value)
+            current = current.body
+        self._result(current)
+        for inner in reversed(chain):
+            self.memo_map[inner] = None
+            self._node(inner, OPAQUE)
+
+    def visit_if(self, i: If) -> None:
+        for part in (i.cond, i.true_branch, i.false_branch):
+            self._result(part)
+        self._node(i, OPAQUE)
+
+    def visit_ref_create(self, r: RefCreate) -> None:
+        self._result(r.value)
+        self._node(r, OPAQUE)
+
+    def visit_ref_read(self, r: RefRead) -> None:
+        self._result(r.ref)
+        self._node(r, OPAQUE)
+
+    def visit_ref_write(self, r: RefWrite) -> None:
+        self._result(r.ref)
+        self._result(r.value)
+        self._node(r, OPAQUE)
+
+    def visit_match(self, m: Match) -> None:
+        self._result(m.data)
+        for clause in m.clauses:
+            self._result(clause.rhs)
+        self._node(m, OPAQUE)
+
+
+def _shape_reads_data(op: Op) -> bool:
+    """True if the shape of the result depends on values: such an operator is compiled alone."""
+    declared = op.get_attr("TShapeDataDependent")
+    return any(declared) if isinstance(declared, (list, tuple)) else bool(declared)
+
+
+def _find_dominators(order: list[_Node]) -> None:
+    """The nearest post-dominator of every node, from the last node to the first."""
+    for node in reversed(order):
+        if node.is_result or not node.users:
+            node.dominator, node.depth, node.path_kind = None, 0, OPAQUE
+            continue
+        common: _Node | None = None
+        path = ELEMWISE
+        for position, (user, kind) in enumerate(node.users):
+            common, path = (user, max(path, kind)) if position == 0 else _join(common, user, max(path, kind))
+            if common is None:
+                break
+        node.dominator = common
+        node.depth = common.depth + 1 if common is not None else 0
+        node.path_kind = path if common is not None else OPAQUE
+
+
+def _join(first: _Node | None, second: _Node | None, kind: OpPattern) -> tuple[_Node | None, OpPattern]:
+    """The nearest node that dominates both, and the most restrictive kind of use on the way there."""
+    while first is not second:
+        if first is None or second is None:
+            return None, OPAQUE
+        if first.depth >= second.depth:
+            kind, first = max(kind, first.path_kind), first.dominator
+        else:
+            kind, second = max(kind, second.path_kind), second.dominator
+    return first, kind
+
+
+class _Partition:
+    """Grows the groups."""
+
+    def __init__(self, order: list[_Node], opt_level: int, max_depth: int) -> None:
+        self.order = order
+        self.opt_level = opt_level
+        self.max_depth = max_depth
+
+    def run(self) -> None:
+        for node in self.order:
+            node.group_kind = node.kind
+            node.group_root = node
+            node.heavy = node.kind == HEAVY
+        if self.opt_level == 0:
+            return
+        _find_dominators(self.order)
+        for phase in range(3):
+            for node in self.order:
+                self._grow(node, phase)
+
+    def _grow(self, node: _Node, phase: int) -> None:
+        group, dominator = node.find(), node.dominator
+        if group.group_kind == OPAQUE or dominator is None:
+            return
+        into = dominator.find()
+        if phase == 2:
+            # Where a tuple has joined the injective operator that takes it, its fields may join too.
+            if dominator.kind == TUPLE and group.group_kind <= INJECTIVE and into.group_kind <= INJECTIVE:
+                self._fuse(node, dominator, lambda kind, is_sink: kind <= INJECTIVE)
+            return
+        if into is group or into.size + group.size > self.max_depth or dominator.kind == TUPLE:
+            return
+        if group.group_kind == HEAVY:
+            if phase == 0 and node.path_kind == ELEMWISE:
+                self._fuse(node, dominator, lambda kind, is_sink: kind <= BROADCAST)
+        elif group.group_kind <= BROADCAST:
+            if node.path_kind <= INJECTIVE or node.path_kind == COMM_REDUCE:
+
+                def allowed(kind: OpPattern, is_sink: bool) -> bool:
+                    if not is_sink:
+                        return kind <= INJECTIVE
+                    return kind <= HEAVY
+
+                self._fuse(node, dominator, allowed)
+        elif group.group_kind in (INJECTIVE, TUPLE):
+            if phase == 1:
+                self._fuse(node, dominator, lambda kind, is_sink: kind <= INJECTIVE)
+
+    def _fuse(self, node: _Node, sink: _Node, allowed: object) -> None:
+        """Merge all nodes from ``node`` up to ``sink``, if each of them allows it."""
+        assert callable(allowed)
+        between: list[_Node] = []
+        seen = {node}
+        stack = [node]
+        while stack:
+            for user, _ in stack.pop().users:
+                if user in seen:
+                    continue
+                seen.add(user)
+                between.append(user)
+                kind = user.find().group_kind
+                if not allowed(kind, user is sink):
+                    return
+                if user is not sink:
+                    stack.append(user)
+        own = node.find()
+        members = {own, *(user.find() for user in between)}
+        if sum(member.heavy for member in members) > 1:
+            return
+        if sum(member.size for member in members) > self.max_depth:
+            return
+        target = sink.find()
+        for user in (node, *between):
+            self._merge(user.find(), target)
+
+    @staticmethod
+    def _merge(child: _Node, into: _Node) -> None:
+        if child is into:
+            return
+        into.size += child.size
+        child.parent = into
+        if child.heavy:
+            into.heavy = True
+            into.group_kind = max(into.group_kind, HEAVY)
+
+
+@dataclass(eq=False)
+class _Group:
+    """The function that a group becomes."""
+
+    parameters: list[Var] = field(default_factory=list)
+    arguments: list[RelayExpr] = field(default_factory=list)
+    given: dict[RelayExpr, Var] = field(default_factory=dict)
+
+    def parameter(self, expr: RelayExpr, argument: RelayExpr) -> Var:
+        """The parameter that stands for an expression outside of the group."""
+        found = self.given.get(expr)
+        if found is None:
+            found = Var(f"p{len(self.parameters)}", expr.checked_type)
+            self.given[expr] = found
+            self.parameters.append(found)
+            self.arguments.append(argument)
+        return found
+
+
+class _Rewrite(ExprMutator):
+    """Makes the functions and their calls."""
+
+    def __init__(self, nodes: dict[RelayExpr, _Node]) -> None:
+        super().__init__()
+        self.nodes = nodes
+        self.roots: dict[_Node, _Node] = {}
+        self.groups: dict[_Node, _Group] = {}
+        for node in nodes.values():
+            group = node.find()
+            # Nodes are numbered in order, and all paths of a group end in its last node.
+            best = self.roots.get(group)
+            if best is None or node.index > best.index:
+                self.roots[group] = node
+
+    def _is_root(self, expr: RelayExpr) -> bool:
+        node = self.nodes[expr]
+        return self.roots[node.find()] is node
+
+    def _inside(self, expr: RelayExpr, group: _Node) -> RelayExpr:
+        """An expression as the body of a group's function sees it."""
+        node = self.nodes.get(expr)
+        if isinstance(expr, Constant) and expr.data.shape == ():
+            return expr
+        made = self.visit(expr)
+        if node is not None and node.find() is group and not isinstance(expr, (Var, Constant, Function)):
+            return made  # type: ignore[no-any-return]
+        return self.groups.setdefault(group, _Group()).parameter(expr, made)
+
+    def _finish(self, expr: RelayExpr, body: RelayExpr) -> RelayExpr:
+        """At the root of a group: the call of its function."""
+        node = self.nodes[expr]
+        if not self._is_root(expr):
+            return body
+        group = self.groups.get(node.find()) or _Group()
+        function = Function(group.parameters, body, expr.checked_type, (), {"Primitive": 1}, span=expr.span)
+        return Call(function, group.arguments, span=expr.span)
+
+    def visit_function(self, fn: Function) -> RelayExpr:
+        if fn.is_primitive:
+            return fn
+        body = self.visit(fn.body)
+        return fn if body is fn.body else fn.replace(body=body)
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        if not isinstance(call.op, Op):
+            return call.map_children(self.visit)
+        if call.op.get_attr("TNonFusable"):
+            return call.map_children(self.visit)
+        group = self.nodes[call].find()
+        arguments = [self._inside(argument, group) for argument in call.args]
+        return self._finish(call, call.replace(args=tuple(arguments)))
+
+    def visit_tuple(self, tup: Tuple) -> RelayExpr:
+        group = self.nodes[tup].find()
+        if group.size == 1:
+            return tup.map_children(self.visit)
+        fields = tuple([self._inside(value, group) for value in tup.fields])
+        return self._finish(tup, tup.replace(fields=fields))
+
+    def visit_tuple_getitem(self, t: TupleGetItem) -> RelayExpr:
+        group = self.nodes[t].find()
+        inside = self.nodes[t.tuple_value].find() is group
+        if not inside and self._is_root(t):
+            return t.map_children(self.visit)
+        return self._finish(t, t.replace(tuple_value=self._inside(t.tuple_value, group)))
+
+
+@dataclass
+class FuseOps(FunctionPass):
+    """Group operators into primitive functions; ``fuse_opt_level`` 0 leaves each operator alone, -1 follows the
+    context."""
+
+    fuse_opt_level: int = -1
+
+    name = "FuseOps"
+    opt_level = 0
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """Fuse within one function."""
+        if func.is_primitive:
+            return func
+        level = ctx.opt_level if self.fuse_opt_level < 0 else self.fuse_opt_level
+        graph = _Graph()
+        for parameter in func.params:
+            graph.visit(parameter)
+        graph.build(func.body)
+        _Partition(graph.order, level, int(ctx.get("relay.FuseOps.max_depth"))).run()
+        body = _Rewrite(graph.nodes).visit(func.body)
+        return func if body is func.body else func.replace(body=body)
