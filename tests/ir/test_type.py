@@ -68,7 +68,7 @@ def test_tensor_types() -> None:
     assert TensorType((2, 3)).concrete_shape == (2, 3)
     assert (
         repr(TensorType((Any(), 3))) == "Tensor[(?, 3), float32]"
-        and repr(TensorType((4,))) == "Tensor[(4,), float32]"
+        and repr(TensorType((4,))) == "Tensor[(4), float32]"
     )
     with pytest.raises(ExpressionError, match="not a constant"):
         TensorType((n,)).concrete_shape

@@ -1,6 +1,6 @@
 """What all levels share: expressions, types, operators, modules, structural equality, passes, diagnostics."""
 
-from tilewright.ir import diagnostics, instrument, intrinsics, transform
+from tilewright.ir import diagnostics, instrument, intrinsics, transform, type_text
 from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.attrs import Attrs, DictAttrs, make_node
 from tilewright.ir.base import BaseExpr, RelayExpr

@@ -40,6 +40,10 @@ class Attrs:
         return str(getattr(self[key], "value", self[key]))
 
 
+ATTRIBUTE_CLASSES: dict[str, type[Attrs]] = {}
+"""The classes of attributes of operators, by the type key under which a text form names them."""
+
+
 @dataclass(frozen=True)
 class AttrFieldInfo:
     """One field of attributes: its name, the name of its type, and what it means."""

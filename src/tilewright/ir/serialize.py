@@ -2,8 +2,9 @@
 
 The text is an object with ``format``, ``version``, ``root`` and ``nodes``, a list in which every entry refers to
 earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node,
-``{"value": 1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}`` or
-``{"op": "tir.exp"}``.
+``{"value": 1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``,
+``{"op": "tir.exp"}``, ``{"attributes": "relay.attrs.TakeAttrs", "values": 7}`` for attributes of an operator, and
+``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant.
 
 Only classes of nodes can be made, from fields that the class has: reading a text never runs what it says.
 """
@@ -19,9 +20,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tilewright.ir.attrs import DictAttrs
+from tilewright.ir.attrs import ATTRIBUTE_CLASSES, Attrs, DictAttrs
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
+from tilewright.runtime import ndarray
+from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.support.node import Node, all_slots
@@ -30,7 +33,6 @@ FORMAT: Final = "tilewright-nodes"
 VERSION: Final = 1
 
 _PLAIN = (str, bool, int, type(None))
-_UNSAVED = frozenset({"span", "_checked_type_"})
 
 
 class SerializationError(TilewrightError, ValueError):
@@ -64,9 +66,14 @@ def _enums() -> dict[str, type[IntEnum]]:
     }
 
 
+def _is_saved(slot: str) -> bool:
+    """True if a slot is part of a node's value; spans, and what inference notes in slots of its own, are not."""
+    return slot != "span" and not slot.startswith("_")
+
+
 def _saved_slots(node: Node) -> list[str]:
-    """The slots that make up a node, in order; spans and inferred types are left out."""
-    return [name for name in all_slots(type(node)) if name not in _UNSAVED and hasattr(node, name)]
+    """The slots that make up a node, in order."""
+    return [name for name in all_slots(type(node)) if _is_saved(name) and hasattr(node, name)]
 
 
 def _parts(value: Any) -> list[Any]:
@@ -77,7 +84,7 @@ def _parts(value: Any) -> list[Any]:
         return []
     if isinstance(value, Node):
         return [getattr(value, name) for name in _saved_slots(value)]
-    if isinstance(value, DictAttrs):
+    if isinstance(value, Attrs):
         return [dict(value.items())]
     if isinstance(value, (tuple, list)):
         return list(value)
@@ -140,6 +147,15 @@ class _Writer:
             return {"kind": _kind(type(value)), "fields": dict(zip(_saved_slots(value), parts, strict=True))}
         if isinstance(value, DictAttrs):
             return {"attrs": parts[0]}
+        if isinstance(value, Attrs):
+            return {"attributes": _attributes_key(value), "values": parts[0]}
+        if isinstance(value, NDArray):
+            held = np.ascontiguousarray(value.numpy())
+            return {
+                "tensor": base64.b64encode(held.tobytes()).decode(),
+                "dtype": str(value.dtype),
+                "shape": list(value.shape),
+            }
         if isinstance(value, IntEnum):
             return {"enum": type(value).__name__, "value": value.name}
         if isinstance(value, DataType):
@@ -156,6 +172,14 @@ class _Writer:
             data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
             return {"array": data, "dtype": str(value.dtype), "shape": list(value.shape)}
         raise SerializationError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
+
+
+def _attributes_key(value: Attrs) -> str:
+    """The name under which a class of attributes is found again."""
+    key = getattr(value, "type_key", "")
+    if key not in ATTRIBUTE_CLASSES:
+        raise SerializationError(f"attributes of type {type(value).__name__} cannot be written as JSON")
+    return str(key)
 
 
 def save_json(node: Any) -> str:
@@ -178,6 +202,8 @@ class _Reader:
             "kind": self.node,
             "module": self.module,
             "array": self.array,
+            "tensor": self.tensor,
+            "attributes": self.attributes,
             "op": lambda entry: Op.get(self.text(entry["op"])),
             "attrs": lambda entry: DictAttrs(self.mapping(entry["attrs"])),
             "enum": lambda entry: self.enums[self.text(entry["enum"])][self.text(entry["value"])],
@@ -235,7 +261,7 @@ class _Reader:
         node_class = self.classes.get(name)
         if node_class is None:
             raise ValueError(f"there is no node class {name!r}")
-        slots = [slot for slot in all_slots(node_class) if slot not in _UNSAVED]
+        slots = [slot for slot in all_slots(node_class) if _is_saved(slot)]
         fields: dict[str, Any] = entry["fields"]
         if sorted(fields) != sorted(slots):
             raise ValueError(f"{name} has the fields {', '.join(slots)}, not {', '.join(fields) or 'none'}")
@@ -257,6 +283,19 @@ class _Reader:
         if kind.hasobject:
             raise ValueError("an array of objects cannot be read")
         return np.frombuffer(data, dtype=kind).reshape([int(extent) for extent in entry["shape"]]).copy()
+
+    def tensor(self, entry: dict[str, Any]) -> NDArray:
+        dtype = DataType(self.text(entry["dtype"]))
+        shape = [int(extent) for extent in entry["shape"]]
+        data = base64.b64decode(self.text(entry["tensor"]), validate=True)
+        lanes = [dtype.lanes] if dtype.lanes > 1 else []
+        values = np.frombuffer(data, dtype=numpy_dtype(dtype)).reshape(shape + lanes)
+        return ndarray.empty(tuple(shape), dtype).copyfrom(values)
+
+    def attributes(self, entry: dict[str, Any]) -> Attrs:
+        values = self.mapping(entry["values"])
+        made: Attrs = ATTRIBUTE_CLASSES[self.text(entry["attributes"])](**values)
+        return made
 
 
 def _check_children(node: Node) -> None:

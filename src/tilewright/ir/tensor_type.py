@@ -57,7 +57,3 @@ class TensorType(Type):
 
     def __hash__(self) -> int:
         return hash((self.dtype, self._dimension_keys()))
-
-    def __repr__(self) -> str:
-        extents = ", ".join("?" if isinstance(extent, Any) else str(extent) for extent in self.shape)
-        return f"Tensor[({extents}{',' if len(self.shape) == 1 else ''}), {self.dtype}]"

@@ -41,8 +41,16 @@ class Type(Node):
     def __hash__(self) -> int:
         return hash((type(self), *(getattr(self, name) for name in self.field_names)))
 
+    def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
+        """The type in the text form of graph-level programs, below its version."""
+        return f"{TYPE_TEXT[1]}\n{TYPE_TEXT[0](self)}"
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(repr(getattr(self, name)) for name in self.field_names)})"
+        return str(TYPE_TEXT[0](self))
+
+
+TYPE_TEXT: list[Any] = []
+"""What writes a type, and the first line of the text form; set by ``type_text``, above this file."""
 
 
 @node

@@ -14,12 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, dataclass_transform
 
-from tilewright.ir.attrs import AttrFieldInfo, Attrs
+from tilewright.ir.attrs import ATTRIBUTE_CLASSES, AttrFieldInfo, Attrs
 from tilewright.ir.expr import FloatImm, IntImm, StringImm
 from tilewright.support.errors import OpAttributeInvalid
-
-ATTRIBUTE_CLASSES: dict[str, type[Attrs]] = {}
-"""Every class of attributes by its type key, "relay.attrs.<class name>"."""
 
 
 def plain(value: Any) -> Any:
