@@ -13,12 +13,12 @@ from tilewright.ir.expr import ExprLike, FloatImm, IntImm, PrimExpr, SizeVar, Va
 from tilewright.ir.operators import as_expr, const, floordiv, floormod, multiply
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
-from tilewright.te.operation import compute
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import bijective_layout, layout
 from tilewright.tir.op import all as all_of
 from tilewright.tir.op import if_then_else
 from tilewright.topi import tag
+from tilewright.topi.computed import computed
 
 
 class InvalidShapeError(TilewrightError, ValueError):
@@ -179,9 +179,10 @@ def const_matrix(matrix: Any, name: str = "const_matrix") -> Tensor:
 
 def _constant(values: Any, rank: int, element: Callable[..., PrimExpr], name: str) -> Tensor:
     if values.ndim != rank or values.size == 0:
-        raise InvalidShapeError(f"{name} needs an array of {rank} dimensions with elements, not {values.shape}")
-    made: Tensor = compute(values.shape, element, name=name, attrs={"const_matrix": True})
-    return made
+        raise InvalidShapeError(
+            f"{name} needs an array of {rank} dimensions with elements, not {values.shape}"
+        )
+    return computed(values.shape, element, name=name, tag="", attrs={"const_matrix": True})
 
 
 def get_max_power2_factor(n: int, max_value: int | None = None) -> int:

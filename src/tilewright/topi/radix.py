@@ -1,0 +1,211 @@
+"""Stable sorting inside of a program, by the digits of keys.
+
+Every number is encoded as an unsigned integer of its size whose order is that of the numbers, so that one sort serves
+all types: eight bits at a time from the lowest, which keeps equal keys in order and takes the same time for every
+input. Digits that all keys share are skipped. NaN is greater than every number, as NumPy sorts; both zeros are equal
+where positions are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.ir import operators
+from tilewright.ir.expr import IntImm, PrimExpr, Select
+from tilewright.support.dtype import DataType
+from tilewright.tir.ir_builder import BufferVar, IRBuilder
+from tilewright.tir.op import all as all_of
+from tilewright.tir.op import isnan, reinterpret
+from tilewright.topi.kernel import fill, scalar
+
+DIGIT_BITS = 8
+BUCKETS = 1 << DIGIT_BITS
+_FEW = 24
+"""Up to this many keys are sorted by insertion."""
+
+
+def key_type(dtype: DataType) -> DataType:
+    """The type of the keys of numbers."""
+    return DataType("uint8" if dtype.is_bool else f"uint{dtype.bits}")
+
+
+def _sign_bit(dtype: DataType) -> PrimExpr:
+    return operators.const(1 << (dtype.bits - 1), key_type(dtype))
+
+
+def encode(value: PrimExpr, ascending: bool, zeros_equal: bool) -> PrimExpr:
+    """The key of a number; keys of a descending order are turned."""
+    dtype = value.dtype
+    kind = key_type(dtype)
+    if dtype.is_float:
+        if zeros_equal:
+            zero = operators.const(0, dtype)
+            value = Select(operators.equal(value, zero), zero, value)
+        bits = reinterpret(kind, value)
+        negative = operators.not_equal(
+            operators.bitwise_and(bits, _sign_bit(dtype)), operators.const(0, kind)
+        )
+        key: PrimExpr = Select(
+            negative, operators.bitwise_not(bits), operators.bitwise_or(bits, _sign_bit(dtype))
+        )
+        key = Select(isnan(value), operators.max_value(kind), key)
+    elif dtype.is_int:
+        key = operators.bitwise_xor(reinterpret(kind, value), _sign_bit(dtype))
+    else:
+        key = operators.cast(kind, value)
+    return key if ascending else operators.bitwise_not(key)
+
+
+def decode(key: PrimExpr, dtype: DataType, ascending: bool) -> PrimExpr:
+    """The number of a key; every NaN becomes the same one."""
+    plain = key if ascending else operators.bitwise_not(key)
+    if dtype.is_float:
+        positive = operators.not_equal(
+            operators.bitwise_and(plain, _sign_bit(dtype)), operators.const(0, plain.dtype)
+        )
+        bits = Select(positive, operators.bitwise_xor(plain, _sign_bit(dtype)), operators.bitwise_not(plain))
+        return reinterpret(dtype, bits)
+    if dtype.is_int:
+        return reinterpret(dtype, operators.bitwise_xor(plain, _sign_bit(dtype)))
+    return operators.cast(dtype, plain)
+
+
+def digit_of(key: PrimExpr, shift: PrimExpr) -> PrimExpr:
+    """Eight bits of a key, as an index."""
+    mask = operators.const(BUCKETS - 1, key.dtype)
+    moved = operators.bitwise_and(operators.right_shift(key, operators.cast(key.dtype, shift)), mask)
+    return operators.cast("int32", moved)
+
+
+class Workspace:
+    """Room for the keys of a row, and for their positions where these are asked for.
+
+    Each buffer holds two halves of ``capacity`` elements: a pass reads one and writes the other. ``source`` says where
+    the half with the current order begins.
+    """
+
+    def __init__(self, builder: IRBuilder, kind: DataType, capacity: PrimExpr, with_positions: bool) -> None:
+        self.builder = builder
+        self.kind = kind
+        self.capacity = capacity
+        room = capacity * 2
+        self.keys: BufferVar = builder.allocate(kind, room, name="keys", scope="global")
+        self.positions: BufferVar | None = (
+            builder.allocate("int32", room, name="positions", scope="global") if with_positions else None
+        )
+        self.source: BufferVar = scalar(builder, "int32", "source", 0)
+
+    def put(self, place: PrimExpr, key: PrimExpr, position: PrimExpr) -> None:
+        """Write a key and its position."""
+        self.keys[place] = key
+        if self.positions is not None:
+            self.positions[place] = operators.cast("int32", position)
+
+    def position(self, place: PrimExpr) -> PrimExpr:
+        """The position that goes with the key at a place."""
+        return operators.const(0) if self.positions is None else self.positions[place]
+
+    def sort(self, length: PrimExpr) -> None:
+        """Sort the first ``length`` keys, which stand in the first half."""
+        if isinstance(length, IntImm):
+            if length.value > _FEW:
+                self._radix_sort(length)
+            elif length.value > 1:
+                self._insertion_sort(length)
+            return
+        with self.builder.if_scope(length <= _FEW):
+            self._insertion_sort(length)
+        with self.builder.else_scope():
+            self._radix_sort(length)
+
+    def _insertion_sort(self, length: PrimExpr) -> None:
+        builder = self.builder
+        hole = scalar(builder, "int32", "hole", 0)
+        with builder.for_range(1, length, name="next") as following:
+            key = builder.let("key", self.keys[following])
+            position = builder.let("position", self.position(following))
+            hole[0] = following
+            going = scalar(builder, "bool", "going", True)
+            with builder.while_loop(all_of(going[0], hole[0] > 0)):
+                before = builder.let("before", self.keys[hole[0] - 1])
+                with builder.if_scope(before > key):
+                    self.put(hole[0], before, self.position(hole[0] - 1))
+                    hole[0] = hole[0] - 1
+                with builder.else_scope():
+                    going[0] = False
+            self.put(hole[0], key, position)
+
+    def _radix_sort(self, length: PrimExpr) -> None:
+        builder = self.builder
+        passes = max(1, self.kind.bits // DIGIT_BITS)
+        counts = builder.allocate("int32", passes * BUCKETS, name="counts", scope="global")
+        fill(builder, counts, passes * BUCKETS, 0)
+        with builder.for_range(0, length, name="i") as i:
+            key = builder.let("key", self.keys[i])
+            for number in range(passes):
+                shift = operators.const(number * DIGIT_BITS)
+                bucket = builder.let("bucket", digit_of(key, shift) + number * BUCKETS)
+                counts[bucket] = counts[bucket] + 1
+        with builder.for_range(0, passes, name="number") as number:
+            shift = builder.let("shift", number * DIGIT_BITS)
+            table = builder.let("table", number * BUCKETS)
+            first = builder.let("first", self.keys[self.source[0]])
+            with builder.if_scope(operators.not_equal(counts[table + digit_of(first, shift)], length)):
+                self._start_places(counts, table)
+                self._move(counts, table, shift, length)
+
+    def _start_places(self, counts: BufferVar, table: PrimExpr) -> None:
+        """Turn the counts of a digit into the place where its first key goes."""
+        builder = self.builder
+        running = scalar(builder, "int32", "running", 0)
+        with builder.for_range(0, BUCKETS, name="bucket") as bucket:
+            count = builder.let("count", counts[table + bucket])
+            counts[table + bucket] = running[0]
+            running[0] = running[0] + count
+
+    def _move(self, counts: BufferVar, table: PrimExpr, shift: PrimExpr, length: PrimExpr) -> None:
+        """Write every key to its place in the other half."""
+        builder = self.builder
+        source = builder.let("from_half", self.source[0])
+        target = builder.let("to_half", operators.subtract(operators.cast("int32", self.capacity), source))
+        with builder.for_range(0, length, name="i") as i:
+            key = builder.let("key", self.keys[source + i])
+            bucket = builder.let("bucket", table + digit_of(key, shift))
+            place = builder.let("place", counts[bucket])
+            counts[bucket] = place + 1
+            self.put(target + place, key, self.position(source + i))
+        self.source[0] = target
+
+
+def nth_key(
+    builder: IRBuilder, keys: BufferVar, kind: DataType, length: PrimExpr, wanted: Any
+) -> tuple[Any, Any]:
+    """The key that is number ``wanted`` (counted from 1) in ascending order, and how many equal to it are among those.
+
+    Found digit by digit from the highest: each pass counts the keys that agree so far. Both are given as variables of
+    the program.
+    """
+    passes = max(1, kind.bits // DIGIT_BITS)
+    counts = builder.allocate("int32", BUCKETS, name="counts", scope="local")
+    found = scalar(builder, kind, "found", operators.const(0, kind))
+    agree = scalar(builder, kind, "agree", operators.const(0, kind))
+    need = scalar(builder, "int32", "need", wanted)
+    bucket = scalar(builder, "int32", "bucket", 0)
+    for number in range(passes - 1, -1, -1):
+        shift = operators.const(number * DIGIT_BITS)
+        fill(builder, counts, BUCKETS, 0)
+        with builder.for_range(0, length, name="i") as i:
+            key = builder.let("key", keys[i])
+            with builder.if_scope(operators.equal(operators.bitwise_and(key, agree[0]), found[0])):
+                digit = builder.let("digit", digit_of(key, shift))
+                counts[digit] = counts[digit] + 1
+        bucket[0] = 0
+        with builder.while_loop(all_of(bucket[0] < BUCKETS - 1, counts[bucket[0]] < need[0])):
+            need[0] = need[0] - counts[bucket[0]]
+            bucket[0] = bucket[0] + 1
+        chosen = operators.left_shift(operators.cast(kind, bucket[0]), operators.cast(kind, shift))
+        found[0] = operators.bitwise_or(found[0], chosen)
+        agree[0] = operators.bitwise_or(
+            agree[0], operators.const((BUCKETS - 1) << (number * DIGIT_BITS), kind)
+        )
+    return found, need

@@ -1,0 +1,3 @@
+"""Random numbers from explicit, splittable generators."""
+
+from tilewright.topi.random.kernel import threefry_generate, threefry_split, uniform

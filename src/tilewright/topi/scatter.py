@@ -1,0 +1,126 @@
+"""Tensors with elements replaced, or added to, at indices that are data.
+
+Negative indices count from the back. Updates whose index lies outside of the tensor are left out. Where an index stands
+twice, ``update`` keeps the last value and ``add`` sums all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from tilewright.ir import operators
+from tilewright.ir.expr import PrimExpr
+from tilewright.support.errors import ExpressionError
+from tilewright.te.tensor import Tensor
+from tilewright.tir.ir_builder import BufferVar, IRBuilder
+from tilewright.tir.op import all as all_of
+from tilewright.topi.arguments import as_int, check_integers, product, real_axis
+from tilewright.topi.broadcasting import known_different, shape_text
+from tilewright.topi.indexing import counted_from_front
+from tilewright.topi.kernel import copy_elements, loop_kernel
+
+Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
+
+MODES: dict[str, Combine] = {"update": lambda old, new: new, "add": operators.add}
+
+
+def inside(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    """True if an index is one of an axis."""
+    return all_of(index >= operators.const(0, index.dtype), index < extent)
+
+
+def combining(name: str, mode: str) -> Combine:
+    """How a new value meets the old one."""
+    if mode not in MODES:
+        raise ExpressionError(f"{name}: mode is one of {', '.join(MODES)}, not {mode!r}")
+    return MODES[mode]
+
+
+def scatter_elements(
+    name: str, data: Tensor, indices: Tensor, updates: Tensor, axis: int, mode: str
+) -> Tensor:
+    """``out[.., indices[.., i, ..], ..]`` combined with ``updates[.., i, ..]`` along an axis."""
+    check_integers(name, "indices", indices)
+    position = real_axis(name, axis, len(data.shape))
+    combine = combining(name, mode)
+    _check_updates(name, data, indices, updates)
+
+    def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
+        copy_elements(builder, ins[0], outs[0], product(data.shape))
+        # Equal indices are met in order only along the axis: every other axis may run in parallel.
+        order = [number for number in range(len(data.shape)) if number != position] + [position]
+        place: dict[int, PrimExpr] = {}
+        with ExitStack() as loops:
+            for depth, number in enumerate(order):
+                kind = "parallel" if depth == 0 and number != position else "serial"
+                loop = builder.for_range(0, indices.shape[number], name=f"i{number}", kind=kind)
+                place[number] = loops.enter_context(loop)
+            here = [place[number] for number in range(len(order))]
+            given = builder.let("given", ins[1][here])
+            index = builder.let("index", counted_from_front(given, data.shape[position]))
+            with builder.if_scope(inside(index, data.shape[position])):
+                there = [*here[:position], index, *here[position + 1 :]]
+                outs[0][there] = combine(outs[0][there], ins[2][here])
+
+    return loop_kernel(name, [data, indices, updates], [(data.shape, data.dtype)], body)[0]
+
+
+def _check_updates(name: str, data: Tensor, indices: Tensor, updates: Tensor) -> None:
+    if data.dtype != updates.dtype:
+        raise ExpressionError(f"{name}: updates of {updates.dtype} for data of {data.dtype}")
+    ranks = {len(data.shape), len(indices.shape), len(updates.shape)}
+    shapes = " and ".join(shape_text(tensor.shape) for tensor in (data, indices, updates))
+    if len(ranks) != 1:
+        raise ExpressionError(f"{name}: data, indices and updates {shapes} differ in dimensions")
+    if any(known_different(one, other) for one, other in zip(indices.shape, updates.shape, strict=True)):
+        raise ExpressionError(f"{name}: indices and updates of {shapes} differ in shape")
+
+
+def scatter(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> Tensor:
+    """The data with ``updates`` in the places that ``indices`` names along an axis."""
+    return scatter_elements("scatter", data, indices, updates, axis, "update")
+
+
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Tensor:
+    """The data with slices replaced (``update``) or added to (``add``) at index vectors.
+
+    The vectors stand along the first axis of ``indices``; ``updates`` has the shape of the rest of ``indices`` followed
+    by that of a slice.
+    """
+    check_integers("scatter_nd", "indices", indices)
+    combine = combining("scatter_nd", mode)
+    if not indices.shape:
+        raise ExpressionError("scatter_nd: indices need a first axis that holds the index vectors")
+    depth = as_int("scatter_nd", "the first dimension of the indices", indices.shape[0])
+    if depth > len(data.shape):
+        raise ExpressionError(f"scatter_nd: index vectors of {depth} do not index {shape_text(data.shape)}")
+    wanted = [*indices.shape[1:], *data.shape[depth:]]
+    matches = len(wanted) == len(updates.shape) and not any(
+        known_different(one, other) for one, other in zip(wanted, updates.shape, strict=True)
+    )
+    if not matches or data.dtype != updates.dtype:
+        raise ExpressionError(
+            f"scatter_nd: updates must have the shape {shape_text(wanted)} and the type {data.dtype}, not "
+            f"{shape_text(updates.shape)} and {updates.dtype}"
+        )
+    places, slice_size = product(indices.shape[1:]), product(data.shape[depth:])
+
+    def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
+        copy_elements(builder, ins[0], outs[0], product(data.shape))
+        with builder.for_range(0, places, name="place") as place:
+            offset: PrimExpr = operators.const(0)
+            valid: PrimExpr = operators.const(True)
+            for component in range(depth):
+                extent = data.shape[component]
+                given = builder.let("given", ins[1][places * component + place])
+                index = builder.let(f"index{component}", counted_from_front(given, extent))
+                valid = operators.logical_and(valid, inside(index, extent))
+                offset = offset * extent + index
+            with builder.if_scope(valid):
+                start = builder.let("start", offset * slice_size)
+                with builder.for_range(0, slice_size, name="element") as j:
+                    old = outs[0][start + j]
+                    outs[0][start + j] = combine(old, ins[2][place * slice_size + j])
+
+    return loop_kernel("scatter_nd", [data, indices, updates], [(data.shape, data.dtype)], body)[0]
