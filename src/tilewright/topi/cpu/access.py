@@ -1,0 +1,217 @@
+"""How the address of each read moves with each axis, found by evaluating the indices at points.
+
+A schedule asks two things of a read: is it contiguous along an axis over a tile of so many elements, and does it
+move with an axis at all. Both are answered on numbers, not on formulas, so that blocked layouts (``n // 16``,
+``n % 16``), strides and reshapes need no pattern of their own. A size that is not constant stands for an
+assumed one: the answers choose a schedule, they never decide what is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
+from tilewright.ir.functor import Functor, post_order
+from tilewright.support.recursion import recursion_room
+from tilewright.te.operation import ComputeOp
+from tilewright.te.tensor import Tensor
+
+ASSUMED_SIZE: Final = 32
+"""What a dimension that is not constant is taken to be."""
+
+
+class _Unknown(Exception):
+    """An index that no number can be given for: it depends on data."""
+
+
+class _Evaluate(Functor):
+    """The value of an integer expression where the variables have these values."""
+
+    def __init__(self, values: Mapping[Var, int]) -> None:
+        self.values = values
+
+    def visit_default(self, node: Any) -> int:
+        raise _Unknown
+
+    def visit_int_imm(self, node: Any) -> int:
+        return int(node.value)
+
+    def visit_var(self, node: Any) -> int:
+        return self.values.get(node, ASSUMED_SIZE)
+
+    def visit_cast(self, node: Any) -> int:
+        return int(self.visit(node.value))
+
+    def visit_any(self, node: Any) -> int:
+        return ASSUMED_SIZE
+
+    def visit_binary_op_expr(self, node: Any) -> int:
+        a, b = self.visit(node.a), self.visit(node.b)
+        return _BINARY[type(node).__name__](a, b)
+
+    def visit_cmp_expr(self, node: Any) -> int:
+        return int(_COMPARE[type(node).__name__](self.visit(node.a), self.visit(node.b)))
+
+    def visit_and(self, node: Any) -> int:
+        return int(self.visit(node.a) and self.visit(node.b))
+
+    def visit_or(self, node: Any) -> int:
+        return int(self.visit(node.a) or self.visit(node.b))
+
+    def visit_not(self, node: Any) -> int:
+        return int(not self.visit(node.a))
+
+    def visit_select(self, node: Any) -> int:
+        return int(self.visit(node.true_value if self.visit(node.condition) else node.false_value))
+
+
+def _divide(a: int, b: int) -> int:
+    if b == 0:
+        raise _Unknown
+    return a // b
+
+
+def _remainder(a: int, b: int) -> int:
+    if b == 0:
+        raise _Unknown
+    return a % b
+
+
+_BINARY: Final[dict[str, Callable[[int, int], int]]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+    "Div": _divide,
+    "Mod": _remainder,
+    "FloorDiv": _divide,
+    "FloorMod": _remainder,
+    "Min": min,
+    "Max": max,
+}
+_COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
+    "EQ": lambda a, b: a == b,
+    "NE": lambda a, b: a != b,
+    "LT": lambda a, b: a < b,
+    "LE": lambda a, b: a <= b,
+    "GT": lambda a, b: a > b,
+    "GE": lambda a, b: a >= b,
+}
+
+
+def assumed(size: PrimExpr) -> int:
+    """The size, or an assumed one where it is not constant; at least 0."""
+    if isinstance(size, IntImm):
+        return int(size.value)
+    try:
+        return max(int(_Evaluate({}).visit(size)), 0)
+    except _Unknown:
+        return ASSUMED_SIZE
+
+
+def constant_extent(axis: IterVar) -> int | None:
+    """How many values an axis takes, where that is constant."""
+    extent = axis.dom.extent if axis.dom is not None else None
+    return int(extent.value) if isinstance(extent, IntImm) else None
+
+
+def extent_of(axis: IterVar) -> int:
+    """How many values an axis takes, assumed where that is not constant."""
+    return assumed(axis.dom.extent) if axis.dom is not None else ASSUMED_SIZE
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """One read of a tensor, as a function from the values of the axes to an element's number."""
+
+    tensor: Tensor
+    indices: tuple[PrimExpr, ...]
+    axes: tuple[IterVar, ...]
+
+    def address(self, values: Mapping[Var, int]) -> int | None:
+        """The number of the element that is read; None where it depends on data."""
+        evaluate = _Evaluate(values)
+        result = 0
+        try:
+            for index, extent in zip(self.indices, self.tensor.shape, strict=True):
+                result = result * assumed(extent) + int(evaluate.visit(index))
+        except _Unknown:
+            return None
+        return result
+
+    def stride(self, axis: IterVar) -> int | None:
+        """By how much the address grows with each step of the axis; None where that is not always the same."""
+        found: set[int | None] = set()
+        for point in _sample_points(self.axes):
+            if extent_of(axis) < 2:
+                return 0
+            first = min(point[axis.var], extent_of(axis) - 2)
+            here = self.address({**point, axis.var: first})
+            there = self.address({**point, axis.var: first + 1})
+            found.add(None if here is None or there is None else there - here)
+        return found.pop() if len(found) == 1 else None
+
+    def moves_with(self, axis: IterVar) -> bool:
+        """True unless the same element is read whatever the value of the axis."""
+        return any(axis.var is part for index in self.indices for part in post_order(index))
+
+    def is_contiguous(self, axis: IterVar, count: int) -> bool:
+        """True if ``count`` steps along the axis, from a multiple of it, read neighbours or one element."""
+        return self.steps(axis, count) in (0, 1)
+
+    def steps(self, axis: IterVar, count: int) -> int | None:
+        """The stride over ``count`` steps from a multiple of it: unlike ``stride``, blocks of a layout that are
+        no smaller do not disturb."""
+        if not self.moves_with(axis):
+            return 0
+        extent = extent_of(axis)
+        count = min(count, extent)
+        if count < 2:
+            return 0
+        for point in _sample_points(self.axes):
+            first = min(point[axis.var], extent - count) // count * count
+            start = self.address({**point, axis.var: first})
+            second = self.address({**point, axis.var: first + 1})
+            last = self.address({**point, axis.var: first + count - 1})
+            if (
+                start is None
+                or second is None
+                or last is None
+                or last - start != (second - start) * (count - 1)
+            ):
+                return None
+            step = second - start
+        return step
+
+
+def _sample_points(axes: Iterable[IterVar]) -> list[dict[Var, int]]:
+    """Three points of the box of the axes: its corner, its middle, and one that is neither."""
+    extents = [(axis.var, extent_of(axis)) for axis in axes]
+    return [
+        {var: 0 for var, _ in extents},
+        {var: extent // 2 for var, extent in extents},
+        {
+            var: (5 * number + 3) * extent // 37 % max(extent, 1)
+            for number, (var, extent) in enumerate(extents)
+        },
+    ]
+
+
+def reads_of(operation: ComputeOp) -> list[Read]:
+    """The distinct reads of a computation, those of indices and conditions included."""
+    axes = (*operation.axes, *operation.reduce_axis)
+    found: dict[tuple[int, ...], Read] = {}
+    with recursion_room():
+        for value in values_of(operation):
+            for part in post_order(value):
+                if isinstance(part, ProducerLoad) and isinstance(part.producer, Tensor):
+                    key = (id(part.producer), *(id(index) for index in part.indices))
+                    found.setdefault(key, Read(part.producer, tuple(part.indices), axes))
+    return list(found.values())
+
+
+def values_of(operation: ComputeOp) -> Sequence[PrimExpr]:
+    """The expressions that are computed for each element; of a reduction, what is reduced."""
+    first = operation.body[0]
+    return (*first.source, first.condition) if isinstance(first, Reduce) else operation.body

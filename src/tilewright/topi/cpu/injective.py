@@ -1,0 +1,66 @@
+"""Elementwise stages: contiguous axes become one, that one vectors, the others parallel."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tilewright.ir.expr import IterVar
+from tilewright.target.cpu import CPUDescription
+from tilewright.topi.cpu.access import constant_extent, extent_of
+from tilewright.topi.cpu.graph import Kept
+from tilewright.topi.cpu.loops import count_of, run_parallel, vector_factor
+from tilewright.topi.cpu.machine import lanes_of
+
+
+def collapsible(kept: Kept, axes: list[IterVar]) -> int:
+    """How many of the last axes are as good as one: every read moves with them as over a flat array."""
+    count = 1
+    reads = kept.reads
+    while count < len(axes):
+        outer, inner = axes[-count - 1], axes[-count]
+        extent = constant_extent(inner)
+        if constant_extent(outer) is None or extent is None:
+            break
+        steps = [(read.steps(outer, extent_of(outer)), read.steps(inner, extent)) for read in reads]
+        apart = extent_of(outer) > 1
+        if apart and not all(
+            one is not None and other is not None and one == other * extent for one, other in steps
+        ):
+            break
+        count += 1
+    return count
+
+
+def vectorize_inner(kept: Kept, axes: list[IterVar], cpu: CPUDescription) -> list[tuple[IterVar, int | None]]:
+    """Make vectors of the innermost of these axes, and give the loops left outside with their iterations."""
+    stage = kept.stage
+    if not axes:
+        return []
+    together = collapsible(kept, axes)
+    outer: list[tuple[IterVar, int | None]] = [(axis, constant_extent(axis)) for axis in axes[:-together]]
+    last = axes[-together:]
+    extents = [constant_extent(axis) for axis in last]
+    extent = prod(one for one in extents if one is not None) if None not in extents else None
+    inner = stage.fuse(*last) if together > 1 else last[0]
+    dtype = kept.operation.output(0).dtype
+    factor = vector_factor(extent, lanes_of(cpu, dtype))
+    if extent is not None and extent <= factor:
+        if extent > 1:
+            stage.vectorize(inner)
+        else:
+            outer.append((inner, 1))
+        return outer
+    count = None if extent is None else -(-extent // factor)
+    rest, inner = stage.split(inner, factor=factor)
+    stage.vectorize(inner)
+    return [*outer, (rest, count)]
+
+
+def schedule_injective_root(kept: Kept, cpu: CPUDescription) -> None:
+    """Loops of its own for an elementwise stage."""
+    if kept.elements() == 0:
+        return
+    loops = vectorize_inner(kept, list(kept.compute.axes), cpu)
+    if loops:
+        axes = [axis for axis, _ in loops]
+        run_parallel(kept.stage, cpu, axes, [count for _, count in loops], kept.work())

@@ -1,0 +1,177 @@
+"""Schedules of reductions: along columns in register tiles, along rows in vectors of partial results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from tilewright.ir.expr import IterVar
+from tilewright.target.cpu import CPUDescription
+from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.schedule.stage import Stage
+from tilewright.te.tensor import Tensor
+from tilewright.topi.cpu.access import constant_extent, extent_of
+from tilewright.topi.cpu.contraction import Contraction, classify, vector_position
+from tilewright.topi.cpu.graph import Kept
+from tilewright.topi.cpu.injective import schedule_injective_root
+from tilewright.topi.cpu.loops import run_parallel
+from tilewright.topi.cpu.machine import lanes_of
+from tilewright.topi.cpu.row_reduction import reduce_in_vectors, row_reduction_axes
+from tilewright.topi.cpu.tile_model import TileProblem, choose_tile
+from tilewright.topi.cpu.tile_schedule import tile_stages
+
+
+def schedule_reduction(
+    schedule: Schedule,
+    kept: Kept,
+    result: Kept | None,
+    producers: Sequence[Kept],
+    shared: Sequence[int],
+    cpu: CPUDescription,
+) -> None:
+    """Schedule a reduction with the stage that reads it in place (``result``; without one, a stage is made that
+    stores it) and the stages that it alone reads.
+
+    ``shared`` are the positions of the data axes along which the producers can be computed slice by slice.
+    """
+    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
+    rows = row_reduction_axes(kept, lanes)
+    vector = vector_position(kept)
+    along_columns = vector is not None and _columns_fit(kept, vector, lanes, bool(rows))
+    if rows and not along_columns:
+        _along_rows(schedule, kept, result, producers, rows, lanes, cpu)
+        return
+    stages = _with_result(schedule, kept, result)
+    if vector is None:
+        _in_plain_loops(*stages, kept, producers, cpu)
+        return
+    found = classify(kept, vector)
+    sizes = _tile_sizes(kept, found, lanes, cpu)
+    leading = _leading(kept, found, producers, shared, sizes, cpu)
+    place = tile_stages(*stages, kept, found, sizes, cpu, leading)
+    for producer in producers:
+        if place is None:
+            schedule_injective_root(producer, cpu)
+        else:
+            _inside(producer, stages[0], place, cpu)
+
+
+def _columns_fit(kept: Kept, vector: int, lanes: int, has_rows: bool) -> bool:
+    """True if vectors along the innermost data axis read neighbours, and enough of them."""
+    axis = kept.compute.axes[vector]
+    extent = extent_of(axis)
+    contiguous = all(read.is_contiguous(axis, min(lanes, extent)) for read in kept.reads)
+    return contiguous and (extent >= lanes // 2 or not has_rows)
+
+
+def _with_result(schedule: Schedule, kept: Kept, result: Kept | None) -> tuple[Stage, Stage]:
+    """The stage that stores the result, and the one that reduces."""
+    if result is not None:
+        return result.stage, kept.stage
+    cached: Sequence[Tensor] = schedule.cache_write(list(kept.stage.op.outputs), "local")
+    return kept.stage, schedule[cached[0]]
+
+
+def _tile_sizes(kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription) -> list[int]:
+    """The size of the register tile along each data axis."""
+    axes = kept.compute.axes
+    row_axes = [axes[position] for position in found.row_axes]
+    rows = [constant_extent(axis) for axis in row_axes] + [1, 1]
+    panels = 1 if found.panel_axis is None else constant_extent(axes[found.panel_axis])
+    vector = axes[found.vector]
+    widths = [count * lanes for count in (4, 3, 2) if _is_contiguous(found, vector, count * lanes)]
+    problem = TileProblem(
+        (rows[0], rows[1]),
+        constant_extent(vector),
+        max(widths, default=lanes),
+        panels,
+        lanes,
+        found.shares_panel,
+        bool(found.scalars),
+    )
+    tile = choose_tile(cpu, problem)
+    sizes = [1] * len(axes)
+    for position, size in zip(found.row_axes, tile.rows, strict=False):
+        sizes[position] = size
+    sizes[found.vector] = tile.columns
+    if found.panel_axis is not None:
+        sizes[found.panel_axis] = tile.panels
+    return sizes
+
+
+def _is_contiguous(found: Contraction, axis: IterVar, count: int) -> bool:
+    return all(read.is_contiguous(axis, count) for read in found.panel)
+
+
+def _leading(
+    kept: Kept,
+    found: Contraction,
+    producers: Sequence[Kept],
+    shared: Sequence[int],
+    sizes: Sequence[int],
+    cpu: CPUDescription,
+) -> list[int]:
+    """The axes whose slices of the producers are made right before they are read: those that all producers have,
+    if there are enough slices for the cores and one fits in the second cache."""
+    if not producers or found.is_product:
+        return []
+    axes = kept.compute.axes
+    positions = [position for position in shared if sizes[position] == 1]
+    slices = prod(extent_of(axes[position]) for position in positions)
+    needed = sum(producer.elements() * producer.operation.output(0).dtype.bits // 8 for producer in producers)
+    return positions if slices >= cpu.cores and needed // slices <= cpu.l2_bytes // 2 else []
+
+
+def _inside(producer: Kept, parent: Stage, place: IterVar, cpu: CPUDescription) -> None:
+    """Compute a producer slice by slice inside of another stage's loop."""
+    producer.stage.compute_at(parent, place)
+    axes = producer.compute.axes
+    inner = axes[-1] if axes else None
+    extent = constant_extent(inner) if inner is not None else None
+    lanes = lanes_of(cpu, producer.operation.output(0).dtype)
+    if inner is None or extent is None or extent < 2:
+        return
+    if extent <= 4 * lanes:
+        producer.stage.vectorize(inner)
+    else:
+        _, part = producer.stage.split(inner, factor=lanes)
+        producer.stage.vectorize(part)
+
+
+def _in_plain_loops(
+    result: Stage, reduction: Stage, kept: Kept, producers: Sequence[Kept], cpu: CPUDescription
+) -> None:
+    """One number, or a reduction that cannot be vectors: loops as they are."""
+    for producer in producers:
+        schedule_injective_root(producer, cpu)
+    axes = list(result.op.axis)
+    if axes:
+        reduction.compute_at(result, axes[-1])
+
+
+def _along_rows(
+    schedule: Schedule,
+    kept: Kept,
+    result: Kept | None,
+    producers: Sequence[Kept],
+    rows: Sequence[int],
+    lanes: int,
+    cpu: CPUDescription,
+) -> None:
+    """Vectors of partial results along the reduction axes; the data axes become one parallel loop."""
+    for producer in producers:
+        schedule_injective_root(producer, cpu)
+    work = kept.work()
+    partial = reduce_in_vectors(schedule, kept, rows, lanes)
+    root = kept.stage if result is None else result.stage
+    axes = list(root.op.axis)
+    if not axes:
+        return
+    counts = [constant_extent(axis) for axis in axes]
+    fused = run_parallel(root, cpu, axes, counts, work)
+    leaves = [axis for axis in root.leaf_iter_vars if axis.iter_type == IterVar.DataPar]
+    place = leaves[-1] if fused is None or leaves[-1] is not fused else fused
+    for tensor in partial:
+        schedule[tensor].compute_at(root, place)
+    if result is not None:
+        kept.stage.compute_at(root, place)

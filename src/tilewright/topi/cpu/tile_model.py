@@ -1,0 +1,121 @@
+"""The register tile of a reduction, chosen by what one step of it costs.
+
+A tile is ``rows x vectors`` accumulators that stay in registers over the whole reduction. Each step loads the
+vectors of the *panel* (what moves with the vector axis), loads one number for each row (what does not), and does a
+multiply-add for each accumulator. The step takes as long as its multiply-adds, its loads, or the latency of one
+multiply-add, whichever is longest; the tile is the one with which all steps together take least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from tilewright.target.cpu import CPUDescription
+
+LOADS_A_CYCLE: Final = 2
+STEP_OVERHEAD: Final = 0.5
+"""Cycles of a step that go into counting and addresses."""
+TAIL_PENALTY: Final = 1.03
+"""What a second copy of the kernel, for a tile that is cut off at the end of an axis, counts for."""
+MOST_ROWS: Final = 30
+
+
+@dataclass(frozen=True)
+class TileProblem:
+    """What is known of a reduction. ``rows`` are the extents of the two axes that rows are taken from, the inner one
+    first; ``columns`` is the extent of the vector axis, of which a tile may cover ``widest``, and ``panels`` that of
+    an axis that repeats panels (1 if there is none). An extent that is not constant is None. ``shares_panel``: all rows read the same panel;
+    ``has_scalars``: each row reads a number that all vectors share."""
+
+    rows: tuple[int | None, int | None]
+    columns: int | None
+    widest: int
+    panels: int | None
+    lanes: int
+    shares_panel: bool
+    has_scalars: bool
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Sizes of the tile along the two row axes, the vector axis (in elements) and the panel axis."""
+
+    rows: tuple[int, int]
+    columns: int
+    panels: int
+
+    @property
+    def accumulators(self) -> int:
+        """Rows times elements of a row."""
+        return self.rows[0] * self.rows[1] * self.panels * self.columns
+
+
+def choose_tile(cpu: CPUDescription, problem: TileProblem) -> Tile:
+    """The tile with the least predicted time; of equal ones the one with the fewest accumulators."""
+    best: tuple[float, int, Tile] | None = None
+    for tile in _candidates(cpu, problem):
+        found = (_total(cpu, problem, tile), tile.accumulators, tile)
+        if best is None or found[:2] < best[:2]:
+            best = found
+    assert best is not None
+    return best[2]
+
+
+def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
+    """All tiles that fit in the registers, and the smallest one that there is."""
+    lanes = problem.lanes
+    columns = problem.widest if problem.columns is None else min(problem.columns, problem.widest)
+    widths = [count * lanes for count in range(1, 5) if (count - 1) * lanes < columns]
+    panels = range(1, min(4 if problem.panels is None else problem.panels, 4) + 1)
+    inner = _sizes(problem.rows[0], MOST_ROWS)
+    outer = _sizes(problem.rows[1], 8)
+    for width, panel, one, other in product(widths, panels, inner, outer):
+        vectors, rows = width // lanes * panel, one * other
+        # Two vector axes at a time are one too many: the panels are either wide or several.
+        if (width > lanes and panel > 1) or (other > 1 and one < (problem.rows[0] or one)):
+            continue
+        needed = rows * vectors + (vectors if problem.shares_panel else 1) + 1
+        if needed <= cpu.vector_registers or rows * vectors == 1:
+            yield Tile((one, other), min(width, columns), panel)
+
+
+def _sizes(extent: int | None, most: int) -> range:
+    return range(1, min(most if extent is None else max(extent, 1), most) + 1)
+
+
+def _parts(extent: int | None, size: int) -> list[tuple[int, int]]:
+    """The sizes that an axis is cut into, and how many there are of each."""
+    if extent is None:
+        # Long enough that its end does not matter.
+        return [(size, 840 // size)]
+    whole, rest = divmod(max(extent, 1), size)
+    return [(part, count) for part, count in ((size, whole), (rest, 1)) if part and count]
+
+
+def _total(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
+    cuts = [
+        _parts(problem.rows[0], tile.rows[0]),
+        _parts(problem.rows[1], tile.rows[1]),
+        _parts(problem.columns, tile.columns),
+        _parts(problem.panels, tile.panels),
+    ]
+    cycles = 0.0
+    for (one, many), (other, others), (width, widths), (panel, panels) in product(*cuts):
+        vectors = -(-width // problem.lanes) * panel
+        cycles += many * others * widths * panels * _step(cpu, problem, one * other, vectors)
+    for parts in cuts:
+        if len(parts) > 1:
+            cycles *= TAIL_PENALTY
+    return cycles
+
+
+def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int) -> float:
+    """Cycles of one step of the reduction on a tile."""
+    arithmetic = rows * vectors / max(cpu.fma_units, 1)
+    loads = vectors if problem.shares_panel else rows * vectors
+    if problem.has_scalars:
+        loads += rows
+    return max(arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency)) + STEP_OVERHEAD
