@@ -1,0 +1,65 @@
+"""Products of many matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import te
+from tilewright.target import generic_func
+from tilewright.te import Tensor
+from tilewright.topi.nn.convolution import require_equal
+from tilewright.topi.nn.utils import as_type, refuse_rewritten_layout, sum_types
+from tilewright.topi.utils import InvalidShapeError, equal_const_int
+
+
+def batch_matmul(
+    tensor_a: Tensor,
+    tensor_b: Tensor,
+    oshape: Any = None,
+    out_dtype: str | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+    auto_scheduler_rewritten_layout: str = "",
+) -> Tensor:
+    """``A[b] @ B[b]`` for each ``b``, either matrix transposed before; a batch of one is used for all of the other's.
+
+    ``oshape`` tells the shape of the output where the batches' sizes are not known when the program is made.
+    """
+    refuse_rewritten_layout(auto_scheduler_rewritten_layout)
+    if len(tensor_a.shape) != 3 or len(tensor_b.shape) != 3:
+        raise InvalidShapeError(
+            "batch_matmul takes two tensors of three dimensions, "
+            f"not {len(tensor_a.shape)} and {len(tensor_b.shape)}"
+        )
+    batch_a, *of_a = tensor_a.shape
+    batch_b, *of_b = tensor_b.shape
+    depth, rows = of_a if transpose_a else of_a[::-1]
+    columns, other_depth = of_b if transpose_b else of_b[::-1]
+    require_equal(depth, other_depth, "the summed dimensions of batch_matmul")
+    single_a, single_b = equal_const_int(batch_a, 1), equal_const_int(batch_b, 1)
+    if not single_a and not single_b:
+        require_equal(batch_a, batch_b, "the batches of batch_matmul")
+    inner, result = sum_types(tensor_a.dtype, out_dtype)
+    k = te.reduce_axis((0, depth), name="k")
+
+    def element(b: Any, i: Any, j: Any) -> Any:
+        at_a, at_b = 0 if single_a else b, 0 if single_b else b
+        left = tensor_a(at_a, k, i) if transpose_a else tensor_a(at_a, i, k)
+        right = tensor_b(at_b, j, k) if transpose_b else tensor_b(at_b, k, j)
+        return te.sum(left.astype(inner) * right.astype(inner), axis=k)
+
+    letters = ("T" if transpose_a else "N") + ("T" if transpose_b else "N")
+    made: Tensor = te.compute(
+        oshape if oshape is not None else (batch_b if single_a else batch_a, rows, columns),
+        element,
+        name=f"T_batch_matmul_{letters}",
+        tag="batch_matmul",
+        attrs={"layout_free_placeholders": [tensor_b]},
+    )
+    return as_type(made, result)
+
+
+@generic_func
+def batch_matmul_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
+    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    return None

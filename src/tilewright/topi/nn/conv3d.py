@@ -1,0 +1,71 @@
+"""Three-dimensional convolution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.target import generic_func
+from tilewright.te import Tensor
+from tilewright.topi.nn.convolution import conv
+from tilewright.topi.nn.utils import refuse_rewritten_layout
+from tilewright.topi.nn.winograd import conv3d_winograd_weight_transform
+
+__all__ = ["conv3d_alter_layout", "conv3d_ncdhw", "conv3d_ndhwc", "conv3d_winograd_weight_transform"]
+
+
+def conv3d_ncdhw(
+    Input: Tensor,
+    Filter: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = None,
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of (batch, channels, depth, height, width) with a kernel (output, input, depth, height, width)."""
+    return conv(
+        Input,
+        Filter,
+        stride,
+        padding,
+        dilation,
+        groups,
+        "NCDHW",
+        "OIDHW",
+        out_dtype,
+        "conv3d_ncdhw",
+        "conv3d_ncdhw",
+    )
+
+
+def conv3d_ndhwc(
+    Input: Tensor,
+    Filter: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    out_dtype: str | None = "float32",
+    auto_scheduler_rewritten_layout: str = "",
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of (batch, depth, height, width, channels) with a kernel (depth, height, width, input, output)."""
+    refuse_rewritten_layout(auto_scheduler_rewritten_layout)
+    return conv(
+        Input,
+        Filter,
+        stride,
+        padding,
+        dilation,
+        groups,
+        "NDHWC",
+        "DHWIO",
+        out_dtype,
+        "conv3d_ndhwc",
+        "conv3d_ndhwc",
+    )
+
+
+@generic_func
+def conv3d_alter_layout(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
+    """A call in another layout that the target prefers, or None to leave the call as it is."""
+    return None
