@@ -1,0 +1,238 @@
+"""Operators that combine elements along axes.
+
+``axis`` is an axis, several, or None for all; negative axes count from the back. An empty tuple means all axes too.
+With ``exclude``, the reduction is over all other axes. With ``keepdims``, reduced axes stay with size one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright import topi
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.op import Op
+from tilewright.relay.expr import Call, Tuple, TupleWrapper
+from tilewright.relay.op import reducing
+from tilewright.relay.op.attributes import OpAttrs
+from tilewright.relay.op.calls import call
+from tilewright.relay.op.definition import Compute, Gradient, OpPattern, Reference, Relation, define
+from tilewright.relay.op.layout import position_along_axis, reduction
+from tilewright.relay.op.reducing import ArgReduceAttrs, ReduceAttrs, VarianceAttrs
+
+Axes = int | Sequence[int] | None
+
+
+def _axes(axis: Axes) -> tuple[int, ...] | None:
+    return axis if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+
+
+def _define(
+    name: str,
+    relation: Relation,
+    compute: Compute,
+    reference: Reference,
+    description: str,
+    gradient: Gradient | None = None,
+    attrs: type[OpAttrs] = ReduceAttrs,
+    arguments: Sequence[str] = ("data",),
+) -> Op:
+    return define(
+        name,
+        arguments=arguments,
+        attrs=attrs,
+        relation=relation,
+        compute=compute,
+        reference=reference,
+        gradient=gradient,
+        layout=position_along_axis if attrs is ArgReduceAttrs else reduction,
+        kind=OpPattern.COMM_REDUCE,
+        level=4,
+        description=description,
+    )
+
+
+def _function(op: Op) -> Callable[..., Call]:
+    """The function that calls a reduction."""
+
+    def made(data: RelayExpr, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> Call:
+        return Call(op, (data,), ReduceAttrs(_axes(axis), keepdims, exclude))
+
+    made.__name__ = made.__qualname__ = op.name
+    made.__doc__ = op.description
+    return made
+
+
+def _position_function(op: Op) -> Callable[..., Call]:
+    """The function that calls an operator that gives positions."""
+
+    def made(
+        data: RelayExpr,
+        axis: Axes = None,
+        keepdims: bool = False,
+        exclude: bool = False,
+        select_last_index: bool = False,
+    ) -> Call:
+        return Call(op, (data,), ArgReduceAttrs(_axes(axis), keepdims, select_last_index, exclude))
+
+    made.__name__ = made.__qualname__ = op.name
+    made.__doc__ = op.description
+    return made
+
+
+sum = _function(
+    _define(
+        "sum",
+        reducing.number_type,
+        reducing.combined(topi.sum, topi.identity),
+        reducing.reduced_by(reducing.sum_reference),
+        "The sum, in the type of the data.",
+        lambda result, grad: [reducing.spread(result, grad)],
+    )
+)
+prod = _function(
+    _define(
+        "prod",
+        reducing.number_type,
+        reducing.combined(topi.prod, topi.identity),
+        reducing.reduced_by(reducing.prod_reference),
+        "The product, in the type of the data.",
+    )
+)
+max = _function(
+    _define(
+        "max",
+        reducing.extreme_type,
+        reducing.combined(topi.max, topi.identity),
+        reducing.reduced_by(np.max),
+        "The greatest element.",
+        reducing.extreme_gradient,
+    )
+)
+min = _function(
+    _define(
+        "min",
+        reducing.extreme_type,
+        reducing.combined(topi.min, topi.identity),
+        reducing.reduced_by(np.min),
+        "The least element.",
+        reducing.extreme_gradient,
+    )
+)
+all = _function(
+    _define(
+        "all",
+        reducing.boolean_type,
+        reducing.combined(topi.all, reducing.truth),
+        reducing.reduced_by(np.all, to_bool=True),
+        "True where all elements are; numbers count as true where they are not zero.",
+    )
+)
+any = _function(
+    _define(
+        "any",
+        reducing.boolean_type,
+        reducing.combined(topi.any, reducing.truth),
+        reducing.reduced_by(np.any, to_bool=True),
+        "True where an element is; numbers count as true where they are not zero.",
+    )
+)
+mean = _function(
+    _define(
+        "mean",
+        reducing.number_type,
+        reducing.mean,
+        lambda attrs, data: reducing.mean_of(attrs, data, 0, data.dtype),
+        "The sum divided by the number of elements.",
+        reducing.mean_gradient,
+    )
+)
+argmax = _position_function(
+    _define(
+        "argmax",
+        reducing.position_type,
+        reducing.positions(topi.argmax),
+        reducing.position_reference(np.argmax),
+        "The position of the greatest element, int32; over several axes, in row-major order of them.",
+        attrs=ArgReduceAttrs,
+    )
+)
+argmin = _position_function(
+    _define(
+        "argmin",
+        reducing.position_type,
+        reducing.positions(topi.argmin),
+        reducing.position_reference(np.argmin),
+        "The position of the least element, int32; over several axes, in row-major order of them.",
+        attrs=ArgReduceAttrs,
+    )
+)
+
+_VARIANCE = _define(
+    "variance",
+    reducing.variance_type,
+    reducing.variance,
+    reducing.variance_reference,
+    "The mean of the squared differences from a mean that is given.",
+    reducing.variance_gradient,
+    attrs=VarianceAttrs,
+    arguments=("data", "mean"),
+)
+
+
+def _variance_around(
+    data: RelayExpr, center: RelayExpr, axis: Axes, keepdims: bool, exclude: bool, unbiased: bool
+) -> Call:
+    return Call(_VARIANCE, (data, center), VarianceAttrs(_axes(axis), keepdims, exclude, unbiased))
+
+
+def variance(
+    data: RelayExpr, axis: Axes = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
+) -> Call:
+    """The mean of the squared differences from the mean; ``unbiased``, the divisor is one less than their number."""
+    center = mean(data, axis, True, exclude)
+    return _variance_around(data, center, axis, keepdims, exclude, unbiased)
+
+
+def std(
+    data: RelayExpr, axis: Axes = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
+) -> Call:
+    """The square root of the variance."""
+    return call("sqrt", variance(data, axis, keepdims, exclude, unbiased))
+
+
+def _with_mean(
+    data: RelayExpr, axis: Axes, keepdims: bool, exclude: bool, finish: Callable[[Call], Call]
+) -> TupleWrapper:
+    center = mean(data, axis, True, exclude)
+    made = finish(_variance_around(data, center, axis, keepdims, exclude, False))
+    if not keepdims:
+        # Which axes to drop is not known before the rank is, where ``axis`` names those that stay.
+        center = mean(data, axis, False, True) if exclude else call("squeeze", center, axis=_axes(axis))
+    return TupleWrapper(Tuple((center, made)), 2)
+
+
+def mean_variance(
+    data: RelayExpr, axis: Axes = None, keepdims: bool = False, exclude: bool = False
+) -> TupleWrapper:
+    """The mean and the variance."""
+    return _with_mean(data, axis, keepdims, exclude, lambda found: found)
+
+
+def mean_std(
+    data: RelayExpr, axis: Axes = None, keepdims: bool = False, exclude: bool = False
+) -> TupleWrapper:
+    """The mean and the square root of the variance."""
+    return _with_mean(data, axis, keepdims, exclude, lambda found: call("sqrt", found))
+
+
+def logsumexp(data: RelayExpr, axis: Axes = None, keepdims: bool = False) -> Call:
+    """The logarithm of the sum of the exponentials, which neither overflows nor loses what is small."""
+    greatest = max(data, axis, True)
+    # An infinite maximum is no reference point: infinity less infinity is not a number.
+    center: Any = call("where", call("isfinite", greatest), greatest, call("zeros_like", greatest))
+    total = sum(call("exp", call("subtract", data, center)), axis, True)
+    made = call("log", total) + center
+    return made if keepdims else call("squeeze", made, axis=_axes(axis))
