@@ -24,8 +24,8 @@ def einsum(subscripts: str, *operand: Tensor | Sequence[Tensor]) -> Tensor:
     """The sum of products that ``subscripts`` names, as in ``ij,jk->ik``.
 
     A letter on both sides of the arrow is an axis of the result, one on the left alone is summed over; ``...`` stands
-    for axes that are broadcast. Several operands are multiplied from left to right, each axis being summed as soon as no
-    later operand has it.
+    for axes that are broadcast. Several operands are multiplied from left to right, each axis being summed as soon as
+    no later operand has it.
     """
     given = operand[0] if len(operand) == 1 and not isinstance(operand[0], Tensor) else operand
     operands = [tensor for tensor in given if isinstance(tensor, Tensor)]

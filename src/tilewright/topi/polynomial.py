@@ -74,6 +74,10 @@ def _within(x: PrimExpr, low: float, high: float) -> PrimExpr:
     return operators.maximum(operators.minimum(x, _constant(high)), _constant(low))
 
 
+def _power_of_two(exponent: PrimExpr) -> PrimExpr:
+    return op.reinterpret("float32", operators.left_shift(exponent + 127, 23))
+
+
 def fast_exp(value: PrimExpr) -> PrimExpr:
     """exp with a relative error below 2e-7; outside of the range of float32 it stays at the ends."""
     if value.dtype != "float32":
@@ -82,9 +86,10 @@ def fast_exp(value: PrimExpr) -> PrimExpr:
     exponent = op.floor(x * _constant(_LOG2_E) + _constant(0.5))
     rest = x - exponent * _constant(_LN2_HIGH) - exponent * _constant(_LN2_LOW)
     mantissa = _horner(rest, _EXP_TERMS) * rest * rest + rest + _constant(1.0)
-    # At the upper end the exponent is 128, one more than a float32 holds: half the scale is multiplied twice.
-    bits = operators.left_shift(operators.cast("int32", exponent) + 126, 23)
-    return mantissa * op.reinterpret("float32", bits) * _constant(2.0)
+    # The exponent runs from -126 to 128, one more than a float32 holds: each half of it is a factor of its own.
+    whole = operators.cast("int32", exponent)
+    half = operators.right_shift(whole, 1)
+    return mantissa * _power_of_two(half) * _power_of_two(whole - half)
 
 
 def fast_tanh(value: PrimExpr) -> PrimExpr:

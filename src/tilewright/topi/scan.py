@@ -1,6 +1,7 @@
 """Running sums and products along an axis.
 
-Rows are computed in parallel; rows that lie side by side in memory are computed together, a block at a time. Narrow floating-point types are accumulated in float32.
+Rows are computed in parallel; rows that lie side by side in memory are computed together, a block at a time.
+Narrow floating-point types are accumulated in float32.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A generator is ten words (uint64): four of key, three of path, a counter, the bit of the path that is next (as a mask)
 and the number of the path word that this bit is in. Splitting appends a bit to the path: 0 on the left, 1 on the right.
-Numbers come from the path, with its next bit set as an end mark, and a running counter; the mark keeps a generator apart
-from those that are split off it. When the path or the counter is full, the generator gets a new key, drawn with a
+Numbers come from the path, with its next bit set as an end mark, and a running counter; the mark keeps a generator
+apart from those that are split off it. When the path or the counter is full, the generator gets a new key, drawn with a
 counter that is used for nothing else.
 """
 
