@@ -2,7 +2,7 @@
 
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
-from tilewright.relay import adt, expr, expr_functor, function, ty
+from tilewright.relay import adt, analysis, expr, expr_functor, function, loops, scope_builder, ty, type_functor
 from tilewright.relay.adt import (
     Clause,
     Constructor,
@@ -31,6 +31,8 @@ from tilewright.relay.expr import (
 )
 from tilewright.relay.expr_functor import ExprFunctor, ExprMutator, ExprVisitor, bind
 from tilewright.relay.function import Function
+from tilewright.relay.param_dict import load_param_dict, save_param_dict
+from tilewright.relay.scope_builder import ScopeBuilder
 from tilewright.relay.ty import (
     Any,
     FuncType,
@@ -48,3 +50,4 @@ from tilewright.relay.ty import (
     is_dynamic,
     scalar_type,
 )
+from tilewright.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
