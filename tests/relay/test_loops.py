@@ -1,6 +1,7 @@
 """Loops as recursive functions."""
 
 from tests.relay.programs import call
+
 from tilewright.ir.structural import assert_structural_equal
 from tilewright.relay import Function, If, Let, Tuple, Var, const, var
 from tilewright.relay.analysis import Feature, detect_feature, well_formed
@@ -17,9 +18,7 @@ def test_a_while_loop_is_a_function_that_calls_itself() -> None:
         lambda a, b: [call("add", a, const(1)), call("add", b, b)],
     )
     name, a, b = Var("w"), var("a", shape=(), dtype="int32"), var("b", shape=())
-    body = If(
-        call("less", a, const(10)), name(call("add", a, const(1)), call("add", b, b)), Tuple([a, b])
-    )
+    body = If(call("less", a, const(10)), name(call("add", a, const(1)), call("add", b, b)), Tuple([a, b]))
     assert_structural_equal(loop, Let(name, Function([a, b], body), name))
     assert [parameter.name_hint for parameter in loop.value.params] == ["i", "total"]  # type: ignore[attr-defined]
 

@@ -1,8 +1,8 @@
 """Lets and conditionals in the order of evaluation."""
 
 import pytest
-
 from tests.relay.programs import call
+
 from tilewright.ir.structural import assert_structural_equal
 from tilewright.ir.type import IncompleteType
 from tilewright.relay import If, Let, TensorType, Tuple, Var, const, var
@@ -57,9 +57,11 @@ def test_mistakes_are_said() -> None:
         builder.ret(x)
     with pytest.raises(RuntimeError, match="directly after an if_scope"):
         ScopeBuilder().else_scope()
-    with pytest.raises(RuntimeError, match="nothing was returned from the branch"):
-        with ScopeBuilder().if_scope(c):
-            pass
+    with (
+        pytest.raises(RuntimeError, match="nothing was returned from the branch"),
+        ScopeBuilder().if_scope(c),
+    ):
+        pass
     unfinished = ScopeBuilder()
     with unfinished.if_scope(c):
         unfinished.ret(x)

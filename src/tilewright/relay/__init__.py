@@ -2,7 +2,17 @@
 
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
-from tilewright.relay import adt, analysis, expr, expr_functor, function, loops, scope_builder, ty, type_functor
+from tilewright.relay import (
+    adt,
+    analysis,
+    expr,
+    expr_functor,
+    function,
+    loops,
+    scope_builder,
+    ty,
+    type_functor,
+)
 from tilewright.relay.adt import (
     Clause,
     Constructor,

@@ -1,8 +1,8 @@
 """Regions between annotations."""
 
 import pytest
-
 from tests.relay.programs import call
+
 from tilewright.ir.op import Op
 from tilewright.relay import var
 from tilewright.relay.analysis import AnnotatedRegionSet

@@ -1,6 +1,7 @@
 """Basic blocks."""
 
 from tests.relay.programs import call, chain, let_chain
+
 from tilewright.relay import Function, If, Let, Tuple, Var, var
 from tilewright.relay.analysis import check_basic_block_normal_form
 from tilewright.relay.analysis.blocks import Blocks

@@ -1,8 +1,8 @@
 """Calls between functions of a module."""
 
 import pytest
-
 from tests.relay.programs import call
+
 from tilewright.ir.module import IRModule
 from tilewright.relay import Function, GlobalVar, var
 from tilewright.relay.analysis import CallGraph

@@ -1,6 +1,7 @@
 """The depth of a model."""
 
 from tests.relay.programs import call, chain, let_chain
+
 from tilewright.ir.module import IRModule
 from tilewright.relay import Function, Tuple, var
 from tilewright.relay.analysis import count_layers

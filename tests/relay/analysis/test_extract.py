@@ -1,6 +1,7 @@
 """What a program is made of."""
 
 from tests.relay.programs import call
+
 from tilewright.ir.module import IRModule
 from tilewright.relay import Function, Tuple, const, var
 from tilewright.relay.analysis import (

@@ -1,6 +1,7 @@
 """Features of the language that a program uses."""
 
 from tests.relay.programs import call, let_chain
+
 from tilewright.ir.module import IRModule
 from tilewright.relay import Function, If, Let, RefCreate, RefRead, Tuple, Var, const, var
 from tilewright.relay.analysis import Feature, detect_feature

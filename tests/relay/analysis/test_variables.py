@@ -1,6 +1,7 @@
 """Free and bound variables."""
 
 from tests.relay.programs import call, chain, let_chain
+
 from tilewright.relay import Clause, Function, If, Let, Match, PatternTuple, PatternVar, Var
 from tilewright.relay.analysis import all_vars, bound_vars, free_vars
 

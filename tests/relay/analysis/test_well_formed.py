@@ -1,8 +1,8 @@
 """The verifier of graph-level programs."""
 
 import pytest
-
 from tests.relay.programs import call, chain, let_chain
+
 from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
