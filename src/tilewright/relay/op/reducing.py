@@ -17,7 +17,7 @@ from tilewright.relay.op.calls import call, number, tensor_type
 from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.relations import reduced_axes, reduced_shape
 from tilewright.relay.op.shapes import broadcast_shapes, dims, known, product, tensor, tensors
-from tilewright.relay.op.tensor.reference import Array, quietly, quotient
+from tilewright.relay.op.tensor.reference import Array, quotient
 from tilewright.te.tensor import Tensor
 from tilewright.topi.arguments import accumulator_type
 from tilewright.topi.arguments import product as extent_product
@@ -183,7 +183,7 @@ def reduced_by(function: Callable[..., Any], to_bool: bool = False) -> Callable[
 
     def reduced(attrs: Any, data: Array) -> Array:
         axes = reduced_axes(attrs.axis, data.ndim, attrs.exclude)
-        made = quietly(lambda: function(data, axis=axes, keepdims=attrs.keepdims))
+        made = function(data, axis=axes, keepdims=attrs.keepdims)
         return np.asarray(made).astype(np.bool_ if to_bool else data.dtype, copy=False)
 
     return reduced
@@ -226,7 +226,7 @@ def mean_of(attrs: Any, values: Array, less: int, dtype: Any) -> Array:
     axes = reduced_axes(attrs.axis, values.ndim, attrs.exclude)
     total = np.asarray(sum_reference(values, axis=axes, keepdims=attrs.keepdims))
     count = int(np.prod([values.shape[axis] for axis in axes], dtype=np.int64)) - less
-    return np.asarray(quietly(quotient, total, np.asarray(count, dtype=total.dtype))).astype(dtype)
+    return np.asarray(quotient(total, np.asarray(count, dtype=total.dtype))).astype(dtype)
 
 
 def variance_reference(attrs: Any, data: Array, mean: Array) -> Array:

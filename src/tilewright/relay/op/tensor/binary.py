@@ -20,7 +20,7 @@ from tilewright.relay.op.relations import (
     broadcast_numbers,
 )
 from tilewright.relay.op.tensor import reference
-from tilewright.relay.op.tensor.reference import Array, quietly
+from tilewright.relay.op.tensor.reference import Array
 
 Partial = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
 """(left, right, result, gradient of the result) to the gradients of both operands, in the shape of the result."""
@@ -42,7 +42,7 @@ def _binary(
         arguments=("lhs", "rhs"),
         relation=relation,
         compute=lambda attrs, inputs, out_type: [compute(*inputs)],
-        reference=lambda attrs, lhs, rhs: np.asarray(quietly(reference, lhs, rhs)).astype(
+        reference=lambda attrs, lhs, rhs: np.asarray(reference(lhs, rhs)).astype(
             np.bool_ if to_bool else lhs.dtype, copy=False
         ),
         gradient=gradient if partial is None else _collapsed(partial),

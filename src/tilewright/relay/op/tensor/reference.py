@@ -11,12 +11,6 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A function of arrays without NumPy's warnings: infinities and NaNs are values like any other."""
-    with np.errstate(all="ignore"):
-        return function(*arguments)
-
-
 def is_integral(data: Array) -> bool:
     """True for integers and bool."""
     return bool(np.issubdtype(data.dtype, np.integer) or data.dtype == np.bool_)

@@ -16,7 +16,7 @@ from tilewright.relay.op.definition import Gradient, OpPattern, Relation, define
 from tilewright.relay.op.layout import elementwise
 from tilewright.relay.op.relations import boolean_result, floating_type, number_type, same_type
 from tilewright.relay.op.tensor import reference
-from tilewright.relay.op.tensor.reference import Array, floating_test, quietly, rounding
+from tilewright.relay.op.tensor.reference import Array, floating_test, rounding
 from tilewright.te.tensor import Tensor
 
 Derivative = Callable[[Any, Any], Any]
@@ -39,7 +39,7 @@ def _unary(
         arguments=("data",),
         relation=relation,
         compute=lambda attrs, inputs, out_type: [compute(inputs[0])],
-        reference=lambda attrs, data: np.asarray(quietly(reference, data)).astype(
+        reference=lambda attrs, data: np.asarray(reference(data)).astype(
             np.bool_ if to_bool else data.dtype, copy=False
         ),
         gradient=gradient if derivative is None else _by_derivative(derivative),

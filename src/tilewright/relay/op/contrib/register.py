@@ -1,0 +1,26 @@
+"""Tables of patterns: for a code generator, the groups of operators that it takes as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+PatternTable = Sequence[tuple[Any, ...]]
+"""Triples of a name, a pattern and, if there is one, a check of what matched."""
+
+_TABLES: dict[str, PatternTable] = {}
+
+
+def register_pattern_table(compiler: str, table: Callable[[], PatternTable] | None = None) -> Any:
+    """Set the table of a code generator, which the function makes; a decorator where there is none."""
+
+    def register(make: Callable[[], PatternTable]) -> Callable[[], PatternTable]:
+        _TABLES[compiler] = make()
+        return make
+
+    return register(table) if table is not None else register
+
+
+def get_pattern_table(compiler: str) -> PatternTable | None:
+    """The table of a code generator; None where it has none."""
+    return _TABLES.get(compiler)
