@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tilewright.ir.expr import Call, Cast, Div, FloorDiv, FloorMod, Mod, PrimExpr, ProducerLoad, Select, Var
+from tilewright.ir.expr import Call, Div, FloorDiv, FloorMod, Mod, PrimExpr, ProducerLoad, Select, Var
 from tilewright.ir.functor import post_order
 from tilewright.support.node import Node
 from tilewright.te.operation import ComputeOp
@@ -16,9 +16,10 @@ from tilewright.topi.cpu.access import values_of
 _CHEAP_CALLS: Final = frozenset(
     f"tir.{name}"
     for name in (
-        "abs fabs bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right if_then_else likely "
-        "reinterpret isnan isinf isfinite floor ceil trunc nearbyint fma"
-    ).split()
+        *("abs", "fabs", "floor", "ceil", "trunc", "nearbyint", "fma", "isnan", "isinf", "isfinite"),
+        *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"),
+        *("if_then_else", "likely", "reinterpret"),
+    )
 )
 _MIDDLING_CALLS: Final = frozenset(f"tir.{name}" for name in ("sqrt", "rsqrt", "round"))
 
@@ -73,8 +74,6 @@ def _weight(part: Node) -> int:
         return DIVISION if name in _MIDDLING_CALLS else FUNCTION
     if isinstance(part, (Div, Mod, FloorDiv, FloorMod)):
         return DIVISION
-    if isinstance(part, Cast):
-        return 1
     return 1
 
 

@@ -8,7 +8,7 @@ from tilewright.ir.expr import IterVar
 from tilewright.target.cpu import CPUDescription
 from tilewright.topi.cpu.access import constant_extent, extent_of
 from tilewright.topi.cpu.graph import Kept
-from tilewright.topi.cpu.loops import count_of, run_parallel, vector_factor
+from tilewright.topi.cpu.loops import run_parallel, vector_factor
 from tilewright.topi.cpu.machine import lanes_of
 
 

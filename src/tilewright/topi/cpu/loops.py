@@ -8,7 +8,6 @@ from typing import Final
 from tilewright.ir.expr import IterVar
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
-from tilewright.topi.cpu.access import extent_of
 from tilewright.topi.cpu.machine import PARALLEL_WORK
 
 VECTORS_AT_A_TIME: Final = 4
@@ -59,8 +58,3 @@ def run_parallel(
     fused = stage.fuse(*loops[:number])
     stage.parallel(fused)
     return fused
-
-
-def count_of(axis: IterVar, factor: int) -> int:
-    """Iterations of the outer of two loops that an axis is split into."""
-    return -(-extent_of(axis) // factor)

@@ -12,11 +12,11 @@ from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.topi.cpu.access import constant_extent, extent_of
 from tilewright.topi.cpu.contraction import Contraction, classify, vector_position
+from tilewright.topi.cpu.dot_products import schedule_dot_products
 from tilewright.topi.cpu.graph import Kept
 from tilewright.topi.cpu.injective import schedule_injective_root
-from tilewright.topi.cpu.loops import run_parallel
 from tilewright.topi.cpu.machine import lanes_of
-from tilewright.topi.cpu.row_reduction import reduce_in_vectors, row_reduction_axes
+from tilewright.topi.cpu.row_reduction import row_reduction_axes
 from tilewright.topi.cpu.tile_model import TileProblem, choose_tile
 from tilewright.topi.cpu.tile_schedule import tile_stages
 
@@ -39,7 +39,9 @@ def schedule_reduction(
     vector = vector_position(kept)
     along_columns = vector is not None and _columns_fit(kept, vector, lanes, bool(rows))
     if rows and not along_columns:
-        _along_rows(schedule, kept, result, producers, rows, lanes, cpu)
+        for producer in producers:
+            schedule_injective_root(producer, cpu)
+        schedule_dot_products(schedule, kept, result, rows, cpu)
         return
     stages = _with_result(schedule, kept, result)
     if vector is None:
@@ -86,6 +88,7 @@ def _tile_sizes(kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription)
         max(widths, default=lanes),
         panels,
         lanes,
+        prod(extent_of(axis) for axis in kept.compute.reduce_axis),
         found.shares_panel,
         bool(found.scalars),
     )
@@ -147,31 +150,3 @@ def _in_plain_loops(
     axes = list(result.op.axis)
     if axes:
         reduction.compute_at(result, axes[-1])
-
-
-def _along_rows(
-    schedule: Schedule,
-    kept: Kept,
-    result: Kept | None,
-    producers: Sequence[Kept],
-    rows: Sequence[int],
-    lanes: int,
-    cpu: CPUDescription,
-) -> None:
-    """Vectors of partial results along the reduction axes; the data axes become one parallel loop."""
-    for producer in producers:
-        schedule_injective_root(producer, cpu)
-    work = kept.work()
-    partial = reduce_in_vectors(schedule, kept, rows, lanes)
-    root = kept.stage if result is None else result.stage
-    axes = list(root.op.axis)
-    if not axes:
-        return
-    counts = [constant_extent(axis) for axis in axes]
-    fused = run_parallel(root, cpu, axes, counts, work)
-    leaves = [axis for axis in root.leaf_iter_vars if axis.iter_type == IterVar.DataPar]
-    place = leaves[-1] if fused is None or leaves[-1] is not fused else fused
-    for tensor in partial:
-        schedule[tensor].compute_at(root, place)
-    if result is not None:
-        kept.stage.compute_at(root, place)

@@ -41,23 +41,20 @@ def row_reduction_axes(kept: Kept, lanes: int) -> list[int]:
     return positions if moving and length >= max(lanes // 2, 2) else []
 
 
-def reduce_in_vectors(schedule: Schedule, kept: Kept, rows: Sequence[int], lanes: int) -> list[Tensor]:
-    """Factor the reduction, and give the tensors of partial results, which are to be placed where the reduction is.
-
-    Four vectors at a time come first, then one, then a quarter of one, so that the chain of dependent steps is short.
-    """
+def reduce_in_vectors(
+    schedule: Schedule, kept: Kept, rows: Sequence[int], widths: Sequence[int]
+) -> list[Tensor]:
+    """Factor the reduction into vectors of these widths, one after another, and give the tensors of partial results,
+    which are to be placed where the reduction is."""
     stage = kept.stage
     axes = stage.op.reduce_axis
-    extents = [constant_extent(kept.compute.reduce_axis[position]) for position in rows]
-    length = None if None in extents else prod(extent for extent in extents if extent is not None)
     chosen = [axes[position] for position in rows]
     row = stage.fuse(*chosen) if len(chosen) > 1 else chosen[0]
     made: list[Tensor] = []
-    for width in _widths(length, lanes):
+    for width in widths:
         # After the first step, the vector of partial results is all that is left to reduce.
         _, lane = stage.split(row, factor=width)
-        data = len(stage.op.axis)
-        partial: Tensor = schedule.rfactor(stage.op.output(0), lane, factor_axis=data)
+        partial: Tensor = schedule.rfactor(stage.op.output(0), lane, factor_axis=len(stage.op.axis))
         inner = schedule[partial]
         lane = inner.op.axis[-1]
         inner.reorder(*inner.op.axis[:-1], *inner.op.reduce_axis, lane)
@@ -71,10 +68,18 @@ def reduce_in_vectors(schedule: Schedule, kept: Kept, rows: Sequence[int], lanes
     return made
 
 
-def _widths(length: int | None, lanes: int) -> list[int]:
-    """How many partial results to keep at each step."""
-    if length is None or length >= 8 * lanes:
-        return [4 * lanes, lanes, max(lanes // 4, 2)] if lanes > 4 else [4 * lanes, lanes]
-    if length >= 2 * lanes:
-        return [lanes, max(lanes // 4, 2)] if lanes > 4 else [lanes]
-    return [max(lanes // 4, 2)] if lanes > 4 and length >= lanes // 2 else []
+def row_length(kept: Kept, rows: Sequence[int]) -> int | None:
+    """How long the row of these reduction axes is; None if that is not constant."""
+    extents = [constant_extent(kept.compute.reduce_axis[position]) for position in rows]
+    return None if None in extents else prod(extent for extent in extents if extent is not None)
+
+
+def partial_widths(length: int | None, lanes: int, vectors: int = 4) -> list[int]:
+    """How many partial results to keep at each step: first some vectors, then one, then a quarter of one, so that
+    the chain of dependent steps is short."""
+    quarter = [max(lanes // 4, 2)] if lanes > 4 else []
+    if vectors > 1 and (length is None or length >= 2 * vectors * lanes):
+        return [vectors * lanes, lanes, *quarter]
+    if length is None or length >= 2 * lanes:
+        return [lanes, *quarter]
+    return quarter if length >= lanes // 2 else []

@@ -16,7 +16,12 @@ from tilewright.topi.cpu.graph import Kept
 from tilewright.topi.cpu.injective import vectorize_inner
 from tilewright.topi.cpu.loops import vector_factor
 from tilewright.topi.cpu.machine import PARALLEL_WORK, lanes_of
-from tilewright.topi.cpu.row_reduction import reduce_in_vectors, row_reduction_axes
+from tilewright.topi.cpu.row_reduction import (
+    partial_widths,
+    reduce_in_vectors,
+    row_length,
+    row_reduction_axes,
+)
 
 
 def rows_are_enough(root: Kept, cone: Sequence[Kept], rows: Sequence[IterVar], cpu: CPUDescription) -> bool:
@@ -73,7 +78,8 @@ def _reduction_in_row(
     along = row_reduction_axes(kept, lanes)
     stage = kept.stage
     if along and parent is not None and not _columns_fit(kept, lanes):
-        for partial in reduce_in_vectors(schedule, kept, along, lanes):
+        widths = partial_widths(row_length(kept, along), lanes)
+        for partial in reduce_in_vectors(schedule, kept, along, widths):
             schedule[partial].compute_at(parent, row)
         stage.compute_at(parent, row)
         return

@@ -2,8 +2,9 @@
 
 A tile is ``rows x vectors`` accumulators that stay in registers over the whole reduction. Each step loads the
 vectors of the *panel* (what moves with the vector axis), loads one number for each row (what does not), and does a
-multiply-add for each accumulator. The step takes as long as its multiply-adds, its loads, or the latency of one
-multiply-add, whichever is longest; the tile is the one with which all steps together take least.
+multiply-add for each accumulator. The step takes as long as its multiply-adds, its loads, the latency of one
+multiply-add, or the way of a long panel from the second cache, whichever is longest; the tile is the one with
+which all steps together take least.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Final
 
 from tilewright.target.cpu import CPUDescription
 
-LOADS_A_CYCLE: Final = 2
+LOADS_A_CYCLE: Final = 1.7
+L2_BYTES_A_CYCLE: Final = 16
+"""What a loop of multiply-adds gets out of the second cache while it computes, as measured."""
 STEP_OVERHEAD: Final = 0.5
 """Cycles of a step that go into counting and addresses."""
 TAIL_PENALTY: Final = 1.03
@@ -25,16 +28,20 @@ MOST_ROWS: Final = 30
 
 @dataclass(frozen=True)
 class TileProblem:
-    """What is known of a reduction. ``rows`` are the extents of the two axes that rows are taken from, the inner one
-    first; ``columns`` is the extent of the vector axis, of which a tile may cover ``widest``, and ``panels`` that of
-    an axis that repeats panels (1 if there is none). An extent that is not constant is None. ``shares_panel``: all rows read the same panel;
-    ``has_scalars``: each row reads a number that all vectors share."""
+    """What is known of a reduction.
+
+    ``rows`` are the extents of the two axes that rows are taken from, the inner one first; ``columns`` is the extent
+    of the vector axis, of which a tile may cover ``widest``, and ``panels`` that of an axis that repeats panels (1 if
+    there is none). An extent that is not constant is None. ``steps`` is the length of the reduction.
+    ``shares_panel``: all rows read the same panel; ``has_scalars``: each row reads a number that all vectors share.
+    """
 
     rows: tuple[int | None, int | None]
     columns: int | None
     widest: int
     panels: int | None
     lanes: int
+    steps: int
     shares_panel: bool
     has_scalars: bool
 
@@ -86,17 +93,17 @@ def _sizes(extent: int | None, most: int) -> range:
     return range(1, min(most if extent is None else max(extent, 1), most) + 1)
 
 
-def _parts(extent: int | None, size: int) -> list[tuple[int, int]]:
+def _parts(extent: int | None, size: int) -> list[tuple[int, float]]:
     """The sizes that an axis is cut into, and how many there are of each."""
     if extent is None:
         # Long enough that its end does not matter.
-        return [(size, 840 // size)]
+        return [(size, 1000 / size)]
     whole, rest = divmod(max(extent, 1), size)
     return [(part, count) for part, count in ((size, whole), (rest, 1)) if part and count]
 
 
 def _total(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
-    cuts = [
+    cuts: list[list[tuple[int, float]]] = [
         _parts(problem.rows[0], tile.rows[0]),
         _parts(problem.rows[1], tile.rows[1]),
         _parts(problem.columns, tile.columns),
@@ -118,4 +125,8 @@ def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int) ->
     loads = vectors if problem.shares_panel else rows * vectors
     if problem.has_scalars:
         loads += rows
-    return max(arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency)) + STEP_OVERHEAD
+    streamed = 0.0
+    panel_bytes = vectors * cpu.vector_bits // 8
+    if problem.shares_panel and panel_bytes * problem.steps > cpu.l1d_bytes // 2:
+        streamed = panel_bytes / L2_BYTES_A_CYCLE
+    return max(arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency), streamed) + STEP_OVERHEAD

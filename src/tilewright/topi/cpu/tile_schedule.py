@@ -25,6 +25,7 @@ MOST_UNROLLED: Final = 64
 """Vector operations that the inner loop of a reduction is unrolled to."""
 MOST_UNROLLED_WINDOW: Final = 160
 """The same where the whole reduction is unrolled, as over the window of a pooling."""
+ROWS_WORTH_PACKING: Final = 32
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,13 @@ def tile_stages(
             inner[position] = part
     order = _tile_order(found, range(len(axes)))
     inner_axes = [inner[position] for position in order if position in inner]
-    loops = _outer_order(result, kept, found, outer, sizes, cpu, first)
+    loops, panel_loops = _outer_order(result, kept, found, outer, sizes, cpu, first)
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
-    shared, place = _parallel(result, kept, loops, cpu, len([number for number in first if number in outer]))
+    packed = panel_loops and is_scattered(kept, found, sizes)
+    leading = len([number for number in first if number in outer])
+    shared, panel_place, place = _parallel(result, kept, loops, cpu, leading, panel_loops if packed else 0)
+    if packed and panel_place is not None:
+        _pack(reduction, found, result, panel_place, cpu)
     for axis in inner_axes[:-1]:
         result.unroll(axis)
     _vectorize(result, found.vector, inner)
@@ -98,12 +103,12 @@ def _outer_order(
     sizes: Sequence[int],
     cpu: CPUDescription,
     first: Sequence[int],
-) -> list[OuterLoop]:
-    """The loops around the tiles, outermost first."""
+) -> tuple[list[OuterLoop], int]:
+    """The loops around the tiles, outermost first, and how many of them choose the panels; 0 where there are none."""
     leading = [outer[position] for position in first if position in outer]
     rest = [position for position in outer if position not in first]
     if not found.is_product:
-        return leading + [outer[position] for position in rest]
+        return leading + [outer[position] for position in rest], 0
     batch = [outer[position] for position in rest if position in found.batch_axes]
     panels = [position for position in rest if position in found.panel_axes or position == found.vector]
     others = [
@@ -124,7 +129,8 @@ def _outer_order(
             around = [outer[position] for position in panels if position != main]
             around.append(OuterLoop(groups, -(-loop.count // factor), loop.count % factor != 0))
             within = [OuterLoop(within_group, factor, loop.is_cut)]
-    return leading + batch + around + others + within
+    choosing = leading + batch + around
+    return choosing + others + within, len(choosing) if others and around else 0
 
 
 def _best_group(count: int, most: int) -> int:
@@ -133,30 +139,70 @@ def _best_group(count: int, most: int) -> int:
     return divisor if 2 * divisor > most else most
 
 
+def is_scattered(kept: Kept, found: Contraction, sizes: Sequence[int]) -> bool:
+    """True if the panel's rows lie far apart in memory and enough rows of results share them: then it is copied
+    together before it is used."""
+    axes = kept.compute.axes
+    rows = prod(extent_of(axes[position]) for position in range(len(axes)) if position in found.row_axes)
+    if not found.is_product or len(found.panel) != 1 or rows < ROWS_WORTH_PACKING:
+        return False
+    steps = [step_of(found.panel[0], axis, 1) for axis in kept.compute.reduce_axis if extent_of(axis) > 1]
+    return min((step for step in steps if step), default=0) > sizes[found.vector]
+
+
+def _pack(reduction: Stage, found: Contraction, result: Stage, place: IterVar, cpu: CPUDescription) -> None:
+    """Copy what the panels of one iteration need into a buffer of their own."""
+    tensor = found.panel[0].tensor
+    schedule = reduction.schedule
+    if not any(one is tensor for one in reduction.op.input_tensors):
+        # It is read through something that is inlined.
+        return
+    copy = schedule[schedule.cache_read(tensor, "global", [reduction.op])]
+    copy.compute_at(result, place)
+    inner = copy.op.axis[-1]
+    _, part = copy.split(inner, factor=lanes_of(cpu, tensor.dtype))
+    copy.vectorize(part)
+
+
 def _parallel(
-    result: Stage, kept: Kept, loops: list[OuterLoop], cpu: CPUDescription, leading: int
-) -> tuple[IterVar | None, IterVar]:
-    """Make the first loops parallel; give the loop that the leading ones became, and the innermost loop."""
+    result: Stage, kept: Kept, loops: list[OuterLoop], cpu: CPUDescription, leading: int, panel_loops: int
+) -> tuple[IterVar | None, IterVar | None, IterVar]:
+    """Make the first loops parallel. Gives the loop that the ``leading`` ones became, the one that the first
+    ``panel_loops`` end with, and the innermost loop; each None where it is not a loop of its own."""
     work = kept.work()
     if not loops:
-        return None, result.fuse()
-    if leading:
-        shared = result.fuse(*[loop.axis for loop in loops[:leading]])
-        if parallel_prefix(cpu, [loop.count for loop in loops[:leading]], work):
-            result.parallel(shared)
-        return shared, loops[-1].axis if len(loops) > leading else shared
-    # A loop whose last tile is cut off is not fused with others: its end could no longer be split off.
-    whole = next((number for number, loop in enumerate(loops) if loop.is_cut), len(loops))
+        return None, None, result.fuse()
     counts = [loop.count for loop in loops]
-    number = parallel_prefix(cpu, counts[:whole], work)
-    enough = prod(count or 32 for count in counts[:number]) >= cpu.cores
-    if number == 0 or not enough:
-        number = parallel_prefix(cpu, counts, work)
+    if leading:
+        number = leading
+        is_parallel = parallel_prefix(cpu, counts[:leading], work) > 0
+    else:
+        number = _parallel_loops(loops, counts, cpu, work, panel_loops)
+        is_parallel = number > 0
     if number == 0:
-        return None, loops[-1].axis
+        return None, loops[panel_loops - 1].axis if panel_loops else None, loops[-1].axis
     fused = result.fuse(*[loop.axis for loop in loops[:number]])
-    result.parallel(fused)
-    return None, loops[-1].axis if len(loops) > number else fused
+    if is_parallel:
+        result.parallel(fused)
+    innermost = loops[-1].axis if len(loops) > number else fused
+    panel: IterVar | None = None
+    if panel_loops >= number:
+        panel = fused if panel_loops == number else loops[panel_loops - 1].axis
+    return fused if leading else None, panel, innermost
+
+
+def _parallel_loops(
+    loops: list[OuterLoop], counts: list[int | None], cpu: CPUDescription, work: int, panel_loops: int
+) -> int:
+    """How many loops to run in parallel. One whose last tile is cut off is not fused with others, because its end
+    could no longer be split off; and rows that share a packed panel are left to one core, unless that would leave
+    cores without work."""
+    whole = next((number for number, loop in enumerate(loops) if loop.is_cut), len(loops))
+    for limit in (min(whole, panel_loops or whole), whole):
+        number = parallel_prefix(cpu, counts[:limit], work)
+        if number and prod(count or 32 for count in counts[:number]) >= cpu.cores:
+            return number
+    return parallel_prefix(cpu, counts, work)
 
 
 def _reduce_in_tile(
