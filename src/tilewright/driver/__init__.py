@@ -1,6 +1,20 @@
-"""The top of the house: ``build``, ``lower``, ``compile_aot`` and the command line."""
+"""The top of the house: ``build``, ``lower``, ``compile_aot``, ``tvmc`` and the command line."""
 
-from tilewright.driver.aot import AOTModule, compile_aot
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from tilewright.driver.build_module import OperatorModule, build, get_binds, lower, schedule_to_module
 
+if TYPE_CHECKING:
+    from tilewright.relay.backend.aot import AOTModule, compile_aot
+
 __all__ = ["AOTModule", "OperatorModule", "build", "compile_aot", "get_binds", "lower", "schedule_to_module"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs the graph level loads when it is first named."""
+    if name in ("AOTModule", "compile_aot"):
+        return getattr(importlib.import_module("tilewright.relay.backend.aot"), name)
+    raise AttributeError(f"module 'tilewright.driver' has no attribute {name!r}")

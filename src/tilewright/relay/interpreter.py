@@ -1,8 +1,8 @@
 """Running graph-level programs on NumPy arrays: the living definition of the language.
 
 Every operator is computed by its reference. Tensors are arrays, tuples Python tuples, functions ``Closure``s,
-references ``RefValue``s, values of algebraic data types ``ConstructorValue``s. Within one call of a function, an expression that
-is shared is computed once.
+references ``RefValue``s, values of algebraic data types ``ConstructorValue``s. Within one call of a function, an
+expression that is shared is computed once.
 """
 
 from __future__ import annotations
@@ -236,10 +236,10 @@ def _fits(pattern: Pattern, value: Any, found: dict[Var, Any]) -> bool:
         return True
     if isinstance(pattern, PatternConstructor):
         return value.tag == pattern.constructor.tag and all(
-            [_fits(inner, part, found) for inner, part in zip(pattern.patterns, value.fields, strict=True)]
+            _fits(inner, part, found) for inner, part in zip(pattern.patterns, value.fields, strict=True)
         )
     if isinstance(pattern, PatternTuple):
-        return all([_fits(inner, part, found) for inner, part in zip(pattern.patterns, value, strict=True)])
+        return all(_fits(inner, part, found) for inner, part in zip(pattern.patterns, value, strict=True))
     return True
 
 

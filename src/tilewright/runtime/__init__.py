@@ -17,6 +17,7 @@ from tilewright.runtime.device import (
     vulkan,
     webgpu,
 )
+from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.loading import enabled, load_module, system_lib
 from tilewright.runtime.module import JITModule, Module, SourceModule
 from tilewright.runtime.ndarray import NDArray

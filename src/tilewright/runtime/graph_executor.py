@@ -80,6 +80,10 @@ class GraphExecutor(Module):
             return PackedFunc(_RUN, self._graph.address, name="run", keep_alive=self._graph)
         return convert_to_tvm_func(getattr(self, name)) if name in _OPERATIONS else None
 
+    def keep(self, values: object) -> None:
+        """Have values, whose memory inputs read, live as long as the executor."""
+        self._kept = values
+
     @property
     def arena_bytes(self) -> int:
         """The memory that all intermediate tensors share."""

@@ -116,6 +116,10 @@ class Module:
                 raise failure("ValueError", "a module cannot import itself, directly or through others")
             pending += at._imports
         self._imports.append(module)
+        module.imported_by(self)
+
+    def imported_by(self, module: Module) -> None:
+        """Called when another module has imported this one; a kind that needs its importer keeps it."""
 
     @property
     def entry_func(self) -> PackedFunc:
@@ -177,7 +181,7 @@ class Module:
             raise failure(
                 "ValueError", f"a function is looked up by its name, not by a {type(name).__name__}"
             )
-        return self.get_function(name)
+        return self.get_function(name, query_imports=True)
 
     def __call__(self, *args: Any) -> Any:
         return self.entry_func(*args)

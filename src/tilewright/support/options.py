@@ -33,3 +33,16 @@ def num_threads() -> int | None:
 def targets_for_tests() -> tuple[str, ...]:
     """``TVM_TEST_TARGETS``: targets separated by semicolons, on which parametrised tests run; empty where not set."""
     return tuple(name.strip() for name in os.environ.get("TVM_TEST_TARGETS", "").split(";") if name.strip())
+
+
+def compile_processes() -> int:
+    """``TILEWRIGHT_COMPILE_PROCESSES``, else as many as there are cores this process may use."""
+    value = os.environ.get("TILEWRIGHT_COMPILE_PROCESSES", "")
+    if value.isdigit() and int(value) > 0:
+        return int(value)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def use_compile_cache() -> bool:
+    """False where ``TILEWRIGHT_NO_CACHE`` asks that compiled kernels be neither kept nor taken from the cache."""
+    return not flag("TILEWRIGHT_NO_CACHE")

@@ -185,8 +185,47 @@ static int32_t read_inputs_and_outputs(TilewrightGraph* graph, const TwJson* roo
   return 0;
 }
 
+/* Has the arena reach to the end of a storage. */
+static int32_t extend_arena(TilewrightGraph* graph, const TwGraphStorage* storage) {
+  uint64_t end;
+  if (__builtin_add_overflow(storage->num_bytes, (uint64_t)TW_ALIGNMENT - 1, &end) ||
+      __builtin_add_overflow(storage->offset, end / TW_ALIGNMENT * TW_ALIGNMENT, &end)) {
+    return damaged("its tensors are larger than any memory");
+  }
+  if (end > graph->arena_bytes) graph->arena_bytes = end;
+  return 0;
+}
+
+/* Every storage of its own bytes, one after another. */
+static int32_t place_in_a_row(TilewrightGraph* graph) {
+  for (int32_t i = 0; i < graph->num_storages; ++i) {
+    TwGraphStorage* storage = &graph->storages[i];
+    if (storage->is_input) continue;
+    storage->offset = graph->arena_bytes;
+    if (extend_arena(graph, storage) != 0) return -1;
+  }
+  return 0;
+}
+
+/* Where the compiler's plan says: storages that are never needed at the same time may share bytes. */
+static int32_t read_offsets(TilewrightGraph* graph, const TwJson* offsets) {
+  if (offsets->count != graph->num_storages) return damaged("it does not have an offset for each storage");
+  const TwJson* value = offsets->first;
+  for (int32_t i = 0; i < graph->num_storages; ++i, value = value->next) {
+    TwGraphStorage* storage = &graph->storages[i];
+    int64_t offset;
+    if (!tw_json_integer(value, INT64_MAX - 1, &offset) || offset % TW_ALIGNMENT != 0) {
+      return damaged("a storage has an impossible offset");
+    }
+    if (storage->is_input) continue;
+    storage->offset = (uint64_t)offset;
+    if (extend_arena(graph, storage) != 0) return -1;
+  }
+  return 0;
+}
+
 /* Gives every storage its size, and those of intermediate tensors their place in the arena. */
-static int32_t plan_memory(TilewrightGraph* graph) {
+static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
   graph->storages = tw_graph_allocate(graph, (uint64_t)graph->num_storages, sizeof *graph->storages);
   if (graph->storages == NULL) return -1;
   for (int32_t i = 0; i < graph->num_entries; ++i) {
@@ -202,15 +241,10 @@ static int32_t plan_memory(TilewrightGraph* graph) {
     storage->is_input |= !graph->nodes[entry->node].is_operator;
     storage->is_written |= graph->nodes[entry->node].function != NULL;
   }
-  for (int32_t i = 0; i < graph->num_storages; ++i) {
-    TwGraphStorage* storage = &graph->storages[i];
-    if (storage->is_input) continue;
-    storage->offset = graph->arena_bytes;
-    uint64_t rounded;
-    if (__builtin_add_overflow(storage->num_bytes, (uint64_t)TW_ALIGNMENT - 1, &rounded) ||
-        __builtin_add_overflow(graph->arena_bytes, rounded / TW_ALIGNMENT * TW_ALIGNMENT, &graph->arena_bytes)) {
-      return damaged("its tensors are larger than any memory");
-    }
+  if (attribute(root, "storage_offset") != NULL) {
+    if (read_offsets(graph, attribute(root, "storage_offset")) != 0) return -1;
+  } else if (place_in_a_row(graph) != 0) {
+    return -1;
   }
   graph->arena = tw_aligned_alloc(graph->arena_bytes);
   if (graph->arena == NULL) {
@@ -292,7 +326,7 @@ int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, Til
   if (status == 0) status = read_entries(graph, root);
   if (status == 0) status = read_inputs_and_outputs(graph, root);
   if (status == 0) status = find_functions(graph, root, find, context);
-  if (status == 0) status = plan_memory(graph);
+  if (status == 0) status = plan_memory(graph, root);
   if (status == 0) status = fill_arguments(graph);
   tw_json_free(&document);
   return status;

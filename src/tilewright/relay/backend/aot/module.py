@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright.driver.aot.entry import Argument, ModelFunctions
-from tilewright.driver.aot.header import header_name, make_header
-from tilewright.driver.aot.plan import ALIGNMENT
 from tilewright.ir.module import IRModule
 from tilewright.micro.model_library_format import ModelLibrary, export_model_library_format
+from tilewright.relay.backend.aot.entry import Argument, ModelFunctions
+from tilewright.relay.backend.aot.header import header_name, make_header
 from tilewright.runtime.module import JITModule, Module
 from tilewright.runtime.ndarray import NDArray
+from tilewright.support.arena import ALIGNMENT
 from tilewright.support.cbuild import find_compiler, write_bytes
 from tilewright.support.errors import ModelError
 from tilewright.target import Target

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tilewright.driver.aot.plan import ALIGNMENT, MemoryPlan
+from tilewright.relay.backend.aot.plan import MemoryPlan
 from tilewright.runtime.ndarray import NDArray
+from tilewright.support.arena import ALIGNMENT
 
 _BYTES_A_LINE = 32
 

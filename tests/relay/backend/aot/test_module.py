@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.driver.aot import AOTModule, compile_aot
+from tilewright.relay.backend.aot import AOTModule, compile_aot
 from tilewright.runtime import load_param_dict, save_param_dict
 
 

@@ -8,12 +8,6 @@ from typing import Any
 from tilewright.codegen.c.host import generate_c
 from tilewright.codegen.c.names import C_KEYWORDS, Names, identifier
 from tilewright.codegen.llvm import build_llvm
-from tilewright.driver.aot.constants import as_c, as_llvm, pack_constants
-from tilewright.driver.aot.entry import ModelFunctions
-from tilewright.driver.aot.graph import NO_OPERATION, Graph, read_graph
-from tilewright.driver.aot.kernels import Kernel, KernelSource, find_kernel, plain_kernels
-from tilewright.driver.aot.module import AOTModule
-from tilewright.driver.aot.plan import plan_memory
 from tilewright.ir.expr import Call, StringImm
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.functor import post_order
@@ -21,6 +15,12 @@ from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import Sequential
+from tilewright.relay.backend.aot.constants import as_c, as_llvm, pack_constants
+from tilewright.relay.backend.aot.entry import ModelFunctions
+from tilewright.relay.backend.aot.graph import NO_OPERATION, Graph, read_graph
+from tilewright.relay.backend.aot.kernels import Kernel, KernelSource, find_kernel, plain_kernels
+from tilewright.relay.backend.aot.module import AOTModule
+from tilewright.relay.backend.aot.plan import plan_memory
 from tilewright.runtime.module import Module, SourceModule
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.runtime.params import load_param_dict

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.driver.aot.graph import read_graph
-from tilewright.driver.aot.plan import ALIGNMENT, Place, Region, Request, plan_arena, plan_memory
+from tilewright.relay.backend.aot.graph import read_graph
+from tilewright.relay.backend.aot.plan import Place, Region, plan_memory
+from tilewright.support.arena import ALIGNMENT, Request, plan_arena
 from tilewright.support.errors import ModelError
 
 requests = st.builds(

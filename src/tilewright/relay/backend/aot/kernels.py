@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tilewright.driver.aot.graph import GraphNode, GraphTensor
-from tilewright.driver.aot.plan import ALIGNMENT, rounded
 from tilewright.driver.build_module import lower
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
@@ -18,6 +16,8 @@ from tilewright.ir.expr import IntImm, Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
 from tilewright.ir.type import PointerType, PrimType
+from tilewright.relay.backend.aot.graph import GraphNode, GraphTensor
+from tilewright.support.arena import ALIGNMENT, rounded
 from tilewright.support.errors import LoweringError, ModelError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target

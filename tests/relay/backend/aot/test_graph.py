@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.driver.aot.graph import read_graph
+from tilewright.relay.backend.aot.graph import read_graph
 from tilewright.support.errors import ModelError
 
 

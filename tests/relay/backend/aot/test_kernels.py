@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tilewright import te, tir
-from tilewright.driver.aot.graph import GraphNode, GraphTensor
-from tilewright.driver.aot.kernels import plain_kernels, take_scratch
 from tilewright.driver.build_module import lower
+from tilewright.relay.backend.aot.graph import GraphNode, GraphTensor
+from tilewright.relay.backend.aot.kernels import plain_kernels, take_scratch
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import LoweringError, ModelError
 from tilewright.target import Target

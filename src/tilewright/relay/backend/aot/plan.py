@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from tilewright.driver.aot.graph import NO_OPERATION, Graph
+from tilewright.relay.backend.aot.graph import NO_OPERATION, Graph
+from tilewright.support.arena import Request, plan_arena, rounded
 from tilewright.support.errors import ModelError
-
-ALIGNMENT = 64
-"""Bytes: of every tensor in the constants and the workspace, and of both as a whole."""
 
 
 class Region(Enum):
@@ -50,46 +48,6 @@ class MemoryPlan:
     """The nodes that are parameters, with their places among the constants."""
     constants_size: int
     workspace_size: int
-
-
-@dataclass(frozen=True)
-class Request:
-    """Memory that is needed from one step to another, both included."""
-
-    size: int
-    first: int
-    last: int
-
-
-def rounded(size: int) -> int:
-    """The size up to the next aligned place."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
-
-
-def plan_arena(requests: Sequence[Request]) -> tuple[list[int], int]:
-    """An offset for each request, none overlapping another in both space and time, and the size of the whole.
-
-    The largest are placed first, each in the lowest gap that it fits.
-    """
-    offsets = [0] * len(requests)
-    placed: list[int] = []
-    total = 0
-    for number in sorted(range(len(requests)), key=lambda one: (-requests[one].size, requests[one].first)):
-        request = requests[number]
-        at = 0
-        meeting = [
-            other
-            for other in placed
-            if requests[other].first <= request.last and request.first <= requests[other].last
-        ]
-        for other in sorted(meeting, key=offsets.__getitem__):
-            if at + request.size <= offsets[other]:
-                break
-            at = max(at, offsets[other] + rounded(requests[other].size))
-        offsets[number] = at
-        placed.append(number)
-        total = max(total, at + rounded(request.size))
-    return offsets, total
 
 
 def plan_memory(graph: Graph, parameters: Sequence[str], scratch: Mapping[int, int]) -> MemoryPlan:

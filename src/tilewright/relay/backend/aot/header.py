@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.driver.aot.entry import INVALID_ARGUMENT, Argument, ModelFunctions
-from tilewright.driver.aot.kernels import FAILED
-from tilewright.driver.aot.plan import ALIGNMENT
+from tilewright.relay.backend.aot.entry import INVALID_ARGUMENT, Argument, ModelFunctions
+from tilewright.relay.backend.aot.kernels import FAILED
+from tilewright.support.arena import ALIGNMENT
 from tilewright.support.dtype import DataType
 
 _TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t"}

@@ -14,7 +14,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te, tir
 from tilewright.contrib import graph_executor
-from tilewright.driver.aot import AOTModule, compile_aot
+from tilewright.relay.backend.aot import AOTModule, compile_aot
 from tilewright.support.cbuild import zig_command
 from tilewright.support.errors import LoweringError, ModelError, TargetError
 

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilewright.codegen.c.names import Names
-from tilewright.driver.aot.graph import NO_OPERATION, Graph, GraphTensor
-from tilewright.driver.aot.kernels import FAILED, Kernel, find_kernel
-from tilewright.driver.aot.plan import ALIGNMENT, MemoryPlan, Place, Region
 from tilewright.ir import operators
 from tilewright.ir.buffer import decl_buffer
 from tilewright.ir.expr import Call, Load, PrimExpr, Var
 from tilewright.ir.type import PrimType
+from tilewright.relay.backend.aot.graph import NO_OPERATION, Graph, GraphTensor
+from tilewright.relay.backend.aot.kernels import FAILED, Kernel, find_kernel
+from tilewright.relay.backend.aot.plan import MemoryPlan, Place, Region
+from tilewright.support.arena import ALIGNMENT
 from tilewright.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import address_of, is_null, message

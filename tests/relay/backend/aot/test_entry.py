@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tilewright import tir
-from tilewright.driver.aot import compile_aot
+from tilewright.relay.backend.aot import compile_aot
 from tilewright.target import Target
 
 

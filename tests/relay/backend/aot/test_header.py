@@ -9,8 +9,8 @@ import pytest
 
 import tilewright as tvm
 from tilewright import te
-from tilewright.driver.aot import compile_aot
-from tilewright.driver.aot.header import element_type
+from tilewright.relay.backend.aot import compile_aot
+from tilewright.relay.backend.aot.header import element_type
 from tilewright.support.dtype import DataType
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tilewright.driver.aot.constants import as_c, as_llvm
+from tilewright.relay.backend.aot.constants import as_c, as_llvm
 
 CONTENT = bytes(range(256)) + b"\x00\xff" * 10
 

@@ -1,0 +1,129 @@
+"""What ``relay.build`` gives: a model's code, graph and parameters, ready to run, to export or to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tilewright.ir.module import IRModule
+from tilewright.relay.backend.compile_cache import CacheReport
+from tilewright.relay.backend.memory_plan import GraphMemory
+from tilewright.runtime.graph_factory import GraphExecutorFactory
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray
+from tilewright.target import Target
+
+
+class ExecutorFactoryModule:
+    """Base of what ``relay.build`` gives. Unpacks as (configuration, library, parameters), as older scripts expect."""
+
+    ir_mod: IRModule
+    target: Any
+    libmod_name: str
+
+    def get_executor_config(self) -> Any:
+        """What the executor needs beside code and parameters."""
+        raise NotImplementedError
+
+    def get_params(self) -> Mapping[str, NDArray]:
+        """The parameters by name."""
+        raise NotImplementedError
+
+    def get_lib(self) -> Module:
+        """The compiled code."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.get_executor_config(), self.get_lib(), self.get_params()))
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, int):
+            return tuple(self)[item]
+        return self.get_lib()[item]
+
+
+class GraphExecutorFactoryModule(ExecutorFactoryModule):
+    """A model for the graph executor: ``factory["default"](device)`` makes an executor."""
+
+    def __init__(
+        self,
+        ir_mod: IRModule,
+        target: Target,
+        graph_json_str: str,
+        libmod: Module,
+        libmod_name: str,
+        params: Mapping[str, NDArray],
+        function_metadata: Mapping[str, Any] | None = None,
+        memory: GraphMemory | None = None,
+        cache_report: CacheReport | None = None,
+    ) -> None:
+        self.ir_mod = ir_mod
+        self.target = target
+        self.graph_json_str = graph_json_str
+        self.libmod_name = libmod_name
+        self.params = dict(params)
+        self.function_metadata = dict(function_metadata or {})
+        self.memory = memory
+        self.cache_report = cache_report
+        self.lib = libmod
+        self.module = GraphExecutorFactory(graph_json_str, self.params, libmod_name)
+        libmod.import_module(self.module)
+
+    def export_library(
+        self, file_name: str, fcompile: Callable[..., Any] | None = None, addons: Any = None, **kwargs: Any
+    ) -> None:
+        """Write code, graph and parameters into one file; see ``Module.export_library``."""
+        self.lib.export_library(file_name, fcompile, addons, **kwargs)
+
+    def get_params(self) -> Mapping[str, NDArray]:
+        """The parameters by name."""
+        return self.params
+
+    def get_graph_json(self) -> str:
+        """The graph."""
+        return self.graph_json_str
+
+    def get_executor_config(self) -> str:
+        """The graph."""
+        return self.graph_json_str
+
+    def get_lib(self) -> Module:
+        """The compiled code."""
+        return self.lib
+
+
+class AOTExecutorFactoryModule(ExecutorFactoryModule):
+    """A model compiled ahead of time: one C function, and nothing that interprets a graph."""
+
+    def __init__(
+        self,
+        ir_mod: IRModule,
+        target: Target,
+        libmod: Any,
+        libmod_name: str,
+        params: Mapping[str, NDArray],
+        function_metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.ir_mod = ir_mod
+        self.target = target
+        self.lib = libmod
+        self.libmod_name = libmod_name
+        self.params = dict(params)
+        self.function_metadata = dict(function_metadata or {})
+
+    def export_library(
+        self, file_name: str, fcompile: Callable[..., Any] | None = None, addons: Any = None, **kwargs: Any
+    ) -> None:
+        """Write the model into one file."""
+        self.lib.export_library(file_name, fcompile, addons, **kwargs)
+
+    def get_params(self) -> Mapping[str, NDArray]:
+        """The parameters by name; the code has them inside."""
+        return self.params
+
+    def get_executor_config(self) -> None:
+        """There is none."""
+
+    def get_lib(self) -> Any:
+        """The compiled model."""
+        return self.lib

@@ -1,0 +1,219 @@
+"""A fused function as the graph executor runs it: inputs, constants, and calls of kernels in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.op import Op
+from tilewright.ir.structural import structural_equal
+from tilewright.ir.structural_hash import structural_hash
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.type import TupleType, Type
+from tilewright.relay.backend.te_compiler import kernel_name
+from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
+from tilewright.relay.expr_functor import ExprFunctor
+from tilewright.relay.function import Function
+from tilewright.relay.op.definition import OpPattern
+from tilewright.runtime.ndarray import NDArray
+from tilewright.support.errors import LoweringError, TilewrightError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor: the number of the node that gives it, and which of its outputs it is."""
+
+    node: int
+    output: int = 0
+
+
+@dataclass(eq=False)
+class GraphNode:
+    """An input, a constant, or a call of a kernel. ``kernel`` is None for the first two."""
+
+    name: str
+    outputs: list[TensorType]
+    inputs: list[Entry] = field(default_factory=list)
+    kernel: str | None = None
+    function: Function | None = None
+    value: NDArray | None = None
+    is_view: bool = False
+    """The output is the first input's memory, with another shape."""
+
+
+@dataclass(eq=False)
+class ExecutorGraph:
+    """Nodes in the order in which they run; ``kernels`` has each distinct function once, by name."""
+
+    nodes: list[GraphNode]
+    outputs: list[Entry]
+    kernels: dict[str, Function]
+
+    def type_of(self, entry: Entry) -> TensorType:
+        """The type of a tensor."""
+        return self.nodes[entry.node].outputs[entry.output]
+
+
+def _tensor_types(given: Type) -> list[TensorType]:
+    """The tensors that a value of this type is, in a row."""
+    if isinstance(given, TensorType):
+        return [given]
+    if isinstance(given, TupleType):
+        return [tensor for part in given.fields for tensor in _tensor_types(part)]
+    raise LoweringError(
+        f"the graph executor cannot hold a value of type {given}; compile for the virtual machine"
+    )
+
+
+class GraphBuilder(ExprFunctor):
+    """Turns a function into a graph; the entries of an expression are its tensors, in a row."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self.prefix = prefix
+        self.nodes: list[GraphNode] = []
+        self.kernels: dict[str, Function] = {}
+        self._known: dict[int, list[tuple[Function, str]]] = {}
+        self._constants = 0
+
+    def build(self, function: Function) -> ExecutorGraph:
+        """The graph of a function whose body was fused."""
+        for parameter in function.params:
+            kinds = _tensor_types(parameter.checked_type)
+            entries = []
+            for position, kind in enumerate(kinds):
+                name = parameter.name_hint if len(kinds) == 1 else f"{parameter.name_hint}_{position}"
+                entries.append(self._add(GraphNode(self._fresh(name), [kind]))[0])
+            self.memo_map[parameter] = entries
+        outputs = self.visit(function.body)
+        return ExecutorGraph(self.nodes, outputs, self.kernels)
+
+    def _fresh(self, name: str) -> str:
+        taken = {node.name for node in self.nodes}
+        made, number = name, 0
+        while made in taken:
+            number += 1
+            made = f"{name}_{number}"
+        return made
+
+    def _add(self, node: GraphNode) -> list[Entry]:
+        self.nodes.append(node)
+        return [Entry(len(self.nodes) - 1, output) for output in range(len(node.outputs))]
+
+    def _kernel(self, function: Function) -> str:
+        """The name of a kernel; functions with the same structure share one."""
+        digest = structural_hash(function)
+        for known, name in self._known.get(digest, ()):
+            if structural_equal(known, function):
+                return name
+        name = kernel_name(function, self.prefix)
+        if name in self.kernels:
+            name = f"{name}_{len(self.kernels)}"
+        self._known.setdefault(digest, []).append((function, name))
+        self.kernels[name] = function
+        return name
+
+    def visit_default(self, expr: RelayExpr) -> list[Entry]:
+        raise LoweringError(
+            f"the graph executor cannot run {type(expr).__name__}; compile for the virtual machine (relay.vm)",
+            span=expr.span,
+        )
+
+    def visit_var(self, var: Var) -> list[Entry]:
+        raise TilewrightError(
+            f"variable {var.name_hint} is free: it is no parameter of the function", span=var.span
+        )
+
+    def visit_constant(self, const: Constant) -> list[Entry]:
+        """A parameter of the graph."""
+        name = f"p{self._constants}"
+        self._constants += 1
+        while any(node.name == name for node in self.nodes[:64]):
+            name = f"{name}_"
+        return self._add(GraphNode(name, [const.tensor_type], value=const.data))
+
+    def visit_tuple(self, tup: Tuple) -> list[Entry]:
+        return [entry for part in tup.fields for entry in self.visit(part)]
+
+    def visit_tuple_getitem(self, t: TupleGetItem) -> list[Entry]:
+        entries = self.visit(t.tuple_value)
+        fields = t.tuple_value.checked_type.fields
+        start = sum(len(_tensor_types(field)) for field in fields[: t.index])
+        return entries[start : start + len(_tensor_types(fields[t.index]))]  # type: ignore[no-any-return]
+
+    def visit_let(self, let: Let) -> list[Entry]:
+        current: RelayExpr = let
+        while isinstance(current, Let):
+            self.memo_map[current.var] = self.visit(current.value)
+            current = current.body
+        return self.visit(current)  # type: ignore[no-any-return]
+
+    def visit_call(self, call: Call) -> list[Entry]:
+        """A kernel on the entries of its arguments."""
+        if isinstance(call.op, Op) and call.op.get_attr("TOpIsStateful"):
+            raise LoweringError(f"the graph executor cannot run {call.op.name}", span=call.span)
+        if not isinstance(call.op, Function) or not call.op.is_primitive:
+            raise LoweringError(
+                "the graph executor calls kernels alone; functions are inlined, or run by the virtual machine",
+                span=call.span,
+            )
+        inputs = [entry for argument in call.args for entry in self.visit(argument)]
+        kinds = _tensor_types(call.checked_type)
+        view = is_view(call.op)
+        name = "reshape" if view else self._kernel(call.op)
+        node = GraphNode(
+            f"{name}_{len(self.nodes)}",
+            kinds,
+            inputs,
+            "__nop" if view else name,
+            None if view else call.op,
+            is_view=view,
+        )
+        return self._add(node)
+
+
+def is_view(function: Function) -> bool:
+    """True if a primitive function only gives its argument another shape."""
+    body: RelayExpr = function.body
+    if isinstance(body, Var):
+        return False
+    while isinstance(body, Call):
+        if not isinstance(body.op, Op) or not body.op.get_attr("TNonComputational"):
+            return False
+        if body.checked_type.dtype != body.args[0].checked_type.dtype:
+            return False
+        body = body.args[0]
+    return isinstance(body, Var) and body is function.params[0]
+
+
+def in_place_parameters(function: Function) -> list[int]:
+    """The parameters whose memory the only result may take: the function reads of them the element that it writes, and
+    nothing else."""
+    result = function.body.checked_type
+    if not isinstance(result, TensorType):
+        return []
+    pending: list[RelayExpr] = [function.body]
+    seen: set[RelayExpr] = set()
+    while pending:
+        expr = pending.pop()
+        if expr in seen:
+            continue
+        seen.add(expr)
+        if isinstance(expr, Call):
+            kind = expr.op.get_attr("TOpPattern") if isinstance(expr.op, Op) else None
+            if kind is None or kind > OpPattern.BROADCAST:
+                return []
+            pending += expr.args
+        elif not isinstance(expr, (Var, Constant)):
+            return []
+    return [
+        position
+        for position, parameter in enumerate(function.params)
+        if isinstance(parameter.checked_type, TensorType)
+        and parameter.checked_type.shape is not None
+        and _same_elements(parameter.checked_type, result)
+    ]
+
+
+def _same_elements(first: TensorType, second: TensorType) -> bool:
+    return first.dtype.bits == second.dtype.bits and TensorType(first.shape, second.dtype) == second

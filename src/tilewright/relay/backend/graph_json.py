@@ -1,0 +1,49 @@
+"""The graph as the executor's JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tilewright.relay.backend.graph import Entry, ExecutorGraph
+from tilewright.relay.backend.memory_plan import GraphMemory
+
+
+def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
+    """The text that ``graph_executor.create`` takes."""
+    rows = [0]
+    nodes: list[dict[str, Any]] = []
+    for node in graph.nodes:
+        rows.append(rows[-1] + len(node.outputs))
+        inputs = [[entry.node, entry.output, 0] for entry in node.inputs]
+        if node.kernel is None:
+            nodes.append({"op": "null", "name": node.name, "inputs": []})
+            continue
+        attributes = {
+            "func_name": node.kernel,
+            "num_inputs": str(len(node.inputs)),
+            "num_outputs": str(len(node.outputs)),
+            "flatten_data": "0",
+        }
+        nodes.append({"op": "tvm_op", "name": node.name, "attrs": attributes, "inputs": inputs})
+    entries = [
+        Entry(number, output)
+        for number, node in enumerate(graph.nodes)
+        for output in range(len(node.outputs))
+    ]
+    kinds = [graph.type_of(entry) for entry in entries]
+    return json.dumps(
+        {
+            "nodes": nodes,
+            "arg_nodes": [number for number, node in enumerate(graph.nodes) if node.kernel is None],
+            "heads": [[entry.node, entry.output, 0] for entry in graph.outputs],
+            "attrs": {
+                "dltype": ["list_str", [str(kind.dtype) for kind in kinds]],
+                "shape": ["list_shape", [list(kind.concrete_shape) for kind in kinds]],
+                "storage_id": ["list_int", [memory.storage_of[entry] for entry in entries]],
+                "storage_offset": ["list_int", memory.offsets],
+            },
+            "node_row_ptr": rows,
+        },
+        indent=1,
+    )

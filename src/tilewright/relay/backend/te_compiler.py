@@ -1,0 +1,267 @@
+"""From primitive functions to loops: each operator gives its tensor expression, one of them the schedule.
+
+A primitive function is what FuseOps made: operators on its parameters, with at most one heavy operator or reduction.
+That one, the anchor, schedules the whole; where there is none, the last operator does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright import te, topi
+from tilewright.ir import operators
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.expr import Any as UnknownDimension
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.structural_hash import structural_hash
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.transform import PassContext
+from tilewright.ir.type import TupleType, Type
+from tilewright.relay.backend.implementation import (
+    get_valid_implementations,
+    is_own,
+    select_implementation,
+)
+from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
+from tilewright.relay.expr_functor import ExprFunctor
+from tilewright.relay.function import Function
+from tilewright.relay.op.definition import OpPattern
+from tilewright.relay.op.op import OpImplementation
+from tilewright.support.errors import LoweringError, TilewrightError
+from tilewright.support.recursion import recursion_room
+from tilewright.target import Target
+from tilewright.te.build_module import get_binds, lower
+from tilewright.te.operation import PlaceholderOp
+from tilewright.te.tensor import Tensor
+
+__all__ = [
+    "LoweredOutput",
+    "get_shape",
+    "get_valid_implementations",
+    "kernel_key",
+    "kernel_name",
+    "lower_call",
+    "lower_primitive",
+    "select_implementation",
+    "tensor_expression",
+]
+
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class LoweredOutput:
+    """The output tensors of an operator, and the implementation that made them."""
+
+    outputs: list[Tensor]
+    implement: OpImplementation
+
+
+@dataclass(frozen=True)
+class TensorProgram:
+    """A primitive function as tensor expressions: its arguments, its results, and how it is scheduled."""
+
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    schedule: te.Schedule
+
+
+def get_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
+    """A shape as tensor expressions take it: an unknown dimension is a variable."""
+    return tuple(
+        te.size_var("any_dim", "int32") if isinstance(extent, UnknownDimension) else extent
+        for extent in shape
+    )
+
+
+def _symbolic(given: Type) -> Type:
+    """A type without unknown dimensions."""
+    if isinstance(given, TensorType):
+        if any(isinstance(extent, UnknownDimension) for extent in given.shape):
+            return TensorType(get_shape(given.shape), given.dtype)
+        return given
+    if isinstance(given, TupleType):
+        return TupleType([_symbolic(field) for field in given.fields])
+    return given
+
+
+def lower_call(call: Call, inputs: Sequence[Tensor], target: Target) -> LoweredOutput:
+    """One call of an operator."""
+    assert isinstance(call.op, Op)
+    implement, outputs = select_implementation(
+        call.op, call.attrs, list(inputs), _symbolic(call.checked_type), target
+    )
+    return LoweredOutput(outputs, implement)
+
+
+class _Expressions(ExprFunctor):
+    """The tensors of each expression: one, or several for a tuple."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__()
+        self.target = target
+        self.inputs: list[Tensor] = []
+        self.anchor: tuple[Call, OpImplementation] | None = None
+        self.anchor_kind = -1
+
+    def parameter(self, variable: Var) -> None:
+        """Placeholders for a parameter."""
+        kinds = variable.checked_type
+        fields = kinds.fields if isinstance(kinds, TupleType) else (kinds,)
+        made = []
+        for position, kind in enumerate(fields):
+            if not isinstance(kind, TensorType):
+                raise LoweringError(f"parameter {variable.name_hint} of a kernel is {kind}, not a tensor")
+            name = variable.name_hint if len(fields) == 1 else f"{variable.name_hint}_{position}"
+            made.append(te.placeholder(get_shape(kind.shape), kind.dtype, name=name))
+        self.inputs += made
+        self.memo_map[variable] = made
+
+    def visit_constant(self, const: Constant) -> list[Tensor]:
+        """A scalar as an expression."""
+        if const.data.shape != ():
+            raise LoweringError("a constant inside a kernel is a scalar; larger ones are parameters")
+        value = operators.const(const.data.numpy().item(), const.data.dtype)
+        return [te.compute((), lambda: value, name="constant", tag=topi.tag.ELEMWISE)]
+
+    def visit_tuple(self, tup: Tuple) -> list[Tensor]:
+        """The fields, in a row."""
+        return [tensor for field in tup.fields for tensor in self.visit(field)]
+
+    def visit_tuple_getitem(self, t: TupleGetItem) -> list[Tensor]:
+        """One field."""
+        return [self.visit(t.tuple_value)[t.index]]
+
+    def visit_let(self, let: Let) -> list[Tensor]:
+        """The value stands for the variable."""
+        current: RelayExpr = let
+        while isinstance(current, Let):
+            self.memo_map[current.var] = self.visit(current.value)
+            current = current.body
+        return self.visit(current)  # type: ignore[no-any-return]
+
+    def visit_function(self, fn: Function) -> list[Tensor]:
+        """Functions are called, within a composite function too."""
+        raise LoweringError("a kernel cannot hold a function as a value")
+
+    def visit_call(self, call: Call) -> list[Tensor]:
+        """By the operator's implementation."""
+        inputs = [tensor for argument in call.args for tensor in self.visit(argument)]
+        if isinstance(call.op, Function):
+            # A composite function that no other code generator took is computed in place.
+            for parameter, argument in zip(call.op.params, call.args, strict=True):
+                self.memo_map[parameter] = self.visit(argument)
+            return self.visit(call.op.body)  # type: ignore[no-any-return]
+        if not isinstance(call.op, Op):
+            raise LoweringError("a kernel calls operators alone", span=call.span)
+        try:
+            lowered = lower_call(call, inputs, self.target)
+        except TilewrightError as error:
+            if error.span is None and call.span is not None:
+                raise type(error)(f"{call.op.name}: {error.message}", span=call.span) from error
+            raise
+        kind = int(call.op.get_attr("TOpPattern") or 0)
+        if kind >= self.anchor_kind and (
+            kind >= OpPattern.COMM_REDUCE or self.anchor_kind < OpPattern.COMM_REDUCE
+        ):
+            self.anchor, self.anchor_kind = (call, lowered.implement), kind
+        return lowered.outputs
+
+
+def tensor_expression(function: Function, target: Target) -> TensorProgram:
+    """The function as tensor expressions with a schedule."""
+    visitor = _Expressions(target)
+    with recursion_room(), target:
+        for parameter in function.params:
+            visitor.parameter(parameter)
+        outputs = _distinct(visitor.visit(function.body), visitor.inputs)
+        if visitor.anchor is None:
+            return TensorProgram(visitor.inputs, outputs, topi.generic.schedule_injective(outputs))
+        call, implement = visitor.anchor
+        return TensorProgram(visitor.inputs, outputs, implement.schedule(call.attrs, outputs, target))
+
+
+def _distinct(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Results that are arguments, or stand twice, are copied: each is written to memory of its own."""
+    made: list[Tensor] = []
+    for tensor in outputs:
+        if isinstance(tensor.op, PlaceholderOp) or tensor in made or any(tensor.op is one.op for one in made):
+            same_operation = any(tensor.op is one.op for one in made) and tensor not in made
+            if not same_operation:
+                tensor = topi.identity(tensor)
+        made.append(tensor)
+    return made
+
+
+def lower_primitive(function: Function, target: Target, name: str) -> IRModule:
+    """The loops of a primitive function, as one function called ``name``: inputs, then outputs."""
+    program = tensor_expression(function, target)
+    arguments = [*program.inputs, *program.outputs]
+    binds, _ = get_binds(arguments, compact=True)
+    with target:
+        return lower(program.schedule, arguments, name, binds)
+
+
+def kernel_name(function: Function, prefix: str = "tvmgen_default") -> str:
+    """A name that says what is computed, and is the same for the same function in every model."""
+    names: list[str] = []
+    _collect_names(function.body, names, set())
+    text = "_".join(["fused", *names])
+    digest = f"{structural_hash(function) & 0xFFFFFFFF:08x}"
+    if len(text) > _LONGEST_NAME:
+        text = text[:_LONGEST_NAME].rstrip("_")
+    return f"{prefix}_{text}_{digest}"
+
+
+def _collect_names(body: RelayExpr, names: list[str], seen: set[RelayExpr]) -> None:
+    """The names of operators, arguments first."""
+    stack: list[tuple[RelayExpr, bool]] = [(body, False)]
+    while stack:
+        expr, expanded = stack.pop()
+        if expanded:
+            assert isinstance(expr, Call)
+            if isinstance(expr.op, Op):
+                names.append(expr.op.name.replace(".", "_"))
+            continue
+        if expr in seen:
+            continue
+        seen.add(expr)
+        if isinstance(expr, Call):
+            stack.append((expr, True))
+            if isinstance(expr.op, Function):
+                stack.append((expr.op.body, False))
+            parts: Sequence[RelayExpr] = expr.args
+        elif isinstance(expr, Tuple):
+            parts = expr.fields
+        elif isinstance(expr, TupleGetItem):
+            parts = (expr.tuple_value,)
+        else:
+            parts = ()
+        stack += [(part, False) for part in reversed(parts)]
+
+
+def kernel_key(function: Function, target: Target) -> str | None:
+    """What decides the code of a primitive function, as text; None where a part of it is not this package's own."""
+    context = PassContext.current()
+    if context.instruments or context.get("tir.add_lower_pass"):
+        return None
+    seen: set[RelayExpr] = set()
+    pending: list[RelayExpr] = [function.body]
+    while pending:
+        expr = pending.pop()
+        if expr in seen:
+            continue
+        seen.add(expr)
+        if isinstance(expr, Call):
+            if isinstance(expr.op, Op) and not is_own(expr.op):
+                return None
+            pending += [*expr.args, *([expr.op.body] if isinstance(expr.op, Function) else [])]
+        elif isinstance(expr, (Tuple, TupleGetItem)):
+            pending += expr.children()  # type: ignore[arg-type]
+    options = sorted((key, repr(value)) for key, value in context.config.items())
+    text = f"{function.astext(show_meta_data=True)}\n{target}\n{options}\n{sorted(context.disabled_pass)}"
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,305 @@
+"""``relay.build``: from a module and its parameters to code that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilewright.codegen.llvm.build import link_units
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.function import BaseFunc
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext, Sequential
+from tilewright.relay.backend.aot import compile_aot
+from tilewright.relay.backend.compile_cache import compile_kernels
+from tilewright.relay.backend.executor import Executor, ordered_arguments
+from tilewright.relay.backend.executor_factory import (
+    AOTExecutorFactoryModule,
+    ExecutorFactoryModule,
+    GraphExecutorFactoryModule,
+)
+from tilewright.relay.backend.graph import GraphBuilder
+from tilewright.relay.backend.graph_json import graph_json
+from tilewright.relay.backend.interpreter import Interpreter
+from tilewright.relay.backend.memory_plan import plan_graph_memory
+from tilewright.relay.backend.te_compiler import lower_primitive
+from tilewright.relay.expr import Constant, Var, const
+from tilewright.relay.expr_functor import bind
+from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module
+from tilewright.relay.pipeline import fusing_passes, prepare_passes
+from tilewright.runtime import ndarray
+from tilewright.runtime.device import Device, cpu
+from tilewright.runtime.graph_executor import GraphExecutor as RuntimeGraphExecutor
+from tilewright.runtime.ndarray import NDArray
+from tilewright.support.errors import TargetError, TilewrightError
+from tilewright.support.recursion import recursion_room
+from tilewright.target import Target
+
+Params = Mapping[str, Any]
+
+
+def bind_params_by_name(func: Function, params: Params) -> Function:
+    """The function with parameters of these names bound to constants. Names that it does not have are left out."""
+    by_name: dict[str, list[Var]] = {}
+    for parameter in func.params:
+        by_name.setdefault(parameter.name_hint, []).append(parameter)
+    values: dict[Var, RelayExpr] = {}
+    for name, value in params.items():
+        found = by_name.get(name, [])
+        if len(found) > 1:
+            raise TilewrightError(
+                f"{len(found)} parameters are called {name!r}: give them different names to bind one"
+            )
+        for variable in found:
+            values[variable] = _constant(value)
+    made = bind(func, values)
+    assert isinstance(made, Function)
+    return made
+
+
+def _constant(value: Any) -> Constant:
+    if isinstance(value, Constant):
+        return value
+    return Constant(value) if isinstance(value, NDArray) else const(value)
+
+
+def as_module(mod: IRModule | RelayExpr) -> IRModule:
+    """A module; a function alone becomes its ``main``."""
+    if isinstance(mod, IRModule):
+        return mod
+    if isinstance(mod, BaseFunc):
+        return IRModule.from_expr(mod)
+    raise TilewrightError(f"relay.build takes a module or a function, not {type(mod).__name__}")
+
+
+def as_target(target: Any, target_host: Any = None) -> Target:
+    """The one target that a model is built for."""
+    given = target if target is not None else Target.current()
+    if given is None:
+        raise TargetError("name a target: relay.build(mod, target=...) or `with tvm.target.Target(...)`")
+    if isinstance(given, Mapping) and not isinstance(given, Target) and "kind" not in given:
+        targets = list(given.values())
+        if len(targets) != 1:
+            raise TargetError(f"a model is built for one target, {len(targets)} were given")
+        given = targets[0]
+    return (
+        given if isinstance(given, Target) else Target(given, target_host) if target_host else Target(given)
+    )
+
+
+def build_target_by_device_type_map(target: Any) -> dict[int, Target]:
+    """The target of each device type."""
+    found = as_target(target)
+    return {int(found.kind.device_type): found}
+
+
+def get_executor_from_target(target: Any, target_host: Any = None) -> str:
+    """The executor that a target's options name, "graph" where they do not."""
+    chosen = as_target(target, target_host)
+    return str(chosen.attrs.get("executor", "graph"))
+
+
+def optimize(
+    mod: IRModule | Function, target: Any = None, params: Params | None = None
+) -> tuple[IRModule, Any]:
+    """The module after the graph passes, not yet fused, and the parameters that are left."""
+    chosen = as_target(target if target is not None else "llvm")
+    return _prepared(as_module(mod), chosen, params or {}), {}
+
+
+def _prepared(mod: IRModule, target: Target, params: Params) -> IRModule:
+    """Bound parameters, and the passes that do not depend on the executor."""
+    if "main" not in mod:
+        raise TilewrightError("the module has no function main to build")
+    main = mod["main"]
+    if params and isinstance(main, Function):
+        mod = mod.with_functions(
+            {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
+        )
+    with recursion_room(), target:
+        return Sequential(prepare_passes(), name="relay.prepare")(infer_module(mod))
+
+
+class BuildModule:
+    """The steps of a build, for those who want to look in between."""
+
+    def __init__(self) -> None:
+        self._factory: ExecutorFactoryModule | None = None
+
+    def optimize(
+        self, mod: IRModule | Function, target: Any = None, params: Params | None = None
+    ) -> tuple[IRModule, Any]:
+        """See ``relay.optimize``."""
+        return optimize(mod, target, params)
+
+    def build(
+        self,
+        mod: IRModule | Function,
+        target: Any = None,
+        target_host: Any = None,
+        params: Params | None = None,
+        executor: str = "graph",
+        mod_name: str | None = None,
+    ) -> tuple[Any, Any, Any]:
+        """Graph, library and parameters."""
+        self._factory = _build(
+            mod, as_target(target, target_host), params or {}, executor, mod_name or "default"
+        )
+        graph, library, values = self._factory
+        return graph, library, values
+
+    def _built(self) -> ExecutorFactoryModule:
+        if self._factory is None:
+            raise TilewrightError("nothing is built yet: call build first")
+        return self._factory
+
+    def get_graph_json(self) -> str:
+        """The graph."""
+        return str(self._built().get_executor_config())
+
+    def get_module(self) -> Any:
+        """The compiled code."""
+        return self._built().get_lib()
+
+    def get_function_metadata(self) -> Any:
+        """What is known of each function."""
+        return getattr(self._built(), "function_metadata", {})
+
+    def get_params(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return dict(self._built().get_params())
+
+
+def build(
+    ir_mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    params: Params | None = None,
+    mod_name: str = "default",
+    *,
+    executor: str | None = None,
+) -> ExecutorFactoryModule:
+    """Compile a model. ``params`` gives values to parameters of ``main`` by name: they become part of the model.
+
+    The passes run under the current ``PassContext``. The executor is "graph", or "aot" where the target says
+    ``-executor=aot``.
+    """
+    chosen = as_target(target, target_host)
+    kind = executor or get_executor_from_target(chosen)
+    return _build(ir_mod, chosen, params or {}, kind, mod_name)
+
+
+def _build(
+    given: IRModule | Function, target: Target, params: Params, executor: str, mod_name: str
+) -> ExecutorFactoryModule:
+    if executor not in ("graph", "aot"):
+        raise TargetError(f"the executors are graph and aot, not {executor!r}; relay.vm.compile is the third")
+    prepared = _prepared(as_module(given), target, params)
+    with recursion_room(), target:
+        fused = Sequential(fusing_passes(target), name="relay.fuse")(prepared)
+        fused = infer_module(fused)
+        prefix = f"tvmgen_{mod_name}" if mod_name else "tvmgen"
+        graph = GraphBuilder(prefix).build(fused["main"])
+        memory = plan_graph_memory(graph)
+    values = {node.name: node.value for node in graph.nodes if node.value is not None}
+    text = graph_json(graph, memory)
+    if executor == "aot":
+        loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
+        model = compile_aot(text, values, loops, target, mod_name)
+        return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
+    if target.kind.name != "llvm":
+        raise TargetError(f"relay.build compiles for llvm targets, not {target.kind.name}")
+    units, report = compile_kernels(graph.kernels, target)
+    library = link_units([units[name] for name in graph.kernels], target)
+    return GraphExecutorFactoryModule(
+        fused, target, text, library, mod_name, values, memory=memory, cache_report=report
+    )
+
+
+class GraphExecutor(Executor):
+    """The "graph" executor: compiles, then runs."""
+
+    def __init__(self, mod: IRModule, device: Device, target: Any) -> None:
+        self.mod = mod
+        self.device = device
+        self.target = target
+
+    def make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
+        """A Python function that runs the compiled one."""
+        if expr is not None:
+            self.mod = _with_main(self.mod, self.entry(expr))
+        module = infer_module(self.mod)
+        main = module["main"]
+        factory = build(module, self.target)
+        executor: RuntimeGraphExecutor = factory["default"](self.device)
+        result = main.checked_type.ret_type
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            for parameter, value in zip(main.params, ordered_arguments(main, args, kwargs), strict=True):
+                _set(executor, parameter.name_hint, value)
+            executor.run()
+            flat = [
+                executor.get_output(position).copyto(self.device)
+                for position in range(executor.get_num_outputs())
+            ]
+            return _unflatten(result, flat)
+
+        return run
+
+
+def _with_main(mod: IRModule, function: Function) -> IRModule:
+    made = mod.copy()
+    made["main"] = function
+    return made
+
+
+def _set(executor: RuntimeGraphExecutor, name: str, value: Any) -> None:
+    if isinstance(value, (tuple, list)):
+        for position, part in enumerate(value):
+            _set(executor, f"{name}_{position}" if len(value) > 1 else name, part)
+        return
+    executor.set_input(
+        name, value if isinstance(value, NDArray) else ndarray.array(_constant(value).data.numpy())
+    )
+
+
+def _unflatten(kind: Any, flat: list[NDArray]) -> Any:
+    fields = getattr(kind, "fields", None)
+    if fields is None:
+        return flat.pop(0)
+    return [_unflatten(field, flat) for field in fields]
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: Device | None = None,
+    target: Any = "llvm",
+    params: Params | None = None,
+) -> Executor:
+    """An executor: "debug" interprets with NumPy, "graph" and "vm" compile. ``params`` are bound to ``main``."""
+    module = mod if mod is not None else IRModule()
+    if params:
+        module = _with_main(module, bind_params_by_name(module["main"], params))
+    place = device if device is not None else cpu(0)
+    if kind == "debug":
+        return Interpreter(module, place, target)
+    if kind == "graph":
+        return GraphExecutor(module, place, target)
+    if kind == "vm":
+        return VMExecutor(module, place, target)
+    raise TilewrightError(f"the executors are debug, graph and vm, not {kind!r}")
+
+
+__all__ = [
+    "BuildModule",
+    "GraphExecutor",
+    "PassContext",
+    "bind_params_by_name",
+    "build",
+    "build_target_by_device_type_map",
+    "create_executor",
+    "get_executor_from_target",
+    "optimize",
+]

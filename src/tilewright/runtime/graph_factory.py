@@ -1,0 +1,85 @@
+"""A model for the graph executor as a module: its graph and its parameters, beside the kernels that import it.
+
+``library["default"](device)`` makes an executor whose parameters are set. The factory travels inside an exported
+library as data, and finds the kernels in the module that imports it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.runtime.device import Device
+from tilewright.runtime.failure import failure
+from tilewright.runtime.graph_executor import GraphExecutor
+from tilewright.runtime.loading import register_module_loader
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.params import load_param_dict, save_param_dict
+
+TYPE_KEY = "GraphExecutorFactory"
+
+
+class GraphExecutorFactory(Module):
+    """Makes executors of one model, under the model's name."""
+
+    def __init__(self, graph_json: str, params: Mapping[str, NDArray], name: str = "default") -> None:
+        super().__init__(TYPE_KEY, (name, "debug_create"))
+        self.graph_json = graph_json
+        self.params = dict(params)
+        self.name = name
+        self._library: Module | None = None
+
+    def imported_by(self, module: Module) -> None:
+        """The kernels are in the module that imports this one, or in what that imports."""
+        self._library = module
+
+    def create(self, *devices: Device) -> GraphExecutor:
+        """A new executor, with its own memory and with the parameters set."""
+        if self._library is None:
+            raise failure("RuntimeError", f"the model {self.name} has no kernels: no module imports it")
+        executor = GraphExecutor(self.graph_json, self._library, devices[0] if devices else None)
+        for name, value in self.params.items():
+            if executor.get_input_index(name) >= 0:
+                # Parameters are only read, so all executors of the model share them.
+                executor.set_input_zero_copy(name, value)
+        executor.keep(self.params)
+        return executor
+
+    def _find(self, name: str) -> PackedFunc | None:
+        if name in (self.name, self.entry_name):
+            return convert_to_tvm_func(self.create)
+        if name == "debug_create":
+            return convert_to_tvm_func(lambda model, *devices: self.create(*devices))
+        return None
+
+    def save_to_bytes(self) -> bytes:
+        """Name, graph and parameters."""
+        head = json.dumps({"name": self.name, "graph": self.graph_json}).encode()
+        return struct.pack("<Q", len(head)) + head + save_param_dict(self.params)
+
+    @staticmethod
+    def load_from_bytes(type_key: str, content: bytes) -> GraphExecutorFactory:
+        """The reverse."""
+        try:
+            (size,) = struct.unpack_from("<Q", content)
+            head = json.loads(content[8 : 8 + size])
+            return GraphExecutorFactory(
+                str(head["graph"]), load_param_dict(content[8 + size :]), str(head["name"])
+            )
+        except (struct.error, ValueError, KeyError, TypeError) as error:
+            raise failure("ValueError", f"the model in the library is damaged: {error}") from error
+
+
+register_module_loader(TYPE_KEY, GraphExecutorFactory.load_from_bytes)
+
+
+def executor_of(library: Module, name: str = "default", device: Any = None) -> GraphExecutor:
+    """An executor of a model in a loaded library."""
+    for module in (library, *library.imported_modules):
+        if isinstance(module, GraphExecutorFactory) and module.name == name:
+            return module.create(*([device] if device is not None else []))
+    raise failure("ValueError", f"the library has no model named {name!r}")
