@@ -27,6 +27,8 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te.tensor import Tensor
 
+__all__ = ["argsort", "searchsorted", "sort", "topk"]
+
 
 @attributes
 class ArgsortAttrs(OpAttrs):

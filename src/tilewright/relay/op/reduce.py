@@ -22,6 +22,23 @@ from tilewright.relay.op.definition import Compute, Gradient, OpPattern, Referen
 from tilewright.relay.op.layout import position_along_axis, reduction
 from tilewright.relay.op.reducing import ArgReduceAttrs, ReduceAttrs, VarianceAttrs
 
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "logsumexp",
+    "max",
+    "mean",
+    "mean_std",
+    "mean_variance",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "variance",
+]
+
 Axes = int | Sequence[int] | None
 
 
