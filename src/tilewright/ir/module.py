@@ -18,8 +18,12 @@ from tilewright.support.errors import ExpressionError, TilewrightError
 from tilewright.support.node import Node
 
 PRINTERS: dict[str, Callable[..., str]] = {}
-"""Text forms: "script" (module, prefix, show_meta) and "text" (module, show_meta_data, annotate), set by the layers
-that print functions."""
+"""Text forms: "script" (module, prefix, show_meta), "text" (module, show_meta_data, annotate) and "pretty" (module), the
+text to look at; set by the layers that print functions."""
+
+IMPORTERS: list[Callable[[IRModule, str, bool], None]] = []
+"""What adds the definitions of a file to a module (module, path, whether the file is one of the standard library's), set
+by the layer that reads the text form."""
 
 
 class IRModule(Node):
@@ -216,7 +220,22 @@ class IRModule(Node):
             raise TilewrightError(f"no printer for the form {form!r} is loaded; import tilewright")
         return printer(self, *options)
 
+    def import_(self, file_to_import: str) -> None:
+        """Add the definitions of a file in the text form of graph-level programs."""
+        self._import(file_to_import, False)
+
+    def import_from_std(self, file_to_import: str) -> None:
+        """Add the definitions of a file of the standard library, such as "prelude.rly". Those that it has already stay."""
+        self._import(file_to_import, True)
+
+    def _import(self, path: str, standard: bool) -> None:
+        if not IMPORTERS:
+            raise TilewrightError("files are read by the graph level: import tilewright.relay")
+        IMPORTERS[0](self, path, standard)
+
     def __repr__(self) -> str:
+        if "pretty" in PRINTERS and (self.functions or self.type_definitions):
+            return self._printed("pretty")
         return (
             self._printed("script", "T", False)
             if "script" in PRINTERS

@@ -47,14 +47,14 @@ def _classes() -> dict[str, type[Node]]:
         for child in pending.pop().__subclasses__():
             # The decorator makes a slotted class out of the written one, which stays behind without slots.
             if "__slots__" in child.__dict__ and child.field_names:
-                found[_kind(child)] = child
+                found[kind_name(child)] = child
             pending.append(child)
     return found
 
 
-def _kind(node_class: type[Node]) -> str:
+def kind_name(node_class: type[Any]) -> str:
     """The name of a class with its level, which tells the variables of loops and of graphs apart: ``ir.Var``."""
-    return f"{node_class.__module__.split('.')[1]}.{node_class.__name__}"
+    return f"{node_class.__module__.removeprefix('tilewright.').split('.')[0]}.{node_class.__name__}"
 
 
 def _enums() -> dict[str, type[IntEnum]]:
@@ -144,7 +144,7 @@ class _Writer:
         if isinstance(value, Node):
             if not type(value).field_names:
                 raise SerializationError(f"a {type(value).__name__} cannot be written as JSON")
-            return {"kind": _kind(type(value)), "fields": dict(zip(_saved_slots(value), parts, strict=True))}
+            return {"kind": kind_name(type(value)), "fields": dict(zip(_saved_slots(value), parts, strict=True))}
         if isinstance(value, DictAttrs):
             return {"attrs": parts[0]}
         if isinstance(value, Attrs):

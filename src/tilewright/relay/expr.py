@@ -109,13 +109,14 @@ class ExprWithOp(RelayExpr):
         return TEXT_FORM[0](self, show_meta_data, annotate)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        return self.astext(show_meta_data=False) if TEXT_FORM else object.__repr__(self)
+        return TEXT_FORM[1](self) if TEXT_FORM else object.__repr__(self)
 
     __repr__ = __str__
 
 
 TEXT_FORM: list[Any] = []
-"""The printer (expression, show_meta_data, annotate), set by ``relay.printer``."""
+"""The printers, set by ``relay.printer``: of the whole text (expression, show_meta_data, annotate), and of the text to
+look at (expression)."""
 
 
 @node

@@ -69,6 +69,6 @@ class Function(BaseFunc):
         return TEXT_FORM[0](self, show_meta_data, annotate)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        return self.astext(show_meta_data=False) if TEXT_FORM else object.__repr__(self)
+        return TEXT_FORM[1](self) if TEXT_FORM else object.__repr__(self)
 
     __repr__ = __str__
