@@ -29,6 +29,7 @@ from tilewright.relay.op.tensor.binary import (
 from tilewright.relay.op.tensor.clamping import clip, fixed_point_multiply
 from tilewright.relay.op.tensor.device import device_copy
 from tilewright.relay.op.tensor.einsum import einsum
+from tilewright.relay.op.tensor.joining import concatenate, ones, stack, zeros
 from tilewright.relay.op.tensor.shape import (
     copy_shape_func,
     ndarray_size,
@@ -74,8 +75,6 @@ from tilewright.relay.op.tensor.unary import (
     tanh,
     trunc,
 )
-from tilewright.relay.op.transform.creation import ones, zeros
-from tilewright.relay.op.transform.joining import concatenate, stack
 
 __all__ = [
     "abs",
