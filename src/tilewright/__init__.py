@@ -22,12 +22,15 @@ if TYPE_CHECKING:
         instrument,
         ir,
         micro,
+        parser,
+        relay,
         runtime,
         script,
         target,
         te,
         testing,
         tir,
+        topi,
         transform,
     )
     from tilewright.driver.build_module import OperatorModule, build, lower
@@ -48,6 +51,8 @@ _MODULES = (
     "instrument",
     "ir",
     "micro",
+    "parser",
+    "relay",
     "runtime",
     "script",
     "support",
@@ -55,6 +60,7 @@ _MODULES = (
     "te",
     "testing",
     "tir",
+    "topi",
     "transform",
 )
 _ELSEWHERE = {"nd": "tilewright.runtime.ndarray"}
@@ -89,13 +95,10 @@ _NAMES = {
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
 
 _NOT_YET = {
-    "relay": "the graph compiler",
-    "topi": "the operator library",
     "autotvm": "tuning with templates",
     "auto_scheduler": "template-free tuning",
     "rpc": "remote devices",
     "micro": "microcontrollers",
-    "parser": "the text form of graphs",
 }
 
 

@@ -5,11 +5,14 @@ from tilewright.ir.module import IRModule
 from tilewright.relay import (
     adt,
     analysis,
+    backend,
+    build_module,
     expr,
     expr_functor,
     function,
     loops,
     scope_builder,
+    transform,
     ty,
     type_functor,
 )
@@ -24,6 +27,7 @@ from tilewright.relay.adt import (
     PatternWildcard,
     TypeData,
 )
+from tilewright.relay.build_module import build, create_executor, optimize
 from tilewright.relay.expr import (
     Call,
     Constant,
