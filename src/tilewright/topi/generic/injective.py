@@ -1,0 +1,36 @@
+"""Schedules of elementwise, broadcasting and injective computations."""
+
+from __future__ import annotations
+
+from tilewright.support.errors import ScheduleError
+from tilewright.te.operation import ComputeOp
+from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.tensor import Tensor
+from tilewright.topi.cpu.graph import kept_stages
+from tilewright.topi.cpu.injective import schedule_injective_root
+from tilewright.topi.cpu.machine import current_cpu
+from tilewright.topi.generic.default import constructed
+
+
+def schedule_injective_from_existing(sch: Schedule, out: Tensor) -> Schedule:
+    """Schedule one injective stage of a schedule that exists already: vectors innermost, the rest in parallel."""
+    stage = sch[out]
+    found = next((kept for kept in kept_stages(sch) if kept.stage is stage), None)
+    if (
+        found is None
+        or not found.is_schedulable
+        or not isinstance(stage.op, ComputeOp)
+        or stage.op.reduce_axis
+    ):
+        raise ScheduleError(
+            f"schedule_injective_from_existing: stage {stage.label} is not a computation without a reduction whose "
+            "loops are still as they were made"
+        )
+    schedule_injective_root(found, current_cpu())
+    return sch
+
+
+schedule_injective = constructed("injective")
+schedule_elemwise = constructed("elemwise")
+schedule_broadcast = constructed("broadcast")
+schedule_concatenate = constructed("concatenate")
