@@ -50,6 +50,7 @@ from tilewright.relay.op.algorithm import *  # noqa: F403
 from tilewright.relay.op.annotation.debug import debug
 from tilewright.relay.op.reduce import *  # noqa: F403
 from tilewright.relay.op.tensor import *  # noqa: F403
+from tilewright.relay.op.transform import *  # noqa: F403
 from tilewright.relay.param_dict import load_param_dict, save_param_dict
 from tilewright.relay.scope_builder import ScopeBuilder
 from tilewright.relay.ty import (

@@ -1,6 +1,17 @@
 """The operators of the graph level, one definition each, by family."""
 
-from tilewright.relay.op import algorithm, annotation, contrib, memory, random, reduce, tensor, vm
+from tilewright.relay.op import (
+    algorithm,
+    annotation,
+    contrib,
+    dyn,
+    memory,
+    random,
+    reduce,
+    tensor,
+    transform,
+    vm,
+)
 from tilewright.relay.op.algorithm import *  # noqa: F403
 from tilewright.relay.op.annotation.debug import debug
 from tilewright.relay.op.op import (
@@ -30,3 +41,4 @@ from tilewright.relay.op.op import (
 )
 from tilewright.relay.op.reduce import *  # noqa: F403
 from tilewright.relay.op.tensor import *  # noqa: F403
+from tilewright.relay.op.transform import *  # noqa: F403

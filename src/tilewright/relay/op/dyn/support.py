@@ -1,0 +1,29 @@
+"""What the dynamic operators share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.ir.expr import Any as AnyDimension
+from tilewright.ir.op import Op
+from tilewright.ir.tensor_type import TensorType
+from tilewright.relay.op.definition import RelationError
+from tilewright.relay.op.transform.support import constant_shape
+
+
+def unknown(rank: int) -> list[AnyDimension]:
+    """Dimensions of which nothing is known."""
+    return [AnyDimension() for _ in range(rank)]
+
+
+def vector_size(kind: TensorType, what: str) -> int:
+    """The number of integers in an argument: a vector of constant length, or a scalar, which counts as one."""
+    if not kind.dtype.is_integral or len(kind.shape) > 1:
+        raise RelationError(f"{what} is a vector of integers, not {kind}")
+    shape = constant_shape(kind, what)
+    return shape[0] if shape else 1
+
+
+def reference_of(name: str, attrs: Any, *arrays: Any) -> Any:
+    """What the operator with attributes computes: the reference of its dynamic form."""
+    return Op.get(name).get_attr("FReference")(attrs, *arrays)
