@@ -45,7 +45,8 @@ def inputs(*values: Any, symbolic: bool = False) -> dict[te.Tensor, np.ndarray]:
     for position, value in enumerate(values):
         array = np.asarray(value)
         shape = [
-            te.size_var(f"n{position}_{axis}") if symbolic else extent for axis, extent in enumerate(array.shape)
+            te.size_var(f"n{position}_{axis}") if symbolic else extent
+            for axis, extent in enumerate(array.shape)
         ]
         made[te.placeholder(shape, str(array.dtype), name=f"input{position}")] = array
     return made

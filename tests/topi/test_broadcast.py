@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.topi.running import apply, evaluate, inputs
 
 import tilewright as tvm
-from tests.topi.running import apply, evaluate, inputs
 from tilewright import te, topi
 from tilewright.support.errors import ExpressionError
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.special
-
 from tests.topi.running import apply
+
 from tilewright import te, topi
 from tilewright.support.errors import ExpressionError
 

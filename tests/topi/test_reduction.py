@@ -3,8 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-
 from tests.topi.running import apply
+
 from tilewright import te, topi
 from tilewright.support.errors import ExpressionError
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from tests.topi.running import apply, evaluate
+
 from tilewright import te, topi
 from tilewright.support.errors import ExpressionError
 

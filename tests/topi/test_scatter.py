@@ -1,0 +1,72 @@
+"""Scattered updates."""
+
+import numpy as np
+import pytest
+from tests.topi.running import apply
+
+from tilewright import te, topi
+from tilewright.support.errors import ExpressionError
+
+RANDOM = np.random.default_rng(6)
+
+
+def reference(data, indices, updates, axis, add=False):
+    result = data.copy()
+    for place in np.ndindex(*indices.shape):
+        index = indices[place]
+        if -data.shape[axis] <= index < data.shape[axis]:
+            target = (*place[:axis], index, *place[axis + 1 :])
+            result[target] = result[target] + updates[place] if add else updates[place]
+    return result
+
+
+@pytest.mark.parametrize("shape", [(6,), (4, 5), (3, 4, 2), (2, 3, 2, 2)])
+@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_scatter(shape, add, symbolic):
+    """Along every axis: later updates win, or all are added; indices from the back count, those outside do not."""
+    data = RANDOM.integers(0, 9, shape).astype("float32")
+    for axis in range(len(shape)):
+        smaller = tuple(max(1, extent - (position != axis)) for position, extent in enumerate(shape))
+        indices = RANDOM.integers(-shape[axis] - 1, shape[axis] + 1, smaller).astype("int64")
+        updates = RANDOM.integers(10, 99, smaller).astype("float32")
+        operator = topi.scatter_add if add else topi.scatter
+        result = apply(operator, data, indices, updates, axis=axis, symbolic=symbolic)
+        np.testing.assert_array_equal(result, reference(data, indices, updates, axis, add))
+
+
+@pytest.mark.parametrize("mode", ["update", "add"])
+def test_scatter_nd(mode):
+    """Slices at index vectors, of which one is outside and one comes twice."""
+    data = np.arange(24, dtype="float32").reshape(3, 4, 2)
+    indices = np.array([[0, 2, 0, 7], [1, -1, 1, 0]], "int32")
+    updates = 100 * np.arange(1, 9, dtype="float32").reshape(4, 2)
+    expected = data.copy()
+    for number, (i, j) in enumerate(indices.T[:3]):
+        expected[i, j] = updates[number] + (expected[i, j] if mode == "add" else 0)
+    np.testing.assert_array_equal(apply(topi.scatter_nd, data, indices, updates, mode=mode), expected)
+
+
+def test_scatter_nd_of_single_elements():
+    """Index vectors as long as the shape."""
+    data = np.zeros((2, 3), "int32")
+    indices = np.array([[[0, 1]], [[2, 0]]], "int64")
+    updates = np.array([[5, 6]], "int32")
+    np.testing.assert_array_equal(
+        apply(topi.scatter_nd, data, indices, updates, mode="update"), [[0, 0, 5], [6, 0, 0]]
+    )
+
+
+def test_errors():
+    """Shapes, types and modes are checked."""
+    data, indices = te.placeholder((3, 4)), te.placeholder((2, 4), "int32")
+    with pytest.raises(ExpressionError, match="differ in shape"):
+        topi.scatter(data, indices, te.placeholder((3, 4)))
+    with pytest.raises(ExpressionError, match="int32 for data of float32"):
+        topi.scatter(data, indices, te.placeholder((2, 4), "int32"))
+    with pytest.raises(ExpressionError, match="must be integers"):
+        topi.scatter_add(data, te.placeholder((2, 4)), te.placeholder((2, 4)))
+    with pytest.raises(ExpressionError, match="mode is one of"):
+        topi.scatter_nd(data, indices, te.placeholder((4,)), "max")
+    with pytest.raises(ExpressionError, match="must have the shape"):
+        topi.scatter_nd(data, indices, te.placeholder((5,)), "add")
