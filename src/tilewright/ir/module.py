@@ -18,12 +18,12 @@ from tilewright.support.errors import ExpressionError, TilewrightError
 from tilewright.support.node import Node
 
 PRINTERS: dict[str, Callable[..., str]] = {}
-"""Text forms: "script" (module, prefix, show_meta), "text" (module, show_meta_data, annotate) and "pretty" (module), the
-text to look at; set by the layers that print functions."""
+"""Text forms: "script" (module, prefix, show_meta), "text" (module, show_meta_data, annotate) and "pretty" (module),
+the text to look at; set by the layers that print functions."""
 
 IMPORTERS: list[Callable[[IRModule, str, bool], None]] = []
-"""What adds the definitions of a file to a module (module, path, whether the file is one of the standard library's), set
-by the layer that reads the text form."""
+"""What adds the definitions of a file to a module (module, path, whether the file is one of the standard library's);
+set by the layer that reads the text form."""
 
 
 class IRModule(Node):
@@ -83,7 +83,7 @@ class IRModule(Node):
                 made[variable] = changed
         return self if same else self.with_functions(made)
 
-    def __setitem__(self, var: GlobalVar | str, val: BaseFunc) -> None:
+    def __setitem__(self, var: GlobalVar | GlobalTypeVar | str, val: Any) -> None:
         if isinstance(var, GlobalTypeVar):
             self._add_type(var, val)
             return
@@ -225,7 +225,7 @@ class IRModule(Node):
         self._import(file_to_import, False)
 
     def import_from_std(self, file_to_import: str) -> None:
-        """Add the definitions of a file of the standard library, such as "prelude.rly". Those that it has already stay."""
+        """Add the definitions of a file of the standard library, such as "prelude.rly". Those that it has stay."""
         self._import(file_to_import, True)
 
     def _import(self, path: str, standard: bool) -> None:

@@ -26,7 +26,7 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.type import GlobalTypeVar, TypeVar
+from tilewright.ir.type import TypeVar
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TilewrightError
 from tilewright.support.node import Node
@@ -105,6 +105,14 @@ _SPECIAL: Final[dict[str, tuple[tuple[str, Role], ...]]] = {
         ("ret_type", Role.USE),
         ("type_constraints", Role.USE),
     ),
+    # The types of a constructor's arguments name the parameters of its type, so they count in the definition alone.
+    "type_data": (
+        ("header", Role.USE),
+        ("type_vars", Role.BIND),
+        ("constructors", Role.USE),
+        ("constructor_inputs", Role.USE),
+    ),
+    "constructor": (("name_hint", Role.USE), ("belong_to", Role.USE), ("tag", Role.USE)),
 }
 
 _FIELDS: dict[type, tuple[tuple[str, Role], ...]] = {}
@@ -124,9 +132,12 @@ def fields_in_order(node_class: type[Node]) -> tuple[tuple[str, Role], ...]:
 
 
 def field_value(node: Any, name: str) -> Any:
-    """The value of a field; the buffers of a function's parameters come in the order of the parameters."""
+    """The value of a field; the buffers of a function's parameters come in the order of the parameters, the types of
+    constructors' arguments in the order of the constructors."""
     if name == "parameter_buffers":
         return tuple([node.buffer_map.get(parameter) for parameter in node.params])
+    if name == "constructor_inputs":
+        return tuple([constructor.inputs for constructor in node.constructors])
     return getattr(node, name)
 
 
@@ -218,7 +229,7 @@ class _Comparison:
             return
         if isinstance(lhs, UnknownDimension):
             return
-        if isinstance(lhs, (Op, GlobalTypeVar)) or not lhs.field_names:
+        if isinstance(lhs, Op) or not lhs.field_names:
             if lhs is not rhs:
                 raise _Difference(path, lhs, rhs, "they are different objects")
             return

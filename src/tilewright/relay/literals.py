@@ -16,8 +16,8 @@ from tilewright.runtime.ndarray import NDArray
 from tilewright.support.dtype import FLOAT32, INT32
 
 NAME_PATTERN: Final = r"[A-Za-z_]\w*(?:(?:\.\w+)*\.[A-Za-z_]\w*)?"
-"""A name that needs no quotes. A part after a dot may be a number if letters follow: ``%layer1.0.weight`` is a name, and
-``%x.0`` the first field of ``%x``."""
+"""A name that needs no quotes. A part after a dot may be a number if letters follow: ``%layer1.0.weight`` is a name,
+and ``%x.0`` the first field of ``%x``."""
 
 WORD_PATTERN: Final = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 """The name of an operator, a type, a constructor or an attribute."""

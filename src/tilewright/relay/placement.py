@@ -1,7 +1,7 @@
 """Where the text form defines what is shared: for every expression, the innermost block that holds all of its uses.
 
-A block is a place for statements: the text itself, the body of a function, a branch of ``if``, a clause of ``match``, and
-the parentheses around a ``let`` that is an operand. Chains of ``let`` stay in the block that they end.
+A block is a place for statements: the text itself, the body of a function, a branch of ``if``, a clause of ``match``,
+and the parentheses around a ``let`` that is an operand. Chains of ``let`` stay in the block that they end.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def bodies(expr: RelayExpr) -> tuple[RelayExpr, ...]:
 
 
 class Placement:
-    """The blocks of a text. ``home`` is the block of each expression, ``uses`` the number of its uses; ``first_block`` the
-    block of the first of its bodies, or of the chain of ``let`` that it begins or continues."""
+    """The blocks of a text. ``home`` is the block of each expression, ``uses`` the number of its uses; ``first_block``
+    the block of the first of its bodies, or of the chain of ``let`` that it begins or continues."""
 
     def __init__(self, root: RelayExpr) -> None:
         self.home: dict[RelayExpr, int] = {root: 0}

@@ -212,7 +212,7 @@ class Printer(Functor):
         handler = self._handlers.get(type(expr)) or self._handler(type(expr))
         document = handler(self, expr)
         comment = self.comment(expr)
-        return [document, comment] if comment else document  # type: ignore[no-any-return]
+        return [document, comment] if comment else document
 
     def comment(self, expr: RelayExpr) -> str:
         """The type of a call or constant, or what the user's function says."""
