@@ -22,9 +22,7 @@ def _dilation2d(
     require_rank(data, layout, "the input")
     require_rank(kernel, kernel_layout, "the kernel")
     lowest = tir.min_value(data.dtype)
-    windows = slide(
-        data, layout, spatial_extents(kernel, kernel_layout), stride, padding, dilations, lowest
-    )
+    windows = slide(data, layout, spatial_extents(kernel, kernel_layout), stride, padding, dilations, lowest)
     channels = data.shape[layout.index("C")]
     require_equal(channels, kernel.shape[kernel_layout.index("C")], "channels of the input and the kernel")
     kind = out_dtype or data.dtype
@@ -43,7 +41,9 @@ def _dilation2d(
         }
         weight = {"C": at["C"], "H": ry, "W": rx}
         value = windows.data(*[read[letter] for letter in layout]).astype(kind)
-        return te.max(value + kernel(*[weight[letter] for letter in kernel_layout]).astype(kind), axis=[ry, rx])
+        return te.max(
+            value + kernel(*[weight[letter] for letter in kernel_layout]).astype(kind), axis=[ry, rx]
+        )
 
     name = f"dilation2d_{layout.lower()}"
     made: Tensor = te.compute([extents[letter] for letter in layout], element, name=name, tag=name)

@@ -52,7 +52,9 @@ class _Padding:
 
     def number(self, value: Any) -> Any:
         """A constant or an extent in the type of coordinates."""
-        return tir.const(value, self.dtype) if isinstance(value, (int, float)) else tir.Cast(self.dtype, value)
+        return (
+            tir.const(value, self.dtype) if isinstance(value, (int, float)) else tir.Cast(self.dtype, value)
+        )
 
     def pixel(self, place: Any, size: Any) -> Any:
         """A place in -1 to 1 in pixels."""

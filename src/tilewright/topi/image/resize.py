@@ -18,7 +18,7 @@ from tilewright.topi.image.coordinates import (
     coordinate_in_region,
 )
 from tilewright.topi.nn.utils import per_axis, spatial_axes
-from tilewright.topi.utils import InvalidShapeError
+from tilewright.topi.utils import InvalidShapeError, get_const_tuple
 
 _METHODS = {
     "nearest_neighbor": "nearest",
@@ -163,7 +163,7 @@ def _region(roi: Any, axes: list[int], rank: int) -> list[tuple[Any, Any]]:
     if roi is None:
         raise OpAttributeInvalid('the mode "tf_crop_and_resize" needs a roi')
     if isinstance(roi, Tensor):
-        (length,) = (int(extent) for extent in roi.shape)
+        (length,) = get_const_tuple(roi.shape)
         values = [roi(index) for index in range(length)]
     else:
         values = [tir.const(float(value), "float32") for value in roi]

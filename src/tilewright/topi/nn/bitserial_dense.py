@@ -28,9 +28,7 @@ def bitserial_dense(
     b2 = te.reduce_axis((0, weight_bits), name="wb")
 
     def element(i: Any, j: Any) -> Any:
-        product = bit_product(
-            activations(i, b1, k), weights(j, b2, k), b1.var + b2.var, unipolar, out_dtype
-        )
+        product = bit_product(activations(i, b1, k), weights(j, b2, k), b1.var + b2.var, unipolar, out_dtype)
         return te.sum(product, axis=[b2, b1, k])
 
     made: Tensor = te.compute(

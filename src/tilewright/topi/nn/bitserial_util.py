@@ -44,7 +44,9 @@ def bitpack(
     return made
 
 
-def packed_or_pack(tensor: Tensor, rank: int, bits: int, pack_axis: int, bit_axis: int, pack_type: str) -> Tensor:
+def packed_or_pack(
+    tensor: Tensor, rank: int, bits: int, pack_axis: int, bit_axis: int, pack_type: str
+) -> Tensor:
     """A tensor of ``rank`` dimensions packed; one with the bit axis already there as it is."""
     if len(tensor.shape) == rank:
         return bitpack(tensor, bits, pack_axis, bit_axis, pack_type)

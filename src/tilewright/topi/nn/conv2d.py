@@ -319,4 +319,6 @@ def conv2d_alter_layout(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> 
 @generic_func
 def conv2d_infer_layout(workload: Any, cfg: Any) -> Any:
     """The layouts of inputs and outputs for a workload and a configuration; a target that has blocks tells."""
-    raise OpAttributeInvalid("conv2d_infer_layout: the current target has no convolution with blocked layouts")
+    raise OpAttributeInvalid(
+        "conv2d_infer_layout: the current target has no convolution with blocked layouts"
+    )

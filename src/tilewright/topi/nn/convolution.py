@@ -299,9 +299,7 @@ def conv_transpose(
         group = 0 if groups == 1 else c // out_per_group
         source = channel.var if groups == 1 else group * in_per_group + channel.var
         target = c if groups == 1 else c % out_per_group
-        read = [
-            index + tap.var * step for index, tap, step in zip(space, taps, every_dilation, strict=True)
-        ]
+        read = [index + tap.var * step for index, tap, step in zip(space, taps, every_dilation, strict=True)]
         product = padded(n, source, *read).astype(inner) * turned(target, source, *taps).astype(inner)
         return te.sum(product, axis=[channel, *taps])
 

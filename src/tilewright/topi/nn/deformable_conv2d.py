@@ -34,7 +34,9 @@ def _deformable(
     (top, left), _ = pad_amounts(padding, spans)
     require_equal(extent["C"], taps["I"] * groups, "channels of the input of deformable_conv2d")
     require_equal(
-        place["C"], deformable_groups * taps["H"] * taps["W"] * 2, "channels of the offsets of deformable_conv2d"
+        place["C"],
+        deformable_groups * taps["H"] * taps["W"] * 2,
+        "channels of the offsets of deformable_conv2d",
     )
     channels_of_offset = simplify(extent["C"] // deformable_groups)
     inner, result = sum_types(data.dtype, out_dtype)

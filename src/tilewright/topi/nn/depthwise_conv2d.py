@@ -83,9 +83,7 @@ def depthwise_conv2d_NCHWc(
     def element(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
         channel = (c * out_block + b) // multiplier
         block, lane = (c, b) if same else (channel // in_block, channel % in_block)
-        value = windows.data(
-            n, block, windows.read_at("H", h, ry.var), windows.read_at("W", w, rx.var), lane
-        )
+        value = windows.data(n, block, windows.read_at("H", h, ry.var), windows.read_at("W", w, rx.var), lane)
         return te.sum(value.astype(inner) * Filter(c, 0, ry, rx, 0, b).astype(inner), axis=[ry, rx])
 
     made: Tensor = te.compute(
@@ -114,16 +112,16 @@ def depthwise_conv2d_backward_input_nhwc(
         simplify(size + extent - 1 - spread.shape[axis] - amount)
         for axis, size, extent, amount in zip((1, 2), (in_height, in_width), extents, first, strict=True)
     ]
-    padded = pad_spatial(spread, [1, 2], get_const_tuple(first), get_const_tuple(last), name="padded_out_grad")
+    padded = pad_spatial(
+        spread, [1, 2], get_const_tuple(first), get_const_tuple(last), name="padded_out_grad"
+    )
     dm = te.reduce_axis((0, multiplier), name="dm")
     dh = te.reduce_axis((0, filter_height), name="dh")
     dw = te.reduce_axis((0, filter_width), name="dw")
 
     def element(n: Any, h: Any, w: Any, c: Any) -> Any:
         weight = Filter(filter_height - 1 - dh.var, filter_width - 1 - dw.var, c, dm)
-        return te.sum(
-            padded(n, h + dh.var, w + dw.var, c * multiplier + dm.var) * weight, axis=[dh, dw, dm]
-        )
+        return te.sum(padded(n, h + dh.var, w + dw.var, c * multiplier + dm.var) * weight, axis=[dh, dw, dm])
 
     made: Tensor = te.compute(
         (batch, in_height, in_width, channels), element, tag="depthwise_conv2d_backward_input_nhwc"

@@ -31,7 +31,9 @@ def pool_grad(
     return _average_grad(grads, data, windows, count_include_pad)
 
 
-def _covering(windows: PoolWindows, grads: Tensor, indices: tuple[Any, ...]) -> tuple[list[Any], Any, list[Any]]:
+def _covering(
+    windows: PoolWindows, grads: Tensor, indices: tuple[Any, ...]
+) -> tuple[list[Any], Any, list[Any]]:
     """The windows that an element lies in: their indices over reduction axes, when those exist, and the axes."""
     axes, valid, at = [], [], list(indices)
     for position, axis in enumerate(windows.axes):

@@ -23,7 +23,9 @@ def space_to_batch_nd(
     blocks = get_const_tuple(block_shape)
     count = len(blocks)
     if not len(pad_before) == len(pad_after) == count < len(data.shape):
-        raise InvalidShapeError("space_to_batch_nd: block_shape, pad_before and pad_after need one number an axis")
+        raise InvalidShapeError(
+            "space_to_batch_nd: block_shape, pad_before and pad_after need one number an axis"
+        )
     axes = list(range(1, count + 1))
     padded = pad_spatial(
         data, axes, get_const_tuple(pad_before), get_const_tuple(pad_after), pad_value, name="PadInput"

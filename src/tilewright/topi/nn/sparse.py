@@ -82,7 +82,9 @@ def sparse_dense_sp_rhs(
     return as_type(product, result)
 
 
-def sparse_dense_sp_lhs(data_data: Tensor, data_indices: Tensor, data_indptr: Tensor, weight: Tensor) -> Tensor:
+def sparse_dense_sp_lhs(
+    data_data: Tensor, data_indices: Tensor, data_indptr: Tensor, weight: Tensor
+) -> Tensor:
     """``data @ weight.T`` with sparse data."""
     inner, result = sum_types(weight.dtype, None)
     product, block = _times_dense(

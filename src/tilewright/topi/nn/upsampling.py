@@ -18,7 +18,7 @@ def _sizes(data: Tensor, layout: str, letters: str, scales: tuple[Any, ...], out
     if output_shape is not None:
         full = len(output_shape) == len(data.shape)
         return [output_shape[position] for position in positions] if full else list(output_shape)
-    sizes = []
+    sizes: list[Any] = []
     for position, scale in zip(positions, scales, strict=True):
         (extent,) = get_const_tuple([data.shape[position]])
         if isinstance(extent, int) and isinstance(scale, (int, float)):

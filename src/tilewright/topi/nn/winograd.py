@@ -113,7 +113,14 @@ class _Tiles:
 
 
 def _tiles(
-    data: Tensor, layout: str, kernel: int, tile: int, strides: Any, padding: Any, dilation: Any, inner: DataType
+    data: Tensor,
+    layout: str,
+    kernel: int,
+    tile: int,
+    strides: Any,
+    padding: Any,
+    dilation: Any,
+    inner: DataType,
 ) -> _Tiles:
     for value, what in ((strides, "strides"), (dilation, "dilation")):
         if per_axis(value, 2, what) != (1, 1):
