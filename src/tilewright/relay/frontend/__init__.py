@@ -1,0 +1,5 @@
+"""Frontends: from the models of other systems to graph-level programs. Each loads its system's package on first use."""
+
+from tilewright.relay.frontend.onnx import from_onnx
+
+__all__ = ["from_onnx"]

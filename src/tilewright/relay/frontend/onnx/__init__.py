@@ -1,0 +1,5 @@
+"""ONNX models."""
+
+from tilewright.relay.frontend.onnx.model import from_onnx
+
+__all__ = ["from_onnx"]

@@ -1,0 +1,271 @@
+"""From an ONNX graph to graph-level expressions.
+
+Nodes are converted in order. What can be computed now is: a node whose inputs are all constants becomes a constant, and
+of vectors of integers (shapes on their way to a reshape) every element that is known is remembered, so that the shape
+arithmetic of exporters folds away wherever sizes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.expr import Any as UnknownDimension
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.tensor_type import TensorType
+from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, TupleWrapper, Var, const
+from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.registry import find_converter
+from tilewright.relay.frontend.onnx.tensors import array_of, attribute_value, dtype_name
+from tilewright.relay.infer import TypeInferenceError, type_of
+from tilewright.relay.interpreter import Interpreter
+from tilewright.runtime import ndarray
+from tilewright.support.errors import ModelError, TilewrightError
+from tilewright.support.span import SourceName, Span, span_scope
+
+FOLD_LIMIT = 1 << 24
+"""Bytes: larger results are left for the compiler, which folds what pays."""
+
+
+class SequenceValue:
+    """A sequence of tensors at import time: its length is known, its elements are expressions."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        self.items = list(items)
+
+
+class OptionalValue:
+    """An optional value at import time; ``item`` is None where it is empty."""
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+
+
+class GraphImporter:
+    """Converts one graph; a subgraph has an importer of its own, which sees the names of those around it."""
+
+    def __init__(
+        self,
+        module: IRModule,
+        opsets: Mapping[str, int],
+        functions: Mapping[tuple[str, str], Any],
+        parent: GraphImporter | None = None,
+    ) -> None:
+        self.module = module
+        self.opsets = dict(opsets)
+        self.functions = functions
+        self.parent = parent
+        self.values: dict[str, Any] = {}
+        self.config: dict[str, Any] = parent.config if parent is not None else {}
+        self.params: dict[str, Any] = parent.params if parent is not None else {}
+        self.param_values: dict[Var, np.ndarray[Any, Any]] = parent.param_values if parent is not None else {}
+        self.partials: dict[RelayExpr, list[int | None]] = parent.partials if parent is not None else {}
+
+    # Names
+
+    def lookup(self, name: str) -> Any:
+        """The value of a name here or in a graph around this one."""
+        graph: GraphImporter | None = self
+        while graph is not None:
+            if name in graph.values:
+                return graph.values[name]
+            graph = graph.parent
+        raise ModelError(f"the model uses {name!r} before any node, input or initializer gives it")
+
+    def define(self, name: str, value: Any) -> None:
+        """Give a name a value; an inner graph may hide an outer name."""
+        if name:
+            self.values[name] = value
+
+    def add_initializer(self, tensor: Any, folder: Any, freeze: bool) -> None:
+        """A constant of the model: part of the program, or a parameter of ``main`` with its value beside it."""
+        value = array_of(tensor, folder)
+        if freeze or self.parent is not None or value.dtype.kind in "iub" or value.size <= 1:
+            self.define(tensor.name, Constant(value))
+            return
+        stored = ndarray.array(value)
+        variable = Var(tensor.name, TensorType(value.shape, stored.dtype))
+        self.params[tensor.name] = stored
+        self.param_values[variable] = value
+        self.define(tensor.name, variable)
+
+    # What is known
+
+    def known_value(self, expr: RelayExpr) -> np.ndarray[Any, Any] | None:
+        """The value of an expression that does not depend on the model's inputs, if it is at hand."""
+        if isinstance(expr, Constant):
+            return expr.data.numpy()
+        if isinstance(expr, Var):
+            return self.param_values.get(expr)
+        found = self.partials.get(expr)
+        if found is not None and all(item is not None for item in found):
+            kind = type_of(expr, self.module)
+            if isinstance(kind, TensorType):
+                value = np.asarray(found, dtype=str(kind.dtype))
+                return value.reshape(()) if not kind.shape else value
+        return None
+
+    def partial_value(self, expr: RelayExpr) -> list[int | None] | None:
+        """What is known of a vector (or scalar) of integers, element by element."""
+        value = self.known_value(expr)
+        if value is not None:
+            return (
+                [int(item) for item in value.reshape(-1)]
+                if value.size <= 1024 and value.dtype.kind in "iub"
+                else None
+            )
+        found = self.partials.get(expr)
+        if found is not None:
+            return found
+        kind = type_of(expr, self.module)
+        if (
+            isinstance(kind, TensorType)
+            and len(kind.shape) <= 1
+            and not any(isinstance(extent, UnknownDimension) for extent in kind.shape)
+        ):
+            return [None] * (int(kind.concrete_shape[0]) if kind.shape else 1)
+        return None
+
+    def note_partial(self, expr: RelayExpr, items: Sequence[int | None]) -> RelayExpr:
+        """Remember what is known of a vector of integers; a constant where all of it is."""
+        if all(item is not None for item in items):
+            kind = type_of(expr, self.module)
+            assert isinstance(kind, TensorType)
+            value = np.asarray(items, dtype=str(kind.dtype))
+            return const(value.reshape(()) if not kind.shape else value)
+        if any(item is not None for item in items):
+            self.partials[expr] = list(items)
+        return expr
+
+    # Conversion
+
+    def convert(self, graph: Any) -> None:
+        """Convert the nodes of a graph; names get their values."""
+        for proto in graph.node:
+            self.convert_node(proto)
+
+    def convert_node(self, proto: Any) -> None:
+        """Convert one node."""
+        inputs = [self.lookup(name) if name else None for name in proto.input]
+        attributes = {attribute.name: attribute_value(attribute) for attribute in proto.attribute}
+        node = Node(proto, attributes, self.opset(proto.domain), self)
+        convert = find_converter(proto.domain, proto.op_type, node.opset)
+        with span_scope(Span(SourceName(f"{proto.op_type} {node.name}"), 0, 0, 0, 0)):
+            try:
+                if convert is not None:
+                    made = convert(node, *inputs)
+                else:
+                    made = self.expand(node, inputs)
+                results = self._results(node, made)
+                results = [self._settled(result, inputs) for result in results]
+            except ModelError:
+                raise
+            except (TypeInferenceError, TilewrightError, TypeError, ValueError, IndexError) as error:
+                raise node.fail(str(getattr(error, "message", error))) from error
+        for name, result in zip(proto.output, results, strict=False):
+            self.define(name, result)
+
+    def opset(self, domain: str) -> int:
+        """The version of a domain that the model uses."""
+        return self.opsets.get("" if domain == "ai.onnx" else domain, 1)
+
+    def expand(self, node: Node, inputs: Sequence[Any]) -> Any:
+        """The outputs of a node whose operator is defined by a function: the model's own, or ONNX's."""
+        from tilewright.relay.frontend.onnx.functions import expand_function
+
+        return expand_function(self, node, inputs)
+
+    @staticmethod
+    def _results(node: Node, made: Any) -> list[Any]:
+        if isinstance(made, TupleWrapper):
+            return list(made)
+        if isinstance(made, (list, tuple)):
+            return list(made)
+        return [made]
+
+    def _settled(self, result: Any, inputs: Sequence[Any]) -> Any:
+        """The result with its type found; computed now if all inputs are constants and it is small."""
+        if not isinstance(result, RelayExpr) or isinstance(result, (Var, Constant)):
+            return result
+        kind = type_of(result, self.module)
+        if not isinstance(kind, TensorType):
+            return result
+        if self._is_constant(result) and _bytes(kind) <= FOLD_LIMIT:
+            value = Interpreter(self.module).run(result)
+            return Constant(np.ascontiguousarray(value).reshape(np.shape(value)))
+        return result
+
+    def _is_constant(self, expr: RelayExpr) -> bool:
+        """True if an expression is made of constants and pure operators alone."""
+        pending, seen = [expr], set()
+        while pending:
+            current = pending.pop()
+            if current in seen or isinstance(current, Constant):
+                continue
+            seen.add(current)
+            if len(seen) > 200:
+                return False
+            if (
+                isinstance(current, Call)
+                and isinstance(current.op, Op)
+                and not current.op.get_attr("TOpIsStateful")
+            ):
+                pending += current.args
+            elif isinstance(current, Tuple):
+                pending += current.fields
+            elif isinstance(current, TupleGetItem):
+                pending.append(current.tuple_value)
+            else:
+                return False
+        return True
+
+    # Subgraphs
+
+    def subgraph(self) -> GraphImporter:
+        """An importer for a graph inside this one."""
+        return GraphImporter(self.module, self.opsets, self.functions, self)
+
+    def add_input(self, info: Any, shapes: Mapping[str, Any], dtypes: Any) -> list[Var]:
+        """Make the variable of an input of the model, and give its name that value."""
+        variable = self.input_variable(info, shapes, dtypes)
+        self.define(info.name, variable)
+        return [variable]
+
+    def input_variable(self, info: Any, shapes: Mapping[str, Any], dtypes: Any) -> Var:
+        """A variable for an input of a graph, with the type that the model or the user gives."""
+        name = info.name
+        given = shapes.get(name)
+        tensor = info.type.tensor_type
+        element = dtypes.get(name) if isinstance(dtypes, Mapping) else None
+        dtype = element or (dtype_name(tensor.elem_type) if tensor.elem_type else str(dtypes or "float32"))
+        if given is not None:
+            extents: list[Any] = [UnknownDimension() if extent is None else extent for extent in given]
+        elif tensor.HasField("shape"):
+            extents = [
+                extent.dim_value
+                if extent.HasField("dim_value") and extent.dim_value >= 0
+                else UnknownDimension()
+                for extent in tensor.shape.dim
+            ]
+        else:
+            raise ModelError(
+                f"the model does not say how many dimensions its input {name!r} has: give shape="
+            )
+        return Var(name, TensorType(extents, dtype))
+
+
+def _bytes(kind: TensorType) -> int:
+    total = kind.dtype.bits // 8 or 1
+    for extent in kind.shape:
+        value = getattr(extent, "value", None)
+        if value is None:
+            return 0
+        total *= value
+    return int(total)
+
+
+__all__ = ["FOLD_LIMIT", "GraphImporter", "OptionalValue", "SequenceValue"]

@@ -1,0 +1,104 @@
+"""``from_onnx``: reading a model, and making a module of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tilewright.ir.module import IRModule
+from tilewright.relay.expr import Tuple, Var
+from tilewright.relay.expr_functor import ExprVisitor
+from tilewright.relay.frontend.onnx import ops as _converters
+from tilewright.relay.frontend.onnx.external_data import load_model
+from tilewright.relay.frontend.onnx.importer import GraphImporter, OptionalValue, SequenceValue
+from tilewright.relay.frontend.onnx.unsupported import require_supported
+from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module
+from tilewright.support.errors import ModelError
+from tilewright.support.recursion import recursion_room
+
+assert _converters  # importing it registers the converters
+
+
+def from_onnx(
+    model: Any,
+    shape: Mapping[str, Any] | None = None,
+    dtype: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    freeze_params: bool = False,
+    convert_config: Mapping[str, Any] | None = None,
+) -> tuple[IRModule, dict[str, Any]]:
+    """A module and its parameters from an ONNX model: a ModelProto, the bytes of one, or a path.
+
+    ``shape`` gives the shapes of inputs by name (a dimension that stays unknown is None); it wins over what the model
+    says. ``dtype`` is used for inputs whose element type the model does not say. ``opset`` reads the model as of
+    another version. With ``freeze_params`` initializers become constants of the program, else those that are weights become
+    parameters of ``main``. A model that cannot be converted raises one error that names all that is missing.
+    """
+    proto, folder = load_model(model)
+    if not proto.graph.node and not proto.graph.output:
+        raise ModelError("the model's graph is empty")
+    require_supported(proto)
+    opsets = {("" if one.domain == "ai.onnx" else one.domain): one.version for one in proto.opset_import}
+    if opset is not None:
+        opsets[""] = opset
+    module = IRModule()
+    graph = GraphImporter(module, opsets, {(one.domain, one.name): one for one in proto.functions})
+    graph.config = dict(convert_config or {})
+    with recursion_room():
+        function = _convert(graph, proto.graph, folder, dict(shape or {}), dtype, freeze_params)
+    module["main"] = function
+    used = {parameter.name_hint for parameter in function.params}
+    return infer_module(module), {name: value for name, value in graph.params.items() if name in used}
+
+
+def _convert(
+    graph: GraphImporter, proto: Any, folder: Path | None, shapes: dict[str, Any], dtypes: Any, freeze: bool
+) -> Function:
+    constants = {tensor.name for tensor in proto.initializer}
+    constants |= {tensor.values.name for tensor in proto.sparse_initializer}
+    known = {info.name for info in proto.input}
+    for name in shapes:
+        if name not in known:
+            raise ModelError(
+                f"the model has no input {name!r}; it has {', '.join(sorted(known - constants))}"
+            )
+    for tensor in proto.initializer:
+        graph.add_initializer(tensor, folder, freeze)
+    inputs: list[Var] = []
+    for info in proto.input:
+        # Old models list initializers among their inputs: those have values, and are no inputs.
+        if info.name not in constants:
+            inputs += graph.add_input(info, shapes, dtypes)
+    graph.convert(proto)
+    outputs = [_as_expression(graph.lookup(info.name)) for info in proto.output]
+    body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
+    found = _Variables()
+    found.visit(body)
+    weights = [variable for variable in found.order if variable in graph.param_values]
+    return Function([*inputs, *weights], body)
+
+
+class _Variables(ExprVisitor):
+    """The variables of an expression, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[Var] = []
+
+    def visit_var(self, var: Var) -> None:
+        self.order.append(var)
+
+
+def _as_expression(value: Any) -> Any:
+    """A result of the model as an expression: a sequence is a tuple."""
+    if isinstance(value, SequenceValue):
+        return Tuple([_as_expression(item) for item in value.items])
+    if isinstance(value, OptionalValue):
+        if value.item is None:
+            raise ModelError("an output of the model is an empty optional, which has no type")
+        return _as_expression(value.item)
+    if value is None:
+        raise ModelError("an output of the model is left empty")
+    return value
