@@ -33,8 +33,8 @@ def from_onnx(
 
     ``shape`` gives the shapes of inputs by name (a dimension that stays unknown is None); it wins over what the model
     says. ``dtype`` is used for inputs whose element type the model does not say. ``opset`` reads the model as of
-    another version. With ``freeze_params`` initializers become constants of the program, else those that are weights become
-    parameters of ``main``. A model that cannot be converted raises one error that names all that is missing.
+    another version. With ``freeze_params`` initializers become constants of the program, else those that are weights
+    become parameters of ``main``. A model that cannot be converted raises one error that names all that is missing.
     """
     proto, folder = load_model(model)
     if not proto.graph.node and not proto.graph.output:
