@@ -7,6 +7,7 @@ from tilewright.relay import (
     analysis,
     backend,
     build_module,
+    dataflow_pattern,
     expr,
     expr_functor,
     function,
