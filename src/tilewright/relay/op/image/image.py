@@ -1,0 +1,16 @@
+"""The functions of ``relay.image``, in the module where users look for them."""
+
+from __future__ import annotations
+
+from tilewright.relay.op.image.resize import crop_and_resize, resize1d, resize2d, resize3d
+from tilewright.relay.op.image.sampling import affine_grid, dilation2d, grid_sample
+
+__all__ = [
+    "affine_grid",
+    "crop_and_resize",
+    "dilation2d",
+    "grid_sample",
+    "resize1d",
+    "resize2d",
+    "resize3d",
+]
