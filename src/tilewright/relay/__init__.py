@@ -12,6 +12,8 @@ from tilewright.relay import (
     expr_functor,
     function,
     loops,
+    parser,
+    printer,
     scope_builder,
     transform,
     ty,
@@ -53,6 +55,7 @@ from tilewright.relay.op.reduce import *  # noqa: F403
 from tilewright.relay.op.tensor import *  # noqa: F403
 from tilewright.relay.op.transform import *  # noqa: F403
 from tilewright.relay.param_dict import load_param_dict, save_param_dict
+from tilewright.relay.printer import astext, pretty_print
 from tilewright.relay.scope_builder import ScopeBuilder
 from tilewright.relay.ty import (
     Any,
