@@ -16,7 +16,7 @@ from tilewright.relay.expr import Call, Constant, TupleWrapper, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.random import threefry
-from tilewright.relay.op.shapes import dims, tensor, tensors
+from tilewright.relay.op.shapes import dims, known, tensor, tensors
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
@@ -43,7 +43,10 @@ class UniformAttrs(OpAttrs):
 
 def _generator(given: Type) -> TensorType | None:
     found = tensor(given, "the generator")
-    if found is not None and (found.dtype != "uint64" or dims(found) != (_WORDS,)):
+    if found is None:
+        return None
+    shape = dims(found)
+    if found.dtype != "uint64" or len(shape) != 1 or (known(shape[0]) and shape[0] != _WORDS):
         raise RelationError(f"a generator is ten words of uint64, as threefry_key makes them, not {found}")
     return found
 

@@ -37,6 +37,10 @@ def _binary(
     """Define an operator of two operands; gives the function that calls it."""
     compute = getattr(topi, name)
     to_bool = relation is broadcast_comparison
+    if partial is not None:
+        gradient = _collapsed(partial)
+    elif to_bool:
+        gradient = _flat
     op = define(
         name,
         arguments=("lhs", "rhs"),
@@ -45,7 +49,7 @@ def _binary(
         reference=lambda attrs, lhs, rhs: np.asarray(reference(lhs, rhs)).astype(
             np.bool_ if to_bool else lhs.dtype, copy=False
         ),
-        gradient=gradient if partial is None else _collapsed(partial),
+        gradient=gradient,
         layout=layout.broadcast,
         kind=OpPattern.BROADCAST,
         level=1 if name in ("add", "subtract", "multiply", "divide") else 4,
@@ -147,23 +151,16 @@ minimum = _binary(
     partial=_chosen_where("less_equal"),
 )
 
-equal = _binary("equal", np.equal, "True where both are equal.", broadcast_comparison, gradient=_flat)
-not_equal = _binary(
-    "not_equal", np.not_equal, "True where they differ.", broadcast_comparison, gradient=_flat
-)
-less = _binary("less", np.less, "True where the left is less.", broadcast_comparison, gradient=_flat)
-less_equal = _binary(
-    "less_equal", np.less_equal, "True where the left is not greater.", broadcast_comparison, gradient=_flat
-)
-greater = _binary(
-    "greater", np.greater, "True where the left is greater.", broadcast_comparison, gradient=_flat
-)
+equal = _binary("equal", np.equal, "True where both are equal.", broadcast_comparison)
+not_equal = _binary("not_equal", np.not_equal, "True where they differ.", broadcast_comparison)
+less = _binary("less", np.less, "True where the left is less.", broadcast_comparison)
+less_equal = _binary("less_equal", np.less_equal, "True where the left is not greater.", broadcast_comparison)
+greater = _binary("greater", np.greater, "True where the left is greater.", broadcast_comparison)
 greater_equal = _binary(
     "greater_equal",
     np.greater_equal,
     "True where the left is not less.",
     broadcast_comparison,
-    gradient=_flat,
 )
 
 logical_and = _binary("logical_and", np.logical_and, "True where both are.", broadcast_comparison)

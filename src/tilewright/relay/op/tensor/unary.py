@@ -34,6 +34,10 @@ def _unary(
 ) -> Callable[[RelayExpr], Call]:
     """Define an operator of one argument; gives the function that calls it."""
     to_bool = relation is boolean_result
+    if derivative is not None:
+        gradient = _by_derivative(derivative)
+    elif to_bool:
+        gradient = _flat
     op = define(
         name,
         arguments=("data",),
@@ -42,7 +46,7 @@ def _unary(
         reference=lambda attrs, data: np.asarray(reference(data)).astype(
             np.bool_ if to_bool else data.dtype, copy=False
         ),
-        gradient=gradient if derivative is None else _by_derivative(derivative),
+        gradient=gradient,
         layout=elementwise,
         kind=OpPattern.ELEMWISE,
         level=1,

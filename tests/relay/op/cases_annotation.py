@@ -1,0 +1,23 @@
+"""Cases of the operators that give their argument, with a hint to the compiler."""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.relay.op.cases import Case, Input
+
+import tilewright as tvm
+from tilewright import relay
+
+DATA = [Input((2, 3))]
+
+CASES = [
+    Case("on_device", lambda x: relay.annotation.on_device(x, tvm.cpu()), DATA, np.copy, gradient=True),
+    Case("on_device_fixed", lambda x: relay.annotation.on_device(x, "cpu", is_fixed=True), DATA, np.copy),
+    Case("stop_fusion", relay.annotation.stop_fusion, DATA, np.copy, gradient=True),
+    Case("stop_fusion_between", lambda x: relay.annotation.stop_fusion(x + x) + x, DATA, lambda x: 3 * x),
+    Case("checkpoint", lambda x: relay.annotation.checkpoint(relay.exp(x)), DATA, np.exp),
+    Case("cast_hint", lambda x: relay.annotation.cast_hint(x, "int8"), DATA, np.copy),
+    Case("bitpack_start", relay.annotation.bitpack_start, DATA, np.copy),
+    Case("bitpack_end", relay.annotation.bitpack_end, DATA, np.copy),
+    Case("device_copy", lambda x: relay.device_copy(x, tvm.cpu(), tvm.cpu()), DATA, np.copy, gradient=True),
+]
