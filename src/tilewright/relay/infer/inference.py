@@ -195,10 +195,7 @@ class _Inference(ExprFunctor):
     def visit_constructor(self, con: Constructor) -> Type:
         """A generic function from the fields to the data type."""
         definition = self._definition(con)
-        result: Type = con.belong_to
-        if definition.type_vars:
-            result = TypeCall(con.belong_to, definition.type_vars)
-        return FuncType(con.inputs, result, definition.type_vars)
+        return FuncType(con.inputs, TypeCall(con.belong_to, definition.type_vars), definition.type_vars)
 
     def _definition(self, con: Constructor) -> TypeData:
         if self.module is None or con.belong_to not in self.module.type_definitions:

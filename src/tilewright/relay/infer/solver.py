@@ -16,6 +16,7 @@ from tilewright.ir.expr import Any, IntImm, PrimExpr
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import (
     FuncType,
+    GlobalTypeVar,
     IncompleteType,
     RelayRefType,
     TupleType,
@@ -93,6 +94,7 @@ class Solver:
             return self._bind(first, second)
         if isinstance(second, IncompleteType):
             return self._bind(second, first)
+        first, second = _applied(first), _applied(second)
         if type(first) is not type(second):
             raise Mismatch(f"{first} is not {second}")
         if isinstance(first, TensorType) and isinstance(second, TensorType):
@@ -129,7 +131,10 @@ class Solver:
 
     def _unify_functions(self, first: FuncType, second: FuncType) -> Type:
         if len(first.type_params) != len(second.type_params):
-            raise Mismatch(f"{first} is not {second}: they have different type parameters")
+            if first.type_params and second.type_params:
+                raise Mismatch(f"{first} is not {second}: they have different type parameters")
+            # A generic function where a plain one is asked for: it is used at the types that fit.
+            first, second = _used_once(first), _used_once(second)
         if first.type_params:
             renamed = substitute_types(
                 second, dict(zip(second.type_params, first.type_params, strict=True)), strip=True
@@ -157,6 +162,21 @@ class Solver:
                 )
             shape.append(found)
         return TensorType(shape, first.dtype)
+
+
+def _applied(given: Type) -> Type:
+    """A data type without parameters may be written with or without empty brackets."""
+    return TypeCall(given, ()) if isinstance(given, GlobalTypeVar) else given
+
+
+def _used_once(given: FuncType) -> FuncType:
+    """The type of one use of a function: types to find stand for its type parameters."""
+    if not given.type_params:
+        return given
+    fresh: dict[TypeVar, Type] = {parameter: IncompleteType() for parameter in given.type_params}
+    made = substitute_types(given, fresh, strip=True)
+    assert isinstance(made, FuncType)
+    return made
 
 
 def _unify_dimensions(first: PrimExpr, second: PrimExpr) -> PrimExpr | None:
