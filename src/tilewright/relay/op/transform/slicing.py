@@ -76,19 +76,26 @@ def _place(index: int | None, size: Dimension, step: int, default: Dimension) ->
     return least(greatest(counted, low), high)
 
 
-def _bounds(attrs: Any, place: int, size: Dimension) -> tuple[Dimension, Dimension, int]:
-    """Begin, end and step of one axis, none of them negative but for the end of a step backwards."""
+def _given(attrs: Any, place: int) -> tuple[int | None, int | None, int]:
+    """Begin, end and step of one axis as they are given; None for a whole axis."""
     begin = attrs.begin[place] if attrs.begin is not None and place < len(attrs.begin) else None
     end = attrs.end[place] if attrs.end is not None and place < len(attrs.end) else None
+    if attrs.slice_mode == "size":
+        return begin, end, 1
+    return begin, end, attrs.strides[place] if attrs.strides is not None and place < len(attrs.strides) else 1
+
+
+def _bounds(attrs: Any, place: int, size: Dimension) -> tuple[Dimension, Dimension, int]:
+    """Begin, end and step of one axis of this size; none is negative but for the end of a step backwards."""
+    begin, end, step = _given(attrs, place)
     if attrs.slice_mode == "size":
         first = _place(begin, size, 1, 0)
         if end is None or end < 0:
             return first, size, 1
         return first, least(combine(lambda a: a + end, first), size), 1
-    step = attrs.strides[place] if attrs.strides is not None and place < len(attrs.strides) else 1
-    last = combine(lambda a: a - 1, size)
     if step > 0:
         return _place(begin, size, step, 0), _place(end, size, step, size), step
+    last = combine(lambda a: a - 1, size)
     return _place(begin, size, step, last), _place(end, size, step, -1), step
 
 
@@ -126,18 +133,17 @@ def _slice_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 def _slice_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
     data = inputs[0]
-    shape = tuple(getattr(size, "value", size) for size in data.shape)
-    axes = _sliced_axes(attrs, len(shape))
+    axes = _sliced_axes(attrs, len(data.shape))
     if not axes:
         return [topi.identity(data)]
     begins, ends, steps = [], [], []
     for place, axis in enumerate(axes):
-        begin, end, step = _bounds(attrs, place, shape[axis])
-        begins.append(begin)
-        # An end before the first element can not be told from one that counts from the back but by its size.
-        ends.append(-shape[axis] - 1 if step < 0 and isinstance(end, int) and end < 0 else end)
+        begin, end, step = _given(attrs, place)
+        size = data.shape[axis]
+        begins.append((0 if step > 0 else size - 1) if begin is None else begin)
+        ends.append((size if step > 0 else -size - 1) if end is None else end)
         steps.append(step)
-    return [topi.strided_slice(data, begins, ends, steps, axes)]
+    return [topi.strided_slice(data, begins, ends, steps, axes, attrs.slice_mode)]
 
 
 def _slices(attrs: Any, shape: Sequence[int]) -> tuple[slice, ...]:
