@@ -5,11 +5,14 @@ from tilewright.relay.op import (
     annotation,
     contrib,
     dyn,
+    image,
     memory,
+    nn,
     random,
     reduce,
     tensor,
     transform,
+    vision,
     vm,
 )
 from tilewright.relay.op.algorithm import *  # noqa: F403
