@@ -48,7 +48,7 @@ from tilewright.relay.expr import (
 )
 from tilewright.relay.expr_functor import ExprFunctor, ExprMutator, ExprVisitor, bind
 from tilewright.relay.function import Function
-from tilewright.relay.op import annotation, contrib, random
+from tilewright.relay.op import annotation, contrib, image, nn, random, vision
 from tilewright.relay.op.algorithm import *  # noqa: F403
 from tilewright.relay.op.annotation.debug import debug
 from tilewright.relay.op.reduce import *  # noqa: F403
