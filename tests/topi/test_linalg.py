@@ -24,17 +24,18 @@ def test_matmul(transp_a, transp_b):
     np.testing.assert_allclose(result, a @ b, rtol=1e-5)
 
 
-@pytest.mark.parametrize("axes", [0, 1, 2, ((0, 2), (1, 0)), ((1,), (1,))])
-def test_tensordot(axes):
+@pytest.mark.parametrize(
+    ("axes", "first", "second"),
+    [
+        (0, (2, 3), (4,)),
+        (1, (2, 3), (3, 4)),
+        (2, (2, 3, 4), (3, 4, 5)),
+        (((0, 2), (1, 0)), (2, 3, 4), (4, 2)),
+        (((1,), (-1,)), (2, 3), (4, 3)),
+    ],
+)
+def test_tensordot(axes, first, second):
     """So many axes, or pairs of them."""
-    shapes = {0: ((2, 3), (4,)), 1: ((2, 3), (3, 4)), 2: ((2, 3, 4), (3, 4, 5))}
-    first, second = (
-        shapes[axes]
-        if isinstance(axes, int)
-        else ((2, 3, 4), (4, 2))
-        if len(axes[0]) == 2
-        else ((2, 3), (4, 3))
-    )
     a, b = floats(*first), floats(*second)
     np.testing.assert_allclose(apply(topi.tensordot, a, b, axes=axes), np.tensordot(a, b, axes), rtol=1e-5)
 

@@ -43,14 +43,28 @@ def values(dtype, *shape):
     return data.astype(dtype)
 
 
+def both(x, dtype="int32"):
+    """Sorted values and their positions, in one program."""
+    return topi.sort(x), topi.argsort(x, dtype=dtype)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("length", [9, 300])
-def test_sort_and_argsort(dtype, length):
-    """Every type, short rows and long ones: infinities, both zeros, NaN last, and equal values in their order."""
-    data = values(dtype, 2, length)
-    np.testing.assert_array_equal(apply(topi.sort, data), np.sort(data, axis=-1))
-    result = apply(topi.argsort, data, dtype="int32")
-    np.testing.assert_array_equal(result, np.argsort(data, axis=-1, kind="stable"))
+def test_every_type(dtype):
+    """Infinities, both zeros, NaN last, and equal values in their order."""
+    data = values(dtype, 2, 300)
+    result, positions = apply(both, data)
+    np.testing.assert_array_equal(result, np.sort(data))
+    np.testing.assert_array_equal(positions, np.argsort(data, kind="stable"))
+
+
+@pytest.mark.parametrize("shape", [(3, 9), (40000,), (2, 17000)])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_short_and_long_rows(shape, dtype):
+    """Few keys are inserted; many have wider digits, and a row alone is sorted in parallel."""
+    data = values(dtype, *shape)
+    result, positions = apply(both, data)
+    np.testing.assert_array_equal(result, np.sort(data))
+    np.testing.assert_array_equal(positions, np.argsort(data, kind="stable"))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -58,9 +72,11 @@ def test_sort_and_argsort(dtype, length):
 def test_axes(axis, symbolic):
     """Along any axis of known and unknown size."""
     data = values("float32", 40, 3, 30)
-    np.testing.assert_array_equal(apply(topi.sort, data, axis=axis, symbolic=symbolic), np.sort(data, axis))
-    result = apply(topi.argsort, data, axis=axis, dtype="int64", symbolic=symbolic)
-    np.testing.assert_array_equal(result, np.argsort(data, axis, kind="stable"))
+    result, positions = apply(
+        lambda x: (topi.sort(x, axis), topi.argsort(x, axis=axis, dtype="int64")), data, symbolic=symbolic
+    )
+    np.testing.assert_array_equal(result, np.sort(data, axis))
+    np.testing.assert_array_equal(positions, np.argsort(data, axis, kind="stable"))
 
 
 @pytest.mark.parametrize("length", [7, 200])

@@ -19,8 +19,12 @@ from tilewright.topi.arguments import as_int, check_integers, product, real_axis
 from tilewright.topi.broadcasting import known_different, shape_text
 from tilewright.topi.indexing import counted_from_front
 from tilewright.topi.kernel import copy_elements, loop_kernel
+from tilewright.topi.utils import ceil_div
 
 Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
+
+_BLOCK = 64
+"""How many neighbouring columns are updated together."""
 
 MODES: dict[str, Combine] = {"update": lambda old, new: new, "add": operators.add}
 
@@ -48,22 +52,38 @@ def scatter_elements(
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
         copy_elements(builder, ins[0], outs[0], product(data.shape))
-        # Equal indices are met in order only along the axis: every other axis may run in parallel.
-        order = [number for number in range(len(data.shape)) if number != position] + [position]
-        place: dict[int, PrimExpr] = {}
         with ExitStack() as loops:
-            for depth, number in enumerate(order):
-                kind = "parallel" if depth == 0 and number != position else "serial"
-                loop = builder.for_range(0, indices.shape[number], name=f"i{number}", kind=kind)
-                place[number] = loops.enter_context(loop)
-            here = [place[number] for number in range(len(order))]
-            given = builder.let("given", ins[1][here])
+            place = _update_loops(builder, loops, indices.shape, position)
+            given = builder.let("given", ins[1][place])
             index = builder.let("index", counted_from_front(given, data.shape[position]))
             with builder.if_scope(inside(index, data.shape[position])):
-                there = [*here[:position], index, *here[position + 1 :]]
-                outs[0][there] = combine(outs[0][there], ins[2][here])
+                target = [*place[:position], index, *place[position + 1 :]]
+                outs[0][target] = combine(outs[0][target], ins[2][place])
 
     return loop_kernel(name, [data, indices, updates], [(data.shape, data.dtype)], body)[0]
+
+
+def _update_loops(
+    builder: IRBuilder, loops: ExitStack, shape: Sequence[PrimExpr], position: int
+) -> list[PrimExpr]:
+    """Open the loops over all updates, in the order in which they lie in memory.
+
+    Equal indices must be met in order along the axis only. Another axis, the first there is, runs in parallel; where it
+    lies inside of the axis, in blocks, so that neighbours in memory stay together.
+    """
+    split = None if len(shape) == 1 else 1 if position == 0 else 0
+    first, last = operators.const(0), operators.const(0)
+    if split is not None:
+        width = _BLOCK if split == len(shape) - 1 else 1
+        blocks = ceil_div(shape[split], width)
+        block = loops.enter_context(builder.for_range(0, blocks, name="block", kind="parallel"))
+        first = block * width
+        last = operators.minimum(first + width, shape[split])
+    place: list[PrimExpr] = []
+    for number, extent in enumerate(shape):
+        begin, end = (first, last) if number == split else (operators.const(0), extent)
+        place.append(loops.enter_context(builder.for_range(begin, end, name=f"i{number}")))
+    return place
 
 
 def _check_updates(name: str, data: Tensor, indices: Tensor, updates: Tensor) -> None:

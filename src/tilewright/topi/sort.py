@@ -13,13 +13,21 @@ from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, PrimExpr
 from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
-from tilewright.tir.ir_builder import BufferVar, IRBuilder
+from tilewright.tir.ir_builder import BufferVar, IRBuilder, WithScope
 from tilewright.tir.op import all as all_of
 from tilewright.tir.op import any as any_of
 from tilewright.topi.arguments import check_integers, real_axis
 from tilewright.topi.broadcasting import shape_text
 from tilewright.topi.kernel import Rows, loop_kernel, scalar
 from tilewright.topi.radix import Workspace, decode, encode, key_type, nth_key
+
+
+def _row_loop(builder: IRBuilder, rows: Rows) -> tuple[bool, WithScope]:
+    """The loop over rows, in parallel; a row that is alone is sorted in parallel itself, as loops in parallel do not
+    nest. The first value says whether it is."""
+    alone = isinstance(rows.count, IntImm) and rows.count.value == 1
+    kind = "serial" if alone else "parallel"
+    return alone, builder.for_range(0, rows.count, name="row", kind=kind)
 
 
 def sort(data: Tensor, axis: int = -1, is_ascend: int = 1) -> Tensor:
@@ -29,9 +37,10 @@ def sort(data: Tensor, axis: int = -1, is_ascend: int = 1) -> Tensor:
     kind = key_type(data.dtype)
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        with builder.for_range(0, rows.count, name="row", kind="parallel") as row:
+        alone, loop = _row_loop(builder, rows)
+        with loop as row:
             start = builder.let("start", rows.start(row))
-            space = Workspace(builder, kind, rows.length, with_positions=False)
+            space = Workspace(builder, kind, rows.length, with_positions=False, parallel=alone)
             with builder.for_range(0, rows.length, name="i") as i:
                 value = ins[0][start + i * rows.stride]
                 space.put(i, encode(value, ascending, zeros_equal=False), i)
@@ -65,13 +74,14 @@ def argsort(
         inputs.append(valid_count)
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        with builder.for_range(0, rows.count, name="row", kind="parallel") as row:
+        alone, loop = _row_loop(builder, rows)
+        with loop as row:
             start = builder.let("start", rows.start(row))
             length = rows.length
             if valid_count is not None:
                 given = operators.cast("int32", ins[1][row])
                 length = builder.let("length", operators.maximum(operators.minimum(given, rows.length), 0))
-            space = Workspace(builder, kind, rows.length, with_positions=True)
+            space = Workspace(builder, kind, rows.length, with_positions=True, parallel=alone)
             with builder.for_range(0, length, name="i") as i:
                 value = ins[0][start + i * rows.stride]
                 space.put(i, encode(value, ascending, zeros_equal=True), i)
