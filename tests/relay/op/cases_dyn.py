@@ -192,3 +192,53 @@ CASES += [
         dynamic=False,
     ),
 ]
+CASES += [
+    Case(
+        "dyn_pad_less",
+        lambda x, widths: relay.nn.pad(x, widths, relay.const(1.0)),
+        [Input((4, 5)), _numbers([-1, 0], [1, -2])],
+        lambda x, widths: np.pad(x[1:, :3], ((0, 0), (1, 0)), constant_values=1),
+        dynamic=False,
+    ),
+    Case(
+        "dyn_upsampling",
+        lambda x, h, w: relay.nn.upsampling(x, h, w),
+        [Input((1, 2, 3, 4)), _number(2.0, "float32"), _number(1.5, "float32")],
+        lambda x, h, w: x.repeat(2, 2)[..., [0, 0, 1, 2, 2, 3]],
+        dynamic=False,
+    ),
+    Case(
+        "dyn_upsampling_bilinear",
+        lambda x, h: relay.nn.upsampling(x, h, 1, "NHWC", "bilinear", True),
+        [Input((1, 3, 2, 2)), _number(5 / 3, "float64")],
+        lambda x, h: np.stack(
+            [x[:, 0], (x[:, 0] + x[:, 1]) / 2, x[:, 1], (x[:, 1] + x[:, 2]) / 2, x[:, 2]], axis=1
+        ),
+        dynamic=False,
+    ),
+    Case(
+        "dyn_upsampling3d",
+        lambda x, d, h, w: relay.nn.upsampling3d(x, d, h, w, coordinate_transformation_mode="asymmetric"),
+        [Input((1, 1, 2, 3, 2)), *[_number(scale, "float32") for scale in (2.0, 1.0, 3.0)]],
+        lambda x, d, h, w: x.repeat(2, 2).repeat(3, 4),
+        dynamic=False,
+    ),
+    Case(
+        "dyn_resize2d",
+        lambda x, size: relay.image.resize2d(
+            x, size, method="nearest_neighbor", coordinate_transformation_mode="asymmetric"
+        ),
+        [Input((1, 2, 3, 4)), _numbers(6, 2)],
+        lambda x, size: x.repeat(2, 2)[..., ::2],
+        dynamic=False,
+    ),
+    Case(
+        "dyn_resize2d_linear",
+        lambda x, size: relay.image.resize2d(x, size, "NHWC", coordinate_transformation_mode="align_corners"),
+        [Input((1, 3, 2, 2)), _numbers(5, 2, dtype="int32")],
+        lambda x, size: np.stack(
+            [x[:, 0], (x[:, 0] + x[:, 1]) / 2, x[:, 1], (x[:, 1] + x[:, 2]) / 2, x[:, 2]], axis=1
+        ),
+        dynamic=False,
+    ),
+]

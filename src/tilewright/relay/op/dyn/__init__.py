@@ -5,6 +5,15 @@ arguments, compute them. Wrong arguments stop the program there. The functions o
 both kinds of operators, and DynamicToStatic turns these into the others where their arguments become constants.
 """
 
-from tilewright.relay.op.dyn import algorithm, broadcasting, creation, nn, reshaping, slicing, sparse
+from tilewright.relay.op.dyn import (
+    algorithm,
+    broadcasting,
+    creation,
+    padding,
+    reshaping,
+    resizing,
+    slicing,
+    sparse,
+)
 
-__all__ = ["algorithm", "broadcasting", "creation", "nn", "reshaping", "slicing", "sparse"]
+__all__ = ["algorithm", "broadcasting", "creation", "padding", "reshaping", "resizing", "slicing", "sparse"]

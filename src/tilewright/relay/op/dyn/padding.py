@@ -1,4 +1,4 @@
-"""Padding and enlargement by amounts that the program computes."""
+"""``nn.pad`` by amounts that the program computes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,11 @@ def _pad_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[Ten
             before = builder.let("before", as_int64(ins[1][axis * 2]))
             after = builder.let("after", as_int64(ins[1][axis * 2 + 1]))
             size = builder.let("size", as_int64(ins[0][axis]))
-            require(builder, all_of(before >= 0, after >= 0), "pad: a width is negative")
+            if attrs.pad_mode == "constant":
+                # A negative width takes elements away.
+                require(builder, size + before + after >= 0, "pad: more is taken away than there is")
+            else:
+                require(builder, all_of(before >= 0, after >= 0), "pad: a width is negative")
             if attrs.pad_mode == "reflect":
                 fits = all_of(before < size, after < size)
                 require(builder, fits, "pad: a mirror image is wider than the data")
