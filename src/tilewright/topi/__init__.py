@@ -4,7 +4,7 @@ Each function takes and gives tensors (``te.Tensor``) of constant or symbolic sh
 (``topi.tag``) tells the schedules of a target what kind it is.
 """
 
-from tilewright.topi import image, nn, random, tag, utils, vision
+from tilewright.topi import generic, image, nn, random, tag, utils, vision, x86
 from tilewright.topi.argwhere import (
     argwhere,
     hybrid_argwhere_1d,
