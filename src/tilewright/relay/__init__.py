@@ -13,6 +13,7 @@ from tilewright.relay import (
     function,
     loops,
     parser,
+    prelude,
     printer,
     scope_builder,
     transform,
@@ -55,6 +56,7 @@ from tilewright.relay.op.reduce import *  # noqa: F403
 from tilewright.relay.op.tensor import *  # noqa: F403
 from tilewright.relay.op.transform import *  # noqa: F403
 from tilewright.relay.param_dict import load_param_dict, save_param_dict
+from tilewright.relay.prelude import Prelude
 from tilewright.relay.printer import astext, pretty_print
 from tilewright.relay.scope_builder import ScopeBuilder
 from tilewright.relay.ty import (

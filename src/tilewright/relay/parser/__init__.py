@@ -18,7 +18,14 @@ from tilewright.relay.parser.tokens import Source, TextFormError
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
 
-__all__ = ["STANDARD_LIBRARY", "SpanCheck", "TextFormError", "parse_expression", "parse_module"]
+__all__ = [
+    "STANDARD_LIBRARY",
+    "SpanCheck",
+    "TextFormError",
+    "add_definitions",
+    "parse_expression",
+    "parse_module",
+]
 
 STANDARD_LIBRARY = Path(__file__).resolve().parent.parent / "std"
 """The folder of the files that ``import_from_std`` finds."""
@@ -60,16 +67,10 @@ def parse_expression(
     return _read(source, lambda: DefinitionParser(source, module, init_meta_table).whole_expression())
 
 
-def import_file(module: IRModule, path: str, standard: bool) -> None:
-    """Add the definitions of a file to a module; one that cannot be read leaves the module as it was."""
-    found = STANDARD_LIBRARY / path if standard else Path(path)
-    try:
-        text = found.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        known = ", ".join(sorted(each.name for each in STANDARD_LIBRARY.glob("*.rly"))) if standard else ""
-        hint = f"; the standard library has {known}" if known else ""
-        raise TilewrightError(f"{path} cannot be imported: {error}{hint}") from error
-    source = Source(text, str(found))
+def add_definitions(module: IRModule, text: str, source_name: str) -> None:
+    """Add the definitions of a text to a module. What the module already has from the same source stays; a text that
+    cannot be read leaves the module as it was."""
+    source = Source(text, source_name)
     made = _read(source, lambda: DefinitionParser(source, module.copy(), importing=True).whole_module())
     for type_variable, data in made.type_definitions.items():
         if type_variable not in module.type_definitions:
@@ -77,6 +78,18 @@ def import_file(module: IRModule, path: str, standard: bool) -> None:
     for variable, function in made.functions.items():
         if variable not in module:
             module[variable] = function
+
+
+def import_file(module: IRModule, path: str, standard: bool) -> None:
+    """Add the definitions of a file to a module."""
+    found = STANDARD_LIBRARY / path if standard else Path(path)
+    try:
+        text = found.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        known = ", ".join(sorted(each.name for each in STANDARD_LIBRARY.glob("*.rly"))) if standard else ""
+        hint = f"; the standard library has {known}" if known else ""
+        raise TilewrightError(f"{path} cannot be imported: {error}{hint}") from error
+    add_definitions(module, text, str(found))
 
 
 IMPORTERS[:] = [import_file]
