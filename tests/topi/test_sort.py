@@ -142,6 +142,14 @@ def test_topk_axis_and_unknown_sizes(axis):
     np.testing.assert_array_equal(evaluate(made, {x: data}, shapes=[order.shape]), order)
 
 
+def test_topk_with_k_in_a_tensor():
+    """The caller's output says how many."""
+    feeds = inputs(np.array([3, 1, 2, 5], "float32"), np.array([2], "int64"))
+    x, k = feeds
+    result = evaluate(topi.topk(x, k, ret_type="values"), feeds, shapes=[(2,)])
+    np.testing.assert_array_equal(result, [5, 3])
+
+
 def test_edges():
     """No elements, one element, and mistakes."""
     assert apply(topi.sort, np.zeros((2, 0), "float32")).shape == (2, 0)

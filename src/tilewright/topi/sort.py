@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.ir import operators
-from tilewright.ir.expr import IntImm, PrimExpr
+from tilewright.ir.expr import IntImm, PrimExpr, SizeVar
 from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder, WithScope
@@ -105,7 +105,8 @@ def topk(
 ) -> Any:
     """The first k values in order along an axis, their positions, or both; of equal values the earlier come first.
 
-    A k below 1 means all. ``ret_type`` is ``both`` (a list), ``values`` or ``indices``.
+    A k below 1 means all; where k is a tensor, the result has a new symbolic dimension. ``ret_type`` is ``both`` (a
+    list), ``values`` or ``indices``.
     """
     if ret_type not in ("both", "values", "indices"):
         raise ExpressionError(f"topk: ret_type is 'both', 'values' or 'indices', not {ret_type!r}")
@@ -140,7 +141,8 @@ def topk(
 def _wanted(k: Any, length: PrimExpr, data: Tensor) -> PrimExpr:
     """How many values are asked for."""
     if isinstance(k, Tensor):
-        raise ExpressionError("topk: k is a number or an expression of sizes, not a tensor")
+        # Known when the program runs: the caller's output has the size.
+        return SizeVar("k", "int32")
     count = operators.as_expr(k)
     if isinstance(count, IntImm) and count.value < 1:
         return length
