@@ -226,6 +226,8 @@ class Interpreter(Functor):
 def _as_value(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return tuple([_as_value(part) for part in value])
+    if isinstance(value, (Closure, ConstructorValue, RefValue)):
+        return value
     return np.asarray(value)
 
 
