@@ -12,6 +12,7 @@ from tilewright.support.errors import ScheduleError
 from tilewright.support.span import user_span
 from tilewright.te.operation import ComputeOp, share_reduction
 from tilewright.te.schedule.dataflow import replace_dataflow, set_operation
+from tilewright.te.schedule.loop_nest import likely
 from tilewright.te.schedule.relations import (
     IterVarRelation,
     Values,
@@ -102,7 +103,8 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
         assert isinstance(value, Reduce)
         condition = substitute_expr(value.condition, mapping)
         for guard in guards:
-            condition = operators.logical_and(condition, guard)
+            # As with the guards of loops: it fails at the end alone, which is then split off.
+            condition = operators.logical_and(condition, likely(guard))
         source = [substitute_expr(one, mapping) for one in value.source]
         body.append(
             Reduce(value.combiner, source, reductions, condition, value.value_index, None, value.span)
