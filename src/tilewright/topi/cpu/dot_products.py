@@ -54,7 +54,11 @@ def _tile_sizes(kept: Kept, cpu: CPUDescription) -> list[int]:
         for number in range(len(axes) - 1, -1, -1)
         if extent_of(axes[number]) > 1 and not all(read.moves_with(axes[number]) for read in kept.reads)
     ][:2]
-    if not sharing:
+    # Code for what is left over at ends that are not constant is long already.
+    known = [
+        constant_extent(axis) for axis in (*(axes[number] for number in sharing), *kept.compute.reduce_axis)
+    ]
+    if not sharing or None in known:
         return sizes
     # All that is multiplied is vectors: of the registers, one input's rows take some, the sums most.
     room = cpu.vector_registers - 2

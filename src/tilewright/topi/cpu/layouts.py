@@ -45,15 +45,16 @@ class Conv2DWorkload:
 
 
 def channel_block(channels: int, lanes: int) -> int:
-    """How many channels to keep together: a vector of them, or a divisor that wastes as little of one as can be."""
+    """How many channels to keep together: a vector of them, or the divisor that makes most of each vector."""
     if channels % lanes == 0:
         return lanes
-    divisors = [size for size in range(1, min(channels, 3 * lanes) + 1) if channels % size == 0]
-    return max(divisors, key=lambda size: (size / (-(-size // lanes) * lanes), -size))
+    divisors = [size for size in range(1, min(channels, 4 * lanes) + 1) if channels % size == 0]
+    return max(divisors, key=lambda size: (_fill(size, lanes), -size))
 
 
 def _fill(block: int, lanes: int) -> float:
-    return block / (-(-block // lanes) * lanes)
+    """The share of its vectors that a block fills; what is over whole vectors goes into powers of two."""
+    return block / lanes / (block // lanes + (block % lanes).bit_count())
 
 
 def choose_conv2d_blocking(cpu: CPUDescription, workload: Conv2DWorkload) -> tuple[int, int] | None:

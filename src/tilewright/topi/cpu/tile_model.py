@@ -24,6 +24,9 @@ STEP_OVERHEAD: Final = 0.5
 TAIL_PENALTY: Final = 1.03
 """What a second copy of the kernel, for a tile that is cut off at the end of an axis, counts for."""
 MOST_ROWS: Final = 30
+MOST_ROWS_OF_UNKNOWN: Final = 6
+"""Rows of a tile along an axis whose extent is not constant. What is left over at its end is code of its own for each
+row, and takes long to compile."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,10 @@ def choose_tile(cpu: CPUDescription, problem: TileProblem) -> Tile:
 def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
     """All tiles that fit in the registers, and the smallest one that there is."""
     lanes = problem.lanes
-    columns = problem.widest if problem.columns is None else min(problem.columns, problem.widest)
+    columns = lanes if problem.columns is None else min(problem.columns, problem.widest)
     widths = [count * lanes for count in range(1, 5) if (count - 1) * lanes < columns]
     panels = range(1, min(4 if problem.panels is None else problem.panels, 4) + 1)
-    inner = _sizes(problem.rows[0], MOST_ROWS)
+    inner = _sizes(problem.rows[0], MOST_ROWS if problem.columns is not None else 4)
     outer = _sizes(problem.rows[1], 8)
     for width, panel, one, other in product(widths, panels, inner, outer):
         vectors, rows = width // lanes * panel, one * other
@@ -90,7 +93,9 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
 
 
 def _sizes(extent: int | None, most: int) -> range:
-    return range(1, min(most if extent is None else max(extent, 1), most) + 1)
+    if extent is None:
+        return range(1, min(most, MOST_ROWS_OF_UNKNOWN) + 1)
+    return range(1, min(max(extent, 1), most) + 1)
 
 
 def _parts(extent: int | None, size: int) -> list[tuple[int, float]]:

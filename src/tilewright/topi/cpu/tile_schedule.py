@@ -217,12 +217,13 @@ def _reduce_in_tile(
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
     extents = [extent for _, extent in steps]
     total = prod(extents) if None not in extents else None  # type: ignore[arg-type]
-    if total is not None and vectors * total <= MOST_UNROLLED_WINDOW:
+    known = all(constant_extent(kept.compute.axes[position]) is not None for position in tiled)
+    if known and total is not None and vectors * total <= MOST_UNROLLED_WINDOW:
         for axis, _ in steps:
             reduction.unroll(axis)
     elif steps:
         axis, extent = steps[-1]
-        factor = _unroll_factor(extent, MOST_UNROLLED // max(vectors, 1))
+        factor = _unroll_factor(extent, MOST_UNROLLED // max(vectors, 1)) if known else 1
         if factor > 1:
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
