@@ -1,7 +1,7 @@
 """Products with sparse matrices.
 
 A matrix in CSR form is (values, columns, row starts); in BSR form its values are blocks (count, rows, columns) and the
-others number blocks. Sums run over the stored elements of a row alone: the extent of the loop is read while it runs.
+others number blocks. Kernels are loops over the stored elements of a row alone.
 """
 
 from __future__ import annotations
@@ -13,95 +13,85 @@ from tilewright.support.errors import OpAttributeInvalid
 from tilewright.target import generic_func
 from tilewright.te import Tensor
 from tilewright.topi import tag
+from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.nn.pad import pad_spatial
-from tilewright.topi.nn.utils import as_type, sum_types
+from tilewright.topi.nn.utils import sum_types
 from tilewright.topi.utils import InvalidShapeError, get_const_tuple, simplify
 
 
-def _row_axis(indptr: Tensor, row: Any, name: str) -> tuple[Any, Any]:
-    """Where a row starts, and an axis over its stored elements."""
-    start = indptr(row)
-    return start, te.reduce_axis((0, indptr(row + 1) - start), name=name)
-
-
 def _times_dense(
-    dense_at: Any, count: Any, data: Tensor, indices: Tensor, indptr: Tensor, inner: Any, tag_name: str
-) -> tuple[Tensor, int]:
-    """``out[m, row] = sum(dense_at(m, column) * sparse[row, column])``; blocks of rows are an axis of their own.
-
-    Gives the tensor, and how many rows a block has (none in CSR form).
-    """
+    dense: Tensor,
+    element: Any,
+    count: Any,
+    data: Tensor,
+    indices: Tensor,
+    indptr: Tensor,
+    result: str,
+    tag_name: str,
+) -> Tensor:
+    """``out[m, row] = sum(element(dense, m, column) * sparse[row, column])``, added as ``sum_types`` says."""
     rows = simplify(indptr.shape[0] - 1)
-    if len(data.shape) == 1:
-
-        def csr(m: Any, row: Any) -> Any:
-            start, step = _row_axis(indptr, row, "elem_idx")
-            at = start + step.var
-            return te.sum(data(at).astype(inner) * dense_at(m, indices(at)).astype(inner), axis=step)
-
-        return te.compute((count, rows), csr, name=tag_name, tag=f"{tag_name}_csrmm"), 0
-    if len(data.shape) != 3:
+    if len(data.shape) not in (1, 3):
         raise InvalidShapeError(
             f"the values of a sparse matrix have 1 (CSR) or 3 (BSR) dimensions, not {len(data.shape)}"
         )
-    _, block_rows, block_columns = get_const_tuple(data.shape)
+    block_rows, block_columns = get_const_tuple(data.shape[1:]) if len(data.shape) == 3 else (1, 1)
+    inner, _ = sum_types(result, None)
 
-    def bsr(m: Any, row: Any, part: Any) -> Any:
-        start, step = _row_axis(indptr, row, "elem_idx")
-        column = te.reduce_axis((0, block_columns), name="c_idx")
-        at = start + step.var
-        value = dense_at(m, indices(at) * block_columns + column.var)
-        return te.sum(data(at, part, column).astype(inner) * value.astype(inner), axis=[step, column])
+    def body(builder: Any, ins: Any, outs: Any) -> None:
+        given, values, columns, starts = ins
+        with (
+            builder.for_range(0, count, name="m", kind="parallel") as m,
+            builder.for_range(0, rows, name="row") as row,
+        ):
+            total = builder.allocate(inner, block_rows, name="total", scope="local")
+            with builder.for_range(0, block_rows, name="part") as part:
+                total[part] = tir.const(0, inner)
+            with builder.for_range(starts[row], starts[row + 1], name="at", dtype=starts.dtype) as at:
+                for step in range(block_columns):
+                    column = columns[at] * block_columns + step
+                    value = builder.let("value", element(given, m, column).astype(inner))
+                    with builder.for_range(0, block_rows, name="part") as part:
+                        weight = values[(at * block_rows + part) * block_columns + step]
+                        total[part] = total[part] + value * weight.astype(inner)
+            with builder.for_range(0, block_rows, name="part") as part:
+                outs[0][m, row * block_rows + part] = total[part].astype(result)
 
-    made = te.compute((count, rows, block_rows), bsr, name=tag_name, tag=f"{tag_name}_bsrmm_block")
-    return made, block_rows
+    form = "csrmm" if len(data.shape) == 1 else "bsrmm"
+    shape = (count, simplify(rows * block_rows))
+    return loop_kernel(
+        tag_name, [dense, data, indices, indptr], [(shape, result)], body, tag=f"{tag_name}_{form}"
+    )[0]
 
 
 def sparse_dense_sp_rhs(
     data: Tensor, weight_data: Tensor, weight_indices: Tensor, weight_indptr: Tensor
 ) -> Tensor:
     """``data @ weight.T`` with sparse weights."""
-    inner, result = sum_types(data.dtype, None)
-    product, block = _times_dense(
+    return _times_dense(
         data,
+        lambda dense, m, column: dense[m, column],
         data.shape[0],
         weight_data,
         weight_indices,
         weight_indptr,
-        inner,
+        data.dtype,
         "sparse_dense_sp_rhs",
     )
-    if block:
-        blocked = product
-        product = te.compute(
-            (data.shape[0], simplify(blocked.shape[1] * block)),
-            lambda m, n: blocked(m, n // block, n % block),
-            name="sparse_dense_sp_rhs_rows",
-            tag="sparse_dense_sp_rhs_bsrmm",
-        )
-    return as_type(product, result)
 
 
 def sparse_dense_sp_lhs(
     data_data: Tensor, data_indices: Tensor, data_indptr: Tensor, weight: Tensor
 ) -> Tensor:
     """``data @ weight.T`` with sparse data."""
-    inner, result = sum_types(weight.dtype, None)
-    product, block = _times_dense(
-        weight, weight.shape[0], data_data, data_indices, data_indptr, inner, "sparse_dense_sp_lhs"
-    )
-
-    def element(m: Any, n: Any) -> Any:
-        return product(n, m // block, m % block) if block else product(n, m)
-
-    rows = simplify(product.shape[1] * block) if block else product.shape[1]
+    product = sparse_dense_sp_rhs(weight, data_data, data_indices, data_indptr)
     made: Tensor = te.compute(
-        (rows, weight.shape[0]),
-        element,
-        name="sparse_dense_sp_lhs_rows",
-        tag="sparse_dense_sp_lhs_bsrmm" if block else tag.INJECTIVE,
+        (product.shape[1], product.shape[0]),
+        lambda m, n: product(n, m),
+        name="sparse_dense_sp_lhs",
+        tag=tag.INJECTIVE,
     )
-    return as_type(made, result)
+    return made
 
 
 def sparse_dense(
@@ -138,78 +128,73 @@ def sparse_conv2d(
     axes = [layout.index("H"), layout.index("W")]
     padded = pad_spatial(dense_data, axes, around, around)
     channels, width = extent["C"], extent["W"]
-    inner, result = sum_types(dense_data.dtype, None)
     area = simplify(extent["H"] * width)
 
-    def pixel(m: Any, column: Any) -> Any:
+    def pixel(image: Any, m: Any, column: Any) -> Any:
         """The element of the matrix (pixels, taps * channels) that the kernel multiplies."""
         n, h, w = m // area, (m % area) // width, m % width
         tap = column // channels
         at = {"N": n, "C": column % channels, "H": h + tap // kernel_size, "W": w + tap % kernel_size}
-        return padded(*[at[letter] for letter in layout])
+        return image[[at[letter] for letter in layout]]
 
-    product, block = _times_dense(
+    product = _times_dense(
+        padded,
         pixel,
         simplify(extent["N"] * area),
         sparse_data,
         sparse_indices,
         sparse_indptr,
-        inner,
+        dense_data.dtype,
         "sparse_conv2d_sp",
     )
 
     def element(*indices: Any) -> Any:
         at = dict(zip(layout, indices, strict=True))
-        m = (at["N"] * extent["H"] + at["H"]) * width + at["W"]
-        c = at["C"]
-        return product(m, c // block, c % block) if block else product(m, c)
+        return product((at["N"] * extent["H"] + at["H"]) * width + at["W"], at["C"])
 
-    outputs = simplify(product.shape[1] * block) if block else product.shape[1]
-    shape = {**extent, "C": outputs}
+    shape = {**extent, "C": product.shape[1]}
     made: Tensor = te.compute(
-        [shape[letter] for letter in layout],
-        element,
-        name="sparse_conv2d",
-        tag=f"conv2d_sparse_{layout.lower()}",
+        [shape[letter] for letter in layout], element, name="sparse_conv2d", tag=tag.INJECTIVE
     )
-    return as_type(made, result)
+    return made
 
 
-def sparse_transpose(sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr: Tensor) -> Any:
-    """The transpose of a square matrix in CSR form, in CSR form with columns in order: (values, columns, row starts)."""
+def sparse_transpose(sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr: Tensor) -> list[Tensor]:
+    """The transpose of a square matrix in CSR form: its values, columns (in order) and row starts."""
     if len(sparse_data.shape) != 1:
         raise InvalidShapeError("sparse_transpose takes a matrix in CSR form, its values in one dimension")
     count, ends = sparse_data.shape[0], sparse_indptr.shape[0]
-    index_type = sparse_indices.dtype
+    kind = sparse_indices.dtype
+    one = tir.const(1, kind)
 
-    def body(inputs: Any, outputs: Any) -> Any:
-        builder = tir.ir_builder.create()
-        data, indices, indptr = (builder.buffer_ptr(buffer) for buffer in inputs)
-        out_data, out_indices, out_indptr = (builder.buffer_ptr(buffer) for buffer in outputs)
+    def body(builder: Any, ins: Any, outs: Any) -> None:
+        data, indices, indptr = ins
+        out_data, out_indices, out_indptr = outs
         with builder.for_range(0, ends, name="i") as i:
-            out_indptr[i] = tir.const(0, index_type)
+            out_indptr[i] = tir.const(0, kind)
         # Row starts are first the counts of rows, one place ahead, then their running sum.
         with builder.for_range(0, count, name="i") as i:
-            out_indptr[indices[i] + 1] = out_indptr[indices[i] + 1] + tir.const(1, index_type)
+            out_indptr[indices[i] + 1] = out_indptr[indices[i] + 1] + one
         with builder.for_range(0, ends - 1, name="i") as i:
             out_indptr[i + 1] = out_indptr[i + 1] + out_indptr[i]
-        cursor = builder.allocate(index_type, ends, name="cursor")
+        cursor = builder.allocate(kind, ends, name="cursor")
         with builder.for_range(0, ends, name="i") as i:
             cursor[i] = out_indptr[i]
-        with builder.for_range(0, ends - 1, name="row") as row:
-            with builder.for_range(indptr[row], indptr[row + 1], name="i", dtype=index_type) as i:
-                place = builder.let("place", cursor[indices[i]])
-                out_data[place] = data[i]
-                out_indices[place] = tir.Cast(index_type, row)
-                cursor[indices[i]] = place + tir.const(1, index_type)
-        return builder.get()
+        with (
+            builder.for_range(0, ends - 1, name="row") as row,
+            builder.for_range(indptr[row], indptr[row + 1], name="i", dtype=kind) as i,
+        ):
+            place = builder.let("place", cursor[indices[i]])
+            out_data[place] = data[i]
+            out_indices[place] = tir.Cast(kind, row)
+            cursor[indices[i]] = place + one
 
-    return te.extern(
-        [sparse_data.shape, sparse_indices.shape, sparse_indptr.shape],
+    outputs = [(tensor.shape, str(tensor.dtype)) for tensor in (sparse_data, sparse_indices, sparse_indptr)]
+    return loop_kernel(
+        "sparse_transpose",
         [sparse_data, sparse_indices, sparse_indptr],
+        outputs,
         body,
-        dtype=[sparse_data.dtype, index_type, index_type],
-        name="sparse_transpose",
         tag="sparse_transpose_csr",
     )
 
@@ -220,26 +205,21 @@ def sparse_add(
     """A dense matrix plus one in CSR form."""
     rows, columns = dense_data.shape
 
-    def body(inputs: Any, outputs: Any) -> Any:
-        builder = tir.ir_builder.create()
-        dense, data, indices, indptr = (builder.buffer_ptr(buffer) for buffer in inputs)
-        out = builder.buffer_ptr(outputs[0])
+    def body(builder: Any, ins: Any, outs: Any) -> None:
+        dense, data, indices, indptr = ins
         with builder.for_range(0, rows, name="row", kind="parallel") as row:
             with builder.for_range(0, columns, name="column") as column:
-                out[row, column] = dense[row, column]
+                outs[0][row, column] = dense[row, column]
             with builder.for_range(indptr[row], indptr[row + 1], name="i", dtype=indptr.dtype) as i:
-                out[row, indices[i]] = out[row, indices[i]] + data[i]
-        return builder.get()
+                outs[0][row, indices[i]] = outs[0][row, indices[i]] + data[i]
 
-    made: Tensor = te.extern(
-        dense_data.shape,
+    return loop_kernel(
+        "sparse_add",
         [dense_data, sparse_data, sparse_indices, sparse_indptr],
+        [(dense_data.shape, dense_data.dtype)],
         body,
-        dtype=dense_data.dtype,
-        name="sparse_add",
         tag="sparse_add_csr",
-    )
-    return made
+    )[0]
 
 
 @generic_func

@@ -8,8 +8,43 @@ from tilewright import te, tir
 from tilewright.ir.operators import maximum, minimum
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te import Tensor
-from tilewright.topi import tag
+from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.nn.utils import per_axis
+
+_POOLING = {"avg": "avg", b"avg": "avg", 0: "avg", "max": "max", b"max": "max", 1: "max"}
+
+
+class _Axis:
+    """One axis of a region: where it starts, how large a bin of it is, and how often a bin is read."""
+
+    def __init__(self, builder: Any, begin: Any, end: Any, bins: int, samples: int) -> None:
+        kind = begin.dtype
+        # A region is at least one pixel large.
+        extent = tir.Max(end - begin, tir.const(1, kind))
+        self.begin = builder.let("begin", begin)
+        self.size = builder.let("size", extent / tir.const(bins, kind))
+        count = tir.const(samples, "int32") if samples > 0 else te.ceil(self.size).astype("int32")
+        self.count = builder.let("count", count)
+
+    def place(self, index: Any, step: Any) -> Any:
+        """Where a step of a bin reads."""
+        kind = self.size.dtype
+        part = (step.astype(kind) + tir.const(0.5, kind)) / self.count.astype(kind)
+        return self.begin + (index.astype(kind) + part) * self.size
+
+
+def _between(builder: Any, place: Any, size: Any) -> tuple[Any, Any, Any, Any]:
+    """The pixels below and above a place, how far above the lower one it is, and whether it is on the image.
+
+    Up to one pixel outside the image is its edge.
+    """
+    kind = place.dtype
+    last = tir.Cast(kind, size - 1)
+    given = builder.let("place", place)
+    exists = tir.all(given >= tir.const(-1, kind), given <= last + tir.const(1, kind))
+    inside = builder.let("inside", tir.Min(tir.Max(given, tir.const(0, kind)), last))
+    low = builder.let("low", te.floor(inside).astype("int32"))
+    return low, minimum(low + 1, size - 1), inside - low.astype(kind), exists
 
 
 def _roi_align(
@@ -21,79 +56,58 @@ def _roi_align(
     sample_ratio: int,
     layout: str,
 ) -> Tensor:
-    kinds = {"avg": "avg", b"avg": "avg", 0: "avg", "max": "max", b"max": "max", 1: "max"}
-    if mode not in kinds:
+    if mode not in _POOLING:
         raise OpAttributeInvalid(f'roi_align pools by "avg" or "max", not {mode!r}')
-    average = kinds[mode] == "avg"
+    average = _POOLING[mode] == "avg"
     pooled_height, pooled_width = per_axis(pooled_size, 2, "pooled_size")
     extent = dict(zip(layout, data.shape, strict=True))
     kind = rois.dtype
-    one = tir.const(1, kind)
+    one, zero = tir.const(1, kind), tir.const(0, kind)
 
-    def region(roi: Any) -> tuple[Any, Any, Any, Any]:
-        """The region's left, top, width and height, in pixels; it is at least one pixel large."""
-        left, top, right, bottom = (rois(roi, side) * tir.const(spatial_scale, kind) for side in (1, 2, 3, 4))
-        return left, top, tir.Max(right - left, one), tir.Max(bottom - top, one)
+    def at(n: Any, c: Any, h: Any, w: Any) -> list[Any]:
+        found = {"N": n, "C": c, "H": h, "W": w}
+        return [found[letter] for letter in layout]
 
-    def samples(roi: Any) -> tuple[Any, Any]:
-        """How many rows and columns are read for an element of the output."""
-        if sample_ratio > 0:
-            return tir.const(sample_ratio, "int32"), tir.const(sample_ratio, "int32")
-        _, _, width, height = region(roi)
-        rows = te.ceil(height / tir.const(pooled_height, kind)).astype("int32")
-        return rows, te.ceil(width / tir.const(pooled_width, kind)).astype("int32")
+    def body(builder: Any, ins: Any, outs: Any) -> None:
+        image, regions = ins
 
-    def read(n: Any, c: Any, y: Any, x: Any) -> Any:
-        """The image at a place; up to one pixel outside it is its edge, farther zero."""
-        last_y, last_x = (tir.Cast(kind, extent[letter] - 1) for letter in "HW")
-        outside = tir.any(y < -1.0, x < -1.0, y > last_y + one, x > last_x + one)
-        place_y = tir.Min(tir.Max(y, tir.const(0, kind)), last_y)
-        place_x = tir.Min(tir.Max(x, tir.const(0, kind)), last_x)
-        low_y, low_x = te.floor(place_y), te.floor(place_x)
-        part_y, part_x = place_y - low_y, place_x - low_x
+        def pool(roi: Any, c: Any, rows: _Axis, columns: _Axis, i: Any, j: Any) -> None:
+            """Write one element of the output."""
+            item = builder.let("item", regions[roi, 0].astype("int32"))
+            total = scalar(builder, kind, "total", zero if average else tir.min_value(kind))
+            with (
+                builder.for_range(0, rows.count, name="ry") as ry,
+                builder.for_range(0, columns.count, name="rx") as rx,
+            ):
+                top, bottom, down, on_rows = _between(builder, rows.place(i, ry), extent["H"])
+                left, right, across, on_columns = _between(builder, columns.place(j, rx), extent["W"])
+                upper = [image[at(item, c, top, x)].astype(kind) for x in (left, right)]
+                lower = [image[at(item, c, bottom, x)].astype(kind) for x in (left, right)]
+                above = upper[0] * (one - across) + upper[1] * across
+                below = lower[0] * (one - across) + lower[1] * across
+                value = tir.if_then_else(
+                    tir.all(on_rows, on_columns, item >= 0), above * (one - down) + below * down, zero
+                )
+                total[0] = total[0] + value if average else tir.Max(total[0], value)
+            count = maximum(rows.count * columns.count, 1).astype(kind)
+            result = total[0] / count if average else total[0]
+            outs[0][at(roi, c, i, j)] = result.astype(data.dtype)
 
-        def pixel(down: int, right: int) -> Any:
-            at = {
-                "N": n,
-                "C": c,
-                "H": maximum(minimum(low_y.astype("int32") + down, extent["H"] - 1), 0),
-                "W": maximum(minimum(low_x.astype("int32") + right, extent["W"] - 1), 0),
-            }
-            return data(*[at[letter] for letter in layout]).astype(kind)
+        scale = tir.const(spatial_scale, kind)
+        with builder.for_range(0, rois.shape[0], name="roi", kind="parallel") as roi:
+            left, top, right, bottom = (regions[roi, side] * scale for side in (1, 2, 3, 4))
+            rows = _Axis(builder, top, bottom, pooled_height, sample_ratio)
+            columns = _Axis(builder, left, right, pooled_width, sample_ratio)
+            with (
+                builder.for_range(0, extent["C"], name="c") as c,
+                builder.for_range(0, pooled_height, name="i") as i,
+                builder.for_range(0, pooled_width, name="j") as j,
+            ):
+                pool(roi, c, rows, columns, i, j)
 
-        upper = pixel(0, 0) * (one - part_x) + pixel(0, 1) * part_x
-        lower = pixel(1, 0) * (one - part_x) + pixel(1, 1) * part_x
-        value = upper * (one - part_y) + lower * part_y
-        return tir.if_then_else(outside, tir.const(0, kind), value)
-
-    def element(*indices: Any) -> Any:
-        at = dict(zip(layout, indices, strict=True))
-        roi = at["N"]
-        left, top, width, height = region(roi)
-        rows, columns = samples(roi)
-        ry, rx = te.reduce_axis((0, rows), name="rh"), te.reduce_axis((0, columns), name="rw")
-        bin_height = height / tir.const(pooled_height, kind)
-        bin_width = width / tir.const(pooled_width, kind)
-        half = tir.const(0.5, kind)
-        y = top + (at["H"].astype(kind) + (ry.var.astype(kind) + half) / rows.astype(kind)) * bin_height
-        x = left + (at["W"].astype(kind) + (rx.var.astype(kind) + half) / columns.astype(kind)) * bin_width
-        batch = rois(roi, 0).astype("int32")
-        value = tir.if_then_else(batch >= 0, read(batch, at["C"], y, x), tir.const(0, kind))
-        return (te.sum if average else te.max)(value, axis=[ry, rx])
-
-    shape = {"N": rois.shape[0], "C": extent["C"], "H": pooled_height, "W": pooled_width}
+    shape = at(rois.shape[0], extent["C"], pooled_height, pooled_width)
     name = f"roi_align_{layout.lower()}"
-    pooled = te.compute([shape[letter] for letter in layout], element, name=name, tag=f"pool,{name}")
-
-    def finish(*indices: Any) -> Any:
-        value = pooled(*indices)
-        if average:
-            rows, columns = samples(indices[0])
-            value = value / (rows * columns).astype(kind)
-        return value.astype(data.dtype)
-
-    made: Tensor = te.compute(pooled.shape, finish, name=f"{name}_mean", tag=tag.INJECTIVE)
-    return made
+    return loop_kernel(name, [data, rois], [(shape, data.dtype)], body, tag=f"pool,{name}")[0]
 
 
 def roi_align_nchw(
@@ -102,6 +116,7 @@ def roi_align_nchw(
     """Regions (batch index, left, top, right, bottom) of an NCHW image, pooled by "avg" or "max".
 
     Each element of the output reads ``sample_ratio`` squared places, or as many as its part of the region has pixels.
+    A region of a negative batch index is zero.
     """
     return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW")
 

@@ -7,6 +7,7 @@ from typing import Any
 from tilewright import te, tir
 from tilewright.ir.operators import maximum, minimum
 from tilewright.te import Tensor
+from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.nn.utils import per_axis
 
 
@@ -19,33 +20,44 @@ def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: f
     _, channels, height, width = data.shape
     kind = rois.dtype
 
-    def bounds(roi: Any, index: Any, low_side: int, count: int, size: Any) -> tuple[Any, Any]:
-        """Where a bin begins and ends along an axis."""
-        scale = tir.const(spatial_scale, kind)
-        begin = te.round(rois(roi, low_side) * scale).astype("int32")
-        end = te.round(rois(roi, low_side + 2) * scale).astype("int32")
-        length = maximum(end - begin + 1, 1)
-        # The bin's ends are exact quotients of integers: floor below, ceiling above.
-        first = (index * length) // count
-        last = ((index + 1) * length + count - 1) // count
-        return minimum(maximum(begin + first, 0), size), minimum(maximum(begin + last, 0), size)
+    def body(builder: Any, ins: Any, outs: Any) -> None:
+        image, regions = ins
 
-    def element(roi: Any, c: Any, i: Any, j: Any) -> Any:
-        top, bottom = bounds(roi, i, 2, pooled_height, height)
-        left, right = bounds(roi, j, 1, pooled_width, width)
-        ry = te.reduce_axis((0, maximum(bottom - top, 1)), name="rh")
-        rx = te.reduce_axis((0, maximum(right - left, 1)), name="rw")
-        batch = rois(roi, 0).astype("int32")
-        filled = tir.all(bottom > top, right > left, batch >= 0)
-        value = tir.if_then_else(
-            filled, data(batch, c, top + ry.var, left + rx.var), tir.const(0, data.dtype)
-        )
-        return te.max(value, axis=[ry, rx])
+        def side(roi: Any, number: int) -> Any:
+            return te.round(regions[roi, number] * tir.const(spatial_scale, kind)).astype("int32")
 
-    made: Tensor = te.compute(
-        (rois.shape[0], channels, pooled_height, pooled_width),
-        element,
-        name="roi_pool_nchw",
-        tag="pool,roi_pool_nchw",
-    )
-    return made
+        def bounds(roi: Any, index: Any, number: int, count: int, size: Any) -> tuple[Any, Any]:
+            """Where a bin begins and ends along an axis: exact quotients, rounded down and up."""
+            begin = side(roi, number)
+            length = maximum(side(roi, number + 2) - begin + 1, 1)
+            first = begin + (index * length) // count
+            last = begin + ((index + 1) * length + count - 1) // count
+            return (
+                builder.let("first", minimum(maximum(first, 0), size)),
+                builder.let("last", minimum(maximum(last, 0), size)),
+            )
+
+        with (
+            builder.for_range(0, rois.shape[0], name="roi", kind="parallel") as roi,
+            builder.for_range(0, pooled_height, name="i") as i,
+            builder.for_range(0, pooled_width, name="j") as j,
+        ):
+            top, bottom = bounds(roi, i, 2, pooled_height, height)
+            left, right = bounds(roi, j, 1, pooled_width, width)
+            item = builder.let("item", regions[roi, 0].astype("int32"))
+            filled = builder.let("filled", tir.all(bottom > top, right > left, item >= 0))
+            with builder.for_range(0, channels, name="c") as c:
+                largest = scalar(builder, data.dtype, "largest", tir.const(0, data.dtype))
+                with builder.if_scope(filled):
+                    largest[0] = tir.min_value(data.dtype)
+                    with (
+                        builder.for_range(top, bottom, name="y") as y,
+                        builder.for_range(left, right, name="x") as x,
+                    ):
+                        largest[0] = tir.Max(largest[0], image[item, c, y, x])
+                outs[0][roi, c, i, j] = largest[0]
+
+    shape = (rois.shape[0], channels, pooled_height, pooled_width)
+    return loop_kernel(
+        "roi_pool_nchw", [data, rois], [(shape, data.dtype)], body, tag="pool,roi_pool_nchw"
+    )[0]

@@ -1,0 +1,61 @@
+"""Softmax and its logarithm, against SciPy in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from tests.topi.running import apply
+from tilewright import te, topi
+from tilewright.topi.utils import InvalidShapeError
+
+RANDOM = np.random.default_rng(41)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1, 2])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_every_axis(axis: int, symbolic: bool) -> None:
+    """Rows along any axis sum to one."""
+    data = (RANDOM.standard_normal((3, 4, 5)) * 3).astype("float32")
+    made = apply(topi.nn.softmax, data, axis=axis, symbolic=symbolic)
+    np.testing.assert_allclose(made, softmax(data.astype("float64"), axis=axis), rtol=1e-5)
+    made = apply(topi.nn.log_softmax, data, axis=axis, symbolic=symbolic)
+    np.testing.assert_allclose(made, log_softmax(data.astype("float64"), axis=axis), rtol=1e-5, atol=1e-6)
+
+
+def test_large_numbers_do_not_overflow() -> None:
+    """The largest is subtracted first."""
+    data = np.array([[1000.0, 999.0, -1000.0]], "float32")
+    np.testing.assert_allclose(apply(topi.nn.softmax, data), softmax(data, axis=-1), rtol=1e-5)
+    made = apply(topi.nn.log_softmax, data)
+    np.testing.assert_allclose(made, log_softmax(data.astype("float64"), axis=-1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("operator", [topi.nn.softmax, topi.nn.log_softmax])
+def test_half_floats(operator: Any) -> None:
+    """Three thousand equal numbers share one, computed in float32."""
+    data = np.zeros((1, 3000), "float16")
+    made = apply(operator, data)
+    expected = 1 / 3000 if operator is topi.nn.softmax else -np.log(3000)
+    assert made.dtype == np.float16
+    np.testing.assert_allclose(made.astype("float64"), expected, rtol=1e-3)
+
+
+def test_fast_exponential() -> None:
+    """Close, not exact."""
+    data = (RANDOM.standard_normal((4, 9)) * 2).astype("float32")
+    made = apply(topi.nn.fast_softmax, data, axis=1)
+    np.testing.assert_allclose(made, softmax(data, axis=1), rtol=1e-3, atol=1e-6)
+
+
+def test_tags_and_mistakes() -> None:
+    """Schedules know both by their tags; an axis must exist."""
+    data = te.placeholder((2, 3))
+    assert topi.nn.softmax(data, 0).op.tag == "softmax_output"
+    assert topi.nn.softmax(data, 0).op.attrs["axis"] == 0
+    assert topi.nn.log_softmax(data).op.tag == "log_softmax_output"
+    with pytest.raises(InvalidShapeError, match="axis 2 of a tensor of 2 dimensions"):
+        topi.nn.softmax(data, 2)
