@@ -26,6 +26,10 @@ IMPORTERS: list[Callable[[IRModule, str, bool], None]] = []
 set by the layer that reads the text form."""
 
 
+FUNCTION_OF: list[Callable[[Any], BaseFunc]] = []
+"""Makes a function of an expression and its free variables; set by the graph level."""
+
+
 class IRModule(Node):
     """Functions by global variable, type definitions by global type variable, and attributes of the whole."""
 
@@ -57,9 +61,12 @@ class IRModule(Node):
         functions: Mapping[Any, BaseFunc] | None = None,
         type_defs: Mapping[Any, Any] | None = None,
     ) -> IRModule:
-        """A module with this function under its "global_symbol", or "main" where it has none."""
+        """A module with this function under its "global_symbol", or "main" where it has none. Another graph-level
+        expression becomes the body of a function of its free variables."""
         if not isinstance(expr, BaseFunc):
-            raise ExpressionError(f"a module is made from a function, not from {type(expr).__name__}")
+            if not FUNCTION_OF:
+                raise ExpressionError(f"a module is made from a function, not from {type(expr).__name__}")
+            expr = FUNCTION_OF[0](expr)
         made = IRModule(functions, type_defs)
         made[str(expr.attrs.get("global_symbol", "main"))] = expr
         return made

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import FUNCTION_OF
 from tilewright.relay.adt import Clause, Pattern, bound_variables
 from tilewright.relay.expr import Let, Var
 from tilewright.relay.function import Function
@@ -55,3 +56,11 @@ def free_vars(expr: RelayExpr) -> list[Var]:
     met = list(met_variables(expr))
     bound = {variable for variable, binding in met if binding}
     return list(dict.fromkeys(variable for variable, _ in met if variable not in bound))
+
+
+def function_of(expr: RelayExpr) -> Function:
+    """A function of the free variables of an expression, in the order in which they are met."""
+    return Function(free_vars(expr), expr)
+
+
+FUNCTION_OF[:] = [function_of]
