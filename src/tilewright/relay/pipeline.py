@@ -12,28 +12,7 @@ from tilewright.target import Target
 
 def prepare_passes() -> list[Pass]:
     """For the graph executor and the virtual machine alike: a smaller program that means the same."""
-    return [
-        transform.RemoveUnusedFunctions(),
-        # From here on no expression is shared between a branch and what is outside of it.
-        transform.ToBasicBlockNormalForm(),
-        transform.Legalize(),
-        # From here on there is no batch_norm, dropout or other operator of training alone.
-        transform.SimplifyInference(),
-        transform.DynamicToStatic(),
-        transform.EliminateCommonSubexpr(),
-        transform.SimplifyExpr(),
-        transform.CombineParallelConv2D(3),
-        transform.CombineParallelDense(3),
-        transform.CombineParallelBatchMatmul(3),
-        transform.FoldConstant(),
-        transform.FoldScaleAxis(),
-        transform.CanonicalizeCast(),
-        transform.CanonicalizeOps(),
-        # Layouts are the target's: it is the current one when these run.
-        transform.AlterOpLayout(),
-        transform.FastMath(),
-        transform.FoldConstant(),
-    ]
+    return [transform.InferType()]
 
 
 def fusing_passes(target: Target) -> list[Pass]:
