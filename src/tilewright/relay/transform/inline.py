@@ -1,0 +1,87 @@
+"""Inline: calls of functions with the attribute "Inline" become the functions' bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.function import BaseFunc
+from tilewright.ir.global_var import GlobalVar
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import Pass, PassContext
+from tilewright.relay.analysis import CallGraph
+from tilewright.relay.analysis.blocks import Blocks
+from tilewright.relay.analysis.feature import is_atomic
+from tilewright.relay.expr import Call, Let, Var
+from tilewright.relay.expr_functor import ExprMutator
+from tilewright.relay.function import Function
+from tilewright.relay.transform.fresh_variables import with_fresh_variables
+from tilewright.support.recursion import recursion_room
+
+
+class _Inliner(ExprMutator):
+    def __init__(self, bodies: dict[str, Function]) -> None:
+        super().__init__()
+        self.bodies = bodies
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        callee = self.bodies.get(call.op.name_hint) if isinstance(call.op, GlobalVar) else None
+        if callee is None:
+            return call.map_children(self.visit)
+        return _applied(callee, [self.visit(argument) for argument in call.args])
+
+    def visit_global_var(self, gvar: GlobalVar) -> RelayExpr:
+        callee = self.bodies.get(gvar.name_hint)
+        if callee is None:
+            return gvar
+        value: RelayExpr = with_fresh_variables(callee).without_attr("Inline")
+        return value
+
+
+def _applied(callee: Function, arguments: list[Any]) -> RelayExpr:
+    """The body of a function with arguments for its parameters. Where the body has branches or functions, an argument
+    that computes something is bound before it, so that it is computed once and always."""
+    simple = not Blocks(callee.body).inner
+    given: dict[Var, RelayExpr] = {}
+    bound: list[tuple[Var, RelayExpr]] = []
+    for parameter, argument in zip(callee.params, arguments, strict=True):
+        if simple or is_atomic(argument):
+            given[parameter] = argument
+        else:
+            variable = Var(parameter.name_hint, parameter.type_annotation)
+            given[parameter] = variable
+            bound.append((variable, argument))
+    body: RelayExpr = with_fresh_variables(callee.body, given)
+    for variable, argument in reversed(bound):
+        body = Let(variable, argument, body)
+    return body
+
+
+@dataclass
+class Inline(Pass):
+    """Inline what is marked; marked functions then leave the module, unless one calls itself or is main."""
+
+    name = "Inline"
+    opt_level = 1
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Functions that are called come before those that call them."""
+        graph = CallGraph(mod)
+        made: dict[GlobalVar, BaseFunc] = {}
+        bodies: dict[str, Function] = {}
+        for name in graph.topological_order():
+            function = mod.functions[name]
+            if isinstance(function, Function):
+                with recursion_room():
+                    body = _Inliner(bodies).visit(function.body)
+                function = function if body is function.body else function.replace(body=body)
+                if function.attrs.get("Inline") and not graph.is_recursive(name):
+                    bodies[name.name_hint] = function
+            made[name] = function
+
+        def result(name: GlobalVar, function: BaseFunc) -> BaseFunc | None:
+            gone = name.name_hint in bodies and name.name_hint != "main"
+            return None if gone else made[name]
+
+        return mod.map_functions(result)
