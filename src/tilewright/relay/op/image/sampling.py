@@ -186,7 +186,7 @@ def _grid_sample_reference(attrs: Any, data: Any, grid: Any) -> Any:
             weight: Any = 1.0
             for _, one in picked:
                 weight = weight * one
-            made[n] += wide[(n, slice(None), *(index for index, _ in picked))] * weight
+            made[n] += wide[n][(slice(None), *(index for index, _ in picked))] * weight
     return made.astype(data.dtype)
 
 
