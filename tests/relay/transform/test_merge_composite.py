@@ -1,0 +1,48 @@
+"""MergeComposite."""
+
+from typing import Any
+
+import pytest
+from tests.relay.transform.text import check, unchanged
+
+from tilewright.relay.dataflow_pattern import is_op, wildcard
+from tilewright.relay.transform import MergeComposite
+from tilewright.support.errors import TilewrightError
+
+SUM_EXP = is_op("exp")(is_op("add")(wildcard(), wildcard()))
+SUM = is_op("add")(wildcard(), wildcard())
+
+
+def test_matches_become_composite_functions() -> None:
+    """Patterns in the order of the table."""
+    check(
+        "def @main(%x: $T, %y: $T) { add(exp(add(%x, %y)), %x) }",
+        MergeComposite([("lib.sum_exp", SUM_EXP), ("lib.sum", SUM)]),
+        """
+        def @main(%x: $T, %y: $T) {
+          %0 = fn (%a: $T, %b: $T, Composite="lib.sum_exp", PartitionedFromPattern="add_exp_") { exp(add(%a, %b)) };
+          %1 = %0(%x, %y);
+          %2 = fn (%c: $T, %d: $T, Composite="lib.sum", PartitionedFromPattern="add_") { add(%c, %d) };
+          %2(%1, %x)
+        }
+        """,
+    )
+
+
+def test_checks_see_types() -> None:
+    """And may refuse."""
+    program = "def @main(%x: $T, %y: $T) { exp(add(exp(add(%x, %y)), %x)) }"
+    shapes: list[Any] = []
+
+    def refuse(root: Any) -> bool:
+        shapes.append(root.checked_type.concrete_shape)
+        return False
+
+    unchanged(program, MergeComposite([("lib.sum_exp", SUM_EXP, refuse)]))
+    assert shapes == [(4,), (4,)]
+
+
+def test_a_table_of_another_form_is_an_error() -> None:
+    """It says what an entry is."""
+    with pytest.raises(TilewrightError, match="an entry of a pattern table"):
+        MergeComposite([("name",)])
