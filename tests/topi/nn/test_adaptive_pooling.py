@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply, evaluate
+
 from tilewright import te, topi
 from tilewright.topi.utils import InvalidShapeError
 

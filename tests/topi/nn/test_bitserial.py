@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply, evaluate, inputs
+
 from tilewright import te, topi
 from tilewright.topi.utils import InvalidShapeError
 
@@ -42,9 +42,7 @@ def test_dense(data_bits: int, weight_bits: int, unipolar: bool) -> None:
         "unipolar": unipolar,
     }
     np.testing.assert_array_equal(apply(topi.nn.bitserial_dense, data, weight, **options), expected)
-    packed = apply(
-        topi.nn.bitpack, weight, bits=weight_bits, pack_axis=1, bit_axis=1, pack_type="uint32"
-    )
+    packed = apply(topi.nn.bitpack, weight, bits=weight_bits, pack_axis=1, bit_axis=1, pack_type="uint32")
     np.testing.assert_array_equal(apply(topi.nn.bitserial_dense, data, packed, **options), expected)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply, evaluate, inputs
+
 from tilewright import te, topi
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.topi.utils import InvalidShapeError
@@ -99,9 +99,7 @@ def test_three_dimensions(layout: str, stride: Any, padding: Any, dilation: Any,
         data, kernel = data.transpose(0, 2, 3, 4, 1).copy(), kernel.transpose(2, 3, 4, 1, 0).copy()
         expected = expected.transpose(0, 2, 3, 4, 1)
         compute = topi.nn.conv3d_ndhwc
-    result = apply(
-        compute, data, kernel, stride=stride, padding=padding, dilation=dilation, groups=groups
-    )
+    result = apply(compute, data, kernel, stride=stride, padding=padding, dilation=dilation, groups=groups)
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
@@ -110,9 +108,7 @@ def test_groups(groups: int) -> None:
     """Channels in groups see only their own part of the input, in each layout and rank."""
     data, kernel = draw(2, 6, 5, 5), draw(12, 6 // groups, 3, 3)
     expected = convolved(data, kernel, 1, groups=groups)
-    nchw = apply(
-        topi.nn.group_conv2d_nchw, data, kernel, stride=1, padding=1, dilation=1, groups=groups
-    )
+    nchw = apply(topi.nn.group_conv2d_nchw, data, kernel, stride=1, padding=1, dilation=1, groups=groups)
     np.testing.assert_allclose(nchw, expected, rtol=1e-5, atol=1e-5)
     nhwc = apply(
         topi.nn.group_conv2d_nhwc,
@@ -153,9 +149,7 @@ def test_integers_add_in_the_type_asked_for() -> None:
     """Eight-bit products do not wrap in an int32 sum."""
     data = np.full((1, 4, 3, 3), 100, "int8")
     kernel = np.full((1, 4, 3, 3), -100, "int8")
-    made = apply(
-        topi.nn.conv2d_nchw, data, kernel, stride=1, padding=0, dilation=1, out_dtype="int32"
-    )
+    made = apply(topi.nn.conv2d_nchw, data, kernel, stride=1, padding=0, dilation=1, out_dtype="int32")
     assert made.dtype == np.int32 and made.ravel().tolist() == [-360000]
 
 
@@ -199,9 +193,7 @@ def test_transposed_in_two_dimensions(
         wide(data), wide(kernel), stride=stride, groups=groups, dilation=dilation, padding=0
     ).numpy()
     top, left, down, right = [padding] * 4 if isinstance(padding, int) else padding
-    more_h, more_w = (
-        (output_padding, output_padding) if isinstance(output_padding, int) else output_padding
-    )
+    more_h, more_w = (output_padding, output_padding) if isinstance(output_padding, int) else output_padding
     whole = np.pad(whole, [(0, 0), (0, 0), (0, more_h), (0, more_w)])
     expected = whole[:, :, top : whole.shape[2] - down, left : whole.shape[3] - right]
     feeds = inputs(data, kernel)

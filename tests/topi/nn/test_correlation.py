@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.topi.running import apply
+
 from tilewright import te, topi
 from tilewright.topi.utils import InvalidShapeError
 
@@ -22,7 +22,10 @@ def test_patches(
     random = np.random.default_rng(73)
     one, other = (random.standard_normal((2, 3, 6, 7)).astype("float32") for _ in range(2))
     amount = padding if isinstance(padding, int) else 3
-    a, b = (np.pad(image.astype("float64"), [(0, 0), (0, 0), (amount, amount), (amount, amount)]) for image in (one, other))
+    a, b = (
+        np.pad(image.astype("float64"), [(0, 0), (0, 0), (amount, amount), (amount, amount)])
+        for image in (one, other)
+    )
     border, radius = displacement + kernel // 2, displacement // stride2
     height = -(-(a.shape[2] - 2 * border) // stride1)
     width = -(-(a.shape[3] - 2 * border) // stride1)

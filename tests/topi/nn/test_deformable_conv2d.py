@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply
 
 from tilewright import topi
@@ -28,7 +27,14 @@ def sampled(image: np.ndarray, y: float, x: float) -> np.ndarray:
 
 
 def deformed(
-    data: np.ndarray, offset: np.ndarray, kernel: np.ndarray, stride: int, padding: int, dilation: int, moved: int, groups: int
+    data: np.ndarray,
+    offset: np.ndarray,
+    kernel: np.ndarray,
+    stride: int,
+    padding: int,
+    dilation: int,
+    moved: int,
+    groups: int,
 ) -> np.ndarray:
     batch, channels, _, _ = data.shape
     outputs, _, kh, kw = kernel.shape

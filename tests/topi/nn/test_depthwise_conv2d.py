@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.nn.test_conv2d import in_blocks
 from tests.topi.running import apply, evaluate, inputs
+
 from tilewright import topi
 
 RANDOM = np.random.default_rng(13)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply
+
 from tilewright import te, topi
 from tilewright.support.errors import OpAttributeInvalid
 

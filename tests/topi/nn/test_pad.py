@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.topi.running import apply
+
 from tilewright import te, topi
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.topi.utils import InvalidShapeError
@@ -15,14 +15,15 @@ DATA = np.arange(24, dtype="float32").reshape(2, 3, 4)
 
 @pytest.mark.parametrize("symbolic", [False, True])
 @pytest.mark.parametrize(
-    ("before", "after", "value"), [((0, 1, 2), None, 0.0), ((1, 0, 3), (0, 2, 1), 7.5), ((0, 0, 0), (0, 0, 0), 1.0)]
+    ("before", "after", "value"),
+    [((0, 1, 2), None, 0.0), ((1, 0, 3), (0, 2, 1), 7.5), ((0, 0, 0), (0, 0, 0), 1.0)],
 )
-def test_with_a_value(before: tuple[int, ...], after: tuple[int, ...] | None, value: float, symbolic: bool) -> None:
+def test_with_a_value(
+    before: tuple[int, ...], after: tuple[int, ...] | None, value: float, symbolic: bool
+) -> None:
     """Each dimension by its own amounts; those after are those before unless they are given."""
     amounts = list(zip(before, after or before, strict=True))
-    made = apply(
-        topi.nn.pad, DATA, pad_before=before, pad_after=after, pad_value=value, symbolic=symbolic
-    )
+    made = apply(topi.nn.pad, DATA, pad_before=before, pad_after=after, pad_value=value, symbolic=symbolic)
     np.testing.assert_array_equal(made, np.pad(DATA, amounts, constant_values=value))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply, evaluate
+
 from tilewright import te, topi
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.topi.utils import InvalidShapeError
@@ -41,7 +41,8 @@ def pooled(
         inside, padded = [], 0
         for tap in itertools.product(*[range(extent) for extent in kernel]):
             at = [
-                place[axis] * stride[axis] + tap[axis] * dilation[axis] - before[axis] for axis in range(count)
+                place[axis] * stride[axis] + tap[axis] * dilation[axis] - before[axis]
+                for axis in range(count)
             ]
             extents = data.shape[2:]
             if all(0 <= index < extent for index, extent in zip(at, extents, strict=True)):
@@ -115,9 +116,7 @@ def test_one_and_three_dimensions(pool_type: str) -> None:
     line = RANDOM.standard_normal((2, 3, 9)).astype("float32")
     wide = torch.tensor(line.astype("float64"))
     expected = F.max_pool1d(wide, 3, 2, 1) if pool_type == "max" else F.avg_pool1d(wide, 3, 2, 1)
-    made = apply(
-        topi.nn.pool1d, line, kernel=3, stride=2, dilation=1, padding=(1, 1), pool_type=pool_type
-    )
+    made = apply(topi.nn.pool1d, line, kernel=3, stride=2, dilation=1, padding=(1, 1), pool_type=pool_type)
     np.testing.assert_allclose(made, expected.numpy(), rtol=1e-5, atol=1e-6)
     volume = RANDOM.standard_normal((1, 2, 4, 5, 6)).astype("float32")
     wide = torch.tensor(volume.astype("float64"))
@@ -153,9 +152,7 @@ def test_symbolic_sizes() -> None:
 def test_types() -> None:
     """Half floats add in float32; integers stay integers, and padding never is the largest of them."""
     ones = np.ones((1, 1, 64, 64), "float16")
-    made = apply(
-        topi.nn.pool2d, ones, kernel=64, stride=1, dilation=1, padding=(0, 0, 0, 0), pool_type="avg"
-    )
+    made = apply(topi.nn.pool2d, ones, kernel=64, stride=1, dilation=1, padding=(0, 0, 0, 0), pool_type="avg")
     assert made.dtype == np.float16 and made.item() == 1.0
     lowest = np.full((1, 1, 2, 2), -100, "int8")
     made = apply(

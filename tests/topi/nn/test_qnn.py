@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.topi.running import apply, evaluate, inputs
+
 from tilewright import te, topi
 from tilewright.topi.nn.qnn import SQNN_DTYPE_TO_CODE
 from tilewright.topi.utils import InvalidShapeError

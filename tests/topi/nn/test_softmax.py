@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
-
 from tests.topi.running import apply
+
 from tilewright import te, topi
 from tilewright.topi.utils import InvalidShapeError
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply, evaluate
+
 from tilewright import te, topi
 from tilewright.support.errors import OpAttributeInvalid
 
@@ -80,9 +80,7 @@ def test_convolution(layout: str, taps: int, block: tuple[int, int] | None) -> N
     kernel = weight.reshape(8, taps, taps, 4).transpose(0, 3, 1, 2)
     expected = F.conv2d(torch.tensor(data), torch.tensor(kernel.copy()), padding=taps // 2).numpy()
     order = ["NCHW".index(letter) for letter in layout]
-    made = apply(
-        topi.nn.sparse_conv2d, data.transpose(order).copy(), *parts, layout=layout, kernel_size=taps
-    )
+    made = apply(topi.nn.sparse_conv2d, data.transpose(order).copy(), *parts, layout=layout, kernel_size=taps)
     np.testing.assert_allclose(made, expected.transpose(order), rtol=1e-4, atol=1e-5)
 
 

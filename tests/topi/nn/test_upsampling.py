@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply
+
 from tilewright import topi
 
 DATA = np.random.default_rng(89).standard_normal((1, 2, 3, 4)).astype("float32")
@@ -19,7 +19,12 @@ def test_nearest(layout: str, symbolic: bool) -> None:
     """Each pixel becomes a block."""
     order = ["NCHW".index(letter) for letter in layout]
     made = apply(
-        topi.nn.upsampling, DATA.transpose(order).copy(), scale_h=2, scale_w=3, layout=layout, symbolic=symbolic
+        topi.nn.upsampling,
+        DATA.transpose(order).copy(),
+        scale_h=2,
+        scale_w=3,
+        layout=layout,
+        symbolic=symbolic,
     )
     expected = DATA.repeat(2, axis=2).repeat(3, axis=3).transpose(order)
     np.testing.assert_array_equal(made, expected)
@@ -27,9 +32,7 @@ def test_nearest(layout: str, symbolic: bool) -> None:
 
 def test_bilinear() -> None:
     """With the corners kept in place."""
-    made = apply(
-        topi.nn.upsampling, DATA, scale_h=2.0, scale_w=2.0, method="bilinear", align_corners=True
-    )
+    made = apply(topi.nn.upsampling, DATA, scale_h=2.0, scale_w=2.0, method="bilinear", align_corners=True)
     expected = F.interpolate(
         torch.tensor(DATA.astype("float64")), scale_factor=2, mode="bilinear", align_corners=True
     ).numpy()

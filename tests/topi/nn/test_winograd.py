@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-
 from tests.topi.running import apply, evaluate, inputs
+
 from tilewright import te, topi
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.topi.nn.winograd_util import winograd_matrices
@@ -20,7 +20,9 @@ def reference(data: np.ndarray, kernel: np.ndarray, padding: int) -> np.ndarray:
     return F.conv2d(*wide, padding=padding).numpy()
 
 
-@pytest.mark.parametrize(("tile", "taps", "tolerance"), [(2, 3, 1e-5), (4, 3, 2e-5), (6, 3, 1e-4), (2, 5, 1e-4)])
+@pytest.mark.parametrize(
+    ("tile", "taps", "tolerance"), [(2, 3, 1e-5), (4, 3, 2e-5), (6, 3, 1e-4), (2, 5, 1e-4)]
+)
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 def test_tiles_and_layouts(tile: int, taps: int, tolerance: float, layout: str) -> None:
     """Any tile, any kernel, images that are no multiple of the tile; the kernel transformed before or not."""
@@ -33,9 +35,7 @@ def test_tiles_and_layouts(tile: int, taps: int, tolerance: float, layout: str) 
         plain, before = topi.nn.conv2d_winograd_nhwc, topi.nn.conv2d_winograd_nhwc_without_weight_transform
         given, weights = data.transpose(0, 2, 3, 1).copy(), kernel.transpose(2, 3, 1, 0).copy()
         expected = expected.transpose(0, 2, 3, 1)
-    made = apply(
-        plain, given, weights, strides=1, padding=1, dilation=1, out_dtype="float32", tile_size=tile
-    )
+    made = apply(plain, given, weights, strides=1, padding=1, dilation=1, out_dtype="float32", tile_size=tile)
     np.testing.assert_allclose(made, expected, rtol=tolerance, atol=10 * tolerance)
     transformed = apply(topi.nn.conv2d_winograd_weight_transform, kernel, tile_size=tile)
     made = apply(

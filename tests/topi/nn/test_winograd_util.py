@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.topi.running import evaluate
+
 from tilewright.topi.nn.winograd_util import winograd_matrices, winograd_transform_matrices
 
 

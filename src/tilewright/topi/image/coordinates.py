@@ -134,6 +134,7 @@ def coordinate_in_region(index: Any, size: Any, target: Any, begin: Any, end: An
     (count,) = get_const_tuple([target])
     if isinstance(count, int) and count <= 1:
         return Real(middle)
-    step = (end - begin) * last / tir.Cast(kind, target - 1)
-    value = begin * last + tir.Cast(kind, index) * step
+    # Weighted by whole numbers, both ends of the region are met exactly: the last pixel of all is never outside.
+    both = begin * tir.Cast(kind, target - 1 - index) + end * tir.Cast(kind, index)
+    value = both * last / tir.Cast(kind, target - 1)
     return Real(value if isinstance(count, int) else tir.if_then_else(target > 1, value, middle))

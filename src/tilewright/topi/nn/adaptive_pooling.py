@@ -112,8 +112,8 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, lette
             return truncdiv(value, maximum(count, 1).astype(inner))
         return (value / count.astype(inner)).astype(result)
 
-    made = te.compute(shape, average, name="adaptive_pool_avg", tag=tag.ELEMWISE)
-    return made
+    mean: Tensor = te.compute(shape, average, name="adaptive_pool_avg", tag=tag.ELEMWISE)
+    return mean
 
 
 def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:

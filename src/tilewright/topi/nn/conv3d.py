@@ -22,7 +22,7 @@ def conv3d_ncdhw(
     out_dtype: str | None = None,
     groups: int = 1,
 ) -> Tensor:
-    """The convolution of (batch, channels, depth, height, width) with a kernel (output, input, depth, height, width)."""
+    """The convolution of NCDHW with a kernel (output, input of a group, depth, height, width)."""
     return conv(
         Input,
         Filter,
@@ -48,7 +48,7 @@ def conv3d_ndhwc(
     auto_scheduler_rewritten_layout: str = "",
     groups: int = 1,
 ) -> Tensor:
-    """The convolution of (batch, depth, height, width, channels) with a kernel (depth, height, width, input, output)."""
+    """The convolution of NDHWC with a kernel (depth, height, width, input of a group, output)."""
     refuse_rewritten_layout(auto_scheduler_rewritten_layout)
     return conv(
         Input,

@@ -1,7 +1,8 @@
 """Convolutions over any number of spatial axes, in any order of axes; the public names per rank and layout use these.
 
-A layout names each axis by a letter: ``N`` batch, ``C`` channels, ``O`` and ``I`` output and input channels of a kernel,
-``D``, ``H``, ``W`` space. The padded input is a stage of its own, ``pad_temp``. See ``sum_types`` for the types of sums.
+A layout names each axis by a letter: ``N`` batch, ``C`` channels, ``O`` and ``I`` output and input channels of a
+kernel, ``D``, ``H``, ``W`` space. The padded input is a stage of its own, ``pad_temp``. See ``sum_types`` for the types
+of sums.
 """
 
 from __future__ import annotations
@@ -219,8 +220,8 @@ def transposed_inputs(
 ) -> tuple[Tensor, Tensor]:
     """The input spread apart by the strides and padded, and the kernel turned around with output channels first.
 
-    A plain convolution of stride one of these two is the transposed convolution. ``data`` is (batch, channels, space...),
-    ``kernel`` (input channels, output channels, space...).
+    A plain convolution of stride one of these two is the transposed convolution. ``data`` is (batch, channels,
+    space...), ``kernel`` (input channels, output channels, space...).
     """
     count = len(data.shape) - 2
     if count < 1 or len(kernel.shape) != count + 2:

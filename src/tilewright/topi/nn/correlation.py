@@ -23,7 +23,7 @@ def correlation_nchw(
     padding: Any,
     is_multiply: bool,
 ) -> Tensor:
-    """The mean product (or absolute difference) of patches of ``data1`` with patches of ``data2`` around the same place.
+    """The mean product (or absolute difference) of patches of ``data1`` with those of ``data2`` around the same place.
 
     Channels of the output are displacements, rows first, from ``-max_displacement`` in steps of ``stride2``; places are
     ``stride1`` apart.

@@ -12,7 +12,7 @@ from tilewright.topi.utils import InvalidShapeError, get_const_tuple, simplify
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
-    """Each pixel as a block of ``block_size`` by ``block_size``; of its channels the block comes first (DCR) or last (CRD)."""
+    """Each pixel as a block of ``block_size`` squared; in its channels the block comes first (DCR) or last (CRD)."""
     if layout not in ("NCHW", "NHWC"):
         raise OpAttributeInvalid(f"depth_to_space knows the layouts NCHW and NHWC, not {layout!r}")
     if mode not in ("DCR", "CRD"):

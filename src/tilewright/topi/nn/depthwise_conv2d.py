@@ -18,7 +18,7 @@ from tilewright.topi.utils import InvalidShapeError, get_const_int, get_const_tu
 def depthwise_conv2d_nchw(
     Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str | None = None
 ) -> Tensor:
-    """NCHW with a kernel (channels, multiplier, height, width); channel ``c`` gives channels from ``c * multiplier``."""
+    """NCHW with a kernel (channels, multiplier, height, width); channel ``c`` gives those from ``c * multiplier``."""
     return depthwise(
         Input,
         Filter,
@@ -36,7 +36,7 @@ def depthwise_conv2d_nchw(
 def depthwise_conv2d_nhwc(
     Input: Tensor, Filter: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: str | None = None
 ) -> Tensor:
-    """NHWC with a kernel (height, width, channels, multiplier); channel ``c`` gives channels from ``c * multiplier``."""
+    """NHWC with a kernel (height, width, channels, multiplier); channel ``c`` gives those from ``c * multiplier``."""
     return depthwise(
         Input,
         Filter,

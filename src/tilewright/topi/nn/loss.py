@@ -44,8 +44,8 @@ def nll_loss(
         return tir.if_then_else(target.equal(ignore_index), zero, weights(target))
 
     weight = _total(targets.shape, weight_at, "nll_loss_weight")
-    made = te.compute((), lambda: total() / weight(), name="nll_loss_mean", tag=tag.ELEMWISE)
-    return made
+    mean: Tensor = te.compute((), lambda: total() / weight(), name="nll_loss_mean", tag=tag.ELEMWISE)
+    return mean
 
 
 def _total(shape: Any, element: Any, name: str) -> Tensor:

@@ -93,7 +93,7 @@ def _affine(value: Any, gamma: Tensor | None, beta: Tensor | None, at: Sequence[
 def layer_norm(
     data: Tensor, gamma: Tensor | None, beta: Tensor | None, axis: Any = -1, epsilon: float = 1e-5
 ) -> Tensor:
-    """``data`` with mean 0 and variance 1 over the axes together, times ``gamma`` plus ``beta``, shaped like those axes."""
+    """``data`` with mean 0 and variance 1 over the axes together, times ``gamma`` plus ``beta`` of their shape."""
     axes = _positions(axis, len(data.shape), "layer_norm")
     inner, result = sum_types(data.dtype, None)
     moments = _Moments(data.shape, data, axes, inner)
@@ -141,7 +141,7 @@ def group_norm(
     axes: Any = None,
     epsilon: float = 1e-5,
 ) -> Tensor:
-    """Groups of channels with mean 0 and variance 1 over the group and ``axes``, by default all but batch and channel."""
+    """Groups of channels with mean 0 and variance 1 over the group and ``axes``, by default all but the batch."""
     rank = len(data.shape)
     (channel,) = _positions(channel_axis, rank, "group_norm")
     reduced = (

@@ -90,8 +90,8 @@ def _pool(
             return truncdiv(value, count.astype(inner))
         return (value / count.astype(inner)).astype(result)
 
-    made = te.compute(shape, average, name="pool_avg", tag=tag.ELEMWISE)
-    return made
+    mean: Tensor = te.compute(shape, average, name="pool_avg", tag=tag.ELEMWISE)
+    return mean
 
 
 def pool1d(

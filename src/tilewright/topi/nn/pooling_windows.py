@@ -42,7 +42,7 @@ class PoolWindows:
     def count(self, data: Tensor, indices: Any, count_include_pad: bool) -> Any:
         """How many elements a window averages over: those of the image, or those of the padded image.
 
-        What ``ceil_mode`` lets a window read beyond the padding is never counted. A window with nothing in it counts one.
+        What ``ceil_mode`` lets a window read beyond the padding is never counted. An empty window counts one.
         """
         count: Any = tir.const(1, "int32")
         for position, axis in enumerate(self.axes):
@@ -85,6 +85,6 @@ def pool_windows(
     for letter, extent in zip(letters, get_const_tuple(extents), strict=True):
         if isinstance(extent, int) and extent <= 0:
             raise InvalidShapeError(
-                f"the pooling window is larger than the padded input along {letter}: the output would have size {extent}"
+                f"the window is larger than the padded input along {letter}: the output would have size {extent}"
             )
     return PoolWindows(axes, kernels, strides, steps, tuple(before), tuple(after), tuple(extents), ceil_mode)

@@ -8,7 +8,7 @@ from tilewright import te, tir
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te import Tensor
 from tilewright.topi import tag
-from tilewright.topi.kernel import loop_kernel
+from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.sort import argsort
 from tilewright.topi.utils import InvalidShapeError, simplify
 from tilewright.topi.vision.boxes import Inputs, overlap
@@ -34,17 +34,14 @@ def _select(
         kept, counts = outs
         with builder.for_range(0, batch * classes, name="row", kind="parallel") as row:
             n, c = row // classes, row % classes
-            total = builder.allocate("int32", 1, name="total", scope="local")
-            free = builder.allocate("int32", 1, name="free", scope="local")
-            total[0] = tir.const(0, "int32")
+            total = scalar(builder, "int32", "total", 0)
             with builder.for_range(0, count, name="j") as j:
                 kept[row, j] = tir.const(-1, "int32")
             with builder.for_range(0, count, name="j") as j:
                 box = builder.let("box", by_score[row, j])
                 with builder.if_scope(tir.all(total[0] < limit(ins), score[n, c, box] > lowest(ins))):
-                    free[0] = tir.const(1, "int32")
-                    rival = builder.allocate("int32", 1, name="rival", scope="local")
-                    rival[0] = tir.const(0, "int32")
+                    free = scalar(builder, "int32", "free", 1)
+                    rival = scalar(builder, "int32", "rival", 0)
                     with builder.while_loop(tir.all(rival[0] < total[0], free[0] > 0)):
                         other = builder.let("other", kept[row, rival[0]])
                         shared = overlap(
@@ -73,13 +70,15 @@ def _as_onnx(kept: Tensor, counts: Tensor, scores: Tensor) -> list[Tensor]:
     def body(builder: Any, ins: Any, outs: Any) -> None:
         triples, total = outs
         total[0] = tir.const(0, "int64")
-        with builder.for_range(0, batch * classes, name="row") as row:
-            with builder.for_range(0, ins[1][row], name="j") as j:
-                place = builder.let("place", total[0])
-                triples[place, 0] = tir.Cast("int64", row // classes)
-                triples[place, 1] = tir.Cast("int64", row % classes)
-                triples[place, 2] = ins[0][row, j].astype("int64")
-                total[0] = place + tir.const(1, "int64")
+        with (
+            builder.for_range(0, batch * classes, name="row") as row,
+            builder.for_range(0, ins[1][row], name="j") as j,
+        ):
+            place = builder.let("place", total[0])
+            triples[place, 0] = tir.Cast("int64", row // classes)
+            triples[place, 1] = tir.Cast("int64", row % classes)
+            triples[place, 2] = ins[0][row, j].astype("int64")
+            total[0] = place + tir.const(1, "int64")
         with builder.for_range(total[0], tir.Cast("int64", most), name="j", dtype="int64") as j:
             for part in range(3):
                 triples[j, part] = tir.const(0, "int64")
@@ -128,7 +127,7 @@ def all_class_non_max_suppression(
     """For each item and class, the boxes of best score above the threshold that overlap no better one too much.
 
     Boxes are (batch, boxes, 4), two opposite corners each; scores (batch, classes, boxes). The format "onnx" gives
-    triples (item, class, box) and their number; "tensorflow" pairs (class, box), their scores and numbers, an item each.
+    triples (item, class, box) and their number; "tensorflow" for each item pairs (class, box), scores and their number.
     """
     if output_format not in ("onnx", "tensorflow"):
         raise OpAttributeInvalid(f'the output format is "onnx" or "tensorflow", not {output_format!r}')

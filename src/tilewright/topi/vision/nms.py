@@ -7,7 +7,7 @@ from typing import Any
 from tilewright import te, tir
 from tilewright.te import Tensor
 from tilewright.topi import tag
-from tilewright.topi.kernel import loop_kernel
+from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.sort import argsort
 from tilewright.topi.utils import InvalidShapeError
 from tilewright.topi.vision.all_class_nms import all_class_non_max_suppression
@@ -116,8 +116,7 @@ def _suppress(
             with builder.for_range(total, count, name="j") as j:
                 clear(i, j)
             with builder.if_scope(applies):
-                kept = builder.allocate("int32", 1, name="kept", scope="local")
-                kept[0] = tir.const(0, "int32")
+                kept = scalar(builder, "int32", "kept", 0)
                 with builder.for_range(0, total, name="j") as j:
                     with builder.if_scope(tir.all(limit(ins) >= 0, kept[0] >= limit(ins))):
                         clear(i, j)
@@ -154,16 +153,19 @@ def _compact_boxes(data: Tensor) -> Tensor:
 
     def body(builder: Any, ins: Any, outs: Any) -> None:
         with builder.for_range(0, batch, name="i", kind="parallel") as i:
-            place = builder.allocate("int32", 1, name="place", scope="local")
-            place[0] = tir.const(0, "int32")
-            with builder.for_range(0, count, name="j") as j:
-                with builder.if_scope(ins[0][i, j, 0] >= tir.const(0, data.dtype)):
-                    with builder.for_range(0, length, name="k") as k:
-                        outs[0][i, place[0], k] = ins[0][i, j, k]
-                    place[0] = place[0] + 1
-            with builder.for_range(place[0], count, name="j") as j:
+            place = scalar(builder, "int32", "place", 0)
+            with (
+                builder.for_range(0, count, name="j") as j,
+                builder.if_scope(ins[0][i, j, 0] >= tir.const(0, data.dtype)),
+            ):
                 with builder.for_range(0, length, name="k") as k:
-                    outs[0][i, j, k] = tir.const(-1, data.dtype)
+                    outs[0][i, place[0], k] = ins[0][i, j, k]
+                place[0] = place[0] + 1
+            with (
+                builder.for_range(place[0], count, name="j") as j,
+                builder.for_range(0, length, name="k") as k,
+            ):
+                outs[0][i, j, k] = tir.const(-1, data.dtype)
 
     return loop_kernel("compact_boxes", [data], [(data.shape, data.dtype)], body)[0]
 

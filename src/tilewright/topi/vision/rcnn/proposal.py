@@ -12,6 +12,7 @@ from tilewright.te import Tensor
 from tilewright.tir.ir_builder import IRBuilder
 from tilewright.tir.stmt import Stmt
 from tilewright.topi import tag
+from tilewright.topi.kernel import scalar
 from tilewright.topi.sort import argsort
 from tilewright.topi.utils import get_const_int, get_const_tuple, simplify
 from tilewright.topi.vision.boxes import overlap
@@ -111,15 +112,18 @@ def nms_ir(sorted_bbox_buf: Buffer, out_buf: Buffer, nms_threshold: float) -> St
     with builder.for_range(0, batch, name="n", kind="parallel") as n:
         with builder.for_range(0, count, name="j") as j:
             removed[n, j] = tir.const(0, out_buf.dtype)
-        with builder.for_range(0, count - 1, name="j") as j, builder.if_scope(removed[n, j].equal(0)):
-            with builder.for_range(j + 1, count, name="other") as other:
-                shared = overlap(
-                    [boxes[n, j, side] for side in range(4)],
-                    [boxes[n, other, side] for side in range(4)],
-                    pixel=1,
-                )
-                with builder.if_scope(shared > tir.const(nms_threshold, shared.dtype)):
-                    removed[n, other] = tir.const(1, out_buf.dtype)
+        with (
+            builder.for_range(0, count - 1, name="j") as j,
+            builder.if_scope(removed[n, j].equal(0)),
+            builder.for_range(j + 1, count, name="other") as other,
+        ):
+            shared = overlap(
+                [boxes[n, j, side] for side in range(4)],
+                [boxes[n, other, side] for side in range(4)],
+                pixel=1,
+            )
+            with builder.if_scope(shared > tir.const(nms_threshold, shared.dtype)):
+                removed[n, other] = tir.const(1, out_buf.dtype)
     return builder.get()
 
 
@@ -135,16 +139,18 @@ def prepare_output_ir(sorted_bbox_buf: Buffer, remove_mask_buf: Buffer, out_buf:
         builder.buffer_ptr(buffer) for buffer in (sorted_bbox_buf, remove_mask_buf, out_buf)
     )
     with builder.for_range(0, batch, name="n") as n:
-        place = builder.allocate("int32", 1, name="place", scope="local")
-        place[0] = tir.const(0, "int32")
+        place = scalar(builder, "int32", "place", 0)
         # The best box is never removed, so that each round over the boxes writes one or more.
-        with builder.while_loop(place[0] < wanted), builder.for_range(0, count, name="j") as j:
-            with builder.if_scope(tir.all(removed[n, j].equal(0), place[0] < wanted)):
-                row = n * wanted + place[0]
-                out[row, 0] = tir.Cast(out_buf.dtype, n)
-                for side in range(4):
-                    out[row, side + 1] = boxes[n, j, side]
-                place[0] = place[0] + 1
+        with (
+            builder.while_loop(place[0] < wanted),
+            builder.for_range(0, count, name="j") as j,
+            builder.if_scope(tir.all(removed[n, j].equal(0), place[0] < wanted)),
+        ):
+            row = n * wanted + place[0]
+            out[row, 0] = tir.Cast(out_buf.dtype, n)
+            for side in range(4):
+                out[row, side + 1] = boxes[n, j, side]
+            place[0] = place[0] + 1
     return builder.get()
 
 

@@ -58,6 +58,6 @@ def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: f
                 outs[0][roi, c, i, j] = largest[0]
 
     shape = (rois.shape[0], channels, pooled_height, pooled_width)
-    return loop_kernel(
-        "roi_pool_nchw", [data, rois], [(shape, data.dtype)], body, tag="pool,roi_pool_nchw"
-    )[0]
+    return loop_kernel("roi_pool_nchw", [data, rois], [(shape, data.dtype)], body, tag="pool,roi_pool_nchw")[
+        0
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright import te, tir
 from tilewright.te import Tensor
-from tilewright.topi.kernel import loop_kernel
+from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.utils import simplify
 from tilewright.topi.vision.nms import non_max_suppression
 
@@ -29,8 +29,8 @@ def multibox_prior(
 ) -> Tensor:
     """Boxes around each pixel of an NCHW feature map: (1, height * width * boxes of a pixel, 4), in parts of the image.
 
-    There is one box of each size, and one of the first size for each ratio but the first. Steps that are not positive are
-    one pixel.
+    There is one box of each size, and one of the first size for each ratio but the first. Steps that are not positive
+    are one pixel.
     """
     all_sizes, all_ratios = _numbers(sizes), _numbers(ratios)
     step_y, step_x = _numbers(steps)
@@ -88,15 +88,15 @@ def multibox_transform_loc(
         half = tir.const(0.5, kind)
         with builder.for_range(0, batch, name="i", kind="parallel") as i:
             valid[i] = tir.const(0, "int32")
-            best = builder.allocate(kind, 1, name="best", scope="local")
-            which = builder.allocate("int32", 1, name="which", scope="local")
             with builder.for_range(0, count, name="j") as j:
-                best[0] = tir.const(-1, kind)
-                which[0] = tir.const(0, "int32")
-                with builder.for_range(1, classes, name="c") as c:
-                    with builder.if_scope(scores[i, c, j] > best[0]):
-                        best[0] = scores[i, c, j]
-                        which[0] = tir.Cast("int32", c)
+                best = scalar(builder, kind, "best", tir.const(-1, kind))
+                which = scalar(builder, "int32", "which", 0)
+                with (
+                    builder.for_range(1, classes, name="c") as c,
+                    builder.if_scope(scores[i, c, j] > best[0]),
+                ):
+                    best[0] = scores[i, c, j]
+                    which[0] = tir.Cast("int32", c)
                 with builder.if_scope(tir.all(which[0] > 0, best[0] >= tir.const(threshold, kind))):
                     place = builder.let("place", valid[i])
                     left, top, right, bottom = (anchors[0, j, side] for side in range(4))
@@ -136,7 +136,7 @@ def multibox_detection(
     variances: Any = (0.1, 0.1, 0.2, 0.2),
     nms_topk: int = -1,
 ) -> Tensor:
-    """The decoded boxes (see ``multibox_transform_loc``) in order of their score, without those that overlap a better one.
+    """The boxes of ``multibox_transform_loc`` in order of their score, those that overlap a better one suppressed.
 
     Boxes that are suppressed have the class -1.
     """
