@@ -189,11 +189,11 @@ class ExpressionParser(TypeParser):
         return Constant(ndarray.array(value), self.span_since(start))
 
     def _postfix(self, value: RelayExpr, start: int) -> RelayExpr:
-        """Calls and fields behind an atom."""
-        while True:
+        """Calls and fields behind an atom. Constants are neither called nor taken apart."""
+        while not isinstance(value, Constant):
             if self.at("("):
                 value = self._call(value, (), start)
-            elif self.at("[") and not isinstance(value, Constant):
+            elif self.at("["):
                 self.advance()
                 types = self.sequence("]", self.type)
                 if self.at("(") or not _is_empty(value):
@@ -208,7 +208,8 @@ class ExpressionParser(TypeParser):
             elif _is_empty(value):
                 return Call(value, (), span=self.span_since(start))
             else:
-                return value
+                break
+        return value
 
     # Calls
 

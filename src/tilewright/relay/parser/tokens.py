@@ -52,6 +52,11 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 END: Final = "end of text"
 
+DEEPEST: Final = 50_000
+"""How many brackets may be open at one place: reading takes memory for each."""
+
+_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
 
 class Source:
     """A text with its name: finds places, and reports what is wrong there."""
@@ -89,7 +94,7 @@ class Source:
     def tokens(self) -> list[Token]:
         """All tokens; the last one is the end. What follows the head of the metadata section is one token."""
         found: list[Token] = []
-        text, position = self.text, 0
+        text, position, depth = self.text, 0, 0
         while position < len(text):
             match = _PATTERN.match(text, position)
             if match is None:
@@ -103,6 +108,9 @@ class Source:
                 break
             elif kind != "space":
                 word = match.group()
+                depth += _BRACKETS.get(word, 0)
+                if depth > DEEPEST:
+                    self.fail(position, end, "the text is nested too deeply to be read")
                 found.append(Token(word if kind in ("symbol", "word") else kind, word, position, end))
             position = end
         found.append(Token(END, END, len(text), len(text)))
