@@ -176,7 +176,9 @@ def test_what_cannot_be_built_says_why() -> None:
 
 
 def test_ahead_of_time() -> None:
-    """The same model as one C function."""
+    """The same model as one C function, asked for by name or by the target."""
     module, params = network()
-    library = relay.build(module, "llvm -executor=aot", params=params)
-    assert "tilewright_default_run" in library.get_lib().header
+    model = relay.build(module, "llvm", params=params, executor="aot").get_lib()
+    assert "tilewright_default_run" in model.header
+    source = relay.build(module, "c -executor=aot", params=params).get_lib()
+    assert "int32_t tilewright_default_run" in source.header
