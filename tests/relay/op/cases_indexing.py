@@ -120,7 +120,6 @@ TAKING = [
         lambda x, i: relay.gather_nd(x, i, batch_dims=1, index_rank=1),
         [Input((2, 3, 2)), _index([[[0, 2], [1, 1]]])],
         lambda x, i: np.stack([x[0, i[0, 0]], x[1, i[0, 1]]]),
-        dynamic=False,
     ),
     Case(
         "adv_index",
@@ -319,7 +318,6 @@ SPARSE = [
         lambda i, v: relay.sparse_to_dense(i, (3, 4), v, relay.const(0.5)),
         [_index([[0, 1], [2, 3]]), Input((2,))],
         lambda i, v: _put(np.full((3, 4), 0.5, "float32"), tuple(i.T), v),
-        dynamic=False,
     ),
     Case(
         "sparse_to_dense_vector",

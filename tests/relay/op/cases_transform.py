@@ -368,14 +368,12 @@ BROADCASTING = [
         [Input((2, 3, 4)), Input((3, 1))],
         lambda x, like: x.sum(axis=(0, 2))[:, None],
         gradient=True,
-        dynamic=False,
     ),
     Case(
         "collapse_sum_like_same",
         relay.collapse_sum_like,
         [Input((2, 3), "int32", -9, 9), Input((2, 3))],
         lambda x, like: x,
-        dynamic=False,
     ),
     Case(
         "collapse_sum_to",

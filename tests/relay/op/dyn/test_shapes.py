@@ -51,6 +51,8 @@ WRONG: list[tuple[str, int, tuple[Any, ...], dict[str, Any], str]] = [
     ("dyn.nn.pad", 1, ((3,), _ints([-4, 0]), ()), {}, "taken away"),
     ("dyn.nn.pad", 1, ((3,), _ints([3, 0]), ()), {"pad_mode": "reflect"}, "wider than the data"),
     ("dyn.nn.pad", 1, ((3,), _ints([-1, 0]), ()), {"pad_mode": "edge"}, "width is negative"),
+    ("arange", 1, (_ints(0)[0], _ints(5)[0], _ints(0)[0]), {}, "step is zero"),
+    ("arange", 1, (np.float32(0), np.float32(5), np.float32(0)), {}, "step is zero"),
     ("dyn.image.resize2d", 4, ((1, 1, 3, 3), _ints(0, 3)), {}, "less than one"),
 ]  # fmt: skip
 

@@ -88,7 +88,7 @@ def _one_hot_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         return None
     if vector_size(found[3], "the depth") != 1:
         raise RelationError(f"one_hot: the depth is one number, not {found[3]}")
-    return one_hot_type(found[0], AnyDimension(), attrs)
+    return one_hot_type(found, AnyDimension(), attrs)
 
 
 def _one_hot_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:

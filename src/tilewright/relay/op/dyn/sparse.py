@@ -12,7 +12,7 @@ from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size
 from tilewright.relay.op.shapes import tensors
 from tilewright.relay.op.transform.broadcasting import copied_vector
-from tilewright.relay.op.transform.sparse import SparseToDenseAttrs, check_sparse
+from tilewright.relay.op.transform.sparse import SparseToDenseAttrs, check_sparse, of_depth
 from tilewright.relay.op.transform.support import result_shape
 
 
@@ -34,7 +34,9 @@ define(
     attrs=SparseToDenseAttrs,
     relation=_relation,
     compute=lambda attrs, inputs, out_type: [
-        topi.sparse_to_dense(inputs[0], result_shape(out_type), inputs[2], inputs[3])
+        topi.sparse_to_dense(
+            of_depth(inputs[0], len(out_type.shape)), result_shape(out_type), inputs[2], inputs[3]
+        )
     ],
     reference=lambda attrs, indices, shape, values, default: reference_of(
         "sparse_to_dense", SparseToDenseAttrs(tuple(shape.tolist())), indices, values, default

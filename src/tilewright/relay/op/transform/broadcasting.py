@@ -10,6 +10,8 @@ import numpy as np
 from tilewright import topi
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Any as AnyDimension
+from tilewright.ir.expr import IntImm
+from tilewright.ir.operators import cast
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
@@ -41,7 +43,12 @@ from tilewright.relay.op.transform.support import (
     shape_program,
 )
 from tilewright.support.errors import ExpressionError
+from tilewright.te.operation import compute, reduce_axis
 from tilewright.te.tensor import Tensor
+from tilewright.tir.op import if_then_else
+from tilewright.tir.reducer import sum as te_sum
+from tilewright.topi.arguments import accumulator_type
+from tilewright.topi.broadcasting import same_extent
 
 
 def fits(shape: Shape, wanted: Shape, what: str) -> Shape:
@@ -134,7 +141,30 @@ def _collapse_like_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def _collapse_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    return [topi.collapse_sum(inputs[0], result_shape(out_type))]
+    data, target = inputs[0], result_shape(out_type)
+    missing = len(data.shape) - len(target)
+    kept = list(zip(data.shape[missing:], target, strict=True))
+    if all(isinstance(wanted, IntImm) or same_extent(extent, wanted) for extent, wanted in kept):
+        return [topi.collapse_sum(data, target)]
+    # Whether an axis was repeated is known when the kernel is called: then it is summed whole, else element by element.
+    repeated = [wanted.equal(1) for _, wanted in kept]
+    axes = [reduce_axis((0, extent)) for extent in data.shape[:missing]]
+    axes += [
+        reduce_axis((0, if_then_else(test, extent, 1)))
+        for test, (extent, _) in zip(repeated, kept, strict=True)
+    ]
+    wide = accumulator_type(data.dtype)
+
+    def element(*i: Any) -> Any:
+        places = [
+            if_then_else(test, axis.var, index)
+            for test, axis, index in zip(repeated, axes[missing:], i, strict=True)
+        ]
+        value = data(*(axis.var for axis in axes[:missing]), *places)
+        return te_sum(cast(wide, value), axis=axes)
+
+    summed: Tensor = compute(target, element, name="T_collapse_sum_red", tag=topi.tag.COMM_REDUCE)
+    return [summed if wide is data.dtype else topi.cast(summed, data.dtype)]
 
 
 def _collapse_gradient(primal: Any, grad: Any) -> list[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright import topi
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Any as AnyDimension
-from tilewright.ir.operators import cast
+from tilewright.ir.operators import cast, not_equal
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call, Constant, const
@@ -25,6 +25,7 @@ from tilewright.relay.op.transform.support import (
     constant_list,
     integers,
     is_computed,
+    require,
     result_shape,
     shape_program,
 )
@@ -170,11 +171,13 @@ def _arange_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[
         start, stop, step = (one[0] for one in ins)
         if all(one.dtype.is_integral for one in (start, stop, step)):
             first, last, by = (cast("int64", one) for one in (start, stop, step))
+            require(builder, not_equal(by, 0), "arange: the step is zero")
             forwards = (last - first + by - 1) // by
             backwards = (first - last - by - 1) // (-by)
             count = if_then_else(by > 0, forwards, backwards)
         else:
             first, last, by = (cast("float64", one) for one in (start, stop, step))
+            require(builder, not_equal(by, 0.0), "arange: the step is zero")
             count = cast("int64", ceil((last - first) / by))
         outs[0][0] = if_then_else(count < 0, cast("int64", 0), count)
 
@@ -217,8 +220,11 @@ class OneHotAttrs(OpAttrs):
     dtype: str = "float32"
 
 
-def one_hot_type(indices: TensorType, depth: Any, attrs: Any) -> TensorType:
+def one_hot_type(types: Sequence[TensorType], depth: Any, attrs: Any) -> TensorType:
     """The type of the result, whose new axis has size ``depth``."""
+    indices, on, off = types[:3]
+    if on.shape or off.shape:
+        raise RelationError(f"on_value and off_value of one_hot are scalars, not {on} and {off}")
     if not indices.dtype.is_integral:
         raise RelationError(f"the indices of one_hot are integers, not {indices.dtype}")
     shape = dims(indices)
@@ -232,7 +238,7 @@ def _one_hot_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         return None
     if attrs.depth < 1:
         raise RelationError(f"one_hot: a depth of {attrs.depth} can not be")
-    return one_hot_type(found[0], attrs.depth, attrs)
+    return one_hot_type(found, attrs.depth, attrs)
 
 
 def one_hot_array(indices: Array, on: Array, off: Array, depth: int, axis: int, dtype: str) -> Array:

@@ -26,8 +26,9 @@ from tilewright.relay.op.shapes import (
     tuple_of_tensors,
 )
 from tilewright.relay.op.transform.joining import as_tuple
-from tilewright.relay.op.transform.support import Array, as_expression, constant_shape
+from tilewright.relay.op.transform.support import Array, as_expression, constant_shape, with_extent
 from tilewright.support.errors import ExpressionError, OpNotImplemented
+from tilewright.te.tensor import Tensor
 
 
 def check_indices(kind: TensorType, what: str) -> None:
@@ -269,6 +270,12 @@ def _gather_nd_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     return TensorType((*indices[1:], *shape[batch + depth :]), data.dtype)
 
 
+def _gather_nd_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
+    data, indices = inputs
+    vectors = indices if attrs.index_rank is None else with_extent(indices, 0, attrs.index_rank)
+    return [topi.gather_nd(data, vectors, attrs.batch_dims)]
+
+
 def _gather_nd_reference(attrs: Any, data: Array, indices: Array) -> Array:
     batch = attrs.batch_dims
     vector = [_held(one, data.shape[batch + place]) for place, one in enumerate(indices)]
@@ -294,7 +301,7 @@ _GATHER_ND = define(
     arguments=("data", "indices"),
     attrs=GatherNDAttrs,
     relation=_gather_nd_relation,
-    compute=lambda attrs, inputs, out_type: [topi.gather_nd(inputs[0], inputs[1], attrs.batch_dims)],
+    compute=_gather_nd_compute,
     reference=_gather_nd_reference,
     gradient=_gather_nd_gradient,
     kind=OpPattern.INJECTIVE,

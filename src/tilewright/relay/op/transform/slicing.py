@@ -12,7 +12,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import PrimExpr
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
-from tilewright.relay.expr import Call, Constant, const
+from tilewright.relay.expr import Call, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
@@ -242,9 +242,7 @@ def strided_slice(
     if is_computed(begin) or is_computed(end) or is_computed(strides):
         if axes is not None:
             raise ExpressionError("strided_slice takes axes only where begin, end and strides are constants")
-        length = len(constant_list(begin) or []) if isinstance(begin, Constant) else None
-        steps = [1] * (length or 1) if strides is None else strides
-        bounds = [as_expression(one) for one in (begin, end, steps)]
+        bounds = [as_expression(one) for one in (begin, end, [1] if strides is None else strides)]
         return call("dyn.strided_slice", data, *bounds, slice_mode=slice_mode)
     attrs = StridedSliceAttrs(
         _whole_numbers(begin),

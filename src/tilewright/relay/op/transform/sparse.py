@@ -26,8 +26,10 @@ from tilewright.relay.op.transform.support import (
     constant_shape,
     integers,
     is_computed,
+    require,
     result_shape,
     shape_program,
+    with_extent,
 )
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import all as all_of
@@ -65,6 +67,11 @@ def _to_dense_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     return TensorType(attrs.output_shape, values.dtype)
 
 
+def of_depth(indices: Tensor, depth: int) -> Tensor:
+    """Rows of indices with their length as a constant, which their type may leave open."""
+    return with_extent(indices, 1, depth) if len(indices.shape) == 2 else indices
+
+
 def dense_array(indices: Array, values: Array, default: Array, shape: Sequence[int]) -> Array:
     """The reference: values at indices, those out of range left out, the default elsewhere."""
     made = np.full(shape, default.astype(values.dtype), values.dtype)
@@ -81,7 +88,9 @@ _SPARSE_TO_DENSE = define(
     attrs=SparseToDenseAttrs,
     relation=_to_dense_relation,
     compute=lambda attrs, inputs, out_type: [
-        topi.sparse_to_dense(inputs[0], attrs.output_shape, inputs[1], inputs[2])
+        topi.sparse_to_dense(
+            of_depth(inputs[0], len(attrs.output_shape)), attrs.output_shape, inputs[1], inputs[2]
+        )
     ],
     reference=lambda attrs, indices, values, default: dense_array(
         indices, values, default, attrs.output_shape
@@ -152,8 +161,9 @@ def _fill_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[Te
         outs[1][0] = cast("int64", count)
         with builder.for_range(0, count, name="i") as i:
             row = builder.let("row", as_int64(indices[i * depth]))
-            with builder.if_scope(all_of(row >= 0, row < rows)):
-                seen[row] = True
+            inside = all_of(row >= 0, row < rows)
+            require(builder, inside, "sparse_fill_empty_rows: an index is outside of the dense shape")
+            seen[row] = True
         with (
             builder.for_range(0, rows, name="row") as row,
             builder.if_scope(seen[row].equal(False)),

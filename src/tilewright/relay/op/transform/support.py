@@ -17,10 +17,12 @@ from tilewright.relay.op.shapes import Dimension, combine
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
+from tilewright.te.operation import compute
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import IRBuilder
 from tilewright.tir.stmt import AssertStmt
 from tilewright.topi.kernel import Body, loop_kernel
+from tilewright.topi.tag import INJECTIVE
 
 Array = np.ndarray[Any, Any]
 
@@ -80,6 +82,15 @@ def result_shape(kind: Any) -> list[PrimExpr]:
     return [
         SizeVar("any_dim", "int32") if isinstance(extent, AnyDimension) else extent for extent in kind.shape
     ]
+
+
+def with_extent(tensor: Tensor, axis: int, extent: int) -> Tensor:
+    """The tensor with a dimension, which has this size though its type does not say so, as a constant."""
+    if isinstance(tensor.shape[axis], IntImm):
+        return tensor
+    shape = [*tensor.shape[:axis], extent, *tensor.shape[axis + 1 :]]
+    made: Tensor = compute(shape, lambda *i: tensor(*i), name="T_known", tag=INJECTIVE)
+    return made
 
 
 def array_type(dtype: str) -> np.dtype[Any]:
