@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 import tilewright as tvm
-from tilewright import te
-from tilewright.ir.op import Op
+from tilewright import relay, te
 from tilewright.support.errors import RuntimeFailure
 
 
 def computed_shapes(name: str, out_ndims: list[int], *arguments: Any, **attributes: Any) -> list[Any]:
     """Compile an operator's shape function and run it: arguments are shapes (tuples) and data (arrays)."""
-    op = Op.get(name)
+    op = relay.op.get(name)
     kind = op.get_attr("AttrsClass")
     values = [np.asarray(one, "int64") if isinstance(one, tuple) else one for one in arguments]
     inputs = [te.placeholder(one.shape, str(one.dtype), f"x{n}") for n, one in enumerate(values)]
