@@ -78,7 +78,8 @@ def weights(
         return matrix
     low, part = over // under, (over % under) / under
     if _METHODS[method] == "linear":
-        offsets, values = (0, 1), [1 - part, part]
+        offsets: tuple[int, ...] = (0, 1)
+        values = [1 - part, part]
     else:
         offsets, values = (-1, 0, 1, 2), cubic_weights(part, alpha)
         if exclude:

@@ -345,7 +345,9 @@ CROP_AND_RESIZE = define(
     relation=crop_relation,
     compute=lambda attrs, inputs, out_type: [
         topi.image.crop_and_resize(
-            *inputs,
+            inputs[0],
+            inputs[1],
+            inputs[2],
             attrs.crop_size,
             attrs.layout,
             attrs.method,

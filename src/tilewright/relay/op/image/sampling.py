@@ -196,7 +196,9 @@ GRID_SAMPLE = define(
     attrs=GridSampleAttrs,
     relation=grid_sample_relation,
     compute=lambda attrs, inputs, out_type: [
-        topi.image.grid_sample(*inputs, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners)
+        topi.image.grid_sample(
+            inputs[0], inputs[1], attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
+        )
     ],
     reference=_grid_sample_reference,
     layout=as_it_is,

@@ -91,7 +91,7 @@ def _leaky(data: Any, slope: Any) -> Any:
 
 def _leaky_gradient(orig: Any, grad: RelayExpr) -> list[RelayExpr]:
     data = orig.args[0]
-    below = grad * number(orig.attrs.alpha, data)  # type: ignore[operator]
+    below = grad * number(orig.attrs.alpha, data)
     return [call("where", call("greater", data, call("zeros_like", data)), grad, below)]
 
 
@@ -195,7 +195,7 @@ PRELU = define(
     attrs=PReluAttrs,
     relation=prelu_relation,
     completion=vector_completion,
-    compute=lambda attrs, inputs, out_type: [topi.nn.prelu(*inputs, attrs.axis)],
+    compute=lambda attrs, inputs, out_type: [topi.nn.prelu(inputs[0], inputs[1], attrs.axis)],
     reference=lambda attrs, data, alpha: _leaky(data, _shaped_along(alpha, data.ndim, attrs.axis)),
     layout=channel_layouts,
     kind=OpPattern.BROADCAST,

@@ -83,7 +83,7 @@ def bitpack_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     if not 0 <= attrs.bit_axis <= len(shape):
         raise RelationError(f"bit_axis {attrs.bit_axis} is out of range for {len(shape)} dimensions")
     width = _width(attrs.pack_type)
-    if known(shape[axis]) and shape[axis] % width:  # type: ignore[operator]
+    if known(shape[axis]) and shape[axis] % width:
         raise RelationError(f"{shape[axis]} numbers do not fill whole words of {attrs.pack_type}")
     shape[axis] = combine(lambda count: count // width, shape[axis])
     shape.insert(attrs.bit_axis, attrs.bits)
@@ -283,7 +283,11 @@ def bitserial_dense_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 def _bitserial_dense_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
     bits = (attrs.data_bits, attrs.weight_bits)
-    return [topi.nn.bitserial_dense(*inputs, *bits, attrs.pack_dtype, attrs.out_dtype, attrs.unipolar)]
+    return [
+        topi.nn.bitserial_dense(
+            inputs[0], inputs[1], *bits, attrs.pack_dtype, attrs.out_dtype, attrs.unipolar
+        )
+    ]
 
 
 def _bitserial_dense_reference(attrs: Any, data: Any, weight: Any) -> Any:

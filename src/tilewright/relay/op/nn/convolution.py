@@ -192,10 +192,10 @@ class _Window:
 
     def left_over(self) -> tuple[int, ...]:
         """What the last step of the kernel did not reach, an axis at a time."""
-        reached = transposed_extents(
+        reached: Any = transposed_extents(
             self.out[2:], self.weight[2:], self.strides, self.padding, self.dilation, (0,) * self.rank
         )
-        return tuple(given - got for given, got in zip(self.data[2:], reached, strict=True))  # type: ignore[operator, misc]
+        return tuple(given - got for given, got in zip(self.data[2:], reached, strict=True))
 
     def by_weight(self, name: str, data: RelayExpr, grad: RelayExpr) -> RelayExpr:
         """The gradient by the weight: strides and dilation change places too."""

@@ -120,7 +120,7 @@ def _blocked_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> lis
 
 def _depthwise_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
     window = (attrs.strides, attrs.padding, attrs.dilation, attrs.data_layout, out_layout(attrs))
-    return [topi.nn.depthwise_conv2d_NCHWc(*inputs, *window, attrs.out_dtype or None)]
+    return [topi.nn.depthwise_conv2d_NCHWc(inputs[0], inputs[1], *window, attrs.out_dtype or None)]
 
 
 def _define_blocked(name: str, compute: Callable[..., list[Tensor]]) -> Op:
@@ -224,7 +224,8 @@ def tiled_weight_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 def _tiled_weight_reference(attrs: Any, weight: Any) -> Any:
     matrix = weight.reshape(-1, weight.shape[3]).T
-    tiles_down, tiles_across, rows, columns = _tiled_extents(weight.shape, attrs.tile_rows, attrs.tile_cols)
+    extents: Any = _tiled_extents(weight.shape, attrs.tile_rows, attrs.tile_cols)
+    tiles_down, tiles_across, rows, columns = extents
     padded = np.zeros((tiles_down * rows, tiles_across * columns), weight.dtype)
     padded[: matrix.shape[0], : matrix.shape[1]] = matrix
     return padded.reshape(tiles_down, rows, tiles_across, columns).transpose(0, 2, 1, 3)
@@ -262,7 +263,7 @@ def _gemm_kernel(attrs: Any, data: Tensor, weight: Tensor) -> Tensor:
 
 
 def _gemm_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    kernel = _gemm_kernel(attrs, *inputs)
+    kernel = _gemm_kernel(attrs, inputs[0], inputs[1])
     window = (attrs.strides, attrs.padding, attrs.dilation)
     return [topi.nn.conv2d_nhwc(inputs[0], kernel, *window, attrs.out_dtype or None)]
 

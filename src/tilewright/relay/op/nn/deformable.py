@@ -251,7 +251,11 @@ def _correlation_reference(attrs: Any, one: Any, other: Any) -> Any:
 
 def _correlation_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
     steps = (attrs.max_displacement, attrs.stride1, attrs.stride2)
-    return [topi.nn.correlation_nchw(*inputs, attrs.kernel_size, *steps, attrs.padding, attrs.is_multiply)]
+    return [
+        topi.nn.correlation_nchw(
+            inputs[0], inputs[1], attrs.kernel_size, *steps, attrs.padding, attrs.is_multiply
+        )
+    ]
 
 
 CORRELATION = define(

@@ -239,7 +239,9 @@ DENSE_PACK = define(
     arguments=("data", "weight"),
     attrs=DensePackAttrs,
     relation=_blocked_product,
-    compute=lambda attrs, inputs, out_type: [topi.nn.dense_pack(*inputs, None, attrs.out_dtype or None)],
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.dense_pack(inputs[0], inputs[1], None, attrs.out_dtype or None)
+    ],
     reference=_blocked_reference,
     layout=_blocked_layouts,
     kind=OpPattern.OUT_ELEMWISE_FUSABLE,

@@ -85,7 +85,7 @@ CROSS_ENTROPY = define(
     "nn.cross_entropy",
     arguments=("predictions", "targets"),
     relation=cross_entropy_relation,
-    compute=lambda attrs, inputs, out_type: [compute_cross_entropy(*inputs)],
+    compute=lambda attrs, inputs, out_type: [compute_cross_entropy(inputs[0], inputs[1])],
     reference=lambda attrs, x, y: _mean_entropy(y, np.log(x.astype(np.float64)), x.dtype),
     gradient=_cross_entropy_gradient,
     kind=OpPattern.OPAQUE,
@@ -97,7 +97,7 @@ CROSS_ENTROPY_WITH_LOGITS = define(
     "nn.cross_entropy_with_logits",
     arguments=("predictions", "targets"),
     relation=cross_entropy_relation,
-    compute=lambda attrs, inputs, out_type: [compute_with_logits(*inputs)],
+    compute=lambda attrs, inputs, out_type: [compute_with_logits(inputs[0], inputs[1])],
     reference=lambda attrs, x, y: _mean_entropy(y, reference_log_softmax(x.astype(np.float64), 1), x.dtype),
     gradient=_with_logits_gradient,
     kind=OpPattern.OPAQUE,
@@ -149,8 +149,11 @@ def _nll_reference(attrs: Any, predictions: Any, targets: Any, weights: Any) -> 
     chosen = np.take_along_axis(predictions, np.expand_dims(classes, 1), axis=1).squeeze(1)
     weight = np.where(counted, weights[classes].astype(np.float64), 0)
     losses = -chosen.astype(np.float64) * weight
-    made = {"none": lambda: losses, "sum": losses.sum, "mean": lambda: losses.sum() / weight.sum()}
-    return np.asarray(made[attrs.reduction]()).astype(predictions.dtype)
+    if attrs.reduction == "sum":
+        losses = losses.sum()
+    elif attrs.reduction == "mean":
+        losses = losses.sum() / weight.sum()
+    return np.asarray(losses).astype(predictions.dtype)
 
 
 NLL_LOSS = define(
@@ -159,7 +162,9 @@ NLL_LOSS = define(
     attrs=NLLLossAttrs,
     relation=nll_relation,
     completion=_nll_completion,
-    compute=lambda attrs, inputs, out_type: [topi.nn.nll_loss(*inputs, attrs.reduction, attrs.ignore_index)],
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.nll_loss(inputs[0], inputs[1], inputs[2], attrs.reduction, attrs.ignore_index)
+    ],
     reference=_nll_reference,
     kind=OpPattern.OPAQUE,
     level=10,

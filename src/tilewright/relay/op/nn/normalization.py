@@ -149,7 +149,10 @@ def _parameters(attrs: Any, gamma: Tensor, beta: Tensor) -> tuple[Tensor | None,
 
 
 def _batch_norm_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    made, mean, variance = compute_batch_norm(*inputs, attrs.axis, attrs.epsilon, attrs.center, attrs.scale)
+    data, gamma, beta, given_mean, given_variance = inputs
+    made, mean, variance = compute_batch_norm(
+        data, gamma, beta, given_mean, given_variance, attrs.axis, attrs.epsilon, attrs.center, attrs.scale
+    )
     return [made, topi.identity(mean), topi.identity(variance)]
 
 

@@ -99,7 +99,7 @@ def batch_flatten(data: RelayExpr) -> Call:
 
 
 def _divided(extent: Dimension, block: int, what: str) -> Dimension:
-    if known(extent) and extent % block:  # type: ignore[operator]
+    if known(extent) and extent % block:
         raise RelationError(f"{what} of {extent} does not fall into blocks of {block}")
     return combine(lambda whole: whole // block, extent)
 
@@ -347,7 +347,7 @@ FIFO_BUFFER = define(
     arguments=("data", "buffer"),
     attrs=FIFOBufferAttrs,
     relation=fifo_relation,
-    compute=lambda attrs, inputs, out_type: [topi.nn.fifo_buffer(*inputs, attrs.axis)],
+    compute=lambda attrs, inputs, out_type: [topi.nn.fifo_buffer(inputs[0], inputs[1], attrs.axis)],
     reference=_fifo_reference,
     layout=as_it_is,
     kind=OpPattern.OPAQUE,

@@ -90,7 +90,9 @@ SPARSE_DENSE = define(
     arguments=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"),
     attrs=SparseDenseAttrs,
     relation=sparse_dense_relation,
-    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, attrs.sparse_lhs)],
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.sparse_dense(inputs[0], inputs[1], inputs[2], inputs[3], attrs.sparse_lhs)
+    ],
     reference=_sparse_dense_reference,
     layout=as_it_is,
     kind=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -103,7 +105,9 @@ SPARSE_DENSE_PADDED = define(
     arguments=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"),
     attrs=SparseDenseAttrs,
     relation=sparse_dense_relation,
-    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, False)],
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.sparse_dense(inputs[0], inputs[1], inputs[2], inputs[3], False)
+    ],
     reference=_sparse_dense_reference,
     layout=as_it_is,
     kind=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -150,7 +154,7 @@ SPARSE_TRANSPOSE = define(
     "nn.sparse_transpose",
     arguments=("sparse_data", "sparse_indices", "sparse_indptr"),
     relation=sparse_transpose_relation,
-    compute=lambda attrs, inputs, out_type: list(topi.nn.sparse_transpose(*inputs)),
+    compute=lambda attrs, inputs, out_type: list(topi.nn.sparse_transpose(inputs[0], inputs[1], inputs[2])),
     reference=_sparse_transpose_reference,
     layout=as_it_is,
     kind=OpPattern.OPAQUE,
@@ -187,7 +191,7 @@ SPARSE_ADD = define(
     "nn.sparse_add",
     arguments=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"),
     relation=sparse_add_relation,
-    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(*inputs)],
+    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(inputs[0], inputs[1], inputs[2], inputs[3])],
     reference=_sparse_add_reference,
     layout=as_it_is,
     kind=OpPattern.OPAQUE,
@@ -232,7 +236,9 @@ SPARSE_CONV2D = define(
     arguments=("dense_data", "sparse_data", "sparse_indices", "sparse_indptr"),
     attrs=SparseConv2DAttrs,
     relation=sparse_conv2d_relation,
-    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_conv2d(*inputs, attrs.layout, attrs.kernel_size)],
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.sparse_conv2d(inputs[0], inputs[1], inputs[2], inputs[3], attrs.layout, attrs.kernel_size)
+    ],
     reference=_sparse_conv2d_reference,
     layout=as_it_is,
     kind=OpPattern.OUT_ELEMWISE_FUSABLE,

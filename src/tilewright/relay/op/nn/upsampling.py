@@ -163,7 +163,7 @@ def upsampling(
             method=method,
             align_corners=align_corners,
         )
-    return Call(UPSAMPLING, (data,), UpSamplingAttrs(*scales, layout, method, align_corners))
+    return Call(UPSAMPLING, (data,), UpSamplingAttrs(scales[0], scales[1], layout, method, align_corners))
 
 
 def upsampling3d(
@@ -186,5 +186,5 @@ def upsampling3d(
             method=method,
             coordinate_transformation_mode=coordinate_transformation_mode,
         )
-    attrs = UpSampling3DAttrs(*scales, layout, method, coordinate_transformation_mode)
+    attrs = UpSampling3DAttrs(scales[0], scales[1], scales[2], layout, method, coordinate_transformation_mode)
     return Call(UPSAMPLING3D, (data,), attrs)

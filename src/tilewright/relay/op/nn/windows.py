@@ -72,7 +72,7 @@ def slid_extents(
             return (extent + shift - ((taps - 1) * step + 1)) // stride + 1
 
         made = combine(fits, extent, taps)
-        if known(made) and made < 1 and extent != 0:  # type: ignore[operator]
+        if known(made) and made < 1 and extent != 0:
             raise RelationError(
                 f"a window of {taps} elements (dilation {step}) is larger than the padded axis of {extent} + "
                 f"{first} + {last}"

@@ -53,7 +53,7 @@ def weight_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     outputs, inputs, height, width = dims(weight)
     if not known(height, width) or height != width:
         raise RelationError(f"the kernel has equal extents, not {height} and {width}")
-    size = attrs.tile_size + height - 1  # type: ignore[operator]
+    size = attrs.tile_size + height - 1
     return TensorType((size, size, outputs, inputs), weight.dtype)
 
 
@@ -188,7 +188,7 @@ def volume_weight_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     outputs, inputs, depth, height, width = dims(weight)
     if not known(depth, height, width) or height != width:
         raise RelationError(f"the kernel has equal extents, not {height} and {width}")
-    size = attrs.tile_size + height - 1  # type: ignore[operator]
+    size = attrs.tile_size + height - 1
     middle = size if transforms_depth(depth, height) else depth
     return TensorType((size, size, middle, outputs, inputs), weight.dtype)
 

@@ -154,7 +154,9 @@ MULTIBOX_TRANSFORM_LOC = define(
     attrs=MultiBoxTransformLocAttrs,
     relation=transform_loc_relation,
     compute=lambda attrs, inputs, out_type: list(
-        topi.vision.multibox_transform_loc(*inputs, attrs.clip, attrs.threshold, attrs.variances)
+        topi.vision.multibox_transform_loc(
+            inputs[0], inputs[1], inputs[2], attrs.clip, attrs.threshold, attrs.variances
+        )
     ),
     reference=_transform_loc_reference,
     layout=as_it_is,

@@ -324,8 +324,12 @@ def _all_class_reference(
 
 
 def _all_class_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    numbers = [_one_element(number) for number in inputs[2:]]
-    return list(topi.vision.all_class_non_max_suppression(*inputs[:2], *numbers, attrs.output_format))
+    limit, threshold, lowest = (_one_element(number) for number in inputs[2:])
+    return list(
+        topi.vision.all_class_non_max_suppression(
+            inputs[0], inputs[1], limit, threshold, lowest, attrs.output_format
+        )
+    )
 
 
 ALL_CLASS_NON_MAX_SUPPRESSION = define(

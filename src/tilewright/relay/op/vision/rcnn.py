@@ -259,7 +259,8 @@ def _moved(anchor: Any, move: Any, corners: bool) -> Any:
 
 def _predicted(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
     """(x1, y1, x2, y2, score) of each anchor at each place of one item."""
-    anchors, height, width = scores.shape[0] // 2, *scores.shape[1:]
+    channels, height, width = scores.shape
+    anchors = channels // 2
     boxes = np.zeros((height, width, anchors, 5))
     smallest = info[2] * attrs.rpn_min_size
     limits = np.array([info[1] - 1, info[0] - 1] * 2)
@@ -301,7 +302,9 @@ PROPOSAL = define(
     relation=proposal_relation,
     compute=lambda attrs, inputs, out_type: [
         topi.vision.proposal(
-            *inputs,
+            inputs[0],
+            inputs[1],
+            inputs[2],
             attrs.scales,
             attrs.ratios,
             attrs.feature_stride,

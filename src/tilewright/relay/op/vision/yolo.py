@@ -33,7 +33,7 @@ def reorg_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     batch, channels, height, width = dims(data)
     stride = attrs.stride
     for extent, divisor in ((channels, stride * stride), (height, stride), (width, stride)):
-        if known(extent) and extent % divisor:  # type: ignore[operator]
+        if known(extent) and extent % divisor:
             raise RelationError(f"an extent of {extent} is no multiple of {divisor}")
     shape = (
         batch,
