@@ -21,7 +21,7 @@ from tilewright.topi.cpu.graph import Kept
 @dataclass(frozen=True)
 class Contraction:
     """Positions of the data axes by what they are; ``panel_axis`` and ``row_axes`` are those that a tile covers,
-    the inner one first."""
+    the inner one first. ``gathers``: the elements of a vector are not neighbours in memory."""
 
     vector: int
     panel_axis: int | None
@@ -31,6 +31,7 @@ class Contraction:
     panel: tuple[Read, ...]
     scalars: tuple[Read, ...]
     shares_panel: bool
+    gathers: bool
 
     @property
     def is_product(self) -> bool:
@@ -54,8 +55,8 @@ def vector_position(kept: Kept) -> int | None:
     return next((number for number in range(len(axes) - 1, -1, -1) if extent_of(axes[number]) > 1), None)
 
 
-def classify(kept: Kept, vector: int) -> Contraction:
-    """The axes of a reduction whose vectors run along this one."""
+def classify(kept: Kept, vector: int, lanes: int = 4) -> Contraction:
+    """The axes of a reduction whose vectors, of so many lanes, run along this one."""
     axes = kept.compute.axes
     panel = tuple(read for read in kept.reads if read.moves_with(axes[vector]))
     scalars = tuple(read for read in kept.reads if not read.moves_with(axes[vector]))
@@ -81,6 +82,7 @@ def classify(kept: Kept, vector: int) -> Contraction:
         panel,
         scalars,
         shares,
+        not all(read.is_contiguous(axes[vector], min(lanes, extent_of(axes[vector]))) for read in panel),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.target.cpu import CPUDescription
@@ -17,8 +18,10 @@ from tilewright.topi.cpu.graph import Kept
 from tilewright.topi.cpu.injective import schedule_injective_root
 from tilewright.topi.cpu.machine import lanes_of
 from tilewright.topi.cpu.row_reduction import row_reduction_axes
-from tilewright.topi.cpu.tile_model import TileProblem, choose_tile
+from tilewright.topi.cpu.tile_model import Tile, TileProblem, choose_tile
 from tilewright.topi.cpu.tile_schedule import tile_stages
+
+GATHERING_ROWS: Final = 4
 
 
 def schedule_reduction(
@@ -47,7 +50,7 @@ def schedule_reduction(
     if vector is None:
         _in_plain_loops(*stages, kept, producers, cpu)
         return
-    found = classify(kept, vector)
+    found = classify(kept, vector, lanes)
     sizes = _tile_sizes(kept, found, lanes, cpu)
     leading = _leading(kept, found, producers, shared, sizes, cpu)
     place = tile_stages(*stages, kept, found, sizes, cpu, leading)
@@ -93,6 +96,10 @@ def _tile_sizes(kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription)
         bool(found.scalars),
     )
     tile = choose_tile(cpu, problem)
+    if found.gathers:
+        # Each vector is put together from its elements; a few rows share it, more would be code without end.
+        rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in rows]
+        tile = Tile((rows[0] or 1, 1), min(constant_extent(vector) or lanes, lanes), 1)
     sizes = [1] * len(axes)
     for position, size in zip(found.row_axes, tile.rows, strict=False):
         sizes[position] = size

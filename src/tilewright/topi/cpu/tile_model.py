@@ -80,7 +80,7 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
     columns = lanes if problem.columns is None else min(problem.columns, problem.widest)
     widths = [count * lanes for count in range(1, 5) if (count - 1) * lanes < columns]
     panels = range(1, min(4 if problem.panels is None else problem.panels, 4) + 1)
-    inner = _sizes(problem.rows[0], MOST_ROWS if problem.columns is not None else 4)
+    inner = _sizes(problem.rows[0], _most_rows(problem))
     outer = _sizes(problem.rows[1], 8)
     for width, panel, one, other in product(widths, panels, inner, outer):
         vectors, rows = width // lanes * panel, one * other
@@ -90,6 +90,13 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
         needed = rows * vectors + (vectors if problem.shares_panel else 1) + 1
         if needed <= cpu.vector_registers or rows * vectors == 1:
             yield Tile((one, other), min(width, columns), panel)
+
+
+def _most_rows(problem: TileProblem) -> int:
+    """Rows of a tile; few where ends that are not constant need code of their own for each."""
+    if problem.columns is not None:
+        return MOST_ROWS
+    return MOST_ROWS_OF_UNKNOWN // (2 if problem.rows[0] is not None else 3)
 
 
 def _sizes(extent: int | None, most: int) -> range:

@@ -217,13 +217,15 @@ def _reduce_in_tile(
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
     extents = [extent for _, extent in steps]
     total = prod(extents) if None not in extents else None  # type: ignore[arg-type]
-    known = all(constant_extent(kept.compute.axes[position]) is not None for position in tiled)
-    if known and total is not None and vectors * total <= MOST_UNROLLED_WINDOW:
+    plain = not found.gathers and all(
+        constant_extent(kept.compute.axes[position]) is not None for position in tiled
+    )
+    if plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW:
         for axis, _ in steps:
             reduction.unroll(axis)
     elif steps:
         axis, extent = steps[-1]
-        factor = _unroll_factor(extent, MOST_UNROLLED // max(vectors, 1)) if known else 1
+        factor = _unroll_factor(extent, MOST_UNROLLED // max(vectors, 1)) if plain else 1
         if factor > 1:
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
