@@ -179,6 +179,6 @@ def test_ahead_of_time() -> None:
     """The same model as one C function, asked for by name or by the target."""
     module, params = network()
     model = relay.build(module, "llvm", params=params, executor="aot").get_lib()
-    assert "tilewright_default_run" in model.header
+    assert "tilewright_default_run" in model.header()
     source = relay.build(module, "c -executor=aot", params=params).get_lib()
-    assert "int32_t tilewright_default_run" in source.header
+    assert "int32_t tilewright_default_run" in source.header()
