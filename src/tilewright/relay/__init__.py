@@ -1,5 +1,6 @@
 """The graph level: a typed functional language for models, its passes and its executors."""
 
+from tilewright.ir.base import RelayExpr as Expr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.relay import (

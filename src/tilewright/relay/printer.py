@@ -201,6 +201,12 @@ class Printer(Functor):
         self.blocks[self.place.home[expr]].append([name, " = ", document, ";", LINE])
         return name
 
+    def head(self, expr: RelayExpr) -> Document:
+        """What stands before a dot or an argument list; a constant, which can be neither in a program that has types,
+        in parentheses."""
+        document = self.operand(expr)
+        return ["(", document, ")"] if isinstance(expr, Constant) else document
+
     def in_place(self, expr: RelayExpr) -> Document:
         """An expression at the end of a block or behind ``let``: written there, if it is used nowhere else."""
         if isinstance(expr, LEAVES) or self.place.uses[expr] > 1:
@@ -281,7 +287,7 @@ class Printer(Functor):
         """The callee and its arguments; attributes by name."""
         arguments: list[Any] = [self.operand(argument) for argument in call.args]
         arguments += self.attributes(_call_attributes(call))
-        callee = self.operand(call.op)
+        callee = self.head(call.op)
         types = f"[{self.types.sequence(call.type_args)}]" if call.type_args else ""
         if isinstance(call.op, Constructor) and not call.op.inputs and not arguments:
             return [callee, types]
@@ -294,7 +300,7 @@ class Printer(Functor):
 
     def visit_tuple_getitem(self, item: TupleGetItem) -> Document:
         """The number of the field behind a dot."""
-        return [self.operand(item.tuple_value), f".{item.index}"]
+        return [self.head(item.tuple_value), f".{item.index}"]
 
     def visit_let(self, let: Let) -> Document:
         """A chain of definitions, in the block around it or in parentheses."""

@@ -176,8 +176,9 @@ class ExpressionParser(TypeParser):
         minuses = 0
         while self.accept("-"):
             minuses += 1
-        if minuses and (self.at("number") or self.at_not_finite()):
-            return self._postfix(self._number(start, minuses % 2 == 1), start)
+        if self.at("number") or self.at_not_finite():
+            # Nothing is called or taken apart here: 1.0 is a number.
+            return self._number(start, minuses % 2 == 1)
         inner = self.current.start
         value = self._postfix(self._atom(), inner)
         for _ in range(minuses):
@@ -189,8 +190,8 @@ class ExpressionParser(TypeParser):
         return Constant(ndarray.array(value), self.span_since(start))
 
     def _postfix(self, value: RelayExpr, start: int) -> RelayExpr:
-        """Calls and fields behind an atom. Constants are neither called nor taken apart."""
-        while not isinstance(value, Constant):
+        """Calls and fields behind an atom."""
+        while True:
             if self.at("("):
                 value = self._call(value, (), start)
             elif self.at("["):
@@ -208,8 +209,7 @@ class ExpressionParser(TypeParser):
             elif _is_empty(value):
                 return Call(value, (), span=self.span_since(start))
             else:
-                break
-        return value
+                return value
 
     # Calls
 
@@ -284,8 +284,6 @@ class ExpressionParser(TypeParser):
         if token.kind == "global":
             self.advance()
             return self.global_var(self.name(token))
-        if token.kind == "number" or self.at_not_finite():
-            return self._number(token.start, False)
         if token.kind == "(":
             return self._parenthesised()
         if is_word(token):

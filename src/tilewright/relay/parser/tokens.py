@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from tilewright.ir.diagnostics import Diagnostic, DiagnosticContext, DiagnosticLevel
 from tilewright.relay.literals import NAME_PATTERN, WORD_PATTERN
@@ -17,8 +16,7 @@ class TextFormError(ParseError, DiagnosticError):
     """A text of graph-level programs cannot be read; shows the line with a caret."""
 
 
-@dataclass(slots=True, frozen=True)
-class Token:
+class Token(NamedTuple):
     """A piece of the source from ``start`` to ``end``. Symbols and words have their text as kind."""
 
     kind: str
