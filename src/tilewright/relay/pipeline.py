@@ -12,7 +12,20 @@ from tilewright.target import Target
 
 def prepare_passes() -> list[Pass]:
     """For the graph executor and the virtual machine alike: a smaller program that means the same."""
-    return [transform.InferType()]
+    return [
+        transform.RemoveUnusedFunctions(),
+        # From here on no expression is shared between a branch and what is outside of it.
+        transform.ToBasicBlockNormalForm(),
+        transform.Legalize(),
+        # From here on there is no batch_norm, dropout or other operator of training alone.
+        transform.SimplifyInference(),
+        transform.EliminateCommonSubexpr(),
+        transform.FoldConstant(),
+        transform.CanonicalizeCast(),
+        transform.CanonicalizeOps(),
+        transform.FastMath(),
+        transform.FoldConstant(),
+    ]
 
 
 def fusing_passes(target: Target) -> list[Pass]:

@@ -1,18 +1,27 @@
 """Passes over graph-level programs, one file each."""
 
 from tilewright.relay.transform.annotate_spans import AnnotateSpans
+from tilewright.relay.transform.annotate_target import AnnotateTarget
 from tilewright.relay.transform.base import FunctionPass, function_pass
+from tilewright.relay.transform.canonicalize_cast import CanonicalizeCast
+from tilewright.relay.transform.canonicalize_ops import CanonicalizeOps
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
 from tilewright.relay.transform.defuse_ops import DefuseOps
 from tilewright.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from tilewright.relay.transform.eta_expand import EtaExpand
+from tilewright.relay.transform.fast_math import FastMath
+from tilewright.relay.transform.fold_constant import FoldConstant, FoldConstantExpr
 from tilewright.relay.transform.fuse_ops import FuseOps
 from tilewright.relay.transform.infer_type import InferType
 from tilewright.relay.transform.inline import Inline
 from tilewright.relay.transform.label_ops import LabelOps
 from tilewright.relay.transform.lambda_lift import LambdaLift
+from tilewright.relay.transform.legalize import Legalize
+from tilewright.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from tilewright.relay.transform.merge_composite import MergeComposite
+from tilewright.relay.transform.partition_graph import PartitionGraph
 from tilewright.relay.transform.remove_unused_functions import RemoveUnusedFunctions
+from tilewright.relay.transform.simplify_inference import SimplifyInference
 from tilewright.relay.transform.split_args import SplitArgs
 from tilewright.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
 from tilewright.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm

@@ -1,0 +1,128 @@
+"""SimplifyInference: operators that matter in training alone become arithmetic, which the other passes understand.
+
+Afterwards there is no dropout and no normalisation by batch, layer, group, instance or length: only sums, products and
+reductions, which fold into weights and fuse with their neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.relay.expr import Call, Tuple, const
+from tilewright.relay.function import Function
+from tilewright.relay.op.calls import call
+from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.rewriting import FieldsOfTuples, rewritten, shape_of, tensor_of
+
+
+def along_axis(vector: RelayExpr, rank: int, axis: int) -> RelayExpr:
+    """A vector with axes of size one behind it, so that it is repeated along all axes of a tensor but this one."""
+    behind = rank - axis % rank - 1
+    return call("expand_dims", vector, axis=1, num_newaxis=behind) if behind else vector
+
+
+def _in_type_of(vector: RelayExpr, vector_dtype: str, dtype: str) -> RelayExpr:
+    return vector if vector_dtype == dtype else call("cast", vector, dtype=dtype)
+
+
+def _batch_norm(old: Call, new: Call) -> RelayExpr:
+    """``data * scale + shift``, where scale and shift do not depend on the data."""
+    data, gamma, beta, mean, variance = new.args
+    attrs: Any = new.attrs
+    of_data, of_mean = tensor_of(old.args[0]), str(tensor_of(old.args[3]).dtype)
+    rank, dtype = len(of_data.shape), str(of_data.dtype)
+    scale: RelayExpr = const(1.0, of_mean) / call("sqrt", variance + const(attrs.epsilon, of_mean))
+    if attrs.scale:
+        scale = call("multiply", scale, gamma)
+    shift: RelayExpr = call("multiply", call("negative", mean), scale)
+    if attrs.center:
+        shift = call("add", shift, beta)
+    made: RelayExpr = data
+    for name, vector in (("multiply", scale), ("add", shift)):
+        vector = _in_type_of(vector, of_mean, dtype)
+        made = call(name, made, along_axis(vector, rank, attrs.axis))
+    return Tuple([made, mean, variance])
+
+
+def _normalized(data: RelayExpr, axes: Sequence[int], epsilon: float, dtype: str) -> RelayExpr:
+    """Mean 0 and variance 1 over axes."""
+    mean = call("mean", data, axis=tuple(axes), keepdims=True)
+    variance = call("variance", data, mean, axis=tuple(axes), keepdims=True)
+    return call("divide", data - mean, call("sqrt", variance + const(epsilon, dtype)))
+
+
+def _affine(value: RelayExpr, new: Call, rank: int) -> RelayExpr:
+    """Times gamma, plus beta, where the attributes ask for it."""
+    attrs: Any = new.attrs
+    if attrs.scale:
+        value = call("multiply", value, along_axis(new.args[1], rank, attrs.axis))
+    if attrs.center:
+        value = call("add", value, along_axis(new.args[2], rank, attrs.axis))
+    return value
+
+
+def _layer_norm(old: Call, new: Call) -> RelayExpr:
+    attrs: Any = new.attrs
+    of_data = tensor_of(old.args[0])
+    value = _normalized(new.args[0], (attrs.axis,), attrs.epsilon, str(of_data.dtype))
+    return _affine(value, new, len(of_data.shape))
+
+
+def _instance_norm(old: Call, new: Call) -> RelayExpr:
+    attrs: Any = new.attrs
+    of_data = tensor_of(old.args[0])
+    rank = len(of_data.shape)
+    axes = [axis for axis in range(1, rank) if axis != attrs.axis % rank]
+    return _affine(_normalized(new.args[0], axes, attrs.epsilon, str(of_data.dtype)), new, rank)
+
+
+def _group_norm(old: Call, new: Call) -> RelayExpr:
+    """The channels' axis as two, groups and their members, and back."""
+    attrs: Any = new.attrs
+    rank = len(shape_of(old.args[0]))
+    axis = attrs.axis % rank
+    before = (0,) * axis
+    split = call("reshape", new.args[0], newshape=(*before, -4, attrs.num_groups, -1, -2))
+    axes = [place for place in range(1, rank + 1) if place != axis]
+    value = _normalized(split, axes, attrs.epsilon, str(tensor_of(old.args[0]).dtype))
+    return _affine(call("reshape", value, newshape=(*before, -3, -2)), new, rank)
+
+
+def _l2_normalize(old: Call, new: Call) -> RelayExpr:
+    attrs: Any = new.attrs
+    data = new.args[0]
+    total = call("sum", call("multiply", data, data), axis=attrs.axis, keepdims=True)
+    least = const(attrs.eps, str(tensor_of(old.args[0]).dtype))
+    return call("divide", data, call("sqrt", call("maximum", total, least)))
+
+
+def _dropout(old: Call, new: Call) -> RelayExpr:
+    """Nothing is dropped."""
+    return Tuple([new.args[0], call("ones_like", new.args[0])])
+
+
+RULES = {
+    "nn.batch_norm": _batch_norm,
+    "nn.layer_norm": _layer_norm,
+    "nn.instance_norm": _instance_norm,
+    "nn.group_norm": _group_norm,
+    "nn.l2_normalize": _l2_normalize,
+    "nn.dropout": _dropout,
+}
+
+
+@dataclass
+class SimplifyInference(FunctionPass):
+    """Replace operators of training by arithmetic."""
+
+    name = "SimplifyInference"
+    opt_level = 0
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """Rewrite one function."""
+        return rewritten(FieldsOfTuples(RULES), func)
