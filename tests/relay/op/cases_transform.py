@@ -309,6 +309,12 @@ SLICING += [
         lambda x: x[2:1],
     ),
     Case(
+        "strided_slice_backwards_empty",
+        lambda x: relay.strided_slice(x, [-99, 1], [None, 3], [-1, 1]),
+        [Input((4, 3))],
+        lambda x: x[-99::-1, 1:3],
+    ),
+    Case(
         "strided_set",
         lambda x, v: relay.strided_set(x, v, [0, 3], [4, 0], [2, -1]),
         [Input((4, 4)), Input((2, 3))],

@@ -136,8 +136,8 @@ def _collapse_like_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     found = tensors(types, "the argument of collapse_sum_like", "the tensor whose shape is taken")
     if found is None:
         return None
-    shape = fits(dims(found[1]), dims(found[0]), "collapse_sum_like") and dims(found[1])
-    return TensorType(shape, found[0].dtype)
+    fits(dims(found[1]), dims(found[0]), "collapse_sum_like")
+    return TensorType(found[1].shape, found[0].dtype)
 
 
 def _collapse_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:

@@ -149,8 +149,10 @@ def _slice_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[
 def _slices(attrs: Any, shape: Sequence[int]) -> tuple[slice, ...]:
     made = [slice(None)] * len(shape)
     for place, axis in enumerate(_sliced_axes(attrs, len(shape))):
-        begin, end, step = _bounds(attrs, place, shape[axis])
-        made[axis] = slice(begin, None if isinstance(end, int) and end < 0 else end, step)
+        begin, end, step = _given(attrs, place)
+        if attrs.slice_mode == "size":
+            begin, end, step = _bounds(attrs, place, shape[axis])  # type: ignore[assignment]
+        made[axis] = slice(begin, end, step)
     return tuple(made)
 
 
@@ -158,20 +160,18 @@ def _slice_gradient(primal: Any, grad: Any) -> list[Any]:
     """The gradient in its place, zero around it."""
     data = primal.args[0]
     shape = dims(data.checked_type)
-    begins, ends, steps = [0] * len(shape), [0] * len(shape), [1] * len(shape)
-    slices = [slice(None)] * len(shape)
-    for axis, size in enumerate(shape):
-        if not isinstance(size, int):
-            raise OpNotImplemented(
-                f"the gradient of strided_slice needs a constant shape, not {shape_text(shape)}"
-            )
-        ends[axis] = size
-    slices = list(_slices(primal.attrs, [size for size in shape if isinstance(size, int)]))
-    for axis, one in enumerate(slices):
-        if one != slice(None):
-            begins[axis], steps[axis] = one.start, one.step
-            ends[axis] = -ends[axis] - 1 if one.stop is None else one.stop
-    bounds = [const(np.asarray(one), "int64") for one in (begins, ends, steps)]
+    sizes = [size for size in shape if isinstance(size, int)]
+    if len(sizes) != len(shape):
+        raise OpNotImplemented(
+            f"the gradient of strided_slice needs a constant shape, not {shape_text(shape)}"
+        )
+    begins, ends, steps = [], [], []
+    for size, one in zip(sizes, _slices(primal.attrs, sizes), strict=True):
+        step = one.step or 1
+        begins.append((0 if step > 0 else size - 1) if one.start is None else one.start)
+        ends.append((size if step > 0 else -size - 1) if one.stop is None else one.stop)
+        steps.append(step)
+    bounds = [const(np.asarray(numbers), "int64") for numbers in (begins, ends, steps)]
     return [call("strided_set", call("zeros_like", data), grad, *bounds)]
 
 
@@ -219,10 +219,9 @@ def _whole_numbers(value: Any) -> tuple[int | None, ...] | None:
     """Begins or ends that are known here."""
     if value is None:
         return None
-    given = constant_list(value)
-    items = (
-        given if given is not None else (value if isinstance(value, (list, tuple, np.ndarray)) else [value])
-    )
+    items = constant_list(value)
+    if items is None:
+        items = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]
     return tuple(None if one is None else integers(one, "strided_slice")[0] for one in items)
 
 
