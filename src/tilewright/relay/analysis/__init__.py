@@ -3,6 +3,7 @@
 from tilewright.relay.analysis import annotated_regions, call_graph
 from tilewright.relay.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from tilewright.relay.analysis.blocks import check_basic_block_normal_form
+from tilewright.relay.analysis.calibration import get_calibration_data
 from tilewright.relay.analysis.call_graph import CallGraph
 from tilewright.relay.analysis.count_layers import LayerCounter, count_layers
 from tilewright.relay.analysis.extract import (

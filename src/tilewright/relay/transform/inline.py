@@ -29,7 +29,11 @@ class _Inliner(ExprMutator):
         callee = self.bodies.get(call.op.name_hint) if isinstance(call.op, GlobalVar) else None
         if callee is None:
             return call.map_children(self.visit)
-        return _applied(callee, [self.visit(argument) for argument in call.args])
+        arguments = [self.visit(argument) for argument in call.args]
+        if callee.attrs.get("Compiler"):
+            # Another code generator takes the function: it stays one, at the place of the call.
+            return Call(with_fresh_variables(callee).without_attr("Inline"), arguments, span=call.span)
+        return _applied(callee, arguments)
 
     def visit_global_var(self, gvar: GlobalVar) -> RelayExpr:
         callee = self.bodies.get(gvar.name_hint)

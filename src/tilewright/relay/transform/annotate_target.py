@@ -1,0 +1,145 @@
+"""AnnotateTarget: mark what other code generators take.
+
+An operator says by its attribute "target.<name>", a function of the call, whether a code generator takes it; a
+composite function by its name, "<name>.<pattern>". What such a call takes goes through ``compiler_begin``, what it gives
+through ``compiler_end``. What no target takes is marked for "default".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.transform import PassContext
+from tilewright.relay.adt import Match
+from tilewright.relay.expr import Call, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
+from tilewright.relay.expr_functor import ExprMutator
+from tilewright.relay.function import Function
+from tilewright.relay.op.annotation import compiler_begin, compiler_end
+from tilewright.relay.transform.base import FunctionPass
+
+DEFAULT = "default"
+_MARKS = ("annotation.compiler_begin", "annotation.compiler_end")
+
+
+class _Annotate(ExprMutator):
+    """``target_of`` gives the target of what was rewritten and has no end around it yet."""
+
+    def __init__(self, targets: Sequence[str], include_non_call_ops: bool) -> None:
+        super().__init__()
+        self.targets = targets
+        self.include_non_call_ops = include_non_call_ops
+        self.target_of: dict[RelayExpr, str] = {}
+
+    def supported(self, call: Call) -> str:
+        """The first target that takes a call."""
+        for target in self.targets:
+            if isinstance(call.op, Op):
+                takes = call.op.get_attr(f"target.{target}")
+                if takes is not None and takes(call):
+                    return target
+            elif isinstance(call.op, Function):
+                if str(call.op.attrs.get("Composite", "")).partition(".")[0] == target:
+                    return target
+        return DEFAULT
+
+    def ended(self, expr: RelayExpr) -> RelayExpr:
+        """A rewritten expression as others take it: with an end, if it belongs to a target."""
+        target = self.target_of.get(expr)
+        return expr if target is None else compiler_end(expr, target)
+
+    def outside(self, expr: RelayExpr) -> RelayExpr:
+        """An expression that is used by something without a target."""
+        return self.ended(self.visit(expr))
+
+    def begun(
+        self, parts: Sequence[RelayExpr], target: str | None = None
+    ) -> tuple[str, tuple[RelayExpr, ...]]:
+        """Parts as they enter a target's expression. Without a target it is theirs, if they agree on one."""
+        visited = [self.visit(part) for part in parts]
+        if target is None:
+            known = {self.target_of.get(part, DEFAULT) for part in visited if part in self.target_of}
+            target = known.pop() if len(known) == 1 else DEFAULT
+        return target, tuple([compiler_begin(self.ended(part), target) for part in visited])
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        if isinstance(call.op, Op) and call.op.name in _MARKS:
+            return call.map_children(self.visit)
+        target, args = self.begun(call.args, self.supported(call))
+        op = call.op if isinstance(call.op, (Op, Function)) else self.outside(call.op)
+        if isinstance(op, Function) and op.attrs.get("Composite") is None:
+            op = self.visit(op)
+        made = call.replace(op=op, args=args)
+        self.target_of[made] = target
+        return made
+
+    def _with_parts(self, expr: Any, parts: Sequence[RelayExpr], field: str) -> RelayExpr:
+        """A tuple or a field of one: marked like its parts, if such expressions are to be marked."""
+        if not self.include_non_call_ops or not parts:
+            return expr.map_children(self.outside)  # type: ignore[no-any-return]
+        target, begun = self.begun(parts)
+        made: RelayExpr = expr.replace(**{field: begun if field == "fields" else begun[0]})
+        self.target_of[made] = target
+        return made
+
+    def visit_tuple(self, tup: Tuple) -> RelayExpr:
+        return self._with_parts(tup, tup.fields, "fields")
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> RelayExpr:
+        return self._with_parts(op, (op.tuple_value,), "tuple_value")
+
+    def visit_function(self, fn: Function) -> RelayExpr:
+        if fn.is_primitive or fn.attrs.get("Composite") is not None:
+            return fn
+        body = self.outside(fn.body)
+        return fn if body is fn.body else fn.replace(body=body)
+
+    def visit_let(self, let: Let) -> RelayExpr:
+        chain: list[tuple[Let, RelayExpr]] = []
+        current: Any = let
+        while isinstance(current, Let) and current not in self.memo_map:
+            chain.append((current, self.outside(current.value)))
+            current = current.body
+        body = self.outside(current)
+        for old, value in reversed(chain):
+            body = old.replace(value=value, body=body)
+        return body
+
+    def visit_if(self, ite: If) -> RelayExpr:
+        return ite.map_children(self.outside)
+
+    def visit_ref_create(self, r: RefCreate) -> RelayExpr:
+        return r.map_children(self.outside)
+
+    def visit_ref_read(self, r: RefRead) -> RelayExpr:
+        return r.map_children(self.outside)
+
+    def visit_ref_write(self, r: RefWrite) -> RelayExpr:
+        return r.map_children(self.outside)
+
+    def visit_match(self, m: Match) -> RelayExpr:
+        clauses = tuple([clause.replace(rhs=self.outside(clause.rhs)) for clause in m.clauses])
+        return m.replace(data=self.outside(m.data), clauses=clauses)
+
+
+@dataclass
+class AnnotateTarget(FunctionPass):
+    """Mark for ``targets``, the first that takes a call. ``include_non_call_ops`` marks tuples and their fields as
+    what they are made of."""
+
+    targets: str | Sequence[str]
+    include_non_call_ops: bool = True
+
+    name = "AnnotateTarget"
+    opt_level = 0
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """Mark within one function."""
+        targets = [self.targets] if isinstance(self.targets, str) else list(self.targets)
+        annotate = _Annotate(targets, self.include_non_call_ops)
+        body = annotate.outside(func.body)
+        return func if body is func.body else func.replace(body=body)
