@@ -47,7 +47,8 @@ def build_llvm(mod: IRModule, target: TargetLike) -> JITModule:
 
 def link_units(units: Sequence[CompiledUnit], target: TargetLike) -> JITModule:
     """A runtime module with the functions of all units."""
-    code = _LinkedCode(list(units), machine_for(Target(target)))
+    # A module without functions still says that it has none.
+    code = _LinkedCode(list(units) or [compile_unit(IRModule(), target)], machine_for(Target(target)))
     machine = code.machine
     runnable = machine.is_host and not any(has_feature(name) is False for name in code.features)
     return LLVMModule(
