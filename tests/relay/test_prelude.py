@@ -134,10 +134,7 @@ def test_lazy_gradients() -> None:
     """Cells of gradients: zero and one are made where their elements are asked for."""
     module = tvm.IRModule()
     module.import_from_std("gradient.rly")
-    zero, one, raw = (
-        f"{name}(fn () {{ {value}f }})" for name, value in (("Zero", 0), ("One", 1), ("One", 5))
-    )
-    raw = "Raw(5f)"
+    zero, one, raw = "Zero(fn () { 0f })", "One(fn () { 1f })", "Raw(5f)"
     add, multiply = ("fn (%a: float32, %b: float32) { %a " + symbol + " %b }" for symbol in "+*")
     cases = {
         f"@MultiplyGradCell({multiply}, {zero}, {raw})": 0.0,

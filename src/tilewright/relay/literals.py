@@ -28,6 +28,11 @@ _WORD = re.compile(WORD_PATTERN, re.ASCII)
 METADATA_HEADER: Final = "#[metadata]"
 
 
+def is_identifier(name: str) -> bool:
+    """True for a name without dots that the text form can write as it is."""
+    return name.isidentifier() and name.isascii()
+
+
 def name_text(name: str) -> str:
     """A name as it stands behind ``%`` or ``@``; in quotes where it is not a plain one."""
     return name if _NAME.fullmatch(name) else json.dumps(name)

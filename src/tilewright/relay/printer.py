@@ -51,6 +51,7 @@ from tilewright.relay.literals import (
     METADATA_HEADER,
     MetaTable,
     Names,
+    is_identifier,
     name_text,
     scalar_text,
     value_text,
@@ -118,7 +119,7 @@ class _Dimensions(DimensionPrinter):
     def var_name(self, var: DimensionVar) -> str:
         name = self.names.get(var)
         if name is None:
-            name = self.names[var] = self.given.fresh(var.name if var.name.isidentifier() else "n")
+            name = self.names[var] = self.given.fresh(var.name if is_identifier(var.name) else "n")
         size = isinstance(var, SizeVar)
         return name if var.dtype is INT32 and not size else f"{name}: {'size_' if size else ''}{var.dtype}"
 
@@ -129,18 +130,19 @@ class _Types(TypePrinter):
     def __init__(self, meta: MetaTable) -> None:
         self.meta = meta
         self.dimension_names: dict[DimensionVar, str] = {}
-        self.given_dimensions = Names()
+        self.given_dimensions = Names(RESERVED_TYPE_NAMES)
+        self.reserved = RESERVED_TYPE_NAMES
         self.start_scope()
 
     def start_scope(self) -> None:
         """Forget the names of type variables: the next definition has its own."""
         self.names: dict[TypeVar, str] = {}
-        self.given = Names(RESERVED_TYPE_NAMES)
+        self.given = Names(self.reserved)
 
     def variable_name(self, variable: TypeVar) -> str:
         name = self.names.get(variable)
         if name is None:
-            wanted = variable.name_hint if variable.name_hint.isidentifier() else "T"
+            wanted = variable.name_hint if is_identifier(variable.name_hint) else "T"
             name = self.names[variable] = self.given.fresh(wanted)
         return name
 
@@ -408,6 +410,7 @@ def _finished(printer: Printer, text: str, show_meta_data: bool, header: bool) -
 
 def _module_text(printer: Printer, module: IRModule) -> str:
     parts: list[str] = []
+    printer.types.reserved |= {variable.name_hint for variable in module.type_definitions}
     if len(module.attrs):
         parts.append(f"#[attributes = {value_text(dict(module.attrs.items()), printer.meta)}]\n")
     for data in module.type_definitions.values():

@@ -104,6 +104,8 @@ def test_parse_infers_types() -> None:
         ("type A { B } type A { C }", "the type A is defined twice", 19),
         ("type A { B, B }", "the constructor B is defined twice", 13),
         ("type A { B } type C { B }", "the constructor B is defined twice", 23),
+        ("type A { exp }", "a constructor cannot have the name exp", 10),
+        ("type fn { B }", "a type cannot have the name fn", 6),
         ("type A[T, T] { B }", "the type parameter T stands here twice", 11),
         ("def @a() { 1", "the definition does not end", 1),
         ("def a() { 1 }", "expected a global name such as @main, found 'a'", 5),

@@ -174,6 +174,17 @@ def test_operator_attributes() -> None:
     )
 
 
+def test_attributes_of_other_classes() -> None:
+    """Attributes that are not those of the called operator name their class."""
+    x = relay.var("x")
+    for attrs in (tvm.ir.make_node("DictAttrs", level=1), relay.sum(x, [1]).attrs):
+        call = relay.Call(relay.GlobalVar("f"), [x], attrs)
+        assert "attrs_type_key=" in str(call)
+        same(str(call), call)
+    with pytest.raises(TextFormError, match="there is no class of attributes 'Odd'"):
+        parse_expr('@f(1, attrs_type_key="Odd")')
+
+
 def test_branches_and_references() -> None:
     """``if`` has two blocks; references are made, read and written."""
     c, r = relay.var("c", "bool"), relay.var("r")

@@ -5,11 +5,13 @@
         axes: tuple[int, ...] | None = None
 
 Fields are read as fields, as items or by ``get_int`` and ``get_int_tuple``. Constants of the loop level become Python
-numbers and lists become tuples when the attributes are made, so that a pass never has to ask.
+numbers, lists become tuples, and integers become floats where the field is annotated so, when the attributes are made:
+a pass never has to ask, and attributes that are equal are the same.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, dataclass_transform
@@ -28,6 +30,14 @@ def plain(value: Any) -> Any:
     if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return value.item()
     return value
+
+
+def _as_float(value: Any) -> Any:
+    """Integers as floats, where that loses nothing."""
+    if isinstance(value, tuple):
+        return tuple([_as_float(item) for item in value])
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return float(value) if is_integer and abs(value) <= 1 << 53 else value
 
 
 class OpAttrs(Attrs):
@@ -93,14 +103,21 @@ def attributes(cls: type) -> Any:
         for field in fields(self):
             value = getattr(self, field.name)
             made = plain(value)
+            if field.name in floats:
+                made = _as_float(made)
             if made is not value:
                 object.__setattr__(self, field.name, made)
         if check is not None:
             check(self)
 
+    floats: set[str] = set()
     check: Callable[[Any], None] | None = cls.__dict__.get("check")
     cls.__post_init__ = normalise  # type: ignore[attr-defined]
     made: Any = dataclass(frozen=True, slots=True, eq=True)(cls)
     made.type_key = f"relay.attrs.{cls.__name__}"
     ATTRIBUTE_CLASSES[made.type_key] = made
+    for field in fields(made):
+        words = re.findall(r"\w+", str(field.type))
+        if "float" in words and "int" not in words:
+            floats.add(field.name)
     return made

@@ -63,6 +63,26 @@ _REFERENCES: dict[str, tuple[Any, int]] = {
     "ref_read": (RefRead, 1),
     "ref_write": (RefWrite, 2),
 }
+KEYWORDS = frozenset(
+    {
+        "True",
+        "False",
+        "_",
+        "else",
+        "fn",
+        "free_var",
+        "if",
+        "let",
+        "match",
+        "meta",
+        "ref",
+        "ref_read",
+        "ref_write",
+    }
+    | {"Tensor", "def", "extern", "type"}
+)
+"""Words that cannot be the names of types and constructors."""
+
 _STATEMENTS = ("let", "free_var")
 _TYPE_KEY = "attrs_type_key"
 
