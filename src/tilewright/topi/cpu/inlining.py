@@ -18,7 +18,7 @@ from tilewright.te.tensor import Operation
 from tilewright.topi.cpu.access import Read, assumed, extent_of, reads_of
 from tilewright.topi.cpu.cost import Cost, cost_of, expanded_size, loads_nothing
 
-SIZE_LIMIT: Final = 600
+SIZE_LIMIT: Final = 256
 """Nodes of an expression beyond which nothing more is put into it: the time to lower it grows with them."""
 
 REPEATED_ONCE: Final = 1.3
