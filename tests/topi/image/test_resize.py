@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.topi.running import apply, evaluate
+from tests.topi.running import apply, evaluate, inputs
 
 from tilewright import te, topi
 from tilewright.support.errors import OpAttributeInvalid
@@ -87,48 +87,42 @@ MODES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "rounding", ["", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"]
-)
-@pytest.mark.parametrize("target", [14, 3])
-def test_nearest_neighbour_is_exact(mode: str, rounding: str, target: int) -> None:
+def test_nearest_neighbour_is_exact(mode: str) -> None:
     """Every mode and rounding takes exactly the pixel that fractions say, when it grows and when it shrinks."""
-    expected_rounding = rounding or ("round" if mode == "align_corners" else "floor")
-    expected = LINE @ matrix(7, target, "nearest_neighbor", mode, expected_rounding).T
-    made = apply(
-        topi.image.resize1d,
-        LINE,
-        size=(target,),
-        method="nearest_neighbor",
-        coordinate_transformation_mode=mode,
-        rounding_method=rounding,
-    )
-    np.testing.assert_array_equal(made, expected.astype("float32"))
+    feeds = inputs(LINE)
+    outputs, expected = [], []
+    for rounding in ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"):
+        for target in (14, 3):
+            outputs.append(topi.image.resize1d(*feeds, (target,), "NCW", "nearest_neighbor", mode, rounding))
+            taken = rounding or ("round" if mode == "align_corners" else "floor")
+            expected.append(LINE @ matrix(7, target, "nearest_neighbor", mode, taken).T)
+    for made, wanted in zip(evaluate(outputs, feeds), expected, strict=True):
+        np.testing.assert_array_equal(made, wanted.astype("float32"))
+
+
+KERNELS: list[tuple[str, float, int]] = [
+    ("linear", -0.5, 0),
+    ("cubic", -0.5, 0),
+    ("cubic", -0.75, 0),
+    ("cubic", -0.75, 1),
+]
 
 
 @pytest.mark.parametrize("mode", MODES[:4])
-@pytest.mark.parametrize(
-    ("method", "alpha", "exclude"),
-    [("linear", -0.5, 0), ("cubic", -0.5, 0), ("cubic", -0.75, 0), ("cubic", -0.75, 1)],
-)
-def test_interpolation(mode: str, method: str, alpha: float, exclude: int) -> None:
+@pytest.mark.parametrize("size", [(9, 4), (1, 1)])
+def test_interpolation(mode: str, size: tuple[int, int]) -> None:
     """Linear and cubic, over both axes, with pixels outside repeated or left out."""
-    for size in ((9, 4), (1, 1)):
+    feeds = inputs(IMAGE)
+    outputs, expected = [], []
+    for method, alpha, exclude in KERNELS:
+        outputs.append(topi.image.resize2d(*feeds, size, "NCHW", method, mode, "", alpha, exclude))
         rows, columns = (
             matrix(extent, target, method, mode, "", alpha, bool(exclude))
             for extent, target in zip((5, 6), size, strict=True)
         )
-        expected = np.einsum("yh,nchw,xw->ncyx", rows, IMAGE, columns)
-        made = apply(
-            topi.image.resize2d,
-            IMAGE,
-            size=size,
-            method=method,
-            coordinate_transformation_mode=mode,
-            bicubic_alpha=alpha,
-            bicubic_exclude=exclude,
-        )
-        np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-5)
+        expected.append(np.einsum("yh,nchw,xw->ncyx", rows, IMAGE, columns))
+    for made, wanted in zip(evaluate(outputs, feeds), expected, strict=True):
+        np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("align", "mode"), [(True, "align_corners"), (False, "half_pixel")])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.topi.running import apply, evaluate
+from tests.topi.running import apply, evaluate, inputs
 
 from tilewright import te, topi
 from tilewright.topi.utils import InvalidShapeError
@@ -17,22 +17,24 @@ RANDOM = np.random.default_rng(31)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 2), (4, 5), (7, 3), (9, 10)])
-@pytest.mark.parametrize("pool_type", ["max", "avg"])
-def test_two_dimensions(size: Any, pool_type: str) -> None:
-    """Sizes that divide the image, that do not, and that are larger."""
-    data = RANDOM.standard_normal((2, 3, 6, 8)).astype("float32")
-    function = F.adaptive_max_pool2d if pool_type == "max" else F.adaptive_avg_pool2d
-    expected = function(torch.tensor(data.astype("float64")), size).numpy()
-    made = apply(topi.nn.adaptive_pool, data, output_size=size, pool_type=pool_type)
-    np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-6)
-    nhwc = apply(
-        topi.nn.adaptive_pool,
-        data.transpose(0, 2, 3, 1).copy(),
-        output_size=size,
-        pool_type=pool_type,
-        layout="NHWC",
+def test_two_dimensions(size: Any) -> None:
+    """Sizes that divide the image, that do not, and that are larger; in either layout."""
+    values = RANDOM.standard_normal((2, 3, 6, 8)).astype("float32")
+    feeds = inputs(values, values.transpose(0, 2, 3, 1).copy())
+    nchw, nhwc = feeds
+    made = evaluate(
+        [
+            topi.nn.adaptive_pool(nchw, size, "max"),
+            topi.nn.adaptive_pool(nchw, size, "avg"),
+            topi.nn.adaptive_pool(nhwc, size, "avg", "NHWC"),
+        ],
+        feeds,
     )
-    np.testing.assert_allclose(nhwc, expected.transpose(0, 2, 3, 1), rtol=1e-5, atol=1e-6)
+    wide = torch.tensor(values.astype("float64"))
+    average = F.adaptive_avg_pool2d(wide, size).numpy()
+    np.testing.assert_array_equal(made[0], F.adaptive_max_pool2d(wide, size).numpy())
+    np.testing.assert_allclose(made[1], average, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(made[2], average.transpose(0, 2, 3, 1), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("pool_type", ["max", "avg"])

@@ -66,8 +66,9 @@ def test_blocks(multiplier: int, in_block: int, out_block: int) -> None:
     np.testing.assert_allclose(made, in_blocks(expected, 1, out_block), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("stride", "padding"), [(1, 1), (2, 0), (2, 1), (3, (1, 0))])
-@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize(
+    ("stride", "padding", "multiplier"), [(1, 1, 1), (2, 0, 2), (2, 1, 1), (3, (1, 0), 2)]
+)
 def test_gradients(stride: int, padding: Any, multiplier: int) -> None:
     """By the input and by the kernel, as automatic differentiation gives them."""
     data, kernel = draw(2, 6, 7, 3), draw(3, 2, 3, multiplier)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.topi.running import apply, evaluate
+from tests.topi.running import apply, evaluate, inputs
 
 from tilewright import te, topi
 from tilewright.support.errors import OpAttributeInvalid
@@ -67,28 +67,24 @@ CASES = [
 ]
 
 
+KINDS = [("max", True), ("avg", True), ("avg", False)]
+
+
 @pytest.mark.parametrize(("kernel", "stride", "dilation", "padding", "ceil_mode"), CASES)
-@pytest.mark.parametrize(("pool_type", "include"), [("max", True), ("avg", True), ("avg", False)])
-def test_two_dimensions(
-    kernel: Any, stride: Any, dilation: Any, padding: Any, ceil_mode: bool, pool_type: str, include: bool
-) -> None:
+def test_two_dimensions(kernel: Any, stride: Any, dilation: Any, padding: Any, ceil_mode: bool) -> None:
     """Any stride, dilation and padding; sizes rounded down or up; padding counted or not."""
-    data = RANDOM.standard_normal((1, 2, 7, 8)).astype("float32")
-    expected = pooled(data, kernel, stride, dilation, padding, pool_type, ceil_mode, include)
-    options = {
-        "kernel": kernel,
-        "stride": stride,
-        "dilation": dilation,
-        "padding": padding,
-        "pool_type": pool_type,
-        "ceil_mode": ceil_mode,
-        "count_include_pad": include,
-    }
-    made = apply(topi.nn.pool2d, data, **options)
-    np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-6)
+    feeds = inputs(RANDOM.standard_normal((1, 2, 7, 8)).astype("float32"))
+    ((data, values),) = feeds.items()
+    outputs = [
+        topi.nn.pool2d(data, kernel, stride, dilation, padding, pool_type, ceil_mode, "NCHW", include)
+        for pool_type, include in KINDS
+    ]
+    for made, (pool_type, include) in zip(evaluate(outputs, feeds), KINDS, strict=True):
+        expected = pooled(values, kernel, stride, dilation, padding, pool_type, ceil_mode, include)
+        np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("pool_type", "include"), [("max", True), ("avg", True), ("avg", False)])
+@pytest.mark.parametrize(("pool_type", "include"), KINDS)
 def test_layouts(pool_type: str, include: bool) -> None:
     """NHWC and channels in blocks give the same."""
     data = RANDOM.standard_normal((1, 4, 6, 5)).astype("float32")

@@ -21,9 +21,9 @@ def reference(data: np.ndarray, kernel: np.ndarray, padding: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("tile", "taps", "tolerance"), [(2, 3, 1e-5), (4, 3, 2e-5), (6, 3, 1e-4), (2, 5, 1e-4)]
+    ("tile", "taps", "tolerance", "layout"),
+    [(2, 3, 1e-5, "NCHW"), (4, 3, 2e-5, "NHWC"), (6, 3, 1e-4, "NCHW"), (2, 5, 1e-4, "NHWC")],
 )
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 def test_tiles_and_layouts(tile: int, taps: int, tolerance: float, layout: str) -> None:
     """Any tile, any kernel, images that are no multiple of the tile; the kernel transformed before or not."""
     data = RANDOM.standard_normal((2, 3, 7, 9)).astype("float32")

@@ -76,21 +76,21 @@ def test_valid_counts(threshold: float, id_index: int) -> None:
 
 
 CASES = [
-    (0.5, False, -1, -1),
-    (0.3, True, -1, -1),
-    (0.3, False, 6, -1),
-    (0.3, False, -1, 2),
-    (0.3, False, -1, 0),
+    (0.5, False, -1, -1, 0),
+    (0.3, True, -1, -1, 0),
+    (0.3, False, 6, -1, -1),
+    (0.3, False, -1, 2, 0),
+    (0.3, False, -1, 0, 0),
 ]
 
 
-@pytest.mark.parametrize(("threshold", "force", "top_k", "limit"), CASES)
-@pytest.mark.parametrize("id_index", [0, -1])
+@pytest.mark.parametrize(("threshold", "force", "top_k", "limit", "id_index"), CASES)
 def test_suppression(threshold: float, force: bool, top_k: int, limit: int, id_index: int) -> None:
     """The best boxes that overlap no better one; by index, as rows in place, and as rows at the front."""
     data = draw(2, 9)
     valid = np.array([9, 6], "int32")
     places = np.tile(np.arange(100, 109, dtype="int32"), (2, 1))
+    feeds = inputs(data, valid, places)
     options: dict[str, Any] = {
         "max_output_size": limit,
         "iou_threshold": threshold,
@@ -98,25 +98,17 @@ def test_suppression(threshold: float, force: bool, top_k: int, limit: int, id_i
         "top_k": top_k,
         "id_index": id_index,
     }
-    found = [
-        kept(data[item, : valid[item]], threshold, force, top_k, limit, id_index >= 0) for item in range(2)
-    ]
-    indices, counts = apply(topi.vision.non_max_suppression, data, valid, places, **options)
-    for item in range(2):
-        assert counts[item, 0] == len(found[item])
-        assert indices[item].tolist() == [100 + row for row in found[item]] + [-1] * (9 - len(found[item]))
-    rows = apply(
-        topi.vision.non_max_suppression,
-        data,
-        valid,
-        places,
-        return_indices=False,
-        invalid_to_bottom=id_index >= 0,
-        **options,
+    by_index = topi.vision.non_max_suppression(*feeds, **options)
+    as_rows = topi.vision.non_max_suppression(
+        *feeds, return_indices=False, invalid_to_bottom=id_index >= 0, **options
     )
+    indices, counts, rows = evaluate([*by_index, as_rows], feeds)
     for item in range(2):
+        found = kept(data[item, : valid[item]], threshold, force, top_k, limit, id_index >= 0)
+        assert counts[item, 0] == len(found)
+        assert indices[item].tolist() == [100 + row for row in found] + [-1] * (9 - len(found))
         alive = rows[item][rows[item, :, 1] > 0]
-        np.testing.assert_array_equal(alive, data[item, found[item]])
+        np.testing.assert_array_equal(alive, data[item, found])
         if id_index >= 0:
             np.testing.assert_array_equal(rows[item, : len(alive)], alive)
             assert (rows[item, len(alive) :] == -1).all()
