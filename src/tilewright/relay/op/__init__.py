@@ -10,6 +10,7 @@ from tilewright.relay.op import (
     nn,
     random,
     reduce,
+    strategy,
     tensor,
     transform,
     vision,

@@ -156,6 +156,16 @@ def _matmul_gradient(orig: Any, grad: RelayExpr) -> list[RelayExpr]:
     return [by_first, _by_second(_matmul, a, grad, flags)]
 
 
+def dense_layouts(
+    attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]
+) -> Layouts:
+    """Rows and features, units and features: the weight can be put into blocks by name."""
+    if len(dims(types[0])) != 2:
+        return as_it_is(attrs, offered, original, types)
+    plain = Layout("NC")
+    return Layouts((plain, plain), (plain,), attrs)
+
+
 DENSE = define(
     "nn.dense",
     arguments=("data", "weight"),
@@ -165,7 +175,7 @@ DENSE = define(
     compute=_matmul_compute,
     reference=_matmul_reference,
     gradient=_matmul_gradient,
-    layout=as_it_is,
+    layout=dense_layouts,
     kind=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
     description="Data times the transposed weight.",

@@ -72,7 +72,7 @@ def _as_expression(value: Any, dtype: str) -> RelayExpr:
     return value if isinstance(value, RelayExpr) else const(value, dtype)
 
 
-def _one_element(tensor: Tensor) -> Tensor:
+def one_element(tensor: Tensor) -> Tensor:
     """A scalar as a vector of one element, as the kernels read numbers."""
     return tensor if tensor.shape else topi.expand_dims(tensor, axis=0)
 
@@ -105,7 +105,7 @@ def _valid_counts_reference(attrs: Any, data: Any, threshold: Any) -> Any:
 
 
 def _valid_counts_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    threshold = _one_element(inputs[1])
+    threshold = one_element(inputs[1])
     return list(topi.vision.get_valid_counts(inputs[0], threshold, attrs.id_index, attrs.score_index))
 
 
@@ -208,8 +208,8 @@ def _suppression_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) ->
         data,
         counts,
         indices,
-        _one_element(limit),
-        _one_element(threshold),
+        one_element(limit),
+        one_element(threshold),
         attrs.force_suppress,
         attrs.top_k,
         attrs.coord_start,
@@ -324,7 +324,7 @@ def _all_class_reference(
 
 
 def _all_class_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
-    limit, threshold, lowest = (_one_element(number) for number in inputs[2:])
+    limit, threshold, lowest = (one_element(number) for number in inputs[2:])
     return list(
         topi.vision.all_class_non_max_suppression(
             inputs[0], inputs[1], limit, threshold, lowest, attrs.output_format

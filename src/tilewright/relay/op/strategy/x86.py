@@ -1,0 +1,91 @@
+"""How operators are computed on processors: with packed weights and channels in blocks where that is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright import topi
+from tilewright.relay.op.op import OpStrategy
+from tilewright.relay.op.strategy import strategies
+from tilewright.relay.op.strategy.strategies import is_depthwise_conv2d
+from tilewright.relay.op.strategy.wrapping import (
+    wrap_compute_batch_matmul,
+    wrap_compute_conv2d,
+    wrap_compute_dense,
+    wrap_topi_schedule,
+)
+from tilewright.support.dtype import DataType
+
+PLAIN = ("NCHW", "OIHW")
+"""The layouts for which there are computations that put channels into blocks."""
+
+
+def _is_half(tensor: Any) -> bool:
+    """True for floats of sixteen bits, which the plain computations add in float32."""
+    kind = DataType(tensor.dtype)
+    return kind.is_float and kind.bits == 16
+
+
+def conv2d_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
+    """NCHW through blocks of channels; other layouts as they are."""
+    layouts = (attrs.data_layout, attrs.kernel_layout)
+    if layouts != PLAIN or attrs.out_layout not in ("", "NCHW") or _is_half(inputs[0]):
+        return strategies.conv2d_strategy.fdefault(attrs, inputs, out_type, target)  # type: ignore[no-any-return]
+    made = OpStrategy()
+    if is_depthwise_conv2d(inputs[0].shape, "NCHW", inputs[1].shape, "OIHW", attrs.groups):
+        made.add_implementation(
+            wrap_compute_conv2d(topi.x86.depthwise_conv2d_nchw),
+            wrap_topi_schedule(topi.x86.schedule_depthwise_conv2d_nchw),
+            name="depthwise_conv2d_nchw.x86",
+        )
+    elif attrs.groups == 1:
+        made.add_implementation(
+            wrap_compute_conv2d(topi.x86.conv2d_nchw),
+            wrap_topi_schedule(topi.x86.schedule_conv2d_nchw),
+            name="conv2d_nchw.x86",
+        )
+    else:
+        made.add_implementation(
+            wrap_compute_conv2d(topi.x86.group_conv2d_nchw, has_groups=True),
+            wrap_topi_schedule(topi.x86.schedule_group_conv2d_nchw),
+            name="group_conv2d_nchw.x86",
+        )
+    return made
+
+
+def dense_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
+    """Few rows as dot products, many with the weight packed on the way."""
+    made = OpStrategy()
+    made.add_implementation(
+        wrap_compute_dense(topi.x86.dense), wrap_topi_schedule(topi.x86.schedule_dense_pack), name="dense.x86"
+    )
+    return made
+
+
+def dense_pack_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
+    """A weight that is packed already."""
+    made = OpStrategy()
+    made.add_implementation(
+        wrap_compute_dense(topi.x86.dense_pack),
+        wrap_topi_schedule(topi.x86.schedule_dense_pack),
+        name="dense_pack.x86",
+    )
+    return made
+
+
+def batch_matmul_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
+    """A transposed second matrix is turned first where many rows read it."""
+    made = OpStrategy()
+    made.add_implementation(
+        wrap_compute_batch_matmul(topi.x86.batch_matmul),
+        wrap_topi_schedule(topi.x86.schedule_batch_matmul),
+        name="batch_matmul.x86",
+    )
+    return made
+
+
+strategies.conv2d_strategy.register("cpu", conv2d_strategy_cpu)
+strategies.dense_strategy.register("cpu", dense_strategy_cpu)
+strategies.dense_pack_strategy.register("cpu", dense_pack_strategy_cpu)
+strategies.batch_matmul_strategy.register("cpu", batch_matmul_strategy_cpu)

@@ -1,0 +1,89 @@
+"""The layouts that processors prefer: what AlterOpLayout puts in the place of a convolution or a dense layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright import topi
+from tilewright.ir.base import RelayExpr
+from tilewright.relay.op.calls import call
+from tilewright.relay.op.nn.convolution_rules import is_multiplied
+from tilewright.support.dtype import DataType
+from tilewright.topi.utils import get_const_tuple
+from tilewright.topi.x86 import conv2d_layouts, dense_block
+
+
+def _constant(shape: Any) -> tuple[int, ...] | None:
+    """A shape as integers; None where a dimension is not constant."""
+    found = get_const_tuple(shape)
+    return found if all(isinstance(extent, int) for extent in found) else None
+
+
+def _blocks_help(dtype: Any) -> bool:
+    """True for the types that the blocked kernels are made for: floats of 32 and 64 bits."""
+    kind = DataType(dtype)
+    return kind.is_float and kind.bits >= 32
+
+
+def conv2d_in_blocks(
+    attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
+) -> RelayExpr | None:
+    """A conv2d of NCHW with its channels in blocks; None where it should stay as it is."""
+    data, kernel = _constant(tinfos[0].shape[1:]), _constant(tinfos[1].shape)
+    plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
+    if not plain or data is None or kernel is None or not _blocks_help(tinfos[0].dtype):
+        return None
+    channels, weight = data[0], inputs[1]
+    outputs = kernel[0]
+    depthwise = is_multiplied(attrs.groups, channels, kernel[0])
+    if depthwise:
+        outputs = kernel[0] * kernel[1]
+        if kernel[1] != 1:
+            weight = call("reshape", weight, newshape=(outputs, 1, *kernel[2:]))
+    layouts = conv2d_layouts(channels, outputs, attrs.groups, str(tinfos[0].dtype))
+    if layouts is None:
+        return None
+    name = "nn.contrib_depthwise_conv2d_NCHWc" if depthwise else "nn.contrib_conv2d_NCHWc"
+    return call(
+        name,
+        inputs[0],
+        weight,
+        strides=attrs.strides,
+        padding=attrs.padding,
+        dilation=attrs.dilation,
+        groups=attrs.groups,
+        channels=outputs,
+        kernel_size=kernel[2:],
+        data_layout=layouts.data_layout,
+        kernel_layout=layouts.kernel_layout,
+        out_layout=layouts.out_layout,
+        out_dtype=attrs.out_dtype,
+    )
+
+
+def dense_in_blocks(
+    attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
+) -> RelayExpr | None:
+    """A dense layer with its weight in blocks of units; None where it should stay as it is."""
+    weight = _constant(tinfos[1].shape)
+    if weight is None or len(tinfos[0].shape) != 2 or not _blocks_help(tinfos[0].dtype):
+        return None
+    (rows,) = get_const_tuple([tinfos[0].shape[0]])
+    units, depth = weight
+    count = rows if isinstance(rows, int) else None
+    block = dense_block(units, count, depth, str(tinfos[0].dtype))
+    while units % block:
+        block -= 1
+    return call(
+        "nn.contrib_dense_pack",
+        inputs[0],
+        inputs[1],
+        units=units,
+        out_dtype=attrs.out_dtype,
+        weight_layout=f"NC{block}n",
+    )
+
+
+topi.nn.conv2d_alter_layout.register("cpu", conv2d_in_blocks)
+topi.nn.dense_alter_layout.register("cpu", dense_in_blocks)
