@@ -7,10 +7,13 @@ from tilewright.relay.transform.canonicalize_cast import CanonicalizeCast
 from tilewright.relay.transform.canonicalize_ops import CanonicalizeOps
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
 from tilewright.relay.transform.defuse_ops import DefuseOps
+from tilewright.relay.transform.dynamic_to_static import DynamicToStatic
 from tilewright.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from tilewright.relay.transform.eta_expand import EtaExpand
 from tilewright.relay.transform.fast_math import FastMath
+from tilewright.relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from tilewright.relay.transform.fold_constant import FoldConstant, FoldConstantExpr
+from tilewright.relay.transform.fold_explicit_padding import FoldExplicitPadding
 from tilewright.relay.transform.fuse_ops import FuseOps
 from tilewright.relay.transform.infer_type import InferType
 from tilewright.relay.transform.inline import Inline
@@ -25,4 +28,5 @@ from tilewright.relay.transform.simplify_inference import SimplifyInference
 from tilewright.relay.transform.split_args import SplitArgs
 from tilewright.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
 from tilewright.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
+from tilewright.relay.transform.to_cps import ToCPS, to_cps, un_cps
 from tilewright.relay.transform.to_graph_normal_form import ToGraphNormalForm
