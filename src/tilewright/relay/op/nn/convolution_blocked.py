@@ -57,7 +57,9 @@ def prepared_layouts(
         kernel: MaybeLayout = Layout(attrs.kernel_layout)
     except ExpressionError:
         kernel = None
-    if kernel is not None and len(kernel) != len(dims(types[1])):
+    # A layout with parts of axes names the weight's order even while the weight is still whole; a plain one that does
+    # not have the weight's rank is that of the weight before it was rearranged.
+    if kernel is not None and kernel.name.isalpha() and len(kernel) != len(dims(types[1])):
         kernel = None
     return Layouts((Layout(attrs.data_layout), kernel), (Layout(out_layout(attrs)),), attrs)
 

@@ -7,6 +7,7 @@ space, whatever layouts a call says.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -181,23 +182,40 @@ def convolution_layouts(
     return Layouts(inputs, (Layout(out_layout(attrs)),), attrs)
 
 
+_COLUMNS_AT_ONCE = 1 << 24
+"""How many elements of taps a reference gathers for one matrix product: enough for few products, and little memory."""
+
+
 def convolve(
     data: Any, weight: Any, strides: Any, padding: Any, dilation: Any, groups: int, result: str
 ) -> Any:
-    """The convolution of N, C, space with O, I, space: a matrix product for each tap of the kernel, added up."""
+    """The convolution of N, C, space with O, I, space: what the taps read is gathered, and multiplied as a matrix."""
     count = data.ndim - 2
     if is_multiplied(groups, data.shape[1], weight.shape[0]):
         weight = weight.reshape(-1, 1, *weight.shape[2:])
     before, after = pad_sides(padding, count)
-    extents = slid_extents(data.shape[2:], weight.shape[2:], strides, padding, dilation)
+    extents: Any = slid_extents(data.shape[2:], weight.shape[2:], strides, padding, dilation)
     padded = padded_array(data, 2, before, after, 0)
-    batch, outputs = data.shape[0], weight.shape[0]
-    grouped = weight.reshape(groups, outputs // groups, weight.shape[1], *weight.shape[2:])
-    total: Any = None
-    for tap, view in taps(padded, 2, weight.shape[2:], strides, dilation, extents):  # type: ignore[arg-type]
-        columns = view.reshape(batch, groups, weight.shape[1], -1)
-        part = wide_product(grouped[(slice(None), slice(None), slice(None), *tap)], columns)
-        total = part if total is None else np.add(total, part, out=total)
+    batch, outputs, inputs = data.shape[0], weight.shape[0], weight.shape[1]
+    kernels = weight.reshape(groups, outputs // groups, inputs, *weight.shape[2:])
+    total: Any = 0
+    gathered: list[Any] = []
+    chosen: list[Any] = []
+
+    def add_up() -> Any:
+        columns = np.stack(gathered, axis=3).reshape(batch, groups, inputs * len(gathered), -1)
+        matrix = np.stack(chosen, axis=3).reshape(groups, outputs // groups, -1)
+        return total + wide_product(matrix, columns)
+
+    size = max(batch * groups * inputs * prod(extents), 1)
+    for tap, view in taps(padded, 2, weight.shape[2:], strides, dilation, extents):
+        gathered.append(view.reshape(batch, groups, inputs, -1))
+        chosen.append(kernels[(slice(None), slice(None), slice(None), *tap)])
+        if size * len(gathered) >= _COLUMNS_AT_ONCE:
+            total = add_up()
+            gathered, chosen = [], []
+    if gathered:
+        total = add_up()
     return total.reshape(batch, outputs, *extents).astype(numpy_dtype(DataType(result)))
 
 
