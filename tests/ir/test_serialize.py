@@ -13,6 +13,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.serialize import SerializationError, load_json, save_json
 from tilewright.ir.structural import assert_structural_equal
 from tilewright.ir.tensor_type import TensorType
+from tilewright.runtime import ndarray
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, BufferStore, Evaluate, For, ForKind, Store
 
@@ -142,3 +143,19 @@ def test_reading_makes_frozen_nodes() -> None:
     read = load_json(save_json(Store(Var("p", "handle"), 1.0, 0)))
     with pytest.raises(AttributeError):
         read.value = Evaluate(0)
+
+
+def test_tensors_round_trip() -> None:
+    """A constant's element type, shape and bits are kept; they stand as base64."""
+    for dtype in ("float32", "float16", "int8", "uint64", "bool", "bfloat16"):
+        value = ndarray.empty((2, 2), dtype).copyfrom(np.array([[0, 1], [1, 1]]))
+        found = load_json(save_json(value))
+        assert found.dtype == dtype and found.shape == (2, 2)
+        assert found.numpy().tobytes() == value.numpy().tobytes()
+
+
+def test_a_tensor_that_does_not_fit_its_shape_is_refused() -> None:
+    """Too few bytes for the shape are an error of the text."""
+    text = save_json(ndarray.array(np.zeros(4, "float32"))).replace('"shape":[4]', '"shape":[5]')
+    with pytest.raises(SerializationError, match="entry 0 of the JSON text is wrong"):
+        load_json(text)

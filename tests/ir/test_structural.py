@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tilewright.ir import operators
+from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.buffer import Buffer, BufferRegion, decl_buffer
 from tilewright.ir.expr import (
     Call,
@@ -20,7 +21,8 @@ from tilewright.ir.expr import (
 from tilewright.ir.module import IRModule
 from tilewright.ir.structural import StructuralMismatch, assert_structural_equal, structural_equal
 from tilewright.ir.structural_hash import structural_hash
-from tilewright.ir.type import FuncType, PointerType, PrimType, TupleType, TypeVar
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.type import FuncType, GlobalTypeVar, PointerType, PrimType, TupleType, TypeVar
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import (
     Allocate,
@@ -288,3 +290,16 @@ def test_shared_expressions_are_looked_at_once() -> None:
         one, two = one * one, two * two
     check(one, two, True)
     check(one, two * x, False)
+
+
+def _boxes(argument: str) -> IRModule:
+    """A module with a generic type whose one constructor takes its parameter and a scalar."""
+    header, parameter = GlobalTypeVar("Box"), TypeVar("A")
+    made = Constructor("Box", [parameter, TensorType((), argument)], header)
+    return IRModule(type_definitions={header: TypeData(header, [parameter], [made])})
+
+
+def test_type_definitions_are_equal_by_name_and_constructors() -> None:
+    """Two modules with the same definitions are equal, though their variables are different objects."""
+    check(_boxes("int32"), _boxes("int32"), True)
+    check(_boxes("int32"), _boxes("int64"), False)

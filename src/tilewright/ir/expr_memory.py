@@ -186,7 +186,9 @@ class Call(PrimExpr):
         self, dtype: str, op: Op | BaseExpr | str, args: Sequence[ExprLike], span: Span | None = None
     ) -> None:
         if isinstance(op, str):
-            op = Op.get(op if op.startswith("tir.") or op in Op.registry else f"tir.{op}")
+            # A graph-level operator may have the same name: the loop-level one is meant.
+            full = f"tir.{op.removeprefix('tir.')}"
+            op = Op.get(full if full in Op.registry or op not in Op.registry else op)
         self.dtype = DataType(dtype)
         self.op = op
         self.args = tuple(operators.as_argument(argument) for argument in args)

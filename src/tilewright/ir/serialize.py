@@ -144,7 +144,10 @@ class _Writer:
         if isinstance(value, Node):
             if not type(value).field_names:
                 raise SerializationError(f"a {type(value).__name__} cannot be written as JSON")
-            return {"kind": kind_name(type(value)), "fields": dict(zip(_saved_slots(value), parts, strict=True))}
+            return {
+                "kind": kind_name(type(value)),
+                "fields": dict(zip(_saved_slots(value), parts, strict=True)),
+            }
         if isinstance(value, DictAttrs):
             return {"attrs": parts[0]}
         if isinstance(value, Attrs):

@@ -37,9 +37,6 @@ from tilewright.support.recursion import recursion_room
 VERSION_HEADER: Final = '#[version = "0.0.5"]'
 """The first line of the text form."""
 
-NUMBER_KINDS: Final = {"int": "i", "uint": "u", "float": "f"}
-"""The letter that stands for a kind of number behind its digits."""
-
 _EXPRESSIBLE = (
     nodes.IntImm,
     nodes.Any,

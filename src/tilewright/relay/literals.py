@@ -67,24 +67,26 @@ def _float_digits(value: Any) -> str:
     return str(value).removesuffix(".0")
 
 
-_PLAIN_SUFFIXES = {INT32: "", FLOAT32: "f"}
+_SUFFIXES = {
+    **{f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    "float16": "f16",
+    "float64": "f64",
+    "float32": "f",
+    "int32": "",
+}
+"""What stands behind the digits of a number, by its type."""
 
 
 def scalar_text(data: NDArray) -> str | None:
     """A constant without dimensions as a number; None where the text form has no number of its type."""
-    if data.ndim:
-        return None
     dtype = data.dtype
-    if dtype.is_bool:
-        return str(bool(data.numpy()))
-    if dtype.lanes != 1 or not (dtype.is_int or dtype.is_uint or dtype.is_float):
-        return None
-    if dtype.is_float and dtype.bits == 8:
+    suffix = _SUFFIXES.get(dtype)
+    if data.ndim or (suffix is None and not dtype.is_bool):
         return None
     value = data.numpy()[()]
-    digits = _float_digits(value) if dtype.is_float else str(int(value))
-    suffix = _PLAIN_SUFFIXES.get(dtype)
-    return digits + (f"{dtype[0]}{dtype.bits}" if suffix is None else suffix)
+    if suffix is None:
+        return str(bool(value))
+    return (_float_digits(value) if dtype.is_float else str(int(value))) + suffix
 
 
 class MetaTable:
