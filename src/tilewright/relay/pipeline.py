@@ -23,6 +23,8 @@ def prepare_passes() -> list[Pass]:
         transform.FoldConstant(),
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
+        # Layouts are the target's: it is the current one when this runs.
+        transform.AlterOpLayout(),
         transform.FastMath(),
         transform.FoldConstant(),
     ]

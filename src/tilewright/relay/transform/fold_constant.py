@@ -23,7 +23,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
 from tilewright.ir.type import TupleType
-from tilewright.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem
+from tilewright.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr
@@ -31,6 +31,7 @@ from tilewright.relay.interpreter import Interpreter
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.shapes import dims, known
 from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.rewriting import keep_type, made_type
 from tilewright.runtime.ndarray import array, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
@@ -85,26 +86,40 @@ def _as_expr(value: Any) -> RelayExpr:
     return Constant(array(np.ascontiguousarray(value).reshape(np.shape(value))))
 
 
-class _Fold(ExprMutator):
+class Folder(ExprMutator):
+    """Computes what is constant, arguments first. Types are those of the rewritten expressions."""
+
+    def visit(self, expr: RelayExpr) -> Any:
+        """The folded expression. Types that do not follow from the parts alone are those of the program."""
+        made = super().visit(expr)
+        if made is not expr and not isinstance(made, (Constant, Let, Tuple, TupleGetItem, Var)):
+            if not isinstance(made, Call) or not isinstance(made.op, Op):
+                keep_type(expr, made)
+        return made
+
+    def variable(self, old: Var, value: RelayExpr) -> Var:
+        """The variable that stands for a folded value."""
+        return old
+
     def visit_function(self, fn: Function) -> RelayExpr:
         """A primitive function is a kernel already."""
         return fn if fn.is_primitive else super().visit_function(fn)
 
     def visit_let(self, let: Let) -> RelayExpr:
         """Variables that are bound to constants are replaced."""
-        chain: list[tuple[Let, Any]] = []
+        chain: list[tuple[Let, Any, Any]] = []
         current: RelayExpr = let
         while isinstance(current, Let) and current not in self.memo_map:
             value = self.visit(current.value)
-            if isinstance(value, Constant):
-                self.memo_map[current.var] = value
-            chain.append((current, value))
+            variable = value if isinstance(value, Constant) else self.variable(current.var, value)
+            self.memo_map[current.var] = variable
+            chain.append((current, variable, value))
             current = current.body
         body = self.visit(current)
-        for old, value in reversed(chain):
+        for old, variable, value in reversed(chain):
             if not isinstance(value, Constant):
-                same = value is old.value and body is old.body
-                body = old if same else old.replace(value=value, body=body)
+                same = variable is old.var and value is old.value and body is old.body
+                body = old if same else old.replace(var=variable, value=value, body=body)
             self.memo_map[old] = body
         return body  # type: ignore[no-any-return]
 
@@ -125,19 +140,20 @@ class _Fold(ExprMutator):
 
     def visit_call(self, call: Call) -> RelayExpr:
         """Compute the call where that is possible and pays."""
-        new = call.map_children(self.visit)
-        if not isinstance(call.op, Op) or call.op.name in STAYS or call.op.get_attr("TOpIsStateful"):
-            return new
-        shape = _static_shape(call)
-        if shape is not None:
-            with span_scope(call.span):
-                return _as_expr(shape)
-        if call.op.get_attr("FReference") is None or not all(_is_constant(argument) for argument in new.args):
-            return new
-        return new if _too_large(call, call.op) else _computed(new)
+        return folded(call.map_children(self.visit))
 
 
-def _computed(call: Call) -> RelayExpr:
+def folded(call: Call) -> RelayExpr:
+    """The value of a call whose arguments are constants, or the call."""
+    op = call.op
+    if not isinstance(op, Op) or op.name in STAYS or op.get_attr("TOpIsStateful"):
+        return call
+    if op.name in ("shape_of", "vm.shape_of", "ndarray_size"):
+        return _folded_shape(call, op.name)
+    if op.get_attr("FReference") is None or not all(_is_constant(argument) for argument in call.args):
+        return call
+    if _too_large(call, op):
+        return call
     try:
         value = Interpreter().run(call)
     except (TilewrightError, IndexError, ValueError):
@@ -147,28 +163,27 @@ def _computed(call: Call) -> RelayExpr:
         return _as_expr(value)
 
 
-def _static_shape(call: Call) -> Any:
-    """What the operators that ask for a shape give for one that is known."""
-    if not isinstance(call.op, Op) or call.op.name not in ("shape_of", "vm.shape_of", "ndarray_size"):
-        return None
+def _folded_shape(call: Call, name: str) -> RelayExpr:
+    """What the operators that ask for a shape give, where it is known."""
     attrs: Any = call.attrs
-    given = call.args[0].checked_type
+    given = made_type(call.args[0])
     if not isinstance(given, TensorType):
-        return None
+        return call
     extents = [extent for extent in dims(given) if isinstance(extent, int)]
     if len(extents) != len(given.shape):
-        return None
-    value = math.prod(extents) if call.op.name == "ndarray_size" else extents
-    return np.asarray(value, numpy_dtype(DataType(attrs.dtype)))
+        return call
+    value = math.prod(extents) if name == "ndarray_size" else extents
+    with span_scope(call.span):
+        return _as_expr(np.asarray(value, numpy_dtype(DataType(attrs.dtype))))
 
 
 def _too_large(call: Call, op: Op) -> bool:
     if op.get_attr("TOpPattern") not in (OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE):
         return False
-    made = _bytes(call.checked_type)
+    made = _bytes(made_type(call))
     if made is None or made <= LARGE:
         return False
-    return made > TIMES * sum(_bytes(argument.checked_type) or 0 for argument in call.args)
+    return made > TIMES * sum(_bytes(made_type(argument)) or 0 for argument in call.args)
 
 
 @dataclass
@@ -185,10 +200,10 @@ class FoldConstant(FunctionPass):
 
 def fold_function(func: Function) -> Function:
     """A typed function with what is constant computed."""
-    body = _Fold().visit(func.body)
+    body = Folder().visit(func.body)
     return func if body is func.body else func.replace(body=body)
 
 
 def FoldConstantExpr(expr: RelayExpr, mod: IRModule | None = None) -> RelayExpr:
     """One expression, with what is constant computed; the module has the functions that it names."""
-    return _Fold().visit(infer_expr(expr, mod))  # type: ignore[no-any-return]
+    return Folder().visit(infer_expr(expr, mod))  # type: ignore[no-any-return]

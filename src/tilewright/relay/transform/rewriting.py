@@ -9,7 +9,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
-from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
+from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.infer import type_of
@@ -36,7 +36,7 @@ class OperatorRewriter(ExprMutator):
         """The rewritten expression, with its type."""
         made = super().visit(expr)
         if made is not expr:
-            _keep_type(expr, made)
+            keep_type(expr, made)
         return made
 
     def rule_of(self, op: Op) -> Rule | None:
@@ -50,7 +50,7 @@ class OperatorRewriter(ExprMutator):
         if rule is None:
             return new
         if new is not call:
-            _keep_type(call, new)
+            keep_type(call, new)
         with span_scope(call.span):
             made = rule(call, new)
         return new if made is None else made
@@ -72,7 +72,8 @@ class FieldsOfTuples(OperatorRewriter):
         return op if value is op.tuple_value else op.replace(tuple_value=value)
 
 
-def _keep_type(old: RelayExpr, new: RelayExpr) -> None:
+def keep_type(old: RelayExpr, new: RelayExpr) -> None:
+    """Give an expression that means the same as another, and has no type yet, the other's."""
     found = getattr(old, "_checked_type_", None)
     if found is not None and getattr(new, "_checked_type_", None) is None:
         object.__setattr__(new, "_checked_type_", found)
@@ -92,6 +93,11 @@ def made_type(expr: RelayExpr) -> Type:
     elif isinstance(expr, TupleGetItem):
         whole = made_type(expr.tuple_value)
         found = whole.fields[expr.index] if isinstance(whole, TupleType) else None
+    elif isinstance(expr, Let):
+        inner: RelayExpr = expr
+        while isinstance(inner, Let):
+            inner = inner.body
+        found = made_type(inner)
     elif isinstance(expr, Call) and isinstance(expr.op, Op):
         _, relation = expr.op.get_attr("TypeRelation")
         found = relation([made_type(argument) for argument in expr.args], expr.attrs)
@@ -121,8 +127,8 @@ def is_call(expr: RelayExpr, *names: str) -> bool:
 
 def scalar_value(expr: RelayExpr) -> Any:
     """The number that a constant has in every element; None where there is none."""
-    if not isinstance(expr, Constant) or not expr.data.shape or 0 in expr.data.shape:
-        return expr.data.numpy().item() if isinstance(expr, Constant) and not expr.data.shape else None
+    if not isinstance(expr, Constant) or 0 in expr.data.shape:
+        return None
     values = expr.data.numpy()
     first = values.flat[0]
     return first.item() if (values == first).all() else None
