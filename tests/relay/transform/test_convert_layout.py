@@ -1,0 +1,80 @@
+"""ConvertLayout: the user's layouts, and what lies between follows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tvm
+from tilewright import relay
+from tilewright.relay.analysis import list_op_freqs
+from tilewright.relay.transform import ConvertLayout, InferType, LayoutConfig
+from tilewright.support.errors import TilewrightError
+
+GENERATOR = np.random.default_rng(0)
+
+
+def network() -> relay.Expr:
+    """Two convolutions, an activation, a bias and a pooling between them."""
+    x, w1, w2 = (
+        relay.var(name, shape=shape)
+        for name, shape in (("x", (1, 8, 16, 16)), ("w1", (8, 8, 3, 3)), ("w2", (12, 8, 1, 1)))
+    )
+    bias = relay.const(np.ones((8, 1, 1), "float32"))
+    first = relay.nn.relu(relay.nn.conv2d(x, w1, padding=(1, 1)) + bias)
+    return relay.nn.conv2d(relay.nn.max_pool2d(first, (2, 2), (2, 2)), w2)
+
+
+def converted(body: relay.Expr, layouts: dict[str, list[str]]) -> tvm.IRModule:
+    """The module under the pass."""
+    return InferType()(ConvertLayout(layouts)(tvm.IRModule.from_expr(body)))
+
+
+@pytest.mark.parametrize(
+    "layouts",
+    [
+        {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]},
+        {"nn.conv2d": ["NHWC", "OHWI"]},
+        {"nn.conv2d": ["NCHW", "OIHW"]},
+    ],
+)
+def test_the_numbers_stay(layouts: dict[str, list[str]]) -> None:
+    """For every layout that is asked for."""
+    body = network()
+    before = tvm.IRModule.from_expr(body)
+    values = [
+        GENERATOR.standard_normal(parameter.type_annotation.concrete_shape).astype("float32")
+        for parameter in before["main"].params
+    ]
+    expected = relay.create_executor("debug", before).evaluate()(*values).numpy()
+    found = relay.create_executor("debug", converted(body, layouts)).evaluate()(*values).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_each_tensor_is_transformed_once() -> None:
+    """Data in and out, two weights and the bias."""
+    after = converted(network(), {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]})
+    assert list_op_freqs(after)["layout_transform"] == 5
+
+
+def test_the_layout_that_is_there_changes_nothing() -> None:
+    """NCHW to NCHW."""
+    module = InferType()(tvm.IRModule.from_expr(network()))
+    after = ConvertLayout({"nn.conv2d": ["NCHW", "OIHW"]})(module)
+    assert tvm.ir.structural_equal(after, module)
+
+
+def test_layers_can_be_left_out() -> None:
+    """By their number, in a LayoutConfig."""
+    with LayoutConfig(skip_layers=[0]):
+        after = converted(network(), {"nn.conv2d": ["NHWC", "default"]})
+    text = after.astext(show_meta_data=False)
+    assert text.count('data_layout="NHWC"') == 1
+
+
+def test_what_cannot_be_converted_is_refused() -> None:
+    """An operator without a rule, and layouts that are no list."""
+    with pytest.raises(TilewrightError, match="nn.softmax does not say"):
+        ConvertLayout({"nn.softmax": ["NHWC"]})
+    with pytest.raises(TilewrightError, match="a list of names"):
+        ConvertLayout({"nn.conv2d": "NHWC"})
