@@ -33,6 +33,14 @@ def test_negative_log_likelihood(reduction: str, space: tuple[int, ...]) -> None
     np.testing.assert_allclose(made, expected, rtol=1e-5)
 
 
+def test_a_target_that_is_no_class() -> None:
+    """It makes NaN, and nothing outside of the tensors is read."""
+    predictions, weights = np.ones((3, 2), "float32"), np.ones(2, "float32")
+    targets = np.array([1, 2000000000, -7], "int32")
+    made = apply(topi.nn.nll_loss, predictions, targets, weights, reduction="none")
+    np.testing.assert_array_equal(made, np.array([-1, np.nan, np.nan], "float32"))
+
+
 def test_cross_entropy() -> None:
     """Of probabilities, and of scores before softmax."""
     scores = RANDOM.standard_normal((3, 4)).astype("float32")

@@ -86,6 +86,15 @@ def test_pooled_regions() -> None:
     np.testing.assert_array_equal(made, expected)
 
 
+@pytest.mark.parametrize("owner", [-1.0, 2.0, 1e9])
+def test_regions_of_no_image(owner: float) -> None:
+    """They are zero, and nothing outside of the images is read."""
+    rois = np.array([[owner, 1, 2, 7, 6]], "float32")
+    made = apply(topi.vision.roi_align_nchw, IMAGE, rois, pooled_size=2, spatial_scale=1.0, mode="avg")
+    assert made.shape == (1, 3, 2, 2) and not made.any()
+    assert not apply(topi.vision.roi_pool_nchw, IMAGE, rois, pooled_size=2, spatial_scale=1.0).any()
+
+
 def test_anchors() -> None:
     """The published anchors of a base of 16: (ratio 0.5, scale 8), (1, 16), (2, 32)."""
     assert generate_anchor(0.5, 8, 16) == (-84.0, -40.0, 99.0, 55.0)

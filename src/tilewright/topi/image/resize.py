@@ -287,7 +287,8 @@ def crop_and_resize(
 ) -> Tensor:
     """Boxes cut out of images and resized to ``crop_size``; a box is (y1, x1, y2, x2) in 0 to 1.
 
-    ``box_indices`` tells which image a box belongs to. Outside of the image a crop is ``extrapolation_value``.
+    ``box_indices`` tells which image a box belongs to. Outside of the image, and of one that is not there, a crop
+    is ``extrapolation_value``.
     """
     axes = spatial_axes(layout, len(data.shape), "HW")
     (batch_axis,) = spatial_axes(layout, len(data.shape), "N")
@@ -315,6 +316,7 @@ def crop_and_resize(
         ]
         value = interpolate(data, at, taps).astype(result)
         outside = [place.outside(data.shape[axis]) for axis, place in zip(axes, positions, strict=True)]
+        outside += [at[batch_axis] < 0, at[batch_axis] >= data.shape[batch_axis]]
         return tir.if_then_else(tir.any(*outside), tir.const(extrapolation_value, result), value)
 
     made: Tensor = te.compute(shape, element, name="crop_and_resize", tag=tag.INJECTIVE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tilewright import te, tir
@@ -19,7 +20,8 @@ def nll_loss(
 ) -> Tensor:
     """``-predictions[n, targets[n], ...] * weights[targets[n]]``, with nothing for a target of ``ignore_index``.
 
-    The losses of all targets ("none"), their sum ("sum"), or the sum over the weights of the targets ("mean").
+    The losses of all targets ("none"), their sum ("sum"), or the sum over the weights of the targets ("mean"). A target
+    that is no class makes NaN.
     """
     if reduction not in ("none", "mean", "sum"):
         raise OpAttributeInvalid(f'nll_loss reduces by "none", "mean" or "sum", not {reduction!r}')
@@ -27,10 +29,15 @@ def nll_loss(
         raise InvalidShapeError("nll_loss: predictions have one dimension, the classes, more than targets")
     zero = tir.const(0, predictions.dtype)
 
+    def counted(target: Any, value: Any) -> Any:
+        """The value for a target, which is read only if there is such a class."""
+        known = tir.all(target >= 0, target < predictions.shape[1])
+        either = tir.if_then_else(known, value, tir.const(math.nan, predictions.dtype))
+        return tir.if_then_else(target.equal(ignore_index), zero, either)
+
     def loss_at(*at: Any) -> Any:
         target = targets(*at)
-        value = zero - predictions(at[0], target, *at[1:]) * weights(target)
-        return tir.if_then_else(target.equal(ignore_index), zero, value)
+        return counted(target, zero - predictions(at[0], target, *at[1:]) * weights(target))
 
     if reduction == "none":
         made: Tensor = te.compute(targets.shape, loss_at, name="nll_loss", tag=tag.INJECTIVE)
@@ -40,8 +47,7 @@ def nll_loss(
         return total
 
     def weight_at(*at: Any) -> Any:
-        target = targets(*at)
-        return tir.if_then_else(target.equal(ignore_index), zero, weights(target))
+        return counted(targets(*at), weights(targets(*at)))
 
     weight = _total(targets.shape, weight_at, "nll_loss_weight")
     mean: Tensor = te.compute((), lambda: total() / weight(), name="nll_loss_mean", tag=tag.ELEMWISE)

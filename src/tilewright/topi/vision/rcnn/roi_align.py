@@ -86,7 +86,9 @@ def _roi_align(
                 above = upper[0] * (one - across) + upper[1] * across
                 below = lower[0] * (one - across) + lower[1] * across
                 value = tir.if_then_else(
-                    tir.all(on_rows, on_columns, item >= 0), above * (one - down) + below * down, zero
+                    tir.all(on_rows, on_columns, item >= 0, item < extent["N"]),
+                    above * (one - down) + below * down,
+                    zero,
                 )
                 total[0] = total[0] + value if average else tir.Max(total[0], value)
             count = maximum(rows.count * columns.count, 1).astype(kind)
@@ -116,7 +118,7 @@ def roi_align_nchw(
     """Regions (batch index, left, top, right, bottom) of an NCHW image, pooled by "avg" or "max".
 
     Each element of the output reads ``sample_ratio`` squared places, or as many as its part of the region has pixels.
-    A region of a negative batch index is zero.
+    A region of an image that is not there is zero.
     """
     return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW")
 

@@ -14,10 +14,11 @@ from tilewright.topi.nn.utils import per_axis
 def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: float) -> Tensor:
     """Regions (batch index, left, top, right, bottom) of an NCHW image, cut into bins of which each gives its largest.
 
-    The sides of a region are rounded to pixels and belong to it; an empty bin gives zero.
+    The sides of a region are rounded to pixels and belong to it. An empty bin gives zero, and so does a region of an
+    image that is not there.
     """
     pooled_height, pooled_width = per_axis(pooled_size, 2, "pooled_size")
-    _, channels, height, width = data.shape
+    batch, channels, height, width = data.shape
     kind = rois.dtype
 
     def body(builder: Any, ins: Any, outs: Any) -> None:
@@ -45,7 +46,7 @@ def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: f
             top, bottom = bounds(roi, i, 2, pooled_height, height)
             left, right = bounds(roi, j, 1, pooled_width, width)
             item = builder.let("item", regions[roi, 0].astype("int32"))
-            filled = builder.let("filled", tir.all(bottom > top, right > left, item >= 0))
+            filled = builder.let("filled", tir.all(bottom > top, right > left, item >= 0, item < batch))
             with builder.for_range(0, channels, name="c") as c:
                 largest = scalar(builder, data.dtype, "largest", tir.const(0, data.dtype))
                 with builder.if_scope(filled):
