@@ -12,6 +12,7 @@ import tilewright as tvm
 from tilewright import relay
 from tilewright.ir import assert_structural_equal
 from tilewright.relay.expr_functor import post_order_visit
+from tilewright.relay.literals import MetaTable
 from tilewright.relay.parser import TextFormError, parse_expression, parse_module
 
 LIBRARY = tvm.IRModule()
@@ -180,14 +181,16 @@ def test_long_programs_round_trip(form: str) -> None:
     assert_structural_equal(parse_expression(function.astext()), function)
 
 
+META = MetaTable()
+META.reference(relay.const([1.5, 2.5]))
 SAMPLES = [
-    LIBRARY.astext(),
+    str(LIBRARY),
     '#[version = "0.0.5"]\ntype T[A] { C(A, fn (A) -> (A,)), D }\nextern type E\n'
     'def @f[A](%x: Tensor[(?, n + 1, 2i64), float32], Primitive=1, k="v") -> ref(T[A]) {\n'
     "  %0 = sum(%x, axis=[-1], keepdims=True) /* c */; let %y: _ = (%0, -1.5e-3f).0;\n"
     "  if (%y < 2f) { ref(C(%x, D)) } else {\n"
     "    match? (D) { C((%a, _), %b) => { @f(%a) }, _ => meta[relay.Constant][0] }\n  }\n}"
-    '\n#[metadata]\n{"format":"tilewright-nodes","version":1,"root":0,"nodes":[{"map":[]}]}',
+    f"\n#[metadata]\n{META.section()}",
 ]
 PIECES = list('()[]{},;:=+-*/<>?.%@"#_ \n0f') + [
     "%0",
@@ -200,6 +203,11 @@ PIECES = list('()[]{},;:=+-*/<>?.%@"#_ \n0f') + [
     "1e999f",
     "\\u",
 ]
+
+
+def test_samples_can_be_read() -> None:
+    """The texts that are damaged below are right before."""
+    assert [len(parse_module(sample).functions) for sample in SAMPLES] == [len(LIBRARY.functions), 1]
 
 
 @given(st.data())
