@@ -30,7 +30,7 @@ FUNCTION: Final = 20
 
 @dataclass(frozen=True)
 class Cost:
-    """``operations`` a element, and whether the expression chooses between values (a padding, a concatenation)."""
+    """``operations`` an element, and whether the expression chooses between values (a padding, a concatenation)."""
 
     operations: int
     chooses: bool

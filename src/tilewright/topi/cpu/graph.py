@@ -17,6 +17,7 @@ from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.tensor import Operation
 from tilewright.topi.cpu.access import Read, assumed, extent_of, reads_of
 from tilewright.topi.cpu.cost import cost_of
+from tilewright.topi.cpu.machine import STORE_WORK
 
 
 @dataclass(eq=False)
@@ -64,9 +65,9 @@ class Kept:
         return prod(assumed(extent) for extent in self.operation.output(0).shape)
 
     def work(self) -> int:
-        """Operations for all elements."""
+        """Operations for all elements, their way to memory included."""
         steps = prod(extent_of(axis) for axis in self.compute.reduce_axis)
-        return self.elements() * steps * (1 + cost_of(self.compute).operations)
+        return self.elements() * (STORE_WORK + steps * max(cost_of(self.compute).operations, 1))
 
 
 def kept_stages(schedule: Schedule) -> list[Kept]:

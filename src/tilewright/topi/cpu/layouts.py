@@ -11,6 +11,7 @@ from typing import Final
 
 from tilewright.target.cpu import CPUDescription, describe_cpu
 from tilewright.target.target import TargetLike
+from tilewright.topi.cpu.loops import vector_fill
 from tilewright.topi.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.cpu.tile_model import TileProblem, choose_tile
 
@@ -49,12 +50,7 @@ def channel_block(channels: int, lanes: int) -> int:
     if channels % lanes == 0:
         return lanes
     divisors = [size for size in range(1, min(channels, 4 * lanes) + 1) if channels % size == 0]
-    return max(divisors, key=lambda size: (_fill(size, lanes), -size))
-
-
-def _fill(block: int, lanes: int) -> float:
-    """The share of its vectors that a block fills; what is over whole vectors goes into powers of two."""
-    return block / lanes / (block // lanes + (block % lanes).bit_count())
+    return max(divisors, key=lambda size: (vector_fill(size, lanes), -size))
 
 
 def choose_conv2d_blocking(cpu: CPUDescription, workload: Conv2DWorkload) -> tuple[int, int] | None:
@@ -70,7 +66,7 @@ def choose_conv2d_blocking(cpu: CPUDescription, workload: Conv2DWorkload) -> tup
             for count in (workload.in_channels, workload.out_channels)
         )
         blocks = (inputs, outputs)
-    return blocks if _fill(blocks[1], lanes) >= WORTH_BLOCKING else None
+    return blocks if vector_fill(blocks[1], lanes) >= WORTH_BLOCKING else None
 
 
 def conv2d_layouts(

@@ -25,11 +25,15 @@ def vector_factor(extent: int | None, lanes: int) -> int:
         return lanes
     if extent <= widest:
         return max(extent, 1)
-    divisors = [factor for factor in range(widest, lanes - 1, -1) if extent % factor == 0]
-    whole = [factor for factor in divisors if factor % lanes == 0]
-    if whole or divisors:
-        return (whole or divisors)[0]
+    divisors = [factor for factor in range(lanes, widest + 1) if extent % factor == 0]
+    if divisors:
+        return max(divisors, key=lambda factor: (vector_fill(factor, lanes), factor))
     return widest if extent >= 4 * widest else lanes
+
+
+def vector_fill(count: int, lanes: int) -> float:
+    """The share of its vectors that so many elements fill; what is over whole vectors goes into powers of two."""
+    return count / lanes / (count // lanes + (count % lanes).bit_count())
 
 
 def parallel_prefix(cpu: CPUDescription, counts: Sequence[int | None], work: int) -> int:

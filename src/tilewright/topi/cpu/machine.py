@@ -8,8 +8,10 @@ from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription, describe_cpu
 from tilewright.target.target import Target
 
-PARALLEL_WORK: Final = 16_384
+PARALLEL_WORK: Final = 65_536
 """Element operations below which a loop is not worth the microsecond or so that a parallel region costs."""
+STORE_WORK: Final = 4
+"""Operations that bringing one element to memory counts for."""
 
 
 def current_cpu() -> CPUDescription:

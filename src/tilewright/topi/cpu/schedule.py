@@ -83,6 +83,10 @@ def _common_rows(root: Kept, cone: list[Kept], cpu: CPUDescription) -> list[Iter
     if any(is_heavy(kept) for kept in (*cone, root)):
         return []
     rows = row_axes(root, cone)
+    innermost = vector_position(root)
+    # The axis along which results lie in memory makes the vectors, where other axes are left to be the rows.
+    outer = [axis for axis in rows if innermost is None or axis is not root.compute.axes[innermost]]
+    rows = outer or rows
     return rows if rows and rows_are_enough(root, cone, rows, cpu) else []
 
 
