@@ -53,7 +53,7 @@ class ToInteger(TypeMutator):
         return TensorType(tt.shape, "int32")
 
 
-@pytest.mark.parametrize(("typ", "count"), zip(EVERY, [0, 0, 1, 0, 1, 2, 1, 1, 1, 1], strict=True))
+@pytest.mark.parametrize(("typ", "count"), list(zip(EVERY, [0, 0, 1, 0, 1, 2, 1, 1, 1, 1], strict=True)))
 def test_visitors_see_every_part(typ: Any, count: int) -> None:
     """Wherever a tensor stands."""
     visitor = CountTensors()

@@ -57,6 +57,25 @@ def test_arguments_of_functions_with_branches_are_computed_before() -> None:
     )
 
 
+def test_arguments_with_effects_keep_their_place() -> None:
+    """A read does not move past a write in the body, and a write is not lost with a parameter that nothing uses."""
+    check(
+        """
+        def @f(%r: ref($T), %old: $T, %unused: (), Inline=1) -> $T { let %w = ref_write(%r, exp(%old)); %old }
+        def @main(%r: ref($T), %x: $T) { @f(%r, ref_read(%r), ref_write(%r, %x)) }
+        """,
+        Inline(),
+        """
+        def @main(%r: ref($T), %x: $T) {
+          let %old: $T = ref_read(%r);
+          let %unused: () = ref_write(%r, %x);
+          let %w = ref_write(%r, exp(%old));
+          %old
+        }
+        """,
+    )
+
+
 def test_bodies_with_bindings_in_two_places() -> None:
     """Each copy binds its own variables."""
     check(

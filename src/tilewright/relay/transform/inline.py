@@ -13,6 +13,7 @@ from tilewright.ir.transform import Pass, PassContext
 from tilewright.relay.analysis import CallGraph
 from tilewright.relay.analysis.blocks import Blocks
 from tilewright.relay.analysis.feature import is_atomic
+from tilewright.relay.analysis.purity import Effects
 from tilewright.relay.expr import Call, Let, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
@@ -21,9 +22,10 @@ from tilewright.support.recursion import recursion_room
 
 
 class _Inliner(ExprMutator):
-    def __init__(self, bodies: dict[str, Function]) -> None:
+    def __init__(self, bodies: dict[str, Function], effects: Effects) -> None:
         super().__init__()
         self.bodies = bodies
+        self.effects = effects
 
     def visit_call(self, call: Call) -> RelayExpr:
         callee = self.bodies.get(call.op.name_hint) if isinstance(call.op, GlobalVar) else None
@@ -33,7 +35,7 @@ class _Inliner(ExprMutator):
         if callee.attrs.get("Compiler"):
             # Another code generator takes the function: it stays one, at the place of the call.
             return Call(with_fresh_variables(callee).without_attr("Inline"), arguments, span=call.span)
-        return _applied(callee, arguments)
+        return self.applied(callee, call, arguments)
 
     def visit_global_var(self, gvar: GlobalVar) -> RelayExpr:
         callee = self.bodies.get(gvar.name_hint)
@@ -42,24 +44,23 @@ class _Inliner(ExprMutator):
         value: RelayExpr = with_fresh_variables(callee).without_attr("Inline")
         return value
 
-
-def _applied(callee: Function, arguments: list[Any]) -> RelayExpr:
-    """The body of a function with arguments for its parameters. Where the body has branches or functions, an argument
-    that computes something is bound before it, so that it is computed once and always."""
-    simple = not Blocks(callee.body).inner
-    given: dict[Var, RelayExpr] = {}
-    bound: list[tuple[Var, RelayExpr]] = []
-    for parameter, argument in zip(callee.params, arguments, strict=True):
-        if simple or is_atomic(argument):
-            given[parameter] = argument
-        else:
-            variable = Var(parameter.name_hint, parameter.type_annotation)
-            given[parameter] = variable
-            bound.append((variable, argument))
-    body: RelayExpr = with_fresh_variables(callee.body, given)
-    for variable, argument in reversed(bound):
-        body = Let(variable, argument, body)
-    return body
+    def applied(self, callee: Function, call: Call, arguments: list[Any]) -> RelayExpr:
+        """The body of a function with arguments for its parameters. An argument with an effect keeps its place before the
+        body; where the body has branches or functions, so does one that computes something, to be computed once."""
+        simple = not Blocks(callee.body).inner
+        given: dict[Var, RelayExpr] = {}
+        bound: list[tuple[Var, RelayExpr]] = []
+        for parameter, old, argument in zip(callee.params, call.args, arguments, strict=True):
+            if is_atomic(argument) or (simple and not self.effects.of[old]):
+                given[parameter] = argument
+            else:
+                variable = Var(parameter.name_hint, parameter.type_annotation)
+                given[parameter] = variable
+                bound.append((variable, argument))
+        body: RelayExpr = with_fresh_variables(callee.body, given)
+        for variable, argument in reversed(bound):
+            body = Let(variable, argument, body)
+        return body
 
 
 @dataclass
@@ -78,7 +79,7 @@ class Inline(Pass):
             function = mod.functions[name]
             if isinstance(function, Function):
                 with recursion_room():
-                    body = _Inliner(bodies).visit(function.body)
+                    body = _Inliner(bodies, Effects(function.body, mod)).visit(function.body)
                 function = function if body is function.body else function.replace(body=body)
                 if function.attrs.get("Inline") and not graph.is_recursive(name):
                     bodies[name.name_hint] = function
