@@ -10,7 +10,7 @@ from collections.abc import Callable, ItemsView, Mapping
 from typing import Any
 
 from tilewright.ir.attrs import DictAttrs
-from tilewright.ir.base import BaseExpr
+from tilewright.ir.base import BaseExpr, RelayExpr
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.type import GlobalTypeVar
@@ -64,7 +64,7 @@ class IRModule(Node):
         """A module with this function under its "global_symbol", or "main" where it has none. Another graph-level
         expression becomes the body of a function of its free variables."""
         if not isinstance(expr, BaseFunc):
-            if not FUNCTION_OF:
+            if not FUNCTION_OF or not isinstance(expr, RelayExpr):
                 raise ExpressionError(f"a module is made from a function, not from {type(expr).__name__}")
             expr = FUNCTION_OF[0](expr)
         made = IRModule(functions, type_defs)
