@@ -45,8 +45,8 @@ class _Inliner(ExprMutator):
         return value
 
     def applied(self, callee: Function, call: Call, arguments: list[Any]) -> RelayExpr:
-        """The body of a function with arguments for its parameters. An argument with an effect keeps its place before the
-        body; where the body has branches or functions, so does one that computes something, to be computed once."""
+        """The body of a function with arguments for its parameters. An argument with an effect keeps its place before
+        the body; where the body has branches or functions, so does one that computes something, to be computed once."""
         simple = not Blocks(callee.body).inner
         given: dict[Var, RelayExpr] = {}
         bound: list[tuple[Var, RelayExpr]] = []
