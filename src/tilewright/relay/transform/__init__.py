@@ -3,6 +3,7 @@
 from tilewright.relay.transform.alter_op_layout import AlterOpLayout
 from tilewright.relay.transform.annotate_spans import AnnotateSpans
 from tilewright.relay.transform.annotate_target import AnnotateTarget
+from tilewright.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from tilewright.relay.transform.base import FunctionPass, function_pass
 from tilewright.relay.transform.canonicalize_cast import CanonicalizeCast
 from tilewright.relay.transform.canonicalize_ops import CanonicalizeOps
@@ -16,6 +17,8 @@ from tilewright.relay.transform.fast_math import FastMath
 from tilewright.relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from tilewright.relay.transform.fold_constant import FoldConstant, FoldConstantExpr
 from tilewright.relay.transform.fold_explicit_padding import FoldExplicitPadding
+from tilewright.relay.transform.fold_scale_axis import FoldScaleAxis
+from tilewright.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
 from tilewright.relay.transform.fuse_ops import FuseOps
 from tilewright.relay.transform.infer_type import InferType
 from tilewright.relay.transform.inline import Inline

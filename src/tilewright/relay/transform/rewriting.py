@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
@@ -152,3 +153,14 @@ def uses_of(root: RelayExpr) -> dict[RelayExpr, int]:
                 counts[child] = 1
                 stack.append(child)
     return counts
+
+
+def constant_expressions(root: RelayExpr) -> set[Any]:
+    """The expressions below a root that depend on no variable and call no function: FoldConstant can compute them."""
+    found: set[Any] = set()
+    for expr in post_order(root):
+        if isinstance(expr, (Constant, Op)) or (
+            isinstance(expr, (Call, Tuple, TupleGetItem)) and all(child in found for child in expr.children())
+        ):
+            found.add(expr)
+    return found

@@ -1,0 +1,147 @@
+"""Factors along channels: what the two directions of folding them into weights share.
+
+A factor is a tensor that is repeated along all axes of the data but some, those of the channels. Where channels are
+split into blocks (NCHW16c) these are two. A weight that is multiplied by it along the matching axes of its own layout
+gives the same products, without work at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.op import Op
+from tilewright.relay.expr import Call, Constant
+from tilewright.relay.op.calls import call
+from tilewright.relay.op.shapes import Shape, known
+from tilewright.relay.transform.rewriting import is_call, shape_of, tensor_of
+from tilewright.tir.data_layout import Layout
+
+CONVOLUTIONS = frozenset(
+    {
+        "nn.conv1d",
+        "nn.conv2d",
+        "nn.conv3d",
+        "nn.contrib_conv2d_NCHWc",
+        "nn.contrib_depthwise_conv2d_NCHWc",
+    }
+)
+DENSE = "nn.dense"
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A tensor to multiply by, and the axes of the data along which it is not repeated."""
+
+    value: RelayExpr
+    axes: tuple[int, ...]
+    positive: bool
+    """All its elements are known to be greater than zero."""
+    constant: bool
+    """It can be computed when the model is compiled."""
+
+    def times(self, other: Factor) -> Factor:
+        """Both at once."""
+        return Factor(
+            call("multiply", self.value, other.value),
+            tuple(sorted({*self.axes, *other.axes})),
+            self.positive and other.positive,
+            self.constant and other.constant,
+        )
+
+
+def varying_axes(shape: Shape, rank: int) -> tuple[int, ...] | None:
+    """The axes of data of this rank along which a tensor, aligned at the last axis, is not repeated; None where its
+    shape is not known or its rank is higher."""
+    if len(shape) > rank or not known(*shape):
+        return None
+    lead = rank - len(shape)
+    return tuple(lead + axis for axis, extent in enumerate(shape) if extent != 1)
+
+
+def factor_of(product: Call, old: Call, constants: Container[RelayExpr]) -> tuple[int, Factor] | None:
+    """For a call of multiply, before and after rewriting: which operand is the data, and the other one as a factor;
+    None if neither is. A factor that is not constant must be smaller than the data: to multiply a weight by it would
+    cost more than to multiply the data."""
+    result = shape_of(old)
+    if not tensor_of(old).dtype.is_float or not known(*result):
+        return None
+    for data, other in ((0, 1), (1, 0)):
+        shape = shape_of(old.args[other])
+        axes = varying_axes(shape, len(result))
+        constant = old.args[other] in constants
+        # Data that the product would repeat are smaller than it; they are no place for the factor.
+        if axes is None or len(axes) > 2 or shape_of(old.args[data]) != result:
+            continue
+        repeated = any(result[axis] != 1 for axis in range(len(result)) if axis not in axes)
+        if constant or repeated:
+            return data, Factor(product.args[other], axes, all_positive(old.args[other]), constant)
+    return None
+
+
+def all_positive(expr: RelayExpr) -> bool:
+    """True if all elements are constants greater than zero."""
+    while is_call(expr, "expand_dims", "reshape", "squeeze", "transpose", "broadcast_to"):
+        assert isinstance(expr, Call)
+        expr = expr.args[0]
+    return isinstance(expr, Constant) and bool((expr.data.numpy() > 0).all())
+
+
+def channel_axes(layout: str) -> tuple[int, ...]:
+    """Where the channels are: their axis, and that of their blocks."""
+    axes = Layout(layout)
+    return tuple(axes.index_of(name) for name in ("C", "c") if name in axes)
+
+
+def output_layout(attrs: Any) -> str:
+    """The layout of a convolution's result."""
+    return str(attrs.out_layout or attrs.data_layout)
+
+
+def kernel_matches(layout: str, kernel_layout: str, kernel_axis: str) -> bool:
+    """True if channels of data in a layout lie in the same blocks as those along an axis of a weight."""
+    data, kernel = Layout(layout), Layout(kernel_layout)
+    return (
+        kernel_axis in kernel
+        and data.factor_of("C") == kernel.factor_of(kernel_axis)
+        and _outer_first(data, "C")
+        and _outer_first(kernel, kernel_axis)
+    )
+
+
+def _outer_first(layout: Layout, axis: str) -> bool:
+    return axis.lower() not in layout or layout.index_of(axis) < layout.index_of(axis.lower())
+
+
+def on_kernel(factor: Factor, layout: str, kernel_layout: str, kernel_axis: str) -> RelayExpr:
+    """The factor in the shape in which it multiplies a weight along an axis that matches."""
+    data, kernel = Layout(layout), Layout(kernel_layout)
+    given = shape_of(factor.value)
+    padded = (1,) * (len(data) - len(given)) + tuple(given)
+    shape: list[Any] = [1] * len(kernel)
+    for own, theirs in (("C", kernel_axis), ("c", kernel_axis.lower())):
+        if own in data:
+            shape[kernel.index_of(theirs)] = padded[data.index_of(own)]
+    return call("reshape", factor.value, newshape=tuple(shape))
+
+
+def same_dtype(*tensors: RelayExpr) -> bool:
+    """True if tensors have one element type."""
+    return len({str(tensor_of(each).dtype) for each in tensors}) == 1
+
+
+def scaled(value: RelayExpr, factor: Factor) -> RelayExpr:
+    """The product."""
+    return call("multiply", value, factor.value)
+
+
+def operator_name(expr: RelayExpr) -> str:
+    """The name of the operator that an expression calls; empty for others."""
+    return expr.op.name if isinstance(expr, Call) and isinstance(expr.op, Op) else ""
+
+
+def within(axes: Sequence[int], allowed: Sequence[int]) -> bool:
+    """True if all axes are among those allowed."""
+    return set(axes) <= set(allowed)
