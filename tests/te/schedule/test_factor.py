@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.te.schedule.checks import check, random, refused
 
+import tilewright as tvm
 from tilewright import te, tir
 
 
@@ -142,3 +143,19 @@ def test_rfactor_refuses() -> None:
     started = te.compute((4,), lambda i: te.sum(a[i, j, k], axis=[j, k], init=1.0), name="D")
     s = te.create_schedule(started.op)
     refused(s, lambda: s.rfactor(started, k), "rfactor on stage D, axis k", "initial value")
+
+
+def test_a_row_that_does_not_divide_is_reduced_in_vectors() -> None:
+    """The guard of the last step is split off with it: the steps before are whole vectors."""
+    a = te.placeholder((3, 50), name="A")
+    k = te.reduce_axis((0, 50), name="k")
+    b = te.compute((3,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    s = te.create_schedule(b.op)
+    _, lane = s[b].split(s[b].op.reduce_axis[0], factor=16)
+    partial = s.rfactor(b, lane, factor_axis=1)
+    s[partial].reorder(s[partial].op.axis[0], s[partial].op.reduce_axis[0], s[partial].op.axis[1])
+    s[partial].vectorize(s[partial].op.axis[1])
+    text = str(tvm.lower(s, [a, b]))
+    assert (
+        'T.load("float32x16", A.data' in text and 'T.load("float32x2", A.data' in text and "if " not in text
+    )
