@@ -19,8 +19,10 @@ def prepare_passes() -> list[Pass]:
         transform.Legalize(),
         # From here on there is no batch_norm, dropout or other operator of training alone.
         transform.SimplifyInference(),
+        transform.DynamicToStatic(),
         transform.EliminateCommonSubexpr(),
         transform.FoldConstant(),
+        transform.FoldScaleAxis(),
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
         # Layouts are the target's: it is the current one when this runs.
