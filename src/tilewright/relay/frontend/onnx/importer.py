@@ -8,6 +8,8 @@ arithmetic of exporters folds away wherever sizes are known.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,8 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, TupleWrapper, Var, const
+from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, TupleWrapper, Var, const
+from tilewright.relay.frontend.onnx.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.registry import find_converter
 from tilewright.relay.frontend.onnx.tensors import array_of, attribute_value, dtype_name
@@ -32,10 +35,12 @@ FOLD_LIMIT = 1 << 24
 
 
 class SequenceValue:
-    """A sequence of tensors at import time: its length is known, its elements are expressions."""
+    """A sequence of tensors at import time: its length is known, its elements are expressions. ``dtype`` is the element
+    type of an empty one."""
 
-    def __init__(self, items: Sequence[Any]) -> None:
+    def __init__(self, items: Sequence[Any], dtype: str = "float32") -> None:
         self.items = list(items)
+        self.dtype = dtype
 
 
 class OptionalValue:
@@ -59,6 +64,8 @@ class GraphImporter:
         self.opsets = dict(opsets)
         self.functions = functions
         self.parent = parent
+        self.captures: dict[RelayExpr, Var] | None = None
+        self.folder: Path | None = parent.folder if parent is not None else None
         self.values: dict[str, Any] = {}
         self.config: dict[str, Any] = parent.config if parent is not None else {}
         self.params: dict[str, Any] = parent.params if parent is not None else {}
@@ -73,8 +80,27 @@ class GraphImporter:
         while graph is not None:
             if name in graph.values:
                 return graph.values[name]
+            if graph.captures is not None and graph.parent is not None:
+                graph.values[name] = graph.captured(graph.parent.lookup(name))
+                return graph.values[name]
             graph = graph.parent
         raise ModelError(f"the model uses {name!r} before any node, input or initializer gives it")
+
+    def captured(self, value: Any) -> Any:
+        """A value from outside of a loop as the loop's body sees it: a variable, so that it is computed once."""
+        if isinstance(value, SequenceValue):
+            return SequenceValue([self.captured(item) for item in value.items], value.dtype)
+        if isinstance(value, OptionalValue):
+            return OptionalValue(self.captured(value.item))
+        if not isinstance(value, RelayExpr) or isinstance(value, (Var, Constant)):
+            return value
+        assert self.captures is not None
+        if value not in self.captures:
+            variable = Var("captured", type_of(value, self.module))
+            self.captures[value] = variable
+            if value in self.partials:
+                self.partials[variable] = self.partials[value]
+        return self.captures[value]
 
     def define(self, name: str, value: Any) -> None:
         """Give a name a value; an inner graph may hide an outer name."""
@@ -229,19 +255,72 @@ class GraphImporter:
         """An importer for a graph inside this one."""
         return GraphImporter(self.module, self.opsets, self.functions, self)
 
-    def add_input(self, info: Any, shapes: Mapping[str, Any], dtypes: Any) -> list[Var]:
-        """Make the variable of an input of the model, and give its name that value."""
-        variable = self.input_variable(info, shapes, dtypes)
-        self.define(info.name, variable)
-        return [variable]
+    def convert_body(self, proto: Any, inputs: Sequence[Any], captures: bool = False) -> Body:
+        """Convert a graph that an attribute holds, for these values of its inputs.
 
-    def input_variable(self, info: Any, shapes: Mapping[str, Any], dtypes: Any) -> Var:
-        """A variable for an input of a graph, with the type that the model or the user gives."""
-        name = info.name
-        given = shapes.get(name)
-        tensor = info.type.tensor_type
+        With ``captures`` what it uses of the graphs around it stands in variables, which the caller binds.
+        """
+        inner = self.subgraph()
+        if captures:
+            inner.captures = {}
+        for tensor in proto.initializer:
+            inner.add_initializer(tensor, self.folder, True)
+        if len(inputs) > len(proto.input):
+            raise ModelError(
+                f"the graph {proto.name!r} has {len(proto.input)} inputs, it is given {len(inputs)}"
+            )
+        for info, value in zip(proto.input, inputs, strict=False):
+            inner.define(info.name, value)
+        inner.convert(proto)
+        outputs = [inner.lookup(info.name) for info in proto.output]
+        return Body(outputs, inner.captures or {})
+
+    # Inputs
+
+    def add_input(self, info: Any, shapes: Mapping[str, Any], dtypes: Any) -> list[Var]:
+        """Make the variables of an input of the model, and give its name that value: one for a tensor, one for each
+        element of a sequence."""
+        fixed = self.config.get("values", {})
+        if info.name in fixed:
+            self.define(info.name, Constant(np.asarray(fixed[info.name])))
+            return []
+        made: list[Var] = []
+        self.define(info.name, self._input_value(info.name, info.type, shapes, dtypes, made))
+        return made
+
+    def _input_value(
+        self, name: str, kind: Any, shapes: Mapping[str, Any], dtypes: Any, made: list[Var]
+    ) -> Any:
+        which = kind.WhichOneof("value")
+        if which == "optional_type":
+            if name in shapes and shapes[name] is None:
+                return OptionalValue(None)
+            return OptionalValue(self._input_value(name, kind.optional_type.elem_type, shapes, dtypes, made))
+        if which == "sequence_type":
+            given = shapes.get(name)
+            if given is None:
+                raise ShapeNeeded(
+                    f"the input {name!r} is a sequence: give shape= with a list of the shapes of its elements"
+                )
+            inner = kind.sequence_type.elem_type
+            names = [f"{name}.{position}" for position in range(len(given))]
+            each = dict(zip(names, given, strict=True))
+            items = [self._input_value(one, inner, each, dtypes, made) for one in names]
+            return SequenceValue(items, self._input_dtype(name, inner.tensor_type, dtypes))
+        if which not in ("tensor_type", None):
+            raise ModelError(f"the input {name!r} is a {which}, which is not supported")
+        made.append(self.input_variable(name, kind.tensor_type, shapes, dtypes))
+        return made[-1]
+
+    @staticmethod
+    def _input_dtype(name: str, tensor: Any, dtypes: Any) -> str:
         element = dtypes.get(name) if isinstance(dtypes, Mapping) else None
-        dtype = element or (dtype_name(tensor.elem_type) if tensor.elem_type else str(dtypes or "float32"))
+        return element or (dtype_name(tensor.elem_type) if tensor.elem_type else str(dtypes or "float32"))
+
+    def input_variable(self, name: str, tensor: Any, shapes: Mapping[str, Any], dtypes: Any) -> Var:
+        """A variable for a tensor that is an input, with the type that the model or the user gives."""
+        given = shapes.get(name)
+        dtype = self._input_dtype(name, tensor, dtypes)
         if given is not None:
             extents: list[Any] = [UnknownDimension() if extent is None else extent for extent in given]
         elif tensor.HasField("shape"):
@@ -252,10 +331,24 @@ class GraphImporter:
                 for extent in tensor.shape.dim
             ]
         else:
-            raise ModelError(
+            raise ShapeNeeded(
                 f"the model does not say how many dimensions its input {name!r} has: give shape="
             )
         return Var(name, TensorType(extents, dtype))
+
+
+@dataclass(frozen=True)
+class Body:
+    """A converted subgraph: its outputs, and the variables that stand in it for expressions around it."""
+
+    outputs: list[Any]
+    captures: dict[RelayExpr, Var]
+
+    def bound(self, expr: RelayExpr) -> RelayExpr:
+        """An expression of the body with those variables bound."""
+        for outer, variable in reversed(self.captures.items()):
+            expr = Let(variable, outer, expr)
+        return expr
 
 
 def _bytes(kind: TensorType) -> int:
@@ -268,4 +361,4 @@ def _bytes(kind: TensorType) -> int:
     return int(total)
 
 
-__all__ = ["FOLD_LIMIT", "GraphImporter", "OptionalValue", "SequenceValue"]
+__all__ = ["FOLD_LIMIT", "Body", "GraphImporter", "OptionalValue", "SequenceValue"]

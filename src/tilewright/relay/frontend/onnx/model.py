@@ -32,9 +32,11 @@ def from_onnx(
     """A module and its parameters from an ONNX model: a ModelProto, the bytes of one, or a path.
 
     ``shape`` gives the shapes of inputs by name (a dimension that stays unknown is None); it wins over what the model
-    says. ``dtype`` is used for inputs whose element type the model does not say. ``opset`` reads the model as of
-    another version. With ``freeze_params`` initializers become constants of the program, else those that are weights
-    become parameters of ``main``. A model that cannot be converted raises one error that names all that is missing.
+    says. Of a sequence it is a list of the shapes of its elements, which become parameters of their own; of an optional
+    that is empty it is None. ``dtype`` is used for inputs whose element type the model does not say. ``opset`` reads
+    the model as of another version. With ``freeze_params`` initializers become constants of the program, else those that
+    are weights become parameters of ``main``. ``convert_config["values"]`` fixes inputs: they become constants. A model
+    that cannot be converted raises one error that names all that is missing.
     """
     proto, folder = load_model(model)
     if not proto.graph.node and not proto.graph.output:
@@ -46,6 +48,7 @@ def from_onnx(
     module = IRModule()
     graph = GraphImporter(module, opsets, {(one.domain, one.name): one for one in proto.functions})
     graph.config = dict(convert_config or {})
+    graph.folder = folder
     with recursion_room():
         function = _convert(graph, proto.graph, folder, dict(shape or {}), dtype, freeze_params)
     module["main"] = function

@@ -11,6 +11,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import IntImm
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, const
+from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
 from tilewright.relay.infer import type_of
 from tilewright.support.errors import ModelError
 
@@ -51,9 +52,14 @@ class Node:
         """True if an output is named, so that somebody may use it."""
         return output < len(self.proto.output) and bool(self.proto.output[output])
 
+    @property
+    def where(self) -> str:
+        """The node in a message."""
+        return f"node {self.name!r} ({self.op_type})"
+
     def fail(self, reason: str) -> ModelError:
         """An error about this node."""
-        return ModelError(f"node {self.name!r} ({self.op_type}): {reason}")
+        return ModelError(f"{self.where}: {reason}")
 
     # Attributes
 
@@ -87,7 +93,9 @@ class Node:
         """The shape of a tensor; an error where a dimension is not known."""
         found = self.shape(expr)
         if any(extent is None for extent in found):
-            raise self.fail(f"{what} has the shape {found}, and all of it must be known: fix it with shape=")
+            raise ShapeNeeded(
+                f"{self.where}: {what} has the shape {found}, and all of it must be known: fix it with shape="
+            )
         return tuple(extent for extent in found if extent is not None)
 
     def rank(self, expr: RelayExpr) -> int:
@@ -108,8 +116,14 @@ class Node:
         """The value of an input that has to be known now."""
         found = self.value(expr)
         if found is None:
-            raise self.fail(f"{what} has to be a constant")
+            raise self.needs_value(expr, what)
         return found
+
+    def needs_value(self, expr: RelayExpr | None, what: str) -> ModelError:
+        """The error about an input that has to be known now and is not."""
+        if expr is None:
+            return self.fail(f"{what} is missing")
+        return ValueNeeded(f"{self.where}: {what} has to be a constant", expr)
 
     def ints(self, expr: RelayExpr | None, what: str) -> list[int]:
         """An input that is a known list of integers."""
