@@ -20,6 +20,12 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, TupleWrapper, Var, const
+from tilewright.relay.frontend.onnx.narrow import (
+    AWARE_OPERATORS,
+    MOVING_OPERATORS,
+    NARROW_TYPES,
+    NarrowType,
+)
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.registry import find_converter
@@ -71,6 +77,7 @@ class GraphImporter:
         self.params: dict[str, Any] = parent.params if parent is not None else {}
         self.param_values: dict[Var, np.ndarray[Any, Any]] = parent.param_values if parent is not None else {}
         self.partials: dict[RelayExpr, list[int | None]] = parent.partials if parent is not None else {}
+        self.narrow: dict[RelayExpr, NarrowType] = parent.narrow if parent is not None else {}
 
     # Names
 
@@ -111,7 +118,7 @@ class GraphImporter:
         """A constant of the model: part of the program, or a parameter of ``main`` with its value beside it."""
         value = array_of(tensor, folder)
         if freeze or self.parent is not None or value.dtype.kind in "iub" or value.size <= 1:
-            self.define(tensor.name, Constant(value))
+            self.define(tensor.name, self.mark(Constant(value), NARROW_TYPES.get(tensor.data_type)))
             return
         stored = ndarray.array(value)
         variable = Var(tensor.name, TensorType(value.shape, stored.dtype))
@@ -167,6 +174,29 @@ class GraphImporter:
             self.partials[expr] = list(items)
         return expr
 
+    def mark(self, expr: RelayExpr, narrow: NarrowType | None) -> RelayExpr:
+        """Remember that an expression is the carrier of a narrow type."""
+        if narrow is not None:
+            self.narrow[expr] = narrow
+        return expr
+
+    def _moved_type(self, node: Node, inputs: Sequence[Any]) -> NarrowType | None:
+        """The narrow type that an operator moves from its arguments to its results; an error where it would take
+        carriers for numbers."""
+        found = next((self.narrow[value] for value in inputs if _is_in(value, self.narrow)), None)
+        if found is None or node.op_type in AWARE_OPERATORS:
+            return None
+        if node.op_type in MOVING_OPERATORS:
+            return found
+        raise node.fail(f"elements of type {found.name} can be moved, cast, quantised and dequantised alone")
+
+    def _keep_type(self, results: Sequence[Any], narrow: NarrowType | None) -> None:
+        for result in results:
+            if narrow is not None and isinstance(result, RelayExpr):
+                kind = type_of(result, self.module)
+                if isinstance(kind, TensorType) and kind.dtype == narrow.carrier:
+                    self.narrow.setdefault(result, narrow)
+
     # Conversion
 
     def convert(self, graph: Any) -> None:
@@ -182,12 +212,15 @@ class GraphImporter:
         convert = find_converter(proto.domain, proto.op_type, node.opset)
         with span_scope(Span(SourceName(f"{proto.op_type} {node.name}"), 0, 0, 0, 0)):
             try:
+                moved = None
                 if convert is not None:
+                    moved = self._moved_type(node, inputs)
                     made = convert(node, *inputs)
                 else:
                     made = self.expand(node, inputs)
                 results = self._results(node, made)
                 results = [self._settled(result, inputs) for result in results]
+                self._keep_type(results, moved)
             except ModelError:
                 raise
             except (TypeInferenceError, TilewrightError, TypeError, ValueError, IndexError) as error:
@@ -222,7 +255,8 @@ class GraphImporter:
             return result
         if self._is_constant(result) and _bytes(kind) <= FOLD_LIMIT:
             value = Interpreter(self.module).run(result)
-            return Constant(np.ascontiguousarray(value).reshape(np.shape(value)))
+            settled = Constant(np.ascontiguousarray(value).reshape(np.shape(value)))
+            return self.mark(settled, self.narrow.get(result))
         return result
 
     def _is_constant(self, expr: RelayExpr) -> bool:
@@ -334,7 +368,9 @@ class GraphImporter:
             raise ShapeNeeded(
                 f"the model does not say how many dimensions its input {name!r} has: give shape="
             )
-        return Var(name, TensorType(extents, dtype))
+        variable = Var(name, TensorType(extents, dtype))
+        self.mark(variable, NARROW_TYPES.get(tensor.elem_type))
+        return variable
 
 
 @dataclass(frozen=True)
@@ -349,6 +385,10 @@ class Body:
         for outer, variable in reversed(self.captures.items()):
             expr = Let(variable, outer, expr)
         return expr
+
+
+def _is_in(value: Any, known: Mapping[RelayExpr, Any]) -> bool:
+    return isinstance(value, RelayExpr) and value in known
 
 
 def _bytes(kind: TensorType) -> int:

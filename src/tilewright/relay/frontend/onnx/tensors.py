@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES, to_carrier
 from tilewright.support.errors import ModelError
 
 
@@ -20,7 +21,10 @@ def onnx_package() -> Any:
 
 
 def dtype_name(element_type: int) -> str:
-    """The name of an ONNX element type: "float32", "int64", ... ; an error for strings and the like."""
+    """The name of an ONNX element type: "float32", "int64", ... ; that of the carrier for narrow types; an error for
+    strings and the like."""
+    if element_type in NARROW_TYPES:
+        return NARROW_TYPES[element_type].carrier
     onnx = onnx_package()
     names = {
         onnx.TensorProto.FLOAT: "float32",
@@ -46,11 +50,12 @@ def dtype_name(element_type: int) -> str:
 
 
 def array_of(tensor: Any, folder: Path | None = None) -> np.ndarray[Any, Any]:
-    """The value of a TensorProto; its external data is read from ``folder``."""
+    """The value of a TensorProto, the carrier for narrow types; its external data is read from ``folder``."""
     onnx = onnx_package()
     dtype_name(tensor.data_type)
     found = onnx.numpy_helper.to_array(tensor, str(folder) if folder is not None else "")
-    return np.asarray(found)
+    narrow = NARROW_TYPES.get(tensor.data_type)
+    return np.asarray(found) if narrow is None else to_carrier(np.asarray(found), narrow)
 
 
 def attribute_value(attribute: Any) -> Any:
