@@ -32,6 +32,7 @@ from tilewright.relay.adt import (
     PatternWildcard,
     TypeData,
 )
+from tilewright.relay.backend import vm
 from tilewright.relay.build_module import build, create_executor, optimize
 from tilewright.relay.expr import (
     Call,

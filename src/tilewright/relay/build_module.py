@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from tilewright.codegen.llvm.build import link_units
 from tilewright.ir.base import RelayExpr
-from tilewright.ir.function import BaseFunc
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.relay.backend.aot import compile_aot
@@ -22,12 +21,20 @@ from tilewright.relay.backend.graph import GraphBuilder
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
 from tilewright.relay.backend.memory_plan import plan_graph_memory
+from tilewright.relay.backend.preparation import (
+    Params,
+    as_constant,
+    as_module,
+    as_target,
+    bind_params_by_name,
+    prepared,
+    with_main,
+)
 from tilewright.relay.backend.te_compiler import lower_primitive
-from tilewright.relay.expr import Constant, Var, const
-from tilewright.relay.expr_functor import bind
+from tilewright.relay.backend.vm import VMExecutor
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
-from tilewright.relay.pipeline import fusing_passes, prepare_passes
+from tilewright.relay.pipeline import fusing_passes
 from tilewright.runtime import ndarray
 from tilewright.runtime.device import Device, cpu
 from tilewright.runtime.graph_executor import GraphExecutor as RuntimeGraphExecutor
@@ -35,57 +42,6 @@ from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TargetError, TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
-
-Params = Mapping[str, Any]
-
-
-def bind_params_by_name(func: Function, params: Params) -> Function:
-    """The function with parameters of these names bound to constants. Names that it does not have are left out."""
-    by_name: dict[str, list[Var]] = {}
-    for parameter in func.params:
-        by_name.setdefault(parameter.name_hint, []).append(parameter)
-    values: dict[Var, RelayExpr] = {}
-    for name, value in params.items():
-        found = by_name.get(name, [])
-        if len(found) > 1:
-            raise TilewrightError(
-                f"{len(found)} parameters are called {name!r}: give them different names to bind one"
-            )
-        for variable in found:
-            values[variable] = _constant(value)
-    made = bind(func, values)
-    assert isinstance(made, Function)
-    return made
-
-
-def _constant(value: Any) -> Constant:
-    if isinstance(value, Constant):
-        return value
-    return Constant(value) if isinstance(value, NDArray) else const(value)
-
-
-def as_module(mod: IRModule | RelayExpr) -> IRModule:
-    """A module; a function alone becomes its ``main``."""
-    if isinstance(mod, IRModule):
-        return mod
-    if isinstance(mod, BaseFunc):
-        return IRModule.from_expr(mod)
-    raise TilewrightError(f"relay.build takes a module or a function, not {type(mod).__name__}")
-
-
-def as_target(target: Any, target_host: Any = None) -> Target:
-    """The one target that a model is built for."""
-    given = target if target is not None else Target.current()
-    if given is None:
-        raise TargetError("name a target: relay.build(mod, target=...) or `with tvm.target.Target(...)`")
-    if isinstance(given, Mapping) and not isinstance(given, Target) and "kind" not in given:
-        targets = list(given.values())
-        if len(targets) != 1:
-            raise TargetError(f"a model is built for one target, {len(targets)} were given")
-        given = targets[0]
-    return (
-        given if isinstance(given, Target) else Target(given, target_host) if target_host else Target(given)
-    )
 
 
 def build_target_by_device_type_map(target: Any) -> dict[int, Target]:
@@ -105,20 +61,7 @@ def optimize(
 ) -> tuple[IRModule, Any]:
     """The module after the graph passes, not yet fused, and the parameters that are left."""
     chosen = as_target(target if target is not None else "llvm")
-    return _prepared(as_module(mod), chosen, params or {}), {}
-
-
-def _prepared(mod: IRModule, target: Target, params: Params) -> IRModule:
-    """Bound parameters, and the passes that do not depend on the executor."""
-    if "main" not in mod:
-        raise TilewrightError("the module has no function main to build")
-    main = mod["main"]
-    if params and isinstance(main, Function):
-        mod = mod.with_functions(
-            {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
-        )
-    with recursion_room(), target:
-        return Sequential(prepare_passes(), name="relay.prepare")(infer_module(mod))
+    return prepared(as_module(mod), chosen, params or {}), {}
 
 
 class BuildModule:
@@ -195,9 +138,9 @@ def _build(
 ) -> ExecutorFactoryModule:
     if executor not in ("graph", "aot"):
         raise TargetError(f"the executors are graph and aot, not {executor!r}; relay.vm.compile is the third")
-    prepared = _prepared(as_module(given), target, params)
+    module = prepared(as_module(given), target, params)
     with recursion_room(), target:
-        fused = Sequential(fusing_passes(target), name="relay.fuse")(prepared)
+        fused = Sequential(fusing_passes(target), name="relay.fuse")(module)
         fused = infer_module(fused)
         prefix = f"tvmgen_{mod_name}" if mod_name else "tvmgen"
         graph = GraphBuilder(prefix).build(fused["main"])
@@ -228,7 +171,7 @@ class GraphExecutor(Executor):
     def make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
         """A Python function that runs the compiled one."""
         if expr is not None:
-            self.mod = _with_main(self.mod, self.entry(expr))
+            self.mod = with_main(self.mod, self.entry(expr))
         module = infer_module(self.mod)
         main = module["main"]
         factory = build(module, self.target)
@@ -248,19 +191,13 @@ class GraphExecutor(Executor):
         return run
 
 
-def _with_main(mod: IRModule, function: Function) -> IRModule:
-    made = mod.copy()
-    made["main"] = function
-    return made
-
-
 def _set(executor: RuntimeGraphExecutor, name: str, value: Any) -> None:
     if isinstance(value, (tuple, list)):
         for position, part in enumerate(value):
             _set(executor, f"{name}_{position}" if len(value) > 1 else name, part)
         return
     executor.set_input(
-        name, value if isinstance(value, NDArray) else ndarray.array(_constant(value).data.numpy())
+        name, value if isinstance(value, NDArray) else ndarray.array(as_constant(value).data.numpy())
     )
 
 
@@ -281,7 +218,7 @@ def create_executor(
     """An executor: "debug" interprets with NumPy, "graph" and "vm" compile. ``params`` are bound to ``main``."""
     module = mod if mod is not None else IRModule()
     if params:
-        module = _with_main(module, bind_params_by_name(module["main"], params))
+        module = with_main(module, bind_params_by_name(module["main"], params))
     place = device if device is not None else cpu(0)
     if kind == "debug":
         return Interpreter(module, place, target)

@@ -116,7 +116,7 @@ class PackedFunc:
         kept.clear()  # and not before: the arguments live here
         if status:
             raise take_failure()
-        return None if result[0] == _NONE else _decode_owned(result)
+        return None if result[0] == _NONE else decode_owned(result)
 
     def __del__(self) -> None:
         if QUICK is not None and getattr(self, "_handle", None):
@@ -355,7 +355,7 @@ _DECODERS: dict[int, Callable[[Any, int], Any]] = {
 }
 
 
-def _decode_owned(words: Any) -> Any:
+def decode_owned(words: Any) -> Any:
     """The Python value of a result, whose reference is dropped."""
     if words[0] < _FIRST_OBJECT:
         return _decode(words)
@@ -363,6 +363,20 @@ def _decode_owned(words: Any) -> Any:
         return _decode(words)
     finally:
         QUICK.tilewright_any_release(words)
+
+
+def register_object_type(
+    type_index: int, kind: type, make: Callable[[int], Any], handle_of: Callable[[Any], int]
+) -> None:
+    """Have objects of the C runtime with a type index appear as values of a class: ``make`` takes over a reference,
+    ``handle_of`` gives the object of a value."""
+    _DECODERS[type_index] = _retained(make)
+    _ENCODERS[kind] = lambda value, kept: (type_index, handle_of(value))
+    OBJECT_TYPES[kind] = (type_index, handle_of)
+
+
+OBJECT_TYPES: dict[type, tuple[int, Callable[[Any], int]]] = {}
+"""The classes that ``register_object_type`` was called with."""
 
 
 # ---- Python callables as function objects ----
@@ -417,6 +431,10 @@ def _encode_result(value: Any, words: Any) -> None:
         words[0], words[1] = _FUNCTION, function.handle
     elif value is None or isinstance(value, _PLAIN_TYPES):
         words[0], words[1] = _encode(value, [])
+    elif type(value) in OBJECT_TYPES:
+        words[0], handle_of = OBJECT_TYPES[type(value)]
+        words[1] = handle_of(value)
+        QUICK.tilewright_object_retain(words[1])
     else:
         check(QUICK.tilewright_make_opaque(_hold(value), _forget_callback, words))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tilewright.arith.analyzer import Analyzer
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Select
-from tilewright.ir.operators import as_expr, cast, const, equal, maximum, subtract
+from tilewright.ir.operators import as_expr, cast, const, equal, subtract
 from tilewright.support.errors import ExpressionError
 
 
@@ -60,7 +60,8 @@ def _common_extent(name: str, one: PrimExpr, other: PrimExpr, shapes: str) -> Pr
         return one
     if isinstance(other, IntImm):
         return other
-    return one if same_extent(one, other) else maximum(one, other)
+    # Not the larger of the two: one of them may be zero.
+    return one if same_extent(one, other) else Select(equal(one, 1), other, one)
 
 
 def broadcast_shapes(name: str, *shapes: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +31,9 @@ from tilewright.target.cpu import llvm_machine_options
 from tilewright.tir.build_pipeline import host_passes, mixed_passes
 
 _PACKAGE = Path(__file__).resolve().parents[2]
+
+Lowering = Callable[[Function, Target, str], IRModule]
+"""From a primitive function, a target and a name to a function of that name."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +76,14 @@ def compile_loops(loops: IRModule, target: Target) -> CompiledUnit:
 
 
 def compile_kernels(
-    kernels: Mapping[str, Function], target: Target
+    kernels: Mapping[str, Function], target: Target, lowering: Lowering = lower_primitive
 ) -> tuple[dict[str, CompiledUnit], CacheReport]:
-    """Machine code for every primitive function, by name."""
+    """Machine code for every primitive function, by name; ``lowering`` makes the loops."""
     units: dict[str, CompiledUnit] = {}
     entries: dict[str, Path | None] = {}
     for name, function in kernels.items():
         key = kernel_key(function, target) if use_compile_cache() else None
-        entries[name] = path = None if key is None else _entry(key, name, target)
+        entries[name] = path = None if key is None else _entry(f"{lowering.__name__} {key}", name, target)
         found = None if path is None else _read(path)
         if found is not None:
             units[name] = found
@@ -90,14 +93,14 @@ def compile_kernels(
 
         def work(index: int) -> None:
             name = missing[index]
-            _store(places[index], compile_loops(lower_primitive(kernels[name], target, name), target))
+            _store(places[index], compile_loops(lowering(kernels[name], target, name), target))
 
         shared = [index for index, name in enumerate(missing) if _may_leave_process(kernels[name], target)]
         run_in_processes(lambda job: work(shared[job]), len(shared))
         for index, name in enumerate(missing):
             made = _read(places[index])
             if made is None:
-                made = compile_loops(lower_primitive(kernels[name], target, name), target)
+                made = compile_loops(lowering(kernels[name], target, name), target)
                 if entries[name] is not None:
                     _store(places[index], made)
             units[name] = made

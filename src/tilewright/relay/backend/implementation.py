@@ -48,7 +48,9 @@ def is_own(op: Op) -> bool:
     """True if everything that decides an operator's code is part of this package: its code may be kept on disk, under a
     key that knows nothing of what users register."""
     strategy = op.get_attr("FTVMStrategy")
-    parts = [op.get_attr("FTVMCompute"), op.get_attr("FTVMSchedule")]
+    relation = op.get_attr("TypeRelation")
+    parts = [op.get_attr("FTVMCompute"), op.get_attr("FTVMSchedule"), op.get_attr("FShapeFunc")]
+    parts.append(None if relation is None else relation[1])
     if isinstance(strategy, GenericFunc):
         parts += [strategy.default, *strategy.dispatch_dict.values()]
     else:

@@ -18,13 +18,18 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.structural_hash import structural_hash
-from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
-from tilewright.ir.type import TupleType, Type
+from tilewright.ir.type import Type
 from tilewright.relay.backend.implementation import (
     get_valid_implementations,
     is_own,
     select_implementation,
+)
+from tilewright.relay.backend.symbolic import (
+    OperatorCondition,
+    SymbolicTypes,
+    tensor_types,
+    uses_unknown_dimensions,
 )
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
@@ -37,6 +42,7 @@ from tilewright.target import Target
 from tilewright.te.build_module import get_binds, lower
 from tilewright.te.operation import PlaceholderOp
 from tilewright.te.tensor import Tensor
+from tilewright.tir.stmt import AssertStmt
 
 __all__ = [
     "LoweredOutput",
@@ -46,6 +52,7 @@ __all__ = [
     "kernel_name",
     "lower_call",
     "lower_primitive",
+    "operator_names",
     "select_implementation",
     "tensor_expression",
 ]
@@ -68,6 +75,8 @@ class TensorProgram:
     inputs: list[Tensor]
     outputs: list[Tensor]
     schedule: te.Schedule
+    conditions: list[OperatorCondition]
+    """What the kernel relies on, and checks first."""
 
 
 def get_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
@@ -78,46 +87,35 @@ def get_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _symbolic(given: Type) -> Type:
-    """A type without unknown dimensions."""
-    if isinstance(given, TensorType):
-        if any(isinstance(extent, UnknownDimension) for extent in given.shape):
-            return TensorType(get_shape(given.shape), given.dtype)
-        return given
-    if isinstance(given, TupleType):
-        return TupleType([_symbolic(field) for field in given.fields])
-    return given
-
-
-def lower_call(call: Call, inputs: Sequence[Tensor], target: Target) -> LoweredOutput:
-    """One call of an operator."""
+def lower_call(
+    call: Call, inputs: Sequence[Tensor], target: Target, out_type: Type | None = None
+) -> LoweredOutput:
+    """One call of an operator; ``out_type`` is the result's type where inference left dimensions unknown."""
     assert isinstance(call.op, Op)
-    implement, outputs = select_implementation(
-        call.op, call.attrs, list(inputs), _symbolic(call.checked_type), target
-    )
+    if out_type is None:
+        out_type = call.checked_type
+    implement, outputs = select_implementation(call.op, call.attrs, list(inputs), out_type, target)
     return LoweredOutput(outputs, implement)
 
 
 class _Expressions(ExprFunctor):
-    """The tensors of each expression: one, or several for a tuple."""
+    """The tensors of each expression: one, or several for a tuple. ``types`` are there where dimensions are unknown."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, types: SymbolicTypes | None) -> None:
         super().__init__()
         self.target = target
+        self.types = types
         self.inputs: list[Tensor] = []
         self.anchor: tuple[Call, OpImplementation] | None = None
         self.anchor_kind = -1
 
     def parameter(self, variable: Var) -> None:
         """Placeholders for a parameter."""
-        kinds = variable.checked_type
-        fields = kinds.fields if isinstance(kinds, TupleType) else (kinds,)
+        kinds = tensor_types(variable.checked_type if self.types is None else self.types.type_of(variable))
         made = []
-        for position, kind in enumerate(fields):
-            if not isinstance(kind, TensorType):
-                raise LoweringError(f"parameter {variable.name_hint} of a kernel is {kind}, not a tensor")
-            name = variable.name_hint if len(fields) == 1 else f"{variable.name_hint}_{position}"
-            made.append(te.placeholder(get_shape(kind.shape), kind.dtype, name=name))
+        for position, kind in enumerate(kinds):
+            name = variable.name_hint if len(kinds) == 1 else f"{variable.name_hint}_{position}"
+            made.append(te.placeholder(kind.shape, kind.dtype, name=name))
         self.inputs += made
         self.memo_map[variable] = made
 
@@ -159,7 +157,8 @@ class _Expressions(ExprFunctor):
         if not isinstance(call.op, Op):
             raise LoweringError("a kernel calls operators alone", span=call.span)
         try:
-            lowered = lower_call(call, inputs, self.target)
+            out_type = None if self.types is None else self.types.type_of(call)
+            lowered = lower_call(call, inputs, self.target, out_type)
         except TilewrightError as error:
             if error.span is None and call.span is not None:
                 raise type(error)(f"{call.op.name}: {error.message}", span=call.span) from error
@@ -174,15 +173,19 @@ class _Expressions(ExprFunctor):
 
 def tensor_expression(function: Function, target: Target) -> TensorProgram:
     """The function as tensor expressions with a schedule."""
-    visitor = _Expressions(target)
     with recursion_room(), target:
+        types = SymbolicTypes(function) if uses_unknown_dimensions(function) else None
+        visitor = _Expressions(target, types)
         for parameter in function.params:
             visitor.parameter(parameter)
         outputs = _distinct(visitor.visit(function.body), visitor.inputs)
+        conditions = [] if types is None else types.conditions
         if visitor.anchor is None:
-            return TensorProgram(visitor.inputs, outputs, topi.generic.schedule_injective(outputs))
-        call, implement = visitor.anchor
-        return TensorProgram(visitor.inputs, outputs, implement.schedule(call.attrs, outputs, target))
+            schedule = topi.generic.schedule_injective(outputs)
+        else:
+            call, implement = visitor.anchor
+            schedule = implement.schedule(call.attrs, outputs, target)
+        return TensorProgram(visitor.inputs, outputs, schedule, conditions)
 
 
 def _distinct(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -203,13 +206,27 @@ def lower_primitive(function: Function, target: Target, name: str) -> IRModule:
     arguments = [*program.inputs, *program.outputs]
     binds, _ = get_binds(arguments, compact=True)
     with target:
-        return lower(program.schedule, arguments, name, binds)
+        made = lower(program.schedule, arguments, name, binds)
+    return _checked(made, program.conditions)
+
+
+def _checked(module: IRModule, conditions: Sequence[OperatorCondition]) -> IRModule:
+    """The module whose function checks conditions first."""
+    if not conditions:
+        return module
+
+    def wrap(variable: Any, function: Any) -> Any:
+        body = function.body
+        for each in reversed(conditions):
+            body = AssertStmt(each.condition.holds, each.message, body)
+        return function.with_body(body)
+
+    return module.map_functions(wrap)
 
 
 def kernel_name(function: Function, prefix: str = "tvmgen_default") -> str:
     """A name that says what is computed, and is the same for the same function in every model."""
-    names: list[str] = []
-    _collect_names(function.body, names, set())
+    names = [name.replace(".", "_") for name in operator_names(function)]
     text = "_".join(["fused", *names])
     digest = f"{structural_hash(function) & 0xFFFFFFFF:08x}"
     if len(text) > _LONGEST_NAME:
@@ -217,15 +234,17 @@ def kernel_name(function: Function, prefix: str = "tvmgen_default") -> str:
     return f"{prefix}_{text}_{digest}"
 
 
-def _collect_names(body: RelayExpr, names: list[str], seen: set[RelayExpr]) -> None:
-    """The names of operators, arguments first."""
-    stack: list[tuple[RelayExpr, bool]] = [(body, False)]
+def operator_names(function: Function) -> list[str]:
+    """The names of the operators of a primitive function, arguments first."""
+    names: list[str] = []
+    seen: set[RelayExpr] = set()
+    stack: list[tuple[RelayExpr, bool]] = [(function.body, False)]
     while stack:
         expr, expanded = stack.pop()
         if expanded:
             assert isinstance(expr, Call)
             if isinstance(expr.op, Op):
-                names.append(expr.op.name.replace(".", "_"))
+                names.append(expr.op.name)
             continue
         if expr in seen:
             continue
@@ -242,6 +261,7 @@ def _collect_names(body: RelayExpr, names: list[str], seen: set[RelayExpr]) -> N
         else:
             parts = ()
         stack += [(part, False) for part in reversed(parts)]
+    return names
 
 
 def kernel_key(function: Function, target: Target) -> str | None:

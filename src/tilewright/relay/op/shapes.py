@@ -7,18 +7,75 @@ from which shape functions are derived.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any as Anything
 
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
-from tilewright.ir.expr import Any, IntImm, PrimExpr
+from tilewright.ir.expr import Any, IntImm, PrimExpr, Select
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import IncompleteType, TupleType, Type
 from tilewright.relay.op.definition import RelationError
 
 Dimension = int | PrimExpr
 Shape = tuple[Dimension, ...]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What must hold of symbolic dimensions when the program runs. Where it is that two of them are equal, ``pair`` are
+    those."""
+
+    holds: PrimExpr
+    message: str
+    pair: tuple[Dimension, Dimension] | None = None
+
+
+_CONDITIONS: ContextVar[list[Condition] | None] = ContextVar("conditions", default=None)
+
+
+@contextmanager
+def recorded_conditions() -> Iterator[list[Condition]]:
+    """Within, relations leave in the list what they could not decide about symbolic dimensions."""
+    found: list[Condition] = []
+    token = _CONDITIONS.set(found)
+    try:
+        yield found
+    finally:
+        _CONDITIONS.reset(token)
+
+
+def require(function: Anything, extents: Sequence[Dimension], message: str) -> None:
+    """``function`` of dimensions must hold: an error where they are constants and it does not. Of symbolic dimensions
+    it is a condition for the program to check; of unknown ones nothing can be said."""
+    if known(*extents):
+        if not function(*extents):
+            raise RelationError(message)
+    elif _CONDITIONS.get() is not None and not any(is_any(extent) for extent in extents):
+        _record(function(*[operators.as_expr(extent) for extent in extents]), message)
+
+
+def equal_dimensions(first: Anything, second: Anything) -> Anything:
+    """Whether two dimensions are equal, as a condition for ``require``."""
+    return first == second if isinstance(first, int) else operators.equal(first, second)
+
+
+def require_multiple(extent: Dimension, factor: Dimension, message: str) -> None:
+    """The dimension divides by a number without rest."""
+    require(
+        lambda a, b: a % b == 0 if isinstance(a, int) else operators.equal(operators.floormod(a, b), 0),
+        (extent, factor),
+        message,
+    )
+
+
+def _record(holds: PrimExpr, message: str, pair: tuple[Dimension, Dimension] | None = None) -> None:
+    found = _CONDITIONS.get()
+    if found is not None and not Analyzer().can_prove(holds):
+        found.append(Condition(holds, message, pair))
 
 
 def tensor(given: Type, what: str) -> TensorType | None:
@@ -104,6 +161,9 @@ def same(first: Dimension, second: Dimension, what: str) -> Dimension:
         if first != second:
             raise RelationError(f"{what}: {first} is not {second}")
         return first
+    if _CONDITIONS.get() is not None and not is_any(first) and not is_any(second):
+        one, other = operators.as_expr(first), operators.as_expr(second)
+        _record(operators.equal(one, other), f"{what}: they differ", (first, second))
     return second if isinstance(second, int) or is_any(first) else first
 
 
@@ -116,15 +176,33 @@ def broadcast_dimension(first: Dimension, second: Dimension) -> Dimension:
         if first == 1:
             return second
         raise RelationError(f"dimensions {first} and {second} can not be broadcast together")
-    if isinstance(first, int):
-        return second if first == 1 else first
-    if isinstance(second, int):
-        return first if second == 1 else second
+    if isinstance(first, int) or isinstance(second, int):
+        constant, other = (first, second) if isinstance(first, int) else (second, first)
+        if constant == 1:
+            return other
+        if not is_any(other):
+            _record_meeting(operators.as_expr(constant), operators.as_expr(other))
+        return constant
     if provably_equal(first, second):
         return first
     if is_any(first) or is_any(second):
         return Any()
-    return _simplified(operators.maximum(first, second))
+    _record_meeting(first, second)
+    # Not the larger of the two: one of them may be zero.
+    return _simplified(Select(operators.equal(first, 1), second, first))
+
+
+def _record_meeting(first: PrimExpr, second: PrimExpr) -> None:
+    if _CONDITIONS.get() is None:
+        return
+    equal, one = operators.equal(first, second), operators.as_expr(1)
+    either = operators.logical_or(operators.equal(first, one), operators.equal(second, one))
+    if isinstance(first, IntImm):
+        either = operators.equal(second, one)
+    _record(
+        operators.logical_or(equal, either),
+        "dimensions that are neither equal nor one can not be broadcast together",
+    )
 
 
 def broadcast_shapes(first: Sequence[Dimension], second: Sequence[Dimension]) -> Shape:

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tilewright.ir.adt import Constructor
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.expr import Any, SizeVar
+from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
-from tilewright.ir.type import TupleType
+from tilewright.ir.type import TupleType, Type
 from tilewright.relay.adt import Match
 from tilewright.relay.expr import (
     Call,
@@ -116,6 +119,12 @@ class _Graph(ExprVisitor):
     def visit_var(self, var: Var) -> None:
         self._node(var, OPAQUE)
 
+    def visit_global_var(self, gv: GlobalVar) -> None:
+        self._node(gv, OPAQUE)
+
+    def visit_constructor(self, c: Constructor) -> None:
+        self._node(c, OPAQUE)
+
     def visit_op(self, op: Op) -> None:
         """Operators are no nodes."""
 
@@ -140,12 +149,9 @@ class _Graph(ExprVisitor):
                 kind = OPAQUE
         else:
             self._use(call.op, node, OPAQUE)
-        result = call.checked_type
-        for argument in call.args:
-            used = kind
-            if kind == BROADCAST and result == argument.checked_type:
-                # Nothing is repeated for this argument.
-                used = ELEMWISE
+        repeated = _repeated(call) if kind == BROADCAST else []
+        for position, argument in enumerate(call.args):
+            used = ELEMWISE if kind == BROADCAST and not repeated[position] else kind
             self._use(argument, node, used)
         self._node(call, kind)
 
@@ -200,6 +206,27 @@ class _Graph(ExprVisitor):
         for clause in m.clauses:
             self._result(clause.rhs)
         self._node(m, OPAQUE)
+
+
+def _repeated(call: Call) -> list[bool]:
+    """For each argument of a broadcasting operator, whether its elements may be repeated. Two unknown dimensions may
+    differ, so what is asked is the operator's relation, with variables in their places."""
+    result, kinds = call.checked_type, [argument.checked_type for argument in call.args]
+    if is_dynamic(result):
+        assert isinstance(call.op, Op)
+        kinds = [_with_variables(kind) for kind in kinds]
+        result = call.op.get_attr("TypeRelation")[1](kinds, call.attrs)
+    return [kind != result for kind in kinds]
+
+
+def _with_variables(given: Type) -> Type:
+    if isinstance(given, TensorType):
+        return TensorType(
+            [SizeVar("any_dim", "int32") if isinstance(one, Any) else one for one in given.shape], given.dtype
+        )
+    if isinstance(given, TupleType):
+        return TupleType([_with_variables(field) for field in given.fields])
+    return given
 
 
 def _shape_reads_data(op: Op) -> bool:

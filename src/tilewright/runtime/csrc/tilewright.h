@@ -98,7 +98,11 @@ enum {
   TILEWRIGHT_BYTES = 66,
   TILEWRIGHT_FUNCTION = 68,
   TILEWRIGHT_TENSOR = 70,
-  TILEWRIGHT_PYTHON = 74
+  TILEWRIGHT_PYTHON = 74,
+  /* of this runtime alone, far above the numbers that other hosts give out */
+  TILEWRIGHT_DATA = 0x54570001,
+  TILEWRIGHT_REFERENCE = 0x54570002,
+  TILEWRIGHT_STORAGE = 0x54570003
 };
 
 /* Header of every heap object. Low 32 bits of the count: strong references; high 32: weak ones (one for all strong). */
@@ -300,6 +304,43 @@ TILEWRIGHT_API int32_t tilewright_graph_run_packed(void* self, const TVMFFIAny* 
 /* Measures one node on the values its inputs have now; a node without a function takes no time. */
 TILEWRIGHT_API int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_t node, int32_t number, int32_t repeat,
                                                   int32_t min_repeat_ms, double* seconds);
+
+/* ---- Virtual machine -------------------------------------------------------------------------------------------------------- */
+typedef struct TilewrightVM TilewrightVM;
+
+/* Reads a program, in the form that vm_read.c describes, and finds its kernels. Constants that are not in the program are
+ * taken from `constants`, by position. Memory of tensors that end is kept for others if `keeps_memory` is set. On success
+ * `*out` holds one reference. A program may run in several threads at once, and call itself through the host. */
+TILEWRIGHT_API int32_t tilewright_vm_create(const char* data, size_t size, TilewrightObject* const* constants, int32_t num_constants,
+                                            TilewrightFind find, void* context, int32_t keeps_memory, TilewrightVM** out);
+TILEWRIGHT_API void tilewright_vm_retain(TilewrightVM* vm);
+TILEWRIGHT_API void tilewright_vm_release(TilewrightVM* vm);
+
+TILEWRIGHT_API int32_t tilewright_vm_num_functions(const TilewrightVM* vm);
+TILEWRIGHT_API int32_t tilewright_vm_function_index(const TilewrightVM* vm, const char* name); /* -1: none */
+TILEWRIGHT_API int32_t tilewright_vm_num_params(const TilewrightVM* vm, int32_t function);      /* -1: no such function */
+
+/* Runs a function on tensors, data, references and functions. A tensor that is a DLTensor, or that kernels cannot read in
+ * place, is copied first. */
+TILEWRIGHT_API int32_t tilewright_vm_invoke(TilewrightVM* vm, int32_t function, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+
+/* The same as a function object, which keeps the machine alive; a new reference. Closures that a program gives are such
+ * objects too. */
+TILEWRIGHT_API int32_t tilewright_vm_function(TilewrightVM* vm, int32_t function, TilewrightObject** out);
+
+/* Calls nested within each other, 2^20 unless set, and instructions of one run, 0 for any number. */
+TILEWRIGHT_API void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions);
+
+/* Tuples, and values of algebraic data types: a tag and fields. Fields are retained; a field that is read is a new
+ * reference. */
+TILEWRIGHT_API int32_t tilewright_data_create(int64_t tag, const TVMFFIAny* fields, int64_t size, TilewrightObject** out);
+TILEWRIGHT_API int64_t tilewright_data_tag(const TilewrightObject* data);
+TILEWRIGHT_API int64_t tilewright_data_size(const TilewrightObject* data);
+TILEWRIGHT_API int32_t tilewright_data_field(const TilewrightObject* data, int64_t index, TVMFFIAny* out);
+
+/* A place that holds a value; what is read is a new reference. */
+TILEWRIGHT_API int32_t tilewright_reference_create(const TVMFFIAny* value, TilewrightObject** out);
+TILEWRIGHT_API void tilewright_reference_read(const TilewrightObject* reference, TVMFFIAny* out);
 
 /* ---- Shared libraries -------------------------------------------------------------------------------------------------------- */
 /* Loads an artefact and binds it to this runtime; NULL with an error. It stays loaded. */

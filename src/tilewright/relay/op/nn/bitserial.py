@@ -22,7 +22,7 @@ from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.convolution_rules import convolve
 from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import pad_tuple, per_axis, slid_extents
-from tilewright.relay.op.shapes import combine, dims, known, normal_axis, tensor
+from tilewright.relay.op.shapes import combine, dims, normal_axis, require_multiple, tensor
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.te.tensor import Tensor
@@ -83,8 +83,7 @@ def bitpack_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     if not 0 <= attrs.bit_axis <= len(shape):
         raise RelationError(f"bit_axis {attrs.bit_axis} is out of range for {len(shape)} dimensions")
     width = _width(attrs.pack_type)
-    if known(shape[axis]) and shape[axis] % width:
-        raise RelationError(f"{shape[axis]} numbers do not fill whole words of {attrs.pack_type}")
+    _check_words(shape[axis], attrs.pack_type)
     shape[axis] = combine(lambda count: count // width, shape[axis])
     shape.insert(attrs.bit_axis, attrs.bits)
     return TensorType(shape, attrs.pack_type)
@@ -158,9 +157,7 @@ def _weights(numbers: Any, bits: int, unipolar: bool) -> Any:
 
 
 def _check_words(extent: Any, pack_dtype: str) -> None:
-    width = _width(pack_dtype)
-    if known(extent) and extent % width:
-        raise RelationError(f"{extent} numbers do not fill whole words of {pack_dtype}")
+    require_multiple(extent, _width(pack_dtype), f"{extent} numbers do not fill whole words of {pack_dtype}")
 
 
 # Convolution

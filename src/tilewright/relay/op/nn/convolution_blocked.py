@@ -23,7 +23,7 @@ from tilewright.relay.op.nn.convolution_attributes import Conv2DAttrs, ConvGemmW
 from tilewright.relay.op.nn.convolution_rules import convolve, out_dtype, out_layout
 from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import per_axis, slid_extents
-from tilewright.relay.op.shapes import Dimension, combine, dims, known, tensor
+from tilewright.relay.op.shapes import Dimension, combine, dims, same, tensor
 from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import Layout
@@ -74,8 +74,8 @@ def blocked_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         return None
     extents = dims(weight)
     block = Layout(out_layout(attrs)).factor_of("C")
-    if len(extents) in (6, 7) and known(extents[5]) and block != extents[5]:
-        raise RelationError(f"the weight gives blocks of {extents[5]} channels, the result's have {block}")
+    if len(extents) in (6, 7):
+        same(extents[5], block, "the channels in a block of the weight, and of the result")
     return prepared_relation("HW")(types, attrs)
 
 

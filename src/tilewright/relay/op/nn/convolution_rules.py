@@ -26,7 +26,7 @@ from tilewright.relay.op.nn.windows import (
     transposed_extents,
     wide_product,
 )
-from tilewright.relay.op.shapes import Dimension, Shape, combine, dims, known, same, tensor
+from tilewright.relay.op.shapes import Dimension, Shape, combine, dims, known, require_multiple, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.tir.data_layout import Layout
@@ -68,8 +68,9 @@ def convolution_relation(space: str) -> Relation:
 def _checked_channels(in_channels: Dimension, kernel: Shape, attrs: Any) -> Dimension:
     """The channels of the result."""
     groups = attrs.groups
-    if groups < 1 or (known(in_channels) and in_channels % groups):
-        raise RelationError(f"{in_channels} channels do not fall into {groups} groups")
+    if groups < 1:
+        raise RelationError(f"a convolution has one group or more, not {groups}")
+    require_multiple(in_channels, groups, f"{in_channels} channels do not fall into {groups} groups")
     if is_multiplied(groups, in_channels, kernel[0]):
         channels = combine(lambda channel, multiplier: channel * multiplier, kernel[0], kernel[1])
     else:
@@ -80,8 +81,7 @@ def _checked_channels(in_channels: Dimension, kernel: Shape, attrs: Any) -> Dime
             f"the weight's input channels, and the data's {in_channels} in {groups} groups",
         )
         channels = kernel[0]
-        if known(channels) and channels % groups:
-            raise RelationError(f"{channels} output channels do not fall into {groups} groups")
+        require_multiple(channels, groups, f"{channels} output channels do not fall into {groups} groups")
     if attrs.channels is not None:
         channels = same(channels, attrs.channels, "the weight's output channels, and the attribute channels")
     return channels
@@ -129,8 +129,11 @@ def transposed_relation(space: str, incoming: str) -> Relation:
         given = whole_extents(dims(data), attrs.data_layout, f"NC{space}", "the data")
         kernel = whole_extents(dims(weight), attrs.kernel_layout, axes, "the weight")
         same(kernel[0], given[1], "the weight's input channels, and the data's")
-        if attrs.groups < 1 or (known(given[1]) and given[1] % attrs.groups):
-            raise RelationError(f"{given[1]} channels do not fall into {attrs.groups} groups")
+        if attrs.groups < 1:
+            raise RelationError(f"a convolution has one group or more, not {attrs.groups}")
+        require_multiple(
+            given[1], attrs.groups, f"{given[1]} channels do not fall into {attrs.groups} groups"
+        )
         channels = combine(lambda count: count * attrs.groups, kernel[1])
         if attrs.channels is not None:
             channels = same(

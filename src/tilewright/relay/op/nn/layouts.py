@@ -14,7 +14,7 @@ import numpy as np
 from tilewright import topi
 from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.layout import Layouts, MaybeLayout, moved_axis
-from tilewright.relay.op.shapes import Dimension, Shape, combine, known, shape_text
+from tilewright.relay.op.shapes import Dimension, Shape, combine, same, shape_text
 from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import Layout
@@ -43,8 +43,7 @@ def whole_extents(shape: Sequence[Dimension], name: str, axes: str, what: str) -
         extent, factor = shape[layout.index_of(axis)], layout.factor_of(axis)
         if factor > 0:
             part = shape[layout.index_of(axis.lower())]
-            if known(part) and part != factor:
-                raise RelationError(f"{what} of layout {name} has {part} elements along {axis.lower()}")
+            same(part, factor, f"{what} of layout {name}, the elements along {axis.lower()}")
             extent = combine(lambda count, factor=factor: count * factor, extent)
         found.append(extent)
     return tuple(found)

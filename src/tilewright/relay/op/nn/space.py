@@ -17,7 +17,16 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.layout import as_it_is
 from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
-from tilewright.relay.op.shapes import Dimension, combine, dims, known, normal_axis, product, same, tensor
+from tilewright.relay.op.shapes import (
+    Dimension,
+    combine,
+    dims,
+    normal_axis,
+    product,
+    require_multiple,
+    same,
+    tensor,
+)
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te.tensor import Tensor
 
@@ -99,8 +108,7 @@ def batch_flatten(data: RelayExpr) -> Call:
 
 
 def _divided(extent: Dimension, block: int, what: str) -> Dimension:
-    if known(extent) and extent % block:
-        raise RelationError(f"{what} of {extent} does not fall into blocks of {block}")
+    require_multiple(extent, block, f"{what} of {extent} does not fall into blocks of {block}")
     return combine(lambda whole: whole // block, extent)
 
 

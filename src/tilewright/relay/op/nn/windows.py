@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.relay.op.definition import RelationError
-from tilewright.relay.op.shapes import Dimension, combine, known
+from tilewright.ir import operators
+from tilewright.relay.op.shapes import Dimension, combine, require
 from tilewright.support.errors import OpAttributeInvalid
 
 
@@ -72,11 +72,16 @@ def slid_extents(
             return (extent + shift - ((taps - 1) * step + 1)) // stride + 1
 
         made = combine(fits, extent, taps)
-        if known(made) and made < 1 and extent != 0:
-            raise RelationError(
-                f"a window of {taps} elements (dilation {step}) is larger than the padded axis of {extent} + "
-                f"{first} + {last}"
-            )
+        require(
+            lambda made, extent: (
+                (made >= 1) | (extent == 0)
+                if isinstance(made, int)
+                else operators.logical_or(made >= 1, operators.equal(extent, 0))
+            ),
+            (made, extent),
+            f"a window of {taps} elements (dilation {step}) is larger than the padded axis of {extent} + "
+            f"{first} + {last}",
+        )
         found.append(made)
     return tuple(found)
 

@@ -16,7 +16,7 @@ from tilewright.relay.expr import Call, Constant, TupleWrapper, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.random import threefry
-from tilewright.relay.op.shapes import dims, known, tensor, tensors
+from tilewright.relay.op.shapes import dims, same, tensor, tensors
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
@@ -46,8 +46,9 @@ def _generator(given: Type) -> TensorType | None:
     if found is None:
         return None
     shape = dims(found)
-    if found.dtype != "uint64" or len(shape) != 1 or (known(shape[0]) and shape[0] != _WORDS):
+    if found.dtype != "uint64" or len(shape) != 1:
         raise RelationError(f"a generator is ten words of uint64, as threefry_key makes them, not {found}")
+    same(shape[0], _WORDS, "the words of a generator, which are ten, as threefry_key makes them")
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright import topi
+from tilewright.ir import operators
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Any as AnyDimension
 from tilewright.ir.expr import IntImm
@@ -24,8 +25,8 @@ from tilewright.relay.op.shapes import (
     broadcast_shapes,
     combine,
     dims,
-    known,
     normal_axis,
+    require,
     shape_text,
     tensor,
     tensors,
@@ -56,8 +57,15 @@ def fits(shape: Shape, wanted: Shape, what: str) -> Shape:
     if len(shape) > len(wanted):
         raise RelationError(f"{what}: {shape_text(shape)} has more dimensions than {shape_text(wanted)}")
     for have, want in zip(shape[::-1], wanted[::-1], strict=False):
-        if known(have, want) and have not in (1, want):
-            raise RelationError(f"{what}: {shape_text(shape)} does not fit {shape_text(wanted)}")
+        require(
+            lambda have, want: (
+                have in (1, want)
+                if isinstance(have, int)
+                else operators.logical_or(operators.equal(have, 1), operators.equal(have, want))
+            ),
+            (have, want),
+            f"{what}: {shape_text(shape)} does not fit {shape_text(wanted)}",
+        )
     return wanted
 
 

@@ -21,7 +21,6 @@ from tilewright.relay.op.shapes import (
     Shape,
     combine,
     dims,
-    known,
     normal_axis,
     product,
     same,
@@ -290,8 +289,11 @@ def _search_layout_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     sizes = [size for size, _ in parts_of(attrs.src_layout)]
     shape = [size for size, _ in parts_of(attrs.dst_layout)]
     have = dims(data)
-    if len(have) != len(sizes) or (known(*have) and list(have) != sizes):
-        raise RelationError(f"a tensor {shape_text(have)} has not the layout {attrs.src_layout}")
+    message = f"a tensor {shape_text(have)} has not the layout {attrs.src_layout}"
+    if len(have) != len(sizes):
+        raise RelationError(message)
+    for extent, size in zip(have, sizes, strict=True):
+        same(extent, size, message)
     if product(sizes) != product(shape):
         raise RelationError(f"layouts {attrs.src_layout} and {attrs.dst_layout} have different sizes")
     return TensorType(shape, data.dtype)

@@ -13,7 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.relay.op.definition import RelationError
-from tilewright.relay.op.shapes import Dimension, Shape, combine, known, product, shape_text
+from tilewright.relay.op.shapes import (
+    Dimension,
+    Shape,
+    combine,
+    equal_dimensions,
+    product,
+    require,
+    require_multiple,
+    shape_text,
+)
 
 
 class _Reading:
@@ -27,8 +36,11 @@ class _Reading:
         self.loose_inputs: list[Dimension] = []
         self.loose_outputs: list[Dimension] = []
 
+    def message(self, reason: str) -> str:
+        return f"reshape of {shape_text(self.shape)} to {tuple(self.codes)}: {reason}"
+
     def fail(self, reason: str) -> RelationError:
-        return RelationError(f"reshape of {shape_text(self.shape)} to {tuple(self.codes)}: {reason}")
+        return RelationError(self.message(reason))
 
     def next_dimension(self, code: int) -> Dimension:
         if self.position >= len(self.shape):
@@ -60,10 +72,12 @@ class _Reading:
             raise self.fail(f"-4 splits into positive numbers, not {first} and {second}")
         part = second if first == -1 else first
         other = combine(lambda a, b: a // b, whole, part)
-        if isinstance(whole, int) and (whole % part or (first != -1 and second != -1 and other != second)):
-            raise self.fail(f"{whole} is not {first} times {second}")
+        message = self.message(f"{whole} is not {first} times {second}")
         if first != -1 and second != -1:
             other = second
+            require(equal_dimensions, (whole, first * second), message)
+        else:
+            require_multiple(whole, part, message)
         self.result.extend([other, part] if first == -1 else [part, other])
 
 
@@ -103,14 +117,12 @@ def _balanced(reading: _Reading) -> Shape:
     if None in reading.result:
         if given == 0:
             raise reading.fail("-1 can be anything where another dimension is zero")
-        if known(have, given) and have % given:
-            raise reading.fail(f"{have} elements do not divide by {given}")
+        require_multiple(have, given, reading.message(f"{have} elements do not divide by {given}"))
         rest = combine(lambda a, b: a // b, have, given)
         return tuple(rest if extent is None else extent for extent in reading.result)
     shape = tuple(extent for extent in reading.result if extent is not None)
     before, after = product(reading.shape), product(shape)
-    if known(before, after) and before != after:
-        raise reading.fail(f"{before} elements do not become {after}")
+    require(equal_dimensions, (before, after), reading.message(f"{before} elements do not become {after}"))
     return shape
 
 

@@ -16,7 +16,18 @@ from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
-from tilewright.relay.op.shapes import Shape, dims, known, normal_axes, product, shape_text, tensor, tensors
+from tilewright.relay.op.shapes import (
+    Shape,
+    dims,
+    equal_dimensions,
+    known,
+    normal_axes,
+    product,
+    require,
+    shape_text,
+    tensor,
+    tensors,
+)
 from tilewright.relay.op.transform.layouts import convertible, newly, whole
 from tilewright.relay.op.transform.reshape_rule import reshaped, reshaped_from_the_right
 from tilewright.relay.op.transform.support import as_expression, integers, is_computed, result_shape
@@ -113,10 +124,8 @@ def _reshaped_like(data: Shape, like: Shape, attrs: Any) -> Shape:
         raise RelationError("reshape_like: a range of dimensions begins after its end")
     shape = (*data[:begin], *like[like_begin:like_end], *data[end:])
     before, after = product(data), product(shape)
-    if known(before, after) and before != after:
-        raise RelationError(
-            f"reshape_like: {before} elements of {shape_text(data)} do not fit into {shape_text(shape)}"
-        )
+    message = f"reshape_like: {before} elements of {shape_text(data)} do not fit into {shape_text(shape)}"
+    require(equal_dimensions, (before, after), message)
     return shape
 
 
@@ -219,8 +228,11 @@ def squeezed_axes(shape: Shape, axis: Sequence[int] | None) -> tuple[int, ...]:
         return tuple(place for place, extent in enumerate(shape) if extent == 1)
     axes = normal_axes(axis, len(shape))
     for place in axes:
-        if isinstance(shape[place], int) and shape[place] != 1:
-            raise RelationError(f"squeeze: dimension {place} of {shape_text(shape)} is not one")
+        require(
+            equal_dimensions,
+            (shape[place], 1),
+            f"squeeze: dimension {place} of {shape_text(shape)} is not one",
+        )
     return axes
 
 

@@ -13,7 +13,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.layout import as_it_is
-from tilewright.relay.op.shapes import combine, dims, known, tensor
+from tilewright.relay.op.shapes import combine, dims, require_multiple, tensor
 
 
 @attributes
@@ -33,8 +33,7 @@ def reorg_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     batch, channels, height, width = dims(data)
     stride = attrs.stride
     for extent, divisor in ((channels, stride * stride), (height, stride), (width, stride)):
-        if known(extent) and extent % divisor:
-            raise RelationError(f"an extent of {extent} is no multiple of {divisor}")
+        require_multiple(extent, divisor, f"an extent of {extent} is no multiple of {divisor}")
     shape = (
         batch,
         combine(lambda count: count * stride * stride, channels),

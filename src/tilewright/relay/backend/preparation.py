@@ -1,0 +1,93 @@
+"""What every build begins with: the arguments in their proper form, parameters bound, the graph passes run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.function import BaseFunc
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import Sequential
+from tilewright.relay.expr import Constant, Var, const
+from tilewright.relay.expr_functor import bind
+from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module
+from tilewright.relay.pipeline import prepare_passes
+from tilewright.runtime.ndarray import NDArray
+from tilewright.support.errors import TargetError, TilewrightError
+from tilewright.support.recursion import recursion_room
+from tilewright.target import Target
+
+Params = Mapping[str, Any]
+"""Values of parameters by name."""
+
+
+def bind_params_by_name(func: Function, params: Params) -> Function:
+    """The function with parameters of these names bound to constants. Names that it does not have are left out."""
+    by_name: dict[str, list[Var]] = {}
+    for parameter in func.params:
+        by_name.setdefault(parameter.name_hint, []).append(parameter)
+    values: dict[Var, RelayExpr] = {}
+    for name, value in params.items():
+        found = by_name.get(name, [])
+        if len(found) > 1:
+            raise TilewrightError(
+                f"{len(found)} parameters are called {name!r}: give them different names to bind one"
+            )
+        for variable in found:
+            values[variable] = as_constant(value)
+    made = bind(func, values)
+    assert isinstance(made, Function)
+    return made
+
+
+def as_constant(value: Any) -> Constant:
+    """A value as a constant of the program."""
+    if isinstance(value, Constant):
+        return value
+    return Constant(value) if isinstance(value, NDArray) else const(value)
+
+
+def as_module(mod: IRModule | RelayExpr) -> IRModule:
+    """A module; a function alone becomes its ``main``."""
+    if isinstance(mod, IRModule):
+        return mod
+    if isinstance(mod, BaseFunc):
+        return IRModule.from_expr(mod)
+    raise TilewrightError(f"a module or a function can be built, not {type(mod).__name__}")
+
+
+def with_main(mod: IRModule, function: Function) -> IRModule:
+    """A copy of the module with another ``main``."""
+    made = mod.copy()
+    made["main"] = function
+    return made
+
+
+def as_target(target: Any, target_host: Any = None) -> Target:
+    """The one target that a model is built for."""
+    given = target if target is not None else Target.current()
+    if given is None:
+        raise TargetError("name a target: relay.build(mod, target=...) or `with tvm.target.Target(...)`")
+    if isinstance(given, Mapping) and not isinstance(given, Target) and "kind" not in given:
+        targets = list(given.values())
+        if len(targets) != 1:
+            raise TargetError(f"a model is built for one target, {len(targets)} were given")
+        given = targets[0]
+    return (
+        given if isinstance(given, Target) else Target(given, target_host) if target_host else Target(given)
+    )
+
+
+def prepared(mod: IRModule, target: Target, params: Params) -> IRModule:
+    """Bound parameters, and the passes that do not depend on the executor."""
+    if "main" not in mod:
+        raise TilewrightError("the module has no function main to build")
+    main = mod["main"]
+    if params and isinstance(main, Function):
+        mod = mod.with_functions(
+            {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
+        )
+    with recursion_room(), target:
+        return Sequential(prepare_passes(), name="relay.prepare")(infer_module(mod))

@@ -1,0 +1,135 @@
+"""``relay.vm.compile``: from a module to a program of the virtual machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.codegen.llvm.build import link_units
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import Sequential
+from tilewright.ir.type import TupleType, Type
+from tilewright.relay import transform
+from tilewright.relay.backend.compile_cache import compile_kernels, compile_loops
+from tilewright.relay.backend.executor import Executor, ordered_arguments
+from tilewright.relay.backend.preparation import Params, as_module, as_target, prepared, with_main
+from tilewright.relay.backend.shape_functions import lower_shape_function
+from tilewright.relay.backend.vm.codegen import ProgramBuilder
+from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module
+from tilewright.relay.pipeline import fusing_passes
+from tilewright.runtime.device import Device
+from tilewright.runtime.vm import Executable, VirtualMachine
+from tilewright.runtime.vm_program import VMProgram
+from tilewright.support.errors import TargetError, TilewrightError
+from tilewright.support.recursion import recursion_room
+from tilewright.target import Target
+
+
+def compile(
+    mod: IRModule | Function, target: Any = None, target_host: Any = None, params: Params | None = None
+) -> Executable:
+    """Compile a module for the virtual machine. ``params`` gives values to parameters of ``main`` by name."""
+    compiler = VMCompiler()
+    if params:
+        compiler.set_params(params)
+    compiler.lower(as_module(mod), target, target_host)
+    compiler.codegen()
+    return compiler.get_exec()
+
+
+class VMCompiler:
+    """The steps of a compilation, for those who want to look in between."""
+
+    def __init__(self) -> None:
+        self._params: dict[str, Any] = {}
+        self._builder: ProgramBuilder | None = None
+        self._program: VMProgram | None = None
+        self._target: Target | None = None
+        self._executable: Executable | None = None
+
+    def set_params(self, params: Params) -> None:
+        """Values for parameters of ``main``, by name."""
+        self._params = dict(params)
+
+    def get_params(self) -> dict[str, Any]:
+        """The values that were set."""
+        return dict(self._params)
+
+    def optimize(
+        self,
+        mod: IRModule | Function,
+        target: Any = None,
+        target_host: Any = None,
+        params: Params | None = None,
+    ) -> tuple[IRModule, dict[str, Any]]:
+        """The module as instructions are made from it: in A-normal form, operators in primitive functions. Parameters
+        that have values are part of it."""
+        chosen = as_target(target, target_host)
+        if params:
+            self.set_params(params)
+        module = prepared(as_module(mod), chosen, self._params)
+        with recursion_room(), chosen:
+            fused = Sequential(fusing_passes(chosen), name="relay.fuse")(module)
+            normal = transform.ToANormalForm()(infer_module(fused))
+        return normal, {}
+
+    def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
+        """Make instructions, and find the kernels that they call."""
+        chosen = as_target(target, target_host)
+        if chosen.kind.name != "llvm":
+            raise TargetError(f"the virtual machine runs code for llvm targets, not for {chosen.kind.name}")
+        module, _ = self.optimize(mod, chosen)
+        builder = ProgramBuilder(module, "tvmgen_default")
+        with recursion_room(), chosen:
+            self._program = builder.build()
+        self._builder, self._target, self._executable = builder, chosen, None
+
+    def codegen(self) -> None:
+        """Compile the kernels."""
+        if self._builder is None or self._program is None or self._target is None:
+            raise TilewrightError("nothing is lowered yet: call lower first")
+        kernels, target = self._builder.kernels, self._target
+        units, _ = compile_kernels(kernels.functions, target)
+        shapes, _ = compile_kernels(kernels.shape_functions, target, lower_shape_function)
+        found = [*units.values(), *shapes.values()]
+        # A program without kernels has a library too: it is what is exported.
+        library = link_units(found or [compile_loops(IRModule(), target)], target)
+        self._executable = Executable.from_program(self._program, library)
+
+    def get_exec(self) -> Executable:
+        """The compiled program."""
+        if self._executable is None:
+            raise TilewrightError("nothing is compiled yet: call lower and codegen first")
+        return self._executable
+
+
+class VMExecutor(Executor):
+    """The "vm" executor: compiles for the virtual machine, then runs."""
+
+    def __init__(self, mod: IRModule, device: Device, target: Any) -> None:
+        self.mod = mod
+        self.device = device
+        self.target = target
+
+    def make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
+        """A Python function that runs the compiled one."""
+        if expr is not None:
+            self.mod = with_main(self.mod, self.entry(expr))
+        module = infer_module(self.mod)
+        main = module["main"]
+        machine = VirtualMachine(compile(module, self.target), self.device)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            value = machine.invoke("main", *ordered_arguments(main, args, kwargs))
+            return _as_lists(value, main.checked_type.ret_type)
+
+        return run
+
+
+def _as_lists(value: Any, kind: Type) -> Any:
+    """Tuples as lists, as other executors give them."""
+    if not isinstance(kind, TupleType):
+        return value
+    return [_as_lists(part, inner) for part, inner in zip(value, kind.fields, strict=True)]

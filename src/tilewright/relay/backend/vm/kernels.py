@@ -1,0 +1,106 @@
+"""The kernels of a program: one for each distinct primitive function, and shape functions where shapes are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.ir.op import Op
+from tilewright.ir.structural import structural_equal
+from tilewright.ir.structural_hash import structural_hash
+from tilewright.ir.tensor_type import TensorType
+from tilewright.relay.backend.graph import is_view
+from tilewright.relay.backend.shape_functions import ShapeInput, copied_shapes, shape_function
+from tilewright.relay.backend.symbolic import has_constant_shape, tensor_types
+from tilewright.relay.backend.te_compiler import kernel_name, operator_names
+from tilewright.relay.expr import Call
+from tilewright.relay.function import Function
+from tilewright.runtime.vm_program import VMKernel
+
+
+@dataclass(frozen=True)
+class ShapeKernel:
+    """The shape function of a kernel: its number, and what it reads."""
+
+    number: int
+    inputs: list[ShapeInput]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How a primitive function is run.
+
+    A result of constant shape is made as its type says. For another, ``copied`` is the argument that has its shape;
+    where there is none, the shape function writes it.
+    """
+
+    number: int
+    """-1 where nothing is computed: the result is the first argument's memory, or a copy of it."""
+    results: list[TensorType]
+    copied: list[int | None]
+    shape: ShapeKernel | None
+    is_view: bool
+    is_copy: bool
+
+
+class Kernels:
+    """All kernels so far. ``functions`` and ``shape_functions`` are what has to be compiled, by name."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.table: list[VMKernel] = []
+        self.functions: dict[str, Function] = {}
+        self.shape_functions: dict[str, Function] = {}
+        self._known: dict[int, list[tuple[Function, Kernel]]] = {}
+
+    def of(self, function: Function) -> Kernel:
+        """The kernel of a primitive function; functions of one structure share it."""
+        digest = structural_hash(function)
+        for known, kernel in self._known.get(digest, ()):
+            if structural_equal(known, function):
+                return kernel
+        made = self._new(function)
+        self._known.setdefault(digest, []).append((function, made))
+        return made
+
+    def _new(self, function: Function) -> Kernel:
+        results = tensor_types(function.body.checked_type)
+        label = " + ".join(operator_names(function)) or "copy"
+        name = kernel_name(function, self.prefix)
+        while name in self.functions or name in self.shape_functions:
+            name = f"{name}_{len(self.table)}"
+        copied: list[int | None] = [None] * len(results)
+        shape = None
+        if not all(has_constant_shape(one) for one in results):
+            copied = copied_shapes(function)
+            if any(
+                place is None and not has_constant_shape(one)
+                for place, one in zip(copied, results, strict=True)
+            ):
+                copied = [None] * len(results)
+                shape = self._shape_kernel(function, name, label)
+        view, copy = is_view(function), _is_device_copy(function)
+        number = -1
+        if not view and not copy:
+            self.functions[name] = function
+            number = self._add(name, label)
+        return Kernel(number, results, copied, shape, view, copy)
+
+    def _shape_kernel(self, function: Function, name: str, label: str) -> ShapeKernel:
+        made = shape_function(function)
+        shape_name = f"shape_func_{name}"
+        self.shape_functions[shape_name] = function
+        return ShapeKernel(self._add(shape_name, f"the shape of {label}"), made.inputs)
+
+    def _add(self, name: str, label: str) -> int:
+        self.table.append(VMKernel(name, label))
+        return len(self.table) - 1
+
+
+def _is_device_copy(function: Function) -> bool:
+    body = function.body
+    return (
+        isinstance(body, Call)
+        and isinstance(body.op, Op)
+        and body.op.name == "device_copy"
+        and body.args == function.params
+    )

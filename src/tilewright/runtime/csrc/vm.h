@@ -1,0 +1,146 @@
+/* The virtual machine's program in memory, and the values that it works on. Internal to the runtime.
+ *
+ * A program is functions of instructions on numbered registers. An instruction is a row of 64-bit words: its code, then
+ * its operands, laid out as TW_VM_LAYOUTS says. */
+#ifndef TILEWRIGHT_VM_H_
+#define TILEWRIGHT_VM_H_
+
+#include "internal.h"
+
+#define TW_MOST_DIMENSIONS 64
+
+typedef enum {
+  TW_VM_MOVE,
+  TW_VM_RET,
+  TW_VM_INVOKE,
+  TW_VM_INVOKE_CLOSURE,
+  TW_VM_INVOKE_PACKED,
+  TW_VM_ALLOC_TENSOR,
+  TW_VM_ALLOC_TENSOR_REG,
+  TW_VM_ALLOC_DATA,
+  TW_VM_ALLOC_CLOSURE,
+  TW_VM_GET_FIELD,
+  TW_VM_IF,
+  TW_VM_LOAD_CONST,
+  TW_VM_GOTO,
+  TW_VM_GET_TAG,
+  TW_VM_LOAD_CONSTI,
+  TW_VM_FATAL,
+  TW_VM_ALLOC_STORAGE,
+  TW_VM_SHAPE_OF,
+  TW_VM_RESHAPE_TENSOR,
+  TW_VM_DEVICE_COPY,
+  TW_VM_ALLOC_REF,
+  TW_VM_REF_READ,
+  TW_VM_REF_WRITE,
+  TW_VM_KILL,
+  TW_VM_NUM_OPCODES
+} TwVMOpcode;
+
+/* d: register that is written; r: register that is read; o: register or -1; R: a count and registers that are read;
+ * f: function; k: kernel; c: constant; s: text; t: data type; i: number; n: number that is not negative; N: a count and
+ * such numbers; j: words from this instruction to another one further on. */
+#define TW_VM_LAYOUTS                                                                                                       \
+  {                                                                                                                         \
+    "dr", "r", "dfR", "drR", "knR", "drntN", "drntr", "diR", "dfR", "drn", "rrjj", "dc", "j", "dr", "di", "s", "dont", "dr", \
+        "drr", "drnnnn", "dr", "dr", "rr", "R"                                                                              \
+  }
+
+typedef struct {
+  const char* name;
+  bool is_tensor; /* false: any value */
+  DLDataType dtype;
+  int32_t ndim;
+  int64_t* shape; /* -1: any extent */
+} TwVMParam;
+
+typedef struct {
+  const char* name;
+  TwVMParam* params;
+  int32_t num_params, num_registers;
+  int64_t* code;
+  int64_t num_words;
+} TwVMFunction;
+
+typedef struct {
+  const char* name;
+  const char* label; /* what it computes, for messages */
+  TilewrightObject* function;
+} TwVMKernel;
+
+typedef struct TwPool TwPool;
+
+struct TilewrightVM {
+  _Atomic int32_t references;
+  TwVMFunction* functions;
+  TwVMKernel* kernels;
+  TilewrightObject** constants;
+  const char** texts;
+  int32_t num_functions, num_kernels, num_constants, num_texts;
+  int64_t most_frames, most_instructions; /* 0 instructions: no limit */
+  TwPool* pool;
+  struct TwVMMemory* memory; /* all that is freed with the program */
+};
+
+/* Fills an empty program from its bytes. Nothing in them is trusted. */
+int32_t tw_vm_read(TilewrightVM* vm, const char* data, size_t size, TilewrightObject* const* constants, int32_t num_constants,
+                   TilewrightFind find, void* context);
+
+/* ---- memory that tensors take and give back ---- */
+TwPool* tw_pool_create(bool keeps_blocks); /* NULL with an error */
+void tw_pool_release(TwPool* pool);
+
+/* A storage object with one reference: `num_bytes` of memory, aligned to 64 bytes, not initialised. */
+int32_t tw_pool_storage(TwPool* pool, uint64_t num_bytes, TilewrightObject** out);
+uint64_t tw_storage_bytes(const TilewrightObject* storage);
+
+/* A compact tensor at an offset of a storage, which it keeps alive. */
+int32_t tw_storage_tensor(TilewrightObject* storage, uint64_t offset, const int64_t* shape, int32_t ndim, DLDataType dtype,
+                          TilewrightObject** out);
+
+/* The same in a storage of its own. */
+int32_t tw_pool_tensor(TwPool* pool, const int64_t* shape, int32_t ndim, DLDataType dtype, TilewrightObject** out);
+
+/* Bytes of a compact tensor; false when the shape is not one, or too large. */
+bool tw_tensor_bytes(const int64_t* shape, int32_t ndim, DLDataType dtype, uint64_t* out);
+
+/* ---- values beside tensors ---- */
+typedef struct {
+  TilewrightObject header;
+  int64_t tag;
+  int64_t size;
+  TVMFFIAny fields[];
+} TwData;
+
+typedef struct {
+  TilewrightObject header;
+  TVMFFIAny value;
+} TwReference;
+
+/* A function with some of its arguments. To others it is a function object: the first fields are those of one. */
+typedef struct {
+  TilewrightObject header;
+  TilewrightFunction safe_call;
+  void* cpp_call;
+  TilewrightVM* vm;
+  int32_t function;
+  int32_t num_captured;
+  TVMFFIAny captured[];
+} TwClosure;
+
+/* New objects whose values are None; NULL with an error. */
+TwData* tw_data_create(int64_t tag, int64_t size);
+TwReference* tw_reference_create(void);
+TwClosure* tw_closure_create(TilewrightVM* vm, int32_t function, int32_t num_captured);
+
+/* The closure, if it is one of this machine; else NULL. */
+const TwClosure* tw_closure_of(const TilewrightVM* vm, const TVMFFIAny* value);
+
+/* What calling a closure does; it is called with the closure as `self`. */
+int32_t tw_vm_call_closure(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+
+static inline void tw_retain_any(const TVMFFIAny* value) {
+  if (value->type_index >= TILEWRIGHT_FIRST_OBJECT) tilewright_object_retain(value->v_obj);
+}
+
+#endif

@@ -1,0 +1,363 @@
+"""The virtual machine of the C runtime: programs with control flow, recursion, data types and unknown shapes.
+
+An ``Executable`` is a compiled program: bytecode and constants, and the library of its kernels, which imports it so
+that both travel in one exported file. A ``VirtualMachine`` runs it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from ctypes import c_void_p
+from typing import Any
+
+import numpy as np
+
+from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.container import ADT, Reference, tuple_object
+from tilewright.runtime.device import Device
+from tilewright.runtime.failure import check, failure, keep_exception
+from tilewright.runtime.library import LIBRARY, QUICK
+from tilewright.runtime.loading import register_module_loader
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray, array
+from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.vm_program import Opcode, VMProgram, instruction_text
+
+__all__ = ["ADT", "Executable", "Reference", "VirtualMachine", "convert"]
+
+TYPE_KEY = "VMExecutable"
+_FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
+_PLAIN_DTYPES: dict[type, str] = {bool: "bool", int: "int32", float: "float32"}
+
+
+def convert(args: Sequence[Any]) -> list[Any]:
+    """Arguments as the machine takes them: arrays and numbers as tensors, lists and tuples as tuples."""
+    return [_converted(argument) for argument in args]
+
+
+def _converted(value: Any) -> Any:
+    if isinstance(value, (NDArray, ADT, Reference, PackedFunc)) or callable(value):
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple_object(convert(value))
+    plain = _PLAIN_DTYPES.get(type(value))
+    if plain is not None:
+        return array(np.asarray(value, plain))
+    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__dlpack__"):
+        return array(value)
+    raise failure("TypeError", f"a value of type {type(value).__name__} cannot be given to a program")
+
+
+class VMModule(Module):
+    """A program as a module, which the library of its kernels imports."""
+
+    def __init__(self, program: VMProgram) -> None:
+        super().__init__(TYPE_KEY, [function.name for function in program.functions])
+        self.program = program
+
+    def _find(self, name: str) -> PackedFunc | None:
+        return None
+
+    def _why_not_runnable(self) -> str | None:
+        return "a program is run by a virtual machine: make one with runtime.vm.VirtualMachine"
+
+    def save_to_bytes(self) -> bytes:
+        """The program with its constants."""
+        return self.program.to_bytes()
+
+    @staticmethod
+    def load_from_bytes(type_key: str, content: bytes) -> VMModule:
+        """The reverse."""
+        return VMModule(VMProgram.from_bytes(content))
+
+
+register_module_loader(TYPE_KEY, VMModule.load_from_bytes)
+
+
+def _program_of(module: Module) -> VMProgram:
+    for one in (module, *module.imported_modules):
+        if isinstance(one, VMModule):
+            return one.program
+    raise failure("ValueError", f"the {module.type_key} module has no program of the virtual machine in it")
+
+
+class Executable:
+    """A compiled program."""
+
+    def __init__(self, mod: Module, program: VMProgram | None = None) -> None:
+        """``mod`` is the library of kernels, which imports the program: what was compiled, or was loaded from a file.
+        ``program`` takes the place of the one that it imports."""
+        self.mod = mod
+        self._program = _program_of(mod) if program is None else program
+
+    @classmethod
+    def from_program(cls, program: VMProgram, lib: Module) -> Executable:
+        """A program whose kernels are in a library."""
+        lib.import_module(VMModule(program))
+        return cls(lib)
+
+    @property
+    def program(self) -> VMProgram:
+        """The functions, the names of the kernels, and the constants."""
+        return self._program
+
+    @property
+    def module(self) -> Module:
+        """The library of kernels, with the program."""
+        return self.mod
+
+    @property
+    def lib(self) -> Module:
+        """The library of kernels."""
+        return self.mod
+
+    def save(self) -> tuple[bytearray, Module]:
+        """The program as bytes, and the library of its kernels, to be exported beside them."""
+        return bytearray(self._program.to_bytes()), self.mod
+
+    @staticmethod
+    def load_exec(bytecode: bytes | bytearray, lib: Module | None) -> Executable:
+        """A program from its bytes and the library of its kernels."""
+        if not isinstance(bytecode, (bytes, bytearray)):
+            raise TypeError(f"a program is loaded from bytes, not from {type(bytecode).__name__}")
+        if lib is not None and not isinstance(lib, Module):
+            raise TypeError(f"the kernels of a program are in a module, not in {type(lib).__name__}")
+        program = VMProgram.from_bytes(bytes(bytecode))
+        if lib is None:
+            lib = VMModule(program)
+        elif not any(isinstance(one, VMModule) for one in lib.imported_modules):
+            lib.import_module(VMModule(program))
+        return Executable(lib, program)
+
+    def export_library(self, file_name: str, *args: Any, **kwargs: Any) -> None:
+        """Write kernels and program into one file; see ``Module.export_library``."""
+        self.mod.export_library(file_name, *args, **kwargs)
+
+    # ---- looking at it ----
+
+    @property
+    def globals(self) -> list[str]:
+        """The names of the functions."""
+        return [function.name for function in self._program.functions]
+
+    @property
+    def primitive_ops(self) -> list[str]:
+        """The names of the kernels."""
+        return [kernel.name for kernel in self._program.kernels]
+
+    @property
+    def constants(self) -> str:
+        """A list of the constants."""
+        return "".join(
+            f"VM Const[{number}]: {constant.dtype}{list(constant.shape)}\n"
+            for number, constant in enumerate(self._program.constants)
+        )
+
+    @property
+    def bytecode(self) -> str:
+        """A listing of the functions."""
+        lines: list[str] = []
+        for function in self._program.functions:
+            names = ", ".join(parameter.name for parameter in function.parameters)
+            lines.append(f"@{function.name}({names}): {function.num_registers} registers")
+            lines += [instruction_text(self._program, at, one) for at, one in function.instructions()]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def stats(self) -> str:
+        """What the program consists of, in a few lines."""
+        program = self._program
+        counts = Counter(one.opcode for function in program.functions for _, one in function.instructions())
+        kinds = ", ".join(f"{opcode.name.lower()} {counts[opcode]}" for opcode in Opcode if counts[opcode])
+        shapes = [list(constant.shape) for constant in program.constants]
+        return (
+            "Virtual machine executable\n"
+            f"  Constants (#{len(shapes)}): {shapes}\n"
+            f"  Globals (#{len(program.functions)}): {self.globals}\n"
+            f"  Primitive ops (#{len(program.kernels)}): {self.primitive_ops}\n"
+            f"  Instructions (#{sum(counts.values())}): {kinds}\n"
+        )
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """The names of a function's parameters."""
+        return [parameter.name for parameter in self._program.function(func_name).parameters]
+
+    def get_function_arity(self, func_name: str) -> int:
+        """The number of a function's parameters."""
+        return len(self._program.function(func_name).parameters)
+
+
+class _Machine:
+    """Owns one reference to a machine of the C runtime."""
+
+    def __init__(self, program: VMProgram, library: Module, keeps_memory: bool) -> None:
+        def find(context: int, name: bytes) -> int | None:
+            try:
+                text = name.decode()
+                if not library.implements_function(text, query_imports=True):
+                    return None
+                function = library.get_function(text, query_imports=True)
+            except BaseException as error:  # noqa: BLE001 - it continues after the C code
+                keep_exception(error)
+                return None
+            QUICK.tilewright_object_retain(function.handle)
+            return function.handle
+
+        self.address = 0
+        content = program.to_bytes(with_constants=False)
+        constants = (c_void_p * max(1, len(program.constants)))(*[one._handle for one in program.constants])
+        handle = c_void_p()
+        check(
+            LIBRARY.tilewright_vm_create(
+                content,
+                len(content),
+                constants,
+                len(program.constants),
+                _FIND_TYPE(find),
+                None,
+                int(keeps_memory),
+                ctypes.byref(handle),
+            )
+        )
+        self.address = handle.value or 0
+
+    def __del__(self) -> None:
+        if self.address and QUICK is not None:
+            QUICK.tilewright_vm_release(self.address)
+
+
+class VirtualMachine:
+    """Runs the functions of a program. Several threads may use one machine."""
+
+    NAIVE_ALLOCATOR = 1
+    POOLED_ALLOCATOR = 2
+
+    def __init__(
+        self,
+        exe: Executable | Module,
+        device: Device | Sequence[Device],
+        memory_cfg: str | Mapping[Any, str] | None = None,
+    ) -> None:
+        """``memory_cfg`` is "pooled", the default, which keeps freed memory for the next tensors, or "naive"."""
+        if not isinstance(exe, (Executable, Module)):
+            raise TypeError(f"a virtual machine runs an Executable, not {type(exe).__name__}")
+        self._exec = exe if isinstance(exe, Executable) else Executable(exe)
+        for one in [device] if isinstance(device, Device) else list(device):
+            if one.device_type != 1:
+                raise failure(
+                    "RuntimeError",
+                    f"the virtual machine cannot run on {one}: the runtime has no driver for it",
+                )
+        program = self._exec.program
+        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg))
+        self._functions: dict[str, PackedFunc] = {}
+        self._inputs: dict[str, list[Any]] = {}
+        self._outputs: Any = None
+
+    def set_limits(self, most_frames: int = 1 << 20, most_instructions: int = 0) -> None:
+        """Limit the depth of calls within calls, and the instructions of one run (0: any number)."""
+        LIBRARY.tilewright_vm_set_limits(self._machine.address, most_frames, most_instructions)
+
+    def _function(self, name: str) -> PackedFunc:
+        found = self._functions.get(name)
+        if found is None:
+            self._exec.program.function(name)
+            index = LIBRARY.tilewright_vm_function_index(self._machine.address, name.encode())
+            handle = c_void_p()
+            check(LIBRARY.tilewright_vm_function(self._machine.address, index, ctypes.byref(handle)))
+            found = self._functions[name] = PackedFunc.from_handle(handle.value or 0, name)
+        return found
+
+    def _arguments(self, func_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The arguments in the order of the parameters."""
+        names = self._exec.get_function_params(func_name)
+        if not kwargs:
+            return convert(args)
+        given: dict[int, Any] = {}
+        for name, value in kwargs.items():
+            if name not in names:
+                raise failure(
+                    "ValueError", f"@{func_name} has no parameter {name!r}; it has {', '.join(names)}"
+                )
+            given[names.index(name)] = value
+        rest = iter(args)
+        values = []
+        for place, name in enumerate(names):
+            if place in given:
+                values.append(given[place])
+                continue
+            try:
+                values.append(next(rest))
+            except StopIteration:
+                raise failure("ValueError", f"@{func_name} gets no value for {name!r}") from None
+        left = len(list(rest))
+        if left:
+            raise failure("ValueError", f"@{func_name} gets {left} arguments more than it has parameters")
+        return convert(values)
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Keep arguments for the next ``invoke`` of a function without any."""
+        self._inputs[func_name] = self._arguments(func_name, args, kwargs)
+
+    def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
+        """The result of a function."""
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        elif func_name not in self._inputs:
+            self._inputs[func_name] = []
+        return self._function(func_name)(*self._inputs[func_name])
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of ``main``."""
+        return self.invoke("main", *args, **kwargs)
+
+    def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Run a function; ``get_outputs`` gives its result."""
+        self._outputs = self.invoke(func_name, *args, **kwargs)
+
+    def get_outputs(self) -> list[NDArray]:
+        """The tensors that the last ``invoke_stateful`` gave."""
+        if self._outputs is None:
+            raise failure("RuntimeError", "nothing was run yet: call invoke_stateful first")
+        return [self._outputs] if isinstance(self._outputs, NDArray) else list(self._outputs)
+
+    def get_num_outputs(self) -> int:
+        """How many there are."""
+        return len(self.get_outputs())
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """The position of a parameter; -1 for a name that is none."""
+        names = self._exec.get_function_params(func_name)
+        return names.index(input_name) if input_name in names else -1
+
+    def benchmark(
+        self,
+        device: Device,
+        *args: Any,
+        func_name: str = "main",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: int | None = None,
+        end_to_end: bool = False,
+        **kwargs: Any,
+    ) -> BenchmarkResult:
+        """Measure a function; ``end_to_end`` takes in the conversion of the arguments."""
+        least = 0 if min_repeat_ms is None else min_repeat_ms
+        if end_to_end:
+
+            def whole() -> None:
+                self.invoke(func_name, *args, **kwargs)
+
+            return time_evaluator(convert_to_tvm_func(whole), number, repeat, least)()
+        arguments = self._arguments(func_name, args, kwargs)
+        return time_evaluator(self._function(func_name), number, repeat, least)(*arguments)
+
+
+def _keeps_memory(memory_cfg: str | Mapping[Any, str] | None) -> bool:
+    chosen = [memory_cfg] if isinstance(memory_cfg, str) else list((memory_cfg or {}).values())
+    for one in chosen:
+        if one not in ("naive", "pooled"):
+            raise failure("ValueError", f"memory_cfg is 'naive' or 'pooled', not {one!r}")
+    return "naive" not in chosen
