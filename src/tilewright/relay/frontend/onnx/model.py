@@ -34,9 +34,9 @@ def from_onnx(
     ``shape`` gives the shapes of inputs by name (a dimension that stays unknown is None); it wins over what the model
     says. Of a sequence it is a list of the shapes of its elements, which become parameters of their own; of an optional
     that is empty it is None. ``dtype`` is used for inputs whose element type the model does not say. ``opset`` reads
-    the model as of another version. With ``freeze_params`` initializers become constants of the program, else those that
-    are weights become parameters of ``main``. ``convert_config["values"]`` fixes inputs: they become constants. A model
-    that cannot be converted raises one error that names all that is missing.
+    the model as of another version. With ``freeze_params`` initializers become constants of the program, else those
+    that are weights become parameters of ``main``. ``convert_config["values"]`` fixes inputs: they become constants.
+    A model that cannot be converted raises one error that names all that is missing.
     """
     proto, folder = load_model(model)
     if not proto.graph.node and not proto.graph.output:
