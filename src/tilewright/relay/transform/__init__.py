@@ -5,8 +5,12 @@ from tilewright.relay.transform.annotate_spans import AnnotateSpans
 from tilewright.relay.transform.annotate_target import AnnotateTarget
 from tilewright.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from tilewright.relay.transform.base import FunctionPass, function_pass
+from tilewright.relay.transform.batching_ops import BatchingOps
 from tilewright.relay.transform.canonicalize_cast import CanonicalizeCast
 from tilewright.relay.transform.canonicalize_ops import CanonicalizeOps
+from tilewright.relay.transform.combine_parallel_batch_matmul import CombineParallelBatchMatmul
+from tilewright.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
+from tilewright.relay.transform.combine_parallel_dense import CombineParallelDense
 from tilewright.relay.transform.convert_layout import ConvertLayout, LayoutConfig
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
 from tilewright.relay.transform.defuse_ops import DefuseOps
