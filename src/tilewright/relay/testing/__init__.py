@@ -1,0 +1,27 @@
+"""Models to test and measure with, and helpers for tests of graph-level programs."""
+
+from tilewright.relay.testing import (
+    dcgan,
+    densenet,
+    dqn,
+    inception_v3,
+    init,
+    layers,
+    lenet,
+    lstm,
+    mlp,
+    mobilenet,
+    nat,
+    resnet,
+    resnet_3d,
+    squeezenet,
+    synthetic,
+    temp_op_attr,
+    transformer,
+    tree_lstm,
+    unet,
+    vgg,
+)
+from tilewright.relay.testing.checking import check_grad, count_ops, rand, run_infer_type, run_opt_pass
+from tilewright.relay.testing.init import create_workload
+from tilewright.relay.testing.nat import count, make_nat_expr, make_nat_value
