@@ -1,7 +1,7 @@
-"""Tensors with elements replaced, or added to, at indices that are data.
+"""Tensors with elements replaced, or combined with others, at indices that are data.
 
 Negative indices count from the back. Updates whose index lies outside of the tensor are left out. Where an index stands
-twice, ``update`` keeps the last value and ``add`` sums all.
+twice, ``update`` keeps the last value, and the other modes combine all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ Combine = Callable[[PrimExpr, PrimExpr], PrimExpr]
 _BLOCK = 64
 """How many neighbouring columns are updated together."""
 
-MODES: dict[str, Combine] = {"update": lambda old, new: new, "add": operators.add}
+MODES: dict[str, Combine] = {
+    "update": lambda old, new: new,
+    "add": operators.add,
+    "mul": operators.multiply,
+    "min": operators.minimum,
+    "max": operators.maximum,
+}
 
 
 def inside(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
@@ -103,7 +109,8 @@ def scatter(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> Te
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Tensor:
-    """The data with slices replaced (``update``) or added to (``add``) at index vectors.
+    """The data with slices replaced (``update``) or combined with others (``add``, ``mul``, ``min``, ``max``) at index
+    vectors.
 
     The vectors stand along the first axis of ``indices``; ``updates`` has the shape of the rest of ``indices`` followed
     by that of a slice.

@@ -90,7 +90,7 @@ def _array(value: Any) -> Any:
 def _read(folder: Path, what: str, infos: Any) -> list[Any]:
     found: list[Any] = []
     for position in range(len(list(folder.glob(f"{what}_*.pb")))):
-        Runner._load_proto(str(folder / f"{what}_{position}.pb"), found, infos[position].type)
+        Runner._load_proto(None, str(folder / f"{what}_{position}.pb"), found, infos[position].type)
     return found
 
 

@@ -116,7 +116,7 @@ def test_what_does_not_fit_is_an_error(build: Callable[[], Any], message: str) -
         (lambda: relay.strided_slice(_var(5), [0], [1], slice_mode="middle"), "'end' or 'size'"),
         (lambda: relay.strided_slice(_var(5), _var(1), [1], axes=[0]), "takes axes only"),
         (lambda: relay.take(_var(5), _var(1), mode="raise"), "'clip', 'wrap' or 'fast'"),
-        (lambda: relay.scatter_nd(_var(5), _var(1), _var(1), "multiply"), "'update' or 'add'"),
+        (lambda: relay.scatter_nd(_var(5), _var(1), _var(1), "multiply"), "one of update, add"),
         (lambda: relay.meshgrid([]), "one tensor or more"),
         (lambda: relay.meshgrid([_var(1)], "ji"), "'ij' or 'xy'"),
         (lambda: relay.split(_var(5), 0), "one part or more"),

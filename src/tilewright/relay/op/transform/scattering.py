@@ -1,7 +1,7 @@
 """Operators that write elements to places that are data.
 
 Negative indices count from the back, updates out of range are left out. Where a place is named twice, "update" keeps
-the last value and "add" sums all.
+the last value, and the other modes combine all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from tilewright.relay.op.transform.indexing import check_indices, vector_depth
 from tilewright.relay.op.transform.support import Array
 from tilewright.support.errors import ExpressionError
 
-_WRITE = {"update": lambda data, place, values: data.__setitem__(place, values), "add": np.add.at}
+_WRITE = {
+    "update": lambda data, place, values: data.__setitem__(place, values),
+    "add": np.add.at,
+    "mul": np.multiply.at,
+    "min": np.minimum.at,
+    "max": np.maximum.at,
+}
 
 
 @attributes
@@ -109,14 +115,14 @@ def scatter_add(data: RelayExpr, indices: RelayExpr, updates: RelayExpr, axis: i
 
 @attributes
 class ScatterNDAttrs(OpAttrs):
-    """ "update" replaces, "add" adds."""
+    """ "update" replaces, "add" adds, "mul" multiplies, "min" and "max" keep the less and the greater."""
 
     mode: str = "update"
 
     def check(self) -> None:
         """The mode is known."""
         if self.mode not in _WRITE:
-            raise ExpressionError(f"scatter_nd: mode is 'update' or 'add', not {self.mode!r}")
+            raise ExpressionError(f"scatter_nd: mode is one of {', '.join(_WRITE)}, not {self.mode!r}")
 
 
 def _scatter_nd_relation(types: Sequence[Type], attrs: Any) -> Type | None:
@@ -157,12 +163,13 @@ _SCATTER_ND = define(
     compute=lambda attrs, inputs, out_type: [topi.scatter_nd(inputs[0], inputs[1], inputs[2], attrs.mode)],
     reference=_scattered_nd,
     kind=OpPattern.OPAQUE,
-    description="Data with slices replaced, or added to, at index vectors.",
+    description="Data with slices replaced, or combined with others, at index vectors.",
 )
 
 
 def scatter_nd(data: RelayExpr, indices: RelayExpr, updates: RelayExpr, mode: str = "update") -> Call:
-    """The data with slices replaced or added to at index vectors, which stand along the first axis of ``indices``."""
+    """The data with slices replaced, or combined with others, at index vectors, which stand along the first axis of
+    ``indices``."""
     return Call(_SCATTER_ND, (data, indices, updates), ScatterNDAttrs(mode))
 
 

@@ -1,3 +1,29 @@
 """The converters, by family; importing this registers them all."""
 
-from tilewright.relay.frontend.onnx.ops import elementwise
+from tilewright.relay.frontend.onnx.ops import (
+    arithmetic,
+    casting,
+    control_flow,
+    convolution,
+    creation,
+    detection,
+    elementwise,
+    indexing,
+    joining,
+    losses,
+    matrices,
+    microsoft_quantization,
+    normalization,
+    ordering,
+    pooling,
+    quantization,
+    random,
+    reduction,
+    resize,
+    sampling,
+    sequences,
+    shape,
+    signals,
+    slicing,
+    training,
+)
