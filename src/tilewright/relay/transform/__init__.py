@@ -6,24 +6,31 @@ from tilewright.relay.transform.annotate_target import AnnotateTarget
 from tilewright.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from tilewright.relay.transform.base import FunctionPass, function_pass
 from tilewright.relay.transform.batching_ops import BatchingOps
+from tilewright.relay.transform.build_config import build_config
 from tilewright.relay.transform.canonicalize_cast import CanonicalizeCast
 from tilewright.relay.transform.canonicalize_ops import CanonicalizeOps
+from tilewright.relay.transform.change_batch import ChangeBatch
 from tilewright.relay.transform.combine_parallel_batch_matmul import CombineParallelBatchMatmul
 from tilewright.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from tilewright.relay.transform.combine_parallel_dense import CombineParallelDense
+from tilewright.relay.transform.conv2d_to_sparse import Conv2dToSparse, Conv2dToSparse2
 from tilewright.relay.transform.convert_layout import ConvertLayout, LayoutConfig
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
 from tilewright.relay.transform.defuse_ops import DefuseOps
+from tilewright.relay.transform.dense_to_sparse import DenseToSparse
 from tilewright.relay.transform.dynamic_to_static import DynamicToStatic
 from tilewright.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from tilewright.relay.transform.eta_expand import EtaExpand
+from tilewright.relay.transform.fake_quantization_to_integer import FakeQuantizationToInteger
 from tilewright.relay.transform.fast_math import FastMath
+from tilewright.relay.transform.first_order_gradient import FirstOrderGradient
 from tilewright.relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from tilewright.relay.transform.fold_constant import FoldConstant, FoldConstantExpr
 from tilewright.relay.transform.fold_explicit_padding import FoldExplicitPadding
 from tilewright.relay.transform.fold_scale_axis import FoldScaleAxis
 from tilewright.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
 from tilewright.relay.transform.fuse_ops import FuseOps
+from tilewright.relay.transform.gradient import gradient
 from tilewright.relay.transform.infer_type import InferType
 from tilewright.relay.transform.inline import Inline
 from tilewright.relay.transform.label_ops import LabelOps
@@ -35,9 +42,11 @@ from tilewright.relay.transform.partial_evaluate import PartialEvaluate
 from tilewright.relay.transform.partition_graph import PartitionGraph
 from tilewright.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from tilewright.relay.transform.simplify_expr import SimplifyExpr
+from tilewright.relay.transform.simplify_fc_transpose import SimplifyFCTranspose
 from tilewright.relay.transform.simplify_inference import SimplifyInference
 from tilewright.relay.transform.split_args import SplitArgs
 from tilewright.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
 from tilewright.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 from tilewright.relay.transform.to_cps import ToCPS, to_cps, un_cps
 from tilewright.relay.transform.to_graph_normal_form import ToGraphNormalForm
+from tilewright.relay.transform.to_mixed_precision import ToMixedPrecision
