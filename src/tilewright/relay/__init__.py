@@ -61,6 +61,7 @@ from tilewright.relay.param_dict import load_param_dict, save_param_dict
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.printer import astext, pretty_print
 from tilewright.relay.scope_builder import ScopeBuilder
+from tilewright.relay.transform.build_config import build_config
 from tilewright.relay.ty import (
     Any,
     FuncType,
