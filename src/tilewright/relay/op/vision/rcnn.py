@@ -34,6 +34,7 @@ class ROIAlignAttrs(OpAttrs):
     sample_ratio: int = -1
     layout: str = "NCHW"
     mode: str = "avg"
+    aligned: bool = False
 
 
 @attributes
@@ -80,8 +81,9 @@ def _roi_layouts(
     return Layouts((data, original[1] if len(original) > 1 else None), (data,), attrs)
 
 
-def _read(image: Any, y: float, x: float) -> Any:
-    """Channels of an image between four pixels; up to one pixel outside it is its edge, farther zero."""
+def _read(image: Any, y: float, x: float, join: Any) -> Any:
+    """The four weighted pixels around a place joined, for each channel; up to one pixel outside an image is its edge,
+    farther zero."""
     height, width = image.shape[1:]
     if y < -1 or x < -1 or y > height or x > width:
         return np.zeros(len(image))
@@ -89,9 +91,12 @@ def _read(image: Any, y: float, x: float) -> Any:
     top, left = int(np.floor(y)), int(np.floor(x))
     down, right = min(top + 1, height - 1), min(left + 1, width - 1)
     part_y, part_x = y - top, x - left
-    upper = image[:, top, left] * (1 - part_x) + image[:, top, right] * part_x
-    lower = image[:, down, left] * (1 - part_x) + image[:, down, right] * part_x
-    return upper * (1 - part_y) + lower * part_y
+    corners = [
+        image[:, row, column] * weight_y * weight_x
+        for row, weight_y in ((top, 1 - part_y), (down, part_y))
+        for column, weight_x in ((left, 1 - part_x), (right, part_x))
+    ]
+    return join(corners, axis=0)
 
 
 def _roi_align_reference(attrs: Any, data: Any, rois: Any) -> Any:
@@ -101,8 +106,10 @@ def _roi_align_reference(attrs: Any, data: Any, rois: Any) -> Any:
     for number, roi in enumerate(rois.astype(np.float64)):
         if roi[0] < 0:
             continue
-        left, top, right, bottom = roi[1:] * attrs.spatial_scale
-        width, height = max(right - left, 1.0), max(bottom - top, 1.0)
+        left, top, right, bottom = roi[1:] * attrs.spatial_scale - (0.5 if attrs.aligned else 0.0)
+        width, height = right - left, bottom - top
+        if not attrs.aligned:
+            width, height = max(width, 1.0), max(height, 1.0)
         down = attrs.sample_ratio if attrs.sample_ratio > 0 else int(np.ceil(height / rows))
         across = attrs.sample_ratio if attrs.sample_ratio > 0 else int(np.ceil(width / columns))
         for i, j in np.ndindex(rows, columns):
@@ -111,11 +118,13 @@ def _roi_align_reference(attrs: Any, data: Any, rois: Any) -> Any:
                     images[int(roi[0])],
                     top + (i + (a + 0.5) / down) * height / rows,
                     left + (j + (b + 0.5) / across) * width / columns,
+                    np.max if attrs.mode == "max_of_corners" else np.sum,
                 )
                 for a in range(down)
                 for b in range(across)
             ]
-            made[number, :, i, j] = np.mean(read, axis=0) if attrs.mode == "avg" else np.max(read, axis=0)
+            if read:
+                made[number, :, i, j] = np.mean(read, axis=0) if attrs.mode == "avg" else np.max(read, axis=0)
     return converted_array(made.astype(data.dtype), "NCHW", attrs.layout)
 
 
@@ -123,7 +132,15 @@ def _roi_align_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> l
     layout = "NHWC" if attrs.layout == "NHWC" else "NCHW"
     compute = topi.vision.roi_align_nhwc if layout == "NHWC" else topi.vision.roi_align_nchw
     data = converted(inputs[0], attrs.layout, layout)
-    made = compute(data, inputs[1], attrs.pooled_size, attrs.spatial_scale, attrs.mode, attrs.sample_ratio)
+    made = compute(
+        data,
+        inputs[1],
+        attrs.pooled_size,
+        attrs.spatial_scale,
+        attrs.mode,
+        attrs.sample_ratio,
+        attrs.aligned,
+    )
     return [converted(made, layout, attrs.layout)]
 
 
@@ -149,11 +166,14 @@ def roi_align(
     sample_ratio: int = -1,
     layout: str = "NCHW",
     mode: str = "avg",
+    aligned: bool = False,
 ) -> Call:
     """Regions (item, left, top, right, bottom) of images, pooled to ``pooled_size`` by "avg" or "max" of places read
-    between pixels; ``sample_ratio`` squared an element, or as many as it has pixels."""
+    between pixels; ``sample_ratio`` squared an element, or as many as it has pixels. ``aligned`` regions have the centre
+    of the first pixel at 0.5, and may be smaller than a pixel. "max_of_corners" takes the largest of the four weighted
+    pixels around each place, as ONNX does."""
     attrs = ROIAlignAttrs(
-        per_axis(pooled_size, 2, "pooled_size"), float(spatial_scale), sample_ratio, layout, mode
+        per_axis(pooled_size, 2, "pooled_size"), float(spatial_scale), sample_ratio, layout, mode, aligned
     )
     return Call(ROI_ALIGN, (data, rois), attrs)
 

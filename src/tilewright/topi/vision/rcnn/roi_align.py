@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import Any
 
 from tilewright import te, tir
@@ -11,16 +13,28 @@ from tilewright.te import Tensor
 from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.nn.utils import per_axis
 
-_POOLING = {"avg": "avg", b"avg": "avg", 0: "avg", "max": "max", b"max": "max", 1: "max"}
+_POOLING = {
+    "avg": "avg",
+    b"avg": "avg",
+    0: "avg",
+    "max": "max",
+    b"max": "max",
+    1: "max",
+    "max_of_corners": "max_of_corners",
+}
 
 
 class _Axis:
     """One axis of a region: where it starts, how large a bin of it is, and how often a bin is read."""
 
-    def __init__(self, builder: Any, begin: Any, end: Any, bins: int, samples: int) -> None:
+    def __init__(self, builder: Any, begin: Any, end: Any, bins: int, samples: int, aligned: bool) -> None:
         kind = begin.dtype
-        # A region is at least one pixel large.
-        extent = tir.Max(end - begin, tir.const(1, kind))
+        extent = end - begin
+        if aligned:
+            begin = begin - tir.const(0.5, kind)
+        else:
+            # A region is at least one pixel large.
+            extent = tir.Max(extent, tir.const(1, kind))
         self.begin = builder.let("begin", begin)
         self.size = builder.let("size", extent / tir.const(bins, kind))
         count = tir.const(samples, "int32") if samples > 0 else te.ceil(self.size).astype("int32")
@@ -55,9 +69,10 @@ def _roi_align(
     mode: Any,
     sample_ratio: int,
     layout: str,
+    aligned: bool,
 ) -> Tensor:
     if mode not in _POOLING:
-        raise OpAttributeInvalid(f'roi_align pools by "avg" or "max", not {mode!r}')
+        raise OpAttributeInvalid(f'roi_align pools by "avg", "max" or "max_of_corners", not {mode!r}')
     average = _POOLING[mode] == "avg"
     pooled_height, pooled_width = per_axis(pooled_size, 2, "pooled_size")
     extent = dict(zip(layout, data.shape, strict=True))
@@ -74,7 +89,9 @@ def _roi_align(
         def pool(roi: Any, c: Any, rows: _Axis, columns: _Axis, i: Any, j: Any) -> None:
             """Write one element of the output."""
             item = builder.let("item", regions[roi, 0].astype("int32"))
-            total = scalar(builder, kind, "total", zero if average else tir.min_value(kind))
+            reads = rows.count * columns.count
+            least = tir.if_then_else(reads > 0, tir.min_value(kind), zero)
+            total = scalar(builder, kind, "total", zero if average else least)
             with (
                 builder.for_range(0, rows.count, name="ry") as ry,
                 builder.for_range(0, columns.count, name="rx") as rx,
@@ -83,23 +100,23 @@ def _roi_align(
                 left, right, across, on_columns = _between(builder, columns.place(j, rx), extent["W"])
                 upper = [image[at(item, c, top, x)].astype(kind) for x in (left, right)]
                 lower = [image[at(item, c, bottom, x)].astype(kind) for x in (left, right)]
-                above = upper[0] * (one - across) + upper[1] * across
-                below = lower[0] * (one - across) + lower[1] * across
+                above = [upper[0] * (one - across), upper[1] * across]
+                below = [lower[0] * (one - across), lower[1] * across]
+                corners = [each * (one - down) for each in above] + [each * down for each in below]
+                join = tir.Max if _POOLING[mode] == "max_of_corners" else operator.add
                 value = tir.if_then_else(
-                    tir.all(on_rows, on_columns, item >= 0, item < extent["N"]),
-                    above * (one - down) + below * down,
-                    zero,
+                    tir.all(on_rows, on_columns, item >= 0, item < extent["N"]), reduce(join, corners), zero
                 )
                 total[0] = total[0] + value if average else tir.Max(total[0], value)
-            count = maximum(rows.count * columns.count, 1).astype(kind)
+            count = maximum(reads, 1).astype(kind)
             result = total[0] / count if average else total[0]
             outs[0][at(roi, c, i, j)] = result.astype(data.dtype)
 
         scale = tir.const(spatial_scale, kind)
         with builder.for_range(0, rois.shape[0], name="roi", kind="parallel") as roi:
             left, top, right, bottom = (regions[roi, side] * scale for side in (1, 2, 3, 4))
-            rows = _Axis(builder, top, bottom, pooled_height, sample_ratio)
-            columns = _Axis(builder, left, right, pooled_width, sample_ratio)
+            rows = _Axis(builder, top, bottom, pooled_height, sample_ratio, aligned)
+            columns = _Axis(builder, left, right, pooled_width, sample_ratio, aligned)
             with (
                 builder.for_range(0, extent["C"], name="c") as c,
                 builder.for_range(0, pooled_height, name="i") as i,
@@ -113,18 +130,31 @@ def _roi_align(
 
 
 def roi_align_nchw(
-    data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: float, mode: Any, sample_ratio: int = -1
+    data: Tensor,
+    rois: Tensor,
+    pooled_size: Any,
+    spatial_scale: float,
+    mode: Any,
+    sample_ratio: int = -1,
+    aligned: bool = False,
 ) -> Tensor:
     """Regions (batch index, left, top, right, bottom) of an NCHW image, pooled by "avg" or "max".
 
     Each element of the output reads ``sample_ratio`` squared places, or as many as its part of the region has pixels.
-    A region of an image that is not there is zero.
+    A region of an image that is not there is zero. ``aligned`` regions have the centre of the first pixel at 0.5, and may
+    be smaller than a pixel. "max_of_corners" takes the largest of the weighted corners of every place that is read.
     """
-    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW")
+    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW", aligned)
 
 
 def roi_align_nhwc(
-    data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: float, mode: Any, sample_ratio: int = -1
+    data: Tensor,
+    rois: Tensor,
+    pooled_size: Any,
+    spatial_scale: float,
+    mode: Any,
+    sample_ratio: int = -1,
+    aligned: bool = False,
 ) -> Tensor:
     """The same for NHWC."""
-    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NHWC")
+    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NHWC", aligned)

@@ -1,0 +1,51 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilewright import relay
+from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import const
+from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.ops.shaping import extent, shape_vector
+from tilewright.relay.frontend.onnx.registry import converter
+
+_NEVER = -(2**31)
+"""A class that no target has: nothing is ignored."""
+
+
+def _negative_log_likelihood(
+    node: Node, logs: RelayExpr, target: RelayExpr, weight: RelayExpr | None
+) -> RelayExpr:
+    dtype = node.dtype(logs)
+    if weight is None:
+        classes = extent(node, logs, 1)
+        if isinstance(classes, int):
+            weight = const(np.ones(classes), dtype)
+        else:
+            weight = relay.ones(shape_vector([classes]), dtype)
+    ignored = int(node.attr("ignore_index", _NEVER))
+    reduction = node.attr("reduction", "mean")
+    if reduction not in ("none", "sum", "mean"):
+        raise node.fail(f"the reduction {reduction!r} is not known")
+    return relay.nn.nll_loss(logs, target, weight, reduction, ignored)
+
+
+@converter("NegativeLogLikelihoodLoss", since=12)
+def negative_log_likelihood(
+    node: Node, data: RelayExpr, target: RelayExpr, weight: RelayExpr | None = None
+) -> RelayExpr:
+    """Minus the logarithm of the probability of the target's class."""
+    return _negative_log_likelihood(node, data, target, weight)
+
+
+@converter("SoftmaxCrossEntropyLoss", since=12)
+def softmax_cross_entropy(
+    node: Node, scores: RelayExpr, labels: RelayExpr, weight: RelayExpr | None = None
+) -> Sequence[RelayExpr]:
+    """The negative log likelihood of the softmax of scores, and the logarithms themselves."""
+    logs = relay.nn.log_softmax(scores, axis=1)
+    return [_negative_log_likelihood(node, logs, labels, weight), logs][: max(node.num_outputs, 1)]

@@ -1,0 +1,380 @@
+"""Resize and Upsample: every axis is resized by itself.
+
+Where the sizes are known now, the weights of each axis are: a matrix of constants, or a vector of indices for the
+nearest element. Plain images go to the operators of relay.image, which read only what they need. Where a size is not
+known, the program computes the places, for the nearest element and for linear interpolation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright import relay
+from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import const
+from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.ops.resize_weights import Sampling, indices, weights
+from tilewright.relay.frontend.onnx.ops.shaping import Extent, arange, extents, scalar
+from tilewright.relay.frontend.onnx.registry import converter
+
+_IMAGES = {3: relay.image.resize1d, 4: relay.image.resize2d, 5: relay.image.resize3d}
+_IMAGE_MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+
+
+@dataclass
+class Axis:
+    """One axis that is resized: its place, its sizes, and the scale (None where the sizes say it)."""
+
+    place: int
+    source: Extent
+    target: Extent
+    scale: float | RelayExpr | None
+    region: tuple[float, float]
+
+    @property
+    def ratio(self) -> float:
+        """The scale of an axis whose sizes are known."""
+        assert isinstance(self.source, int) and isinstance(self.target, int)
+        return self.target / self.source if not isinstance(self.scale, float) else self.scale
+
+    @property
+    def is_known(self) -> bool:
+        """True if sizes and scale are known now."""
+        return (
+            isinstance(self.source, int)
+            and isinstance(self.target, int)
+            and not isinstance(self.scale, RelayExpr)
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the scale is what the sizes say."""
+        return self.is_known and (self.scale is None or self.scale * self.source == self.target)
+
+
+@converter("Upsample", since=7)
+def upsample_by_attribute(node: Node, data: RelayExpr) -> RelayExpr:
+    """Opset 7: scales are an attribute."""
+    factors = [float(item) for item in node.attr("scales")]
+    return _resize_by_factors(node, data, factors)
+
+
+@converter("Upsample", since=9)
+@converter("Resize", since=10)
+def resize_by_scales(node: Node, data: RelayExpr, scales: RelayExpr) -> RelayExpr:
+    """Upsample, and Resize of opset 10."""
+    factors = [float(item) for item in node.required_value(scales, "the scales").reshape(-1)]
+    return _resize_by_factors(node, data, factors)
+
+
+def _resize_by_factors(node: Node, data: RelayExpr, factors: Sequence[float]) -> RelayExpr:
+    mode = str(node.attr("mode", "nearest"))
+    if mode not in ("nearest", "linear", "bilinear"):
+        raise node.fail(f"the mode {mode!r} is not known")
+    if len(factors) != node.rank(data):
+        raise node.fail(f"{len(factors)} scales are given for {node.rank(data)} axes")
+    sampling = Sampling(
+        mode="nearest" if mode == "nearest" else "linear", coordinates="asymmetric", rounding="floor"
+    )
+    sizes = extents(node, data)
+    axes = [
+        Axis(place, size, _scaled(size, factor), factor, (0.0, 1.0))
+        for place, (size, factor) in enumerate(zip(sizes, factors, strict=True))
+        if factor != 1
+    ]
+    return _resized(node, data, axes, sampling)
+
+
+@converter("Resize", since=11)
+def resize(
+    node: Node,
+    data: RelayExpr,
+    region: RelayExpr | None = None,
+    scales: RelayExpr | None = None,
+    sizes: RelayExpr | None = None,
+) -> RelayExpr:
+    """Resize with all its ways to say where the elements of the result lie."""
+    sampling = Sampling(
+        mode=str(node.attr("mode", "nearest")),
+        coordinates=str(node.attr("coordinate_transformation_mode", "half_pixel")),
+        rounding=str(node.attr("nearest_mode", "round_prefer_floor")),
+        cubic=float(node.attr("cubic_coeff_a", -0.75)),
+        exclude_outside=bool(node.attr("exclude_outside", 0)),
+        antialias=bool(node.attr("antialias", 0)),
+        extrapolation=float(node.attr("extrapolation_value", 0.0)),
+    )
+    complaint = sampling.complaint()
+    if complaint:
+        raise node.fail(complaint)
+    rank = node.rank(data)
+    places = [int(place) % rank for place in node.attr("axes", None) or range(rank)]
+    regions = _regions(node, region, sampling, len(places))
+    if _count(node, scales):
+        axes = _axes_by_scales(node, data, scales, places, regions)
+    elif _count(node, sizes):
+        axes = _axes_by_sizes(node, data, sizes, places, regions)
+    else:
+        raise node.fail("neither scales nor sizes are given")
+    return _resized(node, data, axes, sampling)
+
+
+def _count(node: Node, value: RelayExpr | None) -> bool:
+    """True if an optional input is there; exporters leave one out by making it empty."""
+    return value is not None and node.shape(value) != (0,)
+
+
+def _regions(
+    node: Node, region: RelayExpr | None, sampling: Sampling, count: int
+) -> list[tuple[float, float]]:
+    if sampling.coordinates != "tf_crop_and_resize":
+        return [(0.0, 1.0)] * count
+    given = [float(item) for item in node.required_value(region, "the region").reshape(-1)]
+    if len(given) != 2 * count:
+        raise node.fail(f"the region has {len(given)} numbers for {count} axes")
+    return list(zip(given[:count], given[count:], strict=True))
+
+
+def _axes_by_scales(
+    node: Node,
+    data: RelayExpr,
+    scales: RelayExpr | None,
+    places: Sequence[int],
+    regions: Sequence[tuple[float, float]],
+) -> list[Axis]:
+    known = node.value(scales)
+    shape = extents(node, data)
+    if known is None:
+        assert scales is not None
+        found = []
+        for number, place in enumerate(places):
+            factor = relay.take(relay.cast(scales, "float64"), const(number, "int64"), axis=0)
+            size = scalar(shape[place])
+            target = relay.cast(relay.floor(relay.cast(size, "float64") * factor), "int64")
+            found.append(Axis(place, shape[place], target, factor, regions[number]))
+        return found
+    factors = [float(item) for item in known.reshape(-1)]
+    if len(factors) != len(places):
+        raise node.fail(f"{len(factors)} scales are given for {len(places)} axes")
+    if any(not factor > 0 for factor in factors):
+        raise node.fail("scales are positive")
+    return [
+        Axis(place, shape[place], _scaled(shape[place], factor), factor, part)
+        for place, factor, part in zip(places, factors, regions, strict=True)
+        if factor != 1 or part != (0.0, 1.0)
+    ]
+
+
+def _scaled(size: Extent, factor: float) -> Extent:
+    if isinstance(size, int):
+        return int(size * factor)
+    if factor == int(factor):
+        return size * const(int(factor), "int64")
+    return relay.cast(relay.floor(relay.cast(size, "float64") * const(factor, "float64")), "int64")
+
+
+def _axes_by_sizes(
+    node: Node,
+    data: RelayExpr,
+    sizes: RelayExpr | None,
+    places: Sequence[int],
+    regions: Sequence[tuple[float, float]],
+) -> list[Axis]:
+    assert sizes is not None
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    shape = extents(node, data)
+    if policy != "stretch":
+        return _axes_in_ratio(node, data, node.ints(sizes, "the sizes"), places, regions, policy)
+    partial = node.partial(sizes)
+    if partial is None or len(partial) != len(places):
+        raise node.fail(f"the sizes are not {len(places)} numbers")
+    found = []
+    for number, (place, size) in enumerate(zip(places, partial, strict=True)):
+        target: Extent = (
+            size
+            if size is not None
+            else relay.take(relay.cast(sizes, "int64"), const(number, "int64"), axis=0)
+        )
+        if isinstance(target, int) and target == shape[place] and regions[number] == (0.0, 1.0):
+            continue
+        if (
+            place < 2
+            and size is None
+            and len(places) == node.rank(data) > 2
+            and node.shape(data)[place] is None
+        ):
+            # A size that exporters copy from the data: the batch and the channels of images are not resized.
+            continue
+        found.append(Axis(place, shape[place], target, None, regions[number]))
+    return found
+
+
+def _axes_in_ratio(
+    node: Node,
+    data: RelayExpr,
+    sizes: Sequence[int],
+    places: Sequence[int],
+    regions: Sequence[tuple[float, float]],
+    policy: str,
+) -> list[Axis]:
+    """One scale for all axes: the smallest that the sizes ask for, or the largest."""
+    if policy not in ("not_larger", "not_smaller"):
+        raise node.fail(f"the policy {policy!r} is not known")
+    shape = node.static_shape(data)
+    choose = min if policy == "not_larger" else max
+    factor = choose(size / shape[place] for size, place in zip(sizes, places, strict=True))
+    return [
+        Axis(place, shape[place], int(factor * shape[place] + 0.5), factor, part)
+        for place, part in zip(places, regions, strict=True)
+    ]
+
+
+# The axes, one by one
+
+
+def _resized(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: Sampling) -> RelayExpr:
+    if not axes:
+        return data
+    for axis in axes:
+        if axis.source == 0 or axis.target == 0:
+            raise node.fail(f"axis {axis.place} has no elements")
+    if sampling.mode == "nearest":
+        for axis in axes:
+            data = _nearest(node, data, axis, sampling)
+        return data
+    dtype = node.dtype(data)
+    wide = data if dtype in ("float32", "float64") else relay.cast(data, "float32")
+    made = _interpolated(node, wide, axes, sampling)
+    if node.dtype(made) == dtype:
+        return made
+    if dtype.startswith(("int", "uint")):
+        limits = np.iinfo(dtype)
+        made = relay.clip(relay.round(made), float(limits.min), float(limits.max))
+    return relay.cast(made, dtype)
+
+
+def _nearest(node: Node, data: RelayExpr, axis: Axis, sampling: Sampling) -> RelayExpr:
+    if axis.is_known:
+        assert isinstance(axis.source, int) and isinstance(axis.target, int)
+        chosen, outside = indices(sampling, axis.source, axis.target, axis.ratio, axis.region)
+        made = relay.take(data, const(chosen.astype("int64")), axis=axis.place)
+        return _extrapolated(node, made, outside, axis.place, sampling)
+    place = _places(node, axis, sampling)
+    if sampling.rounding == "round_prefer_floor":
+        place = relay.ceil(place - const(0.5, "float64"))
+    elif sampling.rounding == "round_prefer_ceil":
+        place = relay.floor(place + const(0.5, "float64"))
+    else:
+        place = relay.floor(place) if sampling.rounding == "floor" else relay.ceil(place)
+    return relay.take(data, _within(place, axis), axis=axis.place)
+
+
+def _interpolated(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: Sampling) -> RelayExpr:
+    if _is_image(node, data, axes, sampling):
+        shape = list(node.static_shape(data)[2:])
+        for axis in axes:
+            assert isinstance(axis.target, int)
+            shape[axis.place - 2] = axis.target
+        return _IMAGES[node.rank(data)](  # type: ignore[no-any-return]
+            data,
+            shape,
+            method=sampling.mode,
+            coordinate_transformation_mode=sampling.coordinates,
+            cubic_alpha=sampling.cubic,
+            cubic_exclude=int(sampling.exclude_outside),
+        )
+    for axis in axes:
+        data = (
+            _by_matrix(node, data, axis, sampling) if axis.is_known else _linear(node, data, axis, sampling)
+        )
+    return data
+
+
+def _is_image(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: Sampling) -> bool:
+    """True if relay.image resizes just so."""
+    shape = node.shape(data)
+    return (
+        len(shape) in _IMAGES
+        and None not in shape
+        and all(axis.place >= 2 and axis.is_exact for axis in axes)
+        and sampling.coordinates in _IMAGE_MODES
+        and not sampling.antialias
+        and not (sampling.coordinates == "pytorch_half_pixel" and any(axis.target == 1 for axis in axes))
+        and (sampling.mode == "linear" or len(shape) < 5)
+    )
+
+
+def _by_matrix(node: Node, data: RelayExpr, axis: Axis, sampling: Sampling) -> RelayExpr:
+    """The axis multiplied by the matrix of its weights."""
+    assert isinstance(axis.source, int) and isinstance(axis.target, int)
+    matrix, outside = weights(sampling, axis.source, axis.target, axis.ratio, axis.region)
+    rank = node.rank(data)
+    last = [place for place in range(rank) if place != axis.place] + [axis.place]
+    moved = data if axis.place == rank - 1 else relay.transpose(data, last)
+    made: RelayExpr = (
+        relay.nn.dense(moved, node.constant(matrix, data))
+        if rank > 1
+        else relay.squeeze(relay.nn.dense(relay.expand_dims(moved, 0), node.constant(matrix, data)), axis=[0])
+    )
+    if axis.place != rank - 1:
+        made = relay.transpose(made, [int(place) for place in np.argsort(last)])
+    return _extrapolated(node, made, outside, axis.place, sampling)
+
+
+def _extrapolated(
+    node: Node, data: RelayExpr, outside: np.ndarray, place: int, sampling: Sampling
+) -> RelayExpr:
+    if not outside.any():
+        return data
+    shape = [-1 if axis == place else 1 for axis in range(node.rank(data))]
+    return relay.where(const(outside.reshape(shape)), node.constant(sampling.extrapolation, data), data)
+
+
+# Sizes that the program computes
+
+
+def _places(node: Node, axis: Axis, sampling: Sampling) -> RelayExpr:
+    """Where the elements of the result lie in the data, in float64."""
+    kind = "float64"
+    number = arange(axis.target, kind)
+    source = relay.cast(scalar(axis.source), kind)
+    target = relay.cast(scalar(axis.target), kind)
+    scale = axis.scale if isinstance(axis.scale, RelayExpr) else None
+    if scale is None:
+        scale = target / source if axis.scale is None else const(axis.scale, kind)
+    half, one = const(0.5, kind), const(1.0, kind)
+    if sampling.coordinates == "asymmetric":
+        return number / scale
+    if sampling.coordinates in ("half_pixel", "pytorch_half_pixel"):
+        found = (number + half) / scale - half
+        if sampling.coordinates == "half_pixel":
+            return found
+        return relay.where(relay.equal(scale * source, one), number - half, found)
+    if sampling.coordinates == "align_corners":
+        whole = relay.maximum(scale * source - one, const(1e-30, kind))
+        return relay.where(
+            relay.greater(scale * source, one), number * (source - one) / whole, number * const(0.0, kind)
+        )
+    raise node.needs_value(scalar(axis.target), f"the size that {sampling.coordinates} resizes to")
+
+
+def _within(place: RelayExpr, axis: Axis) -> RelayExpr:
+    """Indices brought to where there are elements."""
+    last = scalar(axis.source) - const(1, "int64")
+    return relay.minimum(relay.maximum(relay.cast(place, "int64"), const(0, "int64")), last)
+
+
+def _linear(node: Node, data: RelayExpr, axis: Axis, sampling: Sampling) -> RelayExpr:
+    """Neighbours weighted by how near they are."""
+    if sampling.mode != "linear" or sampling.antialias or sampling.exclude_outside:
+        raise node.needs_value(scalar(axis.target), f"the size that {sampling.mode} interpolation resizes to")
+    place = _places(node, axis, sampling)
+    low = relay.floor(place)
+    shape = [1] * node.rank(data)
+    shape[axis.place] = -1
+    part = relay.reshape(relay.cast(place - low, node.dtype(data)), shape)
+    first = relay.take(data, _within(low, axis), axis=axis.place)
+    second = relay.take(data, _within(low + const(1.0, "float64"), axis), axis=axis.place)
+    return first + (second - first) * part

@@ -1,0 +1,90 @@
+"""Images read at given places, and columns of windows put together to images."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from tilewright import relay
+from tilewright.ir.base import RelayExpr
+from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.ops.windows import attribute_list, operators
+from tilewright.relay.frontend.onnx.registry import converter
+
+_METHODS = {
+    "linear": "bilinear",
+    "bilinear": "bilinear",
+    "nearest": "nearest",
+    "cubic": "bicubic",
+    "bicubic": "bicubic",
+}
+_TRANSPOSED = operators("conv", "_transpose")
+
+
+@converter("GridSample", since=16)
+def grid_sample(node: Node, data: RelayExpr, grid: RelayExpr) -> RelayExpr:
+    """An image or a volume read at the places of a grid, whose coordinates come last."""
+    rank = node.rank(data)
+    if rank not in (4, 5):
+        raise node.fail(f"data of {rank} dimensions are not supported: images and volumes are")
+    mode = str(node.attr("mode", "linear"))
+    if mode not in _METHODS:
+        raise node.fail(f"the mode {mode!r} is not known")
+    first = (0, rank - 1, *range(1, rank - 1))
+    return relay.image.grid_sample(
+        data,
+        relay.transpose(grid, first),
+        method=_METHODS[mode],
+        layout="NCHW" if rank == 4 else "NCDHW",
+        padding_mode=str(node.attr("padding_mode", "zeros")),
+        align_corners=bool(node.attr("align_corners", 0)),
+    )
+
+
+@converter("AffineGrid", since=20)
+def affine_grid(node: Node, maps: RelayExpr, size: RelayExpr) -> RelayExpr:
+    """The places to which affine maps send the elements of an image or a volume."""
+    sizes = node.ints(size, "the size")[2:]
+    aligned = bool(node.attr("align_corners", 0))
+    lines = [
+        np.linspace(-1, 1, count) if aligned else (2 * np.arange(count) + 1) / count - 1 for count in sizes
+    ]
+    # The innermost axis is the first coordinate; the last one is 1, for the shift.
+    places = [*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(sizes)]
+    points = np.stack([place.reshape(-1) for place in places], axis=-1)[None]
+    made = relay.nn.batch_matmul(node.constant(points, maps), maps, transpose_b=True)
+    return relay.reshape(made, (-1, *sizes, len(sizes)))
+
+
+@converter("Col2Im", since=18)
+def col2im(node: Node, columns: RelayExpr, image_shape: RelayExpr, block_shape: RelayExpr) -> RelayExpr:
+    """Windows (batch, channels * taps, places) added up where they lie: a transposed convolution by single taps."""
+    image, block = node.ints(image_shape, "the image's shape"), node.ints(block_shape, "the block's shape")
+    rank = len(image)
+    if rank not in _TRANSPOSED or len(block) != rank:
+        raise node.fail(f"images of {rank} spatial axes and blocks of {len(block)} are not supported")
+    strides = attribute_list(node, "strides", rank, 1)
+    dilations = attribute_list(node, "dilations", rank, 1)
+    pads = [int(item) for item in node.attr("pads", None) or [0] * (2 * rank)]
+    taps = prod(block)
+    counts, more = [], []
+    for axis in range(rank):
+        room = image[axis] + pads[axis] + pads[axis + rank] - (block[axis] - 1) * dilations[axis] - 1
+        counts.append(room // strides[axis] + 1)
+        more.append(room % strides[axis])
+    channels = node.shape(columns)[1]
+    if channels is None or channels % taps:
+        raise node.fail(f"{channels} channels are no multiple of the block's {taps} elements")
+    kernel = np.eye(taps).reshape(taps, 1, *block)
+    made = _TRANSPOSED[rank](
+        relay.reshape(columns, (-1, taps, *counts)),
+        node.constant(kernel, columns),
+        strides=strides,
+        padding=tuple(pads),
+        dilation=dilations,
+        channels=1,
+        kernel_size=tuple(block),
+        output_padding=tuple(more),
+    )
+    return relay.reshape(made, (-1, channels // taps, *image))
