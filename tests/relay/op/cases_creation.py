@@ -70,7 +70,7 @@ CASES = [
     ),
     Case(
         "one_hot_axis",
-        lambda i, on, off: relay.one_hot(i, on, off, 5, 1, "float32"),
+        lambda i, on, off: relay.one_hot(i, on, off, 5, 1, str(on.type_annotation.dtype)),
         [Input((2, 3), "int64", 0, 5), Input(()), Input(())],
         lambda i, on, off: np.moveaxis(np.where(np.eye(5, dtype="bool")[i], on, off), -1, 1),
         gradient=True,

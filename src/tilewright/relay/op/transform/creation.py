@@ -184,6 +184,18 @@ def _arange_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[
     return shape_program("arange_shape", inputs, [1], program)
 
 
+def _arange_gradient(primal: Any, grad: Any) -> list[Any]:
+    """Every element moves with the start; element i with i times the step. The stop decides their number alone."""
+    start, stop, step = primal.args
+    ones = call("ones_like", grad)
+    position = call("cumsum", ones, axis=0) - ones
+    return [
+        call("cast_like", call("sum", grad), start),
+        call("zeros_like", stop),
+        call("cast_like", call("sum", grad * position), step),
+    ]
+
+
 _ARANGE = define(
     "arange",
     arguments=("start", "stop", "step"),
@@ -191,7 +203,7 @@ _ARANGE = define(
     relation=_arange_relation,
     compute=_arange_compute,
     reference=_arange_reference,
-    gradient=lambda primal, grad: [call("zeros_like", argument) for argument in primal.args],
+    gradient=_arange_gradient,
     kind=OpPattern.INJECTIVE,
     shape_function=_arange_shape,
     data_dependent=True,
