@@ -161,7 +161,7 @@ def decoding_table(narrow: NarrowType) -> np.ndarray[Any, Any]:
     signed = np.where(codes & narrow.sign != 0, -value, value)
     if narrow.one_zero:
         signed = np.where(codes == narrow.nan, np.nan, signed)
-    return signed.astype("float32")
+    return np.asarray(signed, dtype="float32")
 
 
 # Expressions
@@ -258,6 +258,10 @@ def _encoded_float(data: RelayExpr, narrow: NarrowFloat, saturate: bool) -> Rela
         if not saturate and not kept:
             lost = relay.logical_or(lost, beyond)
         code = relay.where(lost, _number(narrow.nan), code)
+    else:
+        # What is not a number becomes a zero, with the other sign.
+        zero = relay.where(relay.less(bits, _number(0)), _number(0), _number(narrow.sign))
+        code = relay.where(relay.isnan(data), zero, code)
     return relay.cast(code, "uint8")
 
 

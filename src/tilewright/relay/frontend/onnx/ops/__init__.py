@@ -2,14 +2,17 @@
 
 from tilewright.relay.frontend.onnx.ops import (
     arithmetic,
+    attention,
     casting,
     control_flow,
     convolution,
     creation,
     detection,
     elementwise,
+    features,
     indexing,
     joining,
+    linear_models,
     losses,
     matrices,
     microsoft_quantization,
@@ -18,6 +21,7 @@ from tilewright.relay.frontend.onnx.ops import (
     pooling,
     quantization,
     random,
+    recurrent,
     reduction,
     resize,
     sampling,
@@ -26,4 +30,5 @@ from tilewright.relay.frontend.onnx.ops import (
     signals,
     slicing,
     training,
+    trees,
 )
