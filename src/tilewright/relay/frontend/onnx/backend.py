@@ -93,7 +93,10 @@ class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
     def _program(self, given: dict[str, Any]) -> tuple[list[str], Program]:
         """The program for such inputs, compiled where it is the first time that it is asked for."""
         while True:
-            shapes = {name: _shape(value) for name, value in given.items()} if self._needs_shapes else {}
+            # An optional that is empty is another program than one that is not.
+            shapes = {
+                name: _shape(value) for name, value in given.items() if self._needs_shapes or value is None
+            }
             values = {name: np.asarray(given[name]) for name in self._needed_values}
             key = _key(shapes, values)
             if key in self._programs:

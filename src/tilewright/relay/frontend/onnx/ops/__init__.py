@@ -15,6 +15,8 @@ from tilewright.relay.frontend.onnx.ops import (
     linear_models,
     losses,
     matrices,
+    microsoft_attention,
+    microsoft_layers,
     microsoft_quantization,
     normalization,
     ordering,

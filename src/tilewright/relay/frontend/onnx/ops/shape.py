@@ -119,6 +119,8 @@ def squeeze_input(node: Node, data: RelayExpr, axes: RelayExpr | None = None) ->
 def _squeezed(node: Node, data: RelayExpr, axes: list[int] | None) -> RelayExpr:
     if axes is not None and not axes:
         return data
+    if axes is None:
+        node.static_shape(data, "the tensor, all of whose dimensions of one are dropped,")
     items = node.partial(data)
     made = relay.squeeze(data, axes)
     return made if items is None else node.graph.note_partial(made, items)
