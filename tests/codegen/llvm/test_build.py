@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -174,3 +176,18 @@ def test_errors_before_llvm(kit):
         build(raw, "stackvm")
     with pytest.raises(CodegenError, match=r"tir\.ptx_mma"):
         kit.build([y], Evaluate(op.call_intrin("float32", "tir.ptx_mma")))
+
+
+def test_the_first_code_of_a_process_may_call_libm() -> None:
+    """Functions of the C library are found before anything else was linked."""
+    program = (
+        "import numpy, tilewright as tvm\n"
+        "from tilewright import te\n"
+        "a = te.placeholder((2,), 'float64', name='a')\n"
+        "b = te.compute((2,), lambda i: te.sin(a[i]), name='b')\n"
+        "function = tvm.build(te.create_schedule(b.op), [a, b], 'llvm')\n"
+        "out = tvm.nd.array(numpy.zeros(2))\n"
+        "function(tvm.nd.array(numpy.array([0.5, 1.0])), out)\n"
+        "numpy.testing.assert_allclose(out.numpy(), numpy.sin([0.5, 1.0]))\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

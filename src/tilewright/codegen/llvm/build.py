@@ -211,6 +211,9 @@ class _LinkedCode:
     def _link(self) -> Any:
         llvm = load_llvm()
         runtime = runtime_symbols()
+        with _jit_lock:
+            # Only once there is a linker does LLVM find the symbols of this process.
+            _jit()
         builder = llvm.JITLibraryBuilder()
         for code in self.object_codes():
             builder.add_object_img(code)
