@@ -180,7 +180,8 @@ def is_view(function: Function) -> bool:
     while isinstance(body, Call):
         if not isinstance(body.op, Op) or not body.op.get_attr("TNonComputational"):
             return False
-        if body.checked_type.dtype != body.args[0].checked_type.dtype:
+        before, after = body.args[0].checked_type, body.checked_type
+        if not isinstance(after, TensorType) or after.dtype != before.dtype:
             return False
         body = body.args[0]
     return isinstance(body, Var) and body is function.params[0]
