@@ -18,6 +18,7 @@ from tilewright.relay.frontend.onnx.ops import (
     microsoft_attention,
     microsoft_layers,
     microsoft_quantization,
+    ngrams,
     normalization,
     ordering,
     pooling,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.attention_core import (
     Change,
@@ -30,14 +30,14 @@ PREVIEW_DOMAIN = "ai.onnx.preview"
 @converter("Attention", since=23)
 def attention(
     node: Node,
-    queries: RelayExpr,
-    keys: RelayExpr,
-    values: RelayExpr,
-    mask: RelayExpr | None = None,
-    past_keys: RelayExpr | None = None,
-    past_values: RelayExpr | None = None,
-    lengths: RelayExpr | None = None,
-) -> Sequence[RelayExpr]:
+    queries: Expr,
+    keys: Expr,
+    values: Expr,
+    mask: Expr | None = None,
+    past_keys: Expr | None = None,
+    past_values: Expr | None = None,
+    lengths: Expr | None = None,
+) -> Sequence[Expr]:
     """Attention over keys and values, and those of the past."""
     flat = node.rank(queries) == 3
     if flat:
@@ -73,16 +73,16 @@ def attention(
 
 def _bias(
     node: Node,
-    queries: RelayExpr,
-    keys: RelayExpr,
-    mask: RelayExpr | None,
-    lengths: RelayExpr | None,
+    queries: Expr,
+    keys: Expr,
+    mask: Expr | None,
+    lengths: Expr | None,
     offset: Extent,
-) -> tuple[RelayExpr | None, bool]:
+) -> tuple[Expr | None, bool]:
     """All that hides keys, and whether it may hide every key of a query."""
     dtype = node.dtype(queries)
     count = extent(node, keys, 2)
-    bias: RelayExpr | None = None
+    bias: Expr | None = None
     if mask is not None:
         mask = padded_mask(node, mask, count)
         bias = hidden_unless(mask, dtype) if node.dtype(mask) == "bool" else mask
@@ -104,7 +104,7 @@ def _bias(
 
 
 @converter("FlexAttention", domain=PREVIEW_DOMAIN)
-def flex_attention(node: Node, queries: RelayExpr, keys: RelayExpr, values: RelayExpr) -> RelayExpr:
+def flex_attention(node: Node, queries: Expr, keys: Expr, values: Expr) -> Expr:
     """Attention whose scores and weights the model changes by graphs of its own."""
     dtype = node.dtype(queries)
     precision = node.attr("softmax_precision", None)
@@ -123,7 +123,7 @@ def flex_attention(node: Node, queries: RelayExpr, keys: RelayExpr, values: Rela
     return made.result
 
 
-def _as_they_are(weights: RelayExpr) -> RelayExpr:
+def _as_they_are(weights: Expr) -> Expr:
     return weights
 
 
@@ -131,8 +131,8 @@ def _by_graph(node: Node, graph: Any) -> Change | None:
     if graph is None:
         return None
 
-    def changed(scores: RelayExpr) -> RelayExpr:
-        result: RelayExpr = node.graph.convert_body(graph, [scores]).outputs[0]
+    def changed(scores: Expr) -> Expr:
+        result: Expr = node.graph.convert_body(graph, [scores]).outputs[0]
         return relay.cast(result, node.dtype(scores))
 
     return changed
@@ -144,11 +144,11 @@ def _by_graph(node: Node, graph: Any) -> Change | None:
 @converter("RotaryEmbedding", since=23)
 def rotary_embedding(
     node: Node,
-    data: RelayExpr,
-    cosines: RelayExpr,
-    sines: RelayExpr,
-    position_ids: RelayExpr | None = None,
-) -> RelayExpr:
+    data: Expr,
+    cosines: Expr,
+    sines: Expr,
+    position_ids: Expr | None = None,
+) -> Expr:
     """Pairs of features turned by angles that grow with the position."""
     flat = node.rank(data) == 3
     heads = split_heads(node, data, int(node.attr("num_heads", 0))) if flat else data
@@ -166,9 +166,7 @@ def rotary_embedding(
     return merge_heads(made) if flat else made
 
 
-def rotated(
-    node: Node, data: RelayExpr, cosines: RelayExpr, sines: RelayExpr, size: int, interleaved: bool
-) -> RelayExpr:
+def rotated(node: Node, data: Expr, cosines: Expr, sines: Expr, size: int, interleaved: bool) -> Expr:
     """The first ``size`` features (all where it is 0) of (batch, heads, length, features) turned.
 
     ``cosines`` and ``sines`` are (batch, 1, length, size / 2). Pairs are neighbours where ``interleaved``, else halves.
@@ -187,14 +185,14 @@ def rotated(
         raise node.fail(f"{half} angles are needed, {held} are given")
     if interleaved:
         pairs = part(data, 0, turned, 3)
-        first = relay.strided_slice(pairs, [0], [turned], [2], axes=[3])
-        second = relay.strided_slice(pairs, [1], [turned], [2], axes=[3])
+        first: Expr = relay.strided_slice(pairs, [0], [turned], [2], axes=[3])
+        second: Expr = relay.strided_slice(pairs, [1], [turned], [2], axes=[3])
     else:
         first, second = part(data, 0, half, 3), part(data, half, turned, 3)
     real = first * cosines - second * sines
     imaginary = first * sines + second * cosines
     if interleaved:
-        made: RelayExpr = relay.reshape(relay.stack([real, imaginary], axis=4), (0, 0, 0, turned))
+        made: Expr = relay.reshape(relay.stack([real, imaginary], axis=4), (0, 0, 0, turned))
     else:
         made = relay.concatenate([real, imaginary], axis=3)
     return made if turned == width else relay.concatenate([made, part(data, turned, width, 3)], axis=3)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.shaping import (
@@ -27,10 +27,10 @@ from tilewright.relay.frontend.onnx.ops.shaping import (
     scalar,
 )
 
-Change = Callable[[RelayExpr], RelayExpr]
+Change = Callable[[Expr], Expr]
 
 
-def split_heads(node: Node, data: RelayExpr, heads: int) -> RelayExpr:
+def split_heads(node: Node, data: Expr, heads: int) -> Expr:
     """(batch, length, heads * size) as (batch, heads, length, size)."""
     width = node.shape(data)[-1]
     if heads < 1 or (width is not None and width % heads):
@@ -39,12 +39,12 @@ def split_heads(node: Node, data: RelayExpr, heads: int) -> RelayExpr:
     return relay.transpose(relay.reshape(data, (0, 0, heads, size)), (0, 2, 1, 3))
 
 
-def merge_heads(data: RelayExpr) -> RelayExpr:
+def merge_heads(data: Expr) -> Expr:
     """(batch, heads, length, size) as (batch, length, heads * size)."""
     return relay.reshape(relay.transpose(data, (0, 2, 1, 3)), (0, 0, -3))
 
 
-def _product(node: Node, a: RelayExpr, b: RelayExpr, transpose_b: bool) -> RelayExpr:
+def _product(node: Node, a: Expr, b: Expr, transpose_b: bool) -> Expr:
     """The products of matrices of (batch, heads); heads of ``a`` that share one of ``b`` are rows of one matrix."""
     heads, shared = node.shape(a)[1], node.shape(b)[1]
     if heads is None or shared is None or heads % shared:
@@ -53,7 +53,7 @@ def _product(node: Node, a: RelayExpr, b: RelayExpr, transpose_b: bool) -> Relay
     rows = a if times == 1 else relay.reshape(a, (0, shared, -1, node.shape(a)[3] or 0))
     if times > 1 and node.shape(a)[3] is None:
         rows = relay.reshape(relay.reshape(a, (0, -4, shared, times, -2)), (0, 0, -3, 0))
-    made = relay.nn.batch_matmul(
+    made: Expr = relay.nn.batch_matmul(
         as_matrices(node, rows), as_matrices(node, b), transpose_a=False, transpose_b=transpose_b
     )
     made = from_matrices(node, made, b)
@@ -66,20 +66,20 @@ def _product(node: Node, a: RelayExpr, b: RelayExpr, transpose_b: bool) -> Relay
 class Attention:
     """What attention makes: the result, and its scores at each stage."""
 
-    result: RelayExpr
-    raw: RelayExpr
-    capped: RelayExpr
-    biased: RelayExpr
-    weights: RelayExpr
+    result: Expr
+    raw: Expr
+    capped: Expr
+    biased: Expr
+    weights: Expr
 
 
 def attend(
     node: Node,
-    queries: RelayExpr,
-    keys: RelayExpr,
-    values: RelayExpr,
+    queries: Expr,
+    keys: Expr,
+    values: Expr,
     scale: float | None = None,
-    bias: RelayExpr | None = None,
+    bias: Expr | None = None,
     softcap: float = 0.0,
     precision: str | None = None,
     hides_rows: bool = False,
@@ -111,7 +111,7 @@ def attend(
     logits = biased if precision in (None, dtype) else relay.cast(biased, str(precision))
     if change_scores is not None:
         logits = change_scores(logits)
-    weights: RelayExpr = relay.nn.softmax(logits, axis=-1)
+    weights: Expr = relay.nn.softmax(logits, axis=-1)
     if bias is not None and hides_rows:
         weights = _without_hidden(node, weights, bias)
     if change_weights is not None:
@@ -123,7 +123,7 @@ def attend(
     return Attention(_product(node, weights, values, False), raw, capped, biased, weights)
 
 
-def _without_hidden(node: Node, weights: RelayExpr, bias: RelayExpr) -> RelayExpr:
+def _without_hidden(node: Node, weights: Expr, bias: Expr) -> Expr:
     """Zero instead of nothing divided by nothing, where a row sees no key."""
     lowest = const(float("-inf"), node.dtype(bias))
     hidden = relay.equal(relay.max(bias, axis=-1, keepdims=True), lowest)
@@ -133,20 +133,18 @@ def _without_hidden(node: Node, weights: RelayExpr, bias: RelayExpr) -> RelayExp
 # Masks
 
 
-def hidden_unless(allowed: RelayExpr, dtype: str) -> RelayExpr:
+def hidden_unless(allowed: Expr, dtype: str) -> Expr:
     """A bias of zero where keys are seen, and minus infinity elsewhere."""
     return relay.where(allowed, const(0.0, dtype), const(float("-inf"), dtype))
 
 
-def positions(node: Node, data: RelayExpr, offset: Extent | RelayExpr) -> RelayExpr:
+def positions(node: Node, data: Expr, offset: Extent | Expr) -> Expr:
     """The position of each query as a column, from an offset: a number, or (batch, 1, 1, 1)."""
     rows = relay.expand_dims(arange(extent(node, data, 2)), axis=1)
     return rows + scalar(offset)
 
 
-def window_allowed(
-    node: Node, rows: RelayExpr, length: Extent, left: int | None, right: int | None
-) -> RelayExpr:
+def window_allowed(node: Node, rows: Expr, length: Extent, left: int | None, right: int | None) -> Expr:
     """Which keys are at most ``left`` before a query and ``right`` after it; None is any number."""
     columns = relay.expand_dims(arange(length), axis=0)
     tests = []
@@ -157,20 +155,20 @@ def window_allowed(
     return tests[0] if len(tests) == 1 else relay.logical_and(*tests)
 
 
-def before(node: Node, length: Extent, counts: RelayExpr) -> RelayExpr:
+def before(node: Node, length: Extent, counts: Expr) -> Expr:
     """Which keys of each item (batch, 1, 1, keys) are among the first ``counts``."""
     columns = arange(length)
     return relay.less(columns, relay.reshape(relay.cast(counts, "int64"), (-1, 1, 1, 1)))
 
 
-def added(first: RelayExpr | None, second: RelayExpr | None) -> RelayExpr | None:
+def added(first: Expr | None, second: Expr | None) -> Expr | None:
     """The sum of two biases, either of which may be missing."""
     if first is None or second is None:
         return second if first is None else first
     return first + second
 
 
-def padded_mask(node: Node, mask: RelayExpr, length: Extent) -> RelayExpr:
+def padded_mask(node: Node, mask: Expr, length: Extent) -> Expr:
     """A mask with the keys that it leaves out at its end hidden."""
     given = extent(node, mask, node.rank(mask) - 1)
     if isinstance(given, int) and isinstance(length, int) and given >= length:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.fused import fused_activation
@@ -31,7 +31,7 @@ _TRANSPOSED_LAYOUTS = {1: "OIW", 2: "IOHW", 3: "OIDHW"}
 _END = 2**31 - 1
 
 
-def _kernel(node: Node, weight: RelayExpr, rank: int) -> tuple[int, ...]:
+def _kernel(node: Node, weight: Expr, rank: int) -> tuple[int, ...]:
     shape = node.shape(weight)
     if len(shape) != rank + 2:
         raise node.fail(f"the weight has {len(shape)} dimensions, the data {rank + 2}")
@@ -45,12 +45,12 @@ def _kernel(node: Node, weight: RelayExpr, rank: int) -> tuple[int, ...]:
     return tuple(int(size) for size in kernel if size is not None)
 
 
-def _biased(data: RelayExpr, bias: RelayExpr | None) -> RelayExpr:
+def _biased(data: Expr, bias: Expr | None) -> Expr:
     return data if bias is None else relay.nn.bias_add(data, bias, axis=1)
 
 
 @converter("Conv")
-def conv(node: Node, data: RelayExpr, weight: RelayExpr, bias: RelayExpr | None = None) -> RelayExpr:
+def conv(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """A convolution over one to three axes."""
     rank = spatial_rank(node, data)
     data, window = window_of(node, data, _kernel(node, weight, rank))
@@ -71,32 +71,36 @@ def conv(node: Node, data: RelayExpr, weight: RelayExpr, bias: RelayExpr | None 
 @converter("FusedConv", domain=MICROSOFT_DOMAIN)
 def fused_conv(
     node: Node,
-    data: RelayExpr,
-    weight: RelayExpr,
-    bias: RelayExpr | None = None,
-    addend: RelayExpr | None = None,
-) -> RelayExpr:
+    data: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    addend: Expr | None = None,
+) -> Expr:
     """A convolution, a sum and an activation."""
     made = conv(node, data, weight, bias)
     return fused_activation(node, made if addend is None else made + addend)
 
 
 @converter("NhwcConv", domain=MICROSOFT_DOMAIN)
-def nhwc_conv(node: Node, data: RelayExpr, weight: RelayExpr, bias: RelayExpr | None = None) -> RelayExpr:
-    """A convolution of data and weight whose channels are last."""
+def nhwc_conv(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    """A convolution of data and, as some writers have it, a weight whose channels are last."""
     rank = spatial_rank(node, data)
     first = (0, rank + 1, *range(1, rank + 1))
-    last = (0, *range(2, rank + 2), 1)
-    made = conv(node, relay.transpose(data, first), relay.transpose(weight, first), bias)
-    return relay.transpose(made, last)
+    channels, groups, shape = node.shape(data)[-1], int(node.attr("group", 1)), node.shape(weight)
+    if channels is None:
+        raise node.fail("the number of channels is not known")
+    if shape[-1] == channels // groups and tuple(shape[1:-1]) == tuple(
+        node.attr("kernel_shape", shape[1:-1])
+    ):
+        weight = relay.transpose(weight, first)
+    made = conv(node, relay.transpose(data, first), weight, bias)
+    return relay.transpose(made, (0, *range(2, rank + 2), 1))
 
 
 # Transposed
 
 
-def _transposed_padding(
-    node: Node, data: RelayExpr, kernel: tuple[int, ...]
-) -> tuple[Window, tuple[int, ...]]:
+def _transposed_padding(node: Node, data: Expr, kernel: tuple[int, ...]) -> tuple[Window, tuple[int, ...]]:
     """The window of a transposed convolution, and what is added after the result."""
     rank = len(kernel)
     strides = attribute_list(node, "strides", rank, 1)
@@ -126,9 +130,7 @@ def _transposed_padding(
 
 
 @converter("ConvTranspose")
-def conv_transpose(
-    node: Node, data: RelayExpr, weight: RelayExpr, bias: RelayExpr | None = None
-) -> RelayExpr:
+def conv_transpose(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """A transposed convolution over one to three axes."""
     rank = spatial_rank(node, data)
     window, more = _transposed_padding(node, data, _kernel(node, weight, rank))
@@ -153,12 +155,12 @@ def conv_transpose(
 @converter("DeformConv", since=19)
 def deform_conv(
     node: Node,
-    data: RelayExpr,
-    weight: RelayExpr,
-    offset: RelayExpr,
-    bias: RelayExpr | None = None,
-    mask: RelayExpr | None = None,
-) -> RelayExpr:
+    data: Expr,
+    weight: Expr,
+    offset: Expr,
+    bias: Expr | None = None,
+    mask: Expr | None = None,
+) -> Expr:
     """A convolution whose taps are moved by offsets and, where there is a mask, weighted by it."""
     spatial_rank(node, data, 2)
     kernel = _kernel(node, weight, node.rank(data) - 2)
@@ -187,9 +189,7 @@ def deform_conv(
     return _biased(relay.reshape(made, (-1, outputs, *sizes[2:])), bias)
 
 
-def _sampled_taps(
-    node: Node, data: RelayExpr, offset: RelayExpr, mask: RelayExpr, window: Window, sets: int
-) -> RelayExpr:
+def _sampled_taps(node: Node, data: Expr, offset: Expr, mask: Expr, window: Window, sets: int) -> Expr:
     """What each tap reads at each place of the result: (batch, channels, taps, places)."""
     batch, channels, height, width = node.static_shape(data)
     rows, columns = node.static_shape(offset, "the offset")[2:]
@@ -220,15 +220,15 @@ def _sampled_taps(
 @converter("CausalConvWithState", since=27)
 def causal_conv_with_state(
     node: Node,
-    data: RelayExpr,
-    weight: RelayExpr,
-    bias: RelayExpr | None = None,
-    state: RelayExpr | None = None,
+    data: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    state: Expr | None = None,
 ) -> Sequence[Any]:
     """A depthwise convolution over what is past, which is kept as a state."""
     channels, _, taps = node.static_shape(weight, "the weight")
     if state is not None:
-        whole: RelayExpr = relay.concatenate([state, data], axis=2)
+        whole: Expr = relay.concatenate([state, data], axis=2)
     else:
         whole = relay.nn.pad(data, ((0, 0), (0, 0), (taps - 1, 0)), const(0, node.dtype(data)))
     made = _biased(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.shaping import part
@@ -13,12 +13,12 @@ from tilewright.relay.frontend.onnx.registry import converter
 @converter("NonMaxSuppression", since=10)
 def non_max_suppression(
     node: Node,
-    boxes: RelayExpr,
-    scores: RelayExpr,
-    limit: RelayExpr | None = None,
-    overlap: RelayExpr | None = None,
-    lowest: RelayExpr | None = None,
-) -> RelayExpr:
+    boxes: Expr,
+    scores: Expr,
+    limit: Expr | None = None,
+    overlap: Expr | None = None,
+    lowest: Expr | None = None,
+) -> Expr:
     """For each item and class, the best boxes that overlap no better one; as many rows as there are."""
     if limit is None:
         return relay.zeros((0, 3), "int64")
@@ -34,12 +34,12 @@ def non_max_suppression(
     return relay.strided_slice(found[0], const([0, 0], "int64"), count, const([1, 1], "int64"))
 
 
-def _number(value: RelayExpr, dtype: str) -> RelayExpr:
+def _number(value: Expr, dtype: str) -> Expr:
     """An input of one element, a scalar or not, as a vector of one element."""
     return relay.reshape(relay.cast(value, dtype), (1,))
 
 
-def _corners(node: Node, boxes: RelayExpr) -> RelayExpr:
+def _corners(node: Node, boxes: Expr) -> Expr:
     """Boxes as their lower and upper corners, whichever way they are given."""
     first, second = part(boxes, 0, 2, 2), part(boxes, 2, 4, 2)
     if node.attr("center_point_box", 0):
@@ -48,20 +48,20 @@ def _corners(node: Node, boxes: RelayExpr) -> RelayExpr:
     return relay.concatenate([relay.minimum(first, second), relay.maximum(first, second)], axis=2)
 
 
-def _regions(node: Node, rois: RelayExpr, items: RelayExpr) -> RelayExpr:
+def _regions(node: Node, rois: Expr, items: Expr) -> Expr:
     """Regions with the number of their image before them."""
     numbers = relay.expand_dims(relay.cast(items, node.dtype(rois)), axis=1)
     return relay.concatenate([numbers, rois], axis=1)
 
 
 @converter("RoiAlign", since=10)
-def roi_align_by_pixels(node: Node, data: RelayExpr, rois: RelayExpr, items: RelayExpr) -> RelayExpr:
+def roi_align_by_pixels(node: Node, data: Expr, rois: Expr, items: Expr) -> Expr:
     """Up to opset 15 pixel 0 is at 0."""
     return _roi_align(node, data, rois, items, aligned=False)
 
 
 @converter("RoiAlign", since=16)
-def roi_align(node: Node, data: RelayExpr, rois: RelayExpr, items: RelayExpr) -> RelayExpr:
+def roi_align(node: Node, data: Expr, rois: Expr, items: Expr) -> Expr:
     """Regions read between pixels and pooled to one size."""
     mode = node.attr("coordinate_transformation_mode", "half_pixel")
     if mode not in ("half_pixel", "output_half_pixel"):
@@ -69,7 +69,7 @@ def roi_align(node: Node, data: RelayExpr, rois: RelayExpr, items: RelayExpr) ->
     return _roi_align(node, data, rois, items, aligned=mode == "half_pixel")
 
 
-def _roi_align(node: Node, data: RelayExpr, rois: RelayExpr, items: RelayExpr, aligned: bool) -> RelayExpr:
+def _roi_align(node: Node, data: Expr, rois: Expr, items: Expr, aligned: bool) -> Expr:
     mode = node.attr("mode", "avg")
     if mode not in ("avg", "max"):
         raise node.fail(f"the mode {mode!r} is not known")
@@ -85,7 +85,7 @@ def _roi_align(node: Node, data: RelayExpr, rois: RelayExpr, items: RelayExpr, a
 
 
 @converter("MaxRoiPool")
-def max_roi_pool(node: Node, data: RelayExpr, rois: RelayExpr) -> RelayExpr:
+def max_roi_pool(node: Node, data: Expr, rois: Expr) -> Expr:
     """The largest element of each part of each region."""
     return relay.vision.roi_pool(
         data, rois, tuple(node.attr("pooled_shape")), float(node.attr("spatial_scale", 1.0))

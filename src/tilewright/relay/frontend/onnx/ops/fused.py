@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
 
 
-def fused_activation(node: Node, data: RelayExpr) -> RelayExpr:
+def fused_activation(node: Node, data: Expr) -> Expr:
     """The activation that the attributes ``activation`` and ``activation_params`` name, of the result."""
     name = node.attr("activation", "")
     given = [float(item) for item in node.attr("activation_params", None) or []]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.shaping import extent, shape_vector
@@ -17,9 +17,7 @@ _NEVER = -(2**31)
 """A class that no target has: nothing is ignored."""
 
 
-def _negative_log_likelihood(
-    node: Node, logs: RelayExpr, target: RelayExpr, weight: RelayExpr | None
-) -> RelayExpr:
+def _negative_log_likelihood(node: Node, logs: Expr, target: Expr, weight: Expr | None) -> Expr:
     dtype = node.dtype(logs)
     if weight is None:
         classes = extent(node, logs, 1)
@@ -35,17 +33,15 @@ def _negative_log_likelihood(
 
 
 @converter("NegativeLogLikelihoodLoss", since=12)
-def negative_log_likelihood(
-    node: Node, data: RelayExpr, target: RelayExpr, weight: RelayExpr | None = None
-) -> RelayExpr:
+def negative_log_likelihood(node: Node, data: Expr, target: Expr, weight: Expr | None = None) -> Expr:
     """Minus the logarithm of the probability of the target's class."""
     return _negative_log_likelihood(node, data, target, weight)
 
 
 @converter("SoftmaxCrossEntropyLoss", since=12)
 def softmax_cross_entropy(
-    node: Node, scores: RelayExpr, labels: RelayExpr, weight: RelayExpr | None = None
-) -> Sequence[RelayExpr]:
+    node: Node, scores: Expr, labels: Expr, weight: Expr | None = None
+) -> Sequence[Expr]:
     """The negative log likelihood of the softmax of scores, and the logarithms themselves."""
     logs = relay.nn.log_softmax(scores, axis=1)
     return [_negative_log_likelihood(node, logs, labels, weight), logs][: max(node.num_outputs, 1)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import cast
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Constant
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.fused import fused_activation
 from tilewright.relay.frontend.onnx.ops.shaping import (
@@ -21,15 +22,19 @@ from tilewright.relay.frontend.onnx.ops.shaping import (
 from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 
-def matmul(node: Node, a: RelayExpr, b: RelayExpr, out_dtype: str = "") -> RelayExpr:
+def matmul(node: Node, a: RelayExpr, b: RelayExpr, out_dtype: str = "") -> Expr:
     """The product as NumPy has it: vectors are rows or columns, leading dimensions are batches that broadcast."""
+    return _product(node, cast(Expr, a), cast(Expr, b), out_dtype)
+
+
+def _product(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     rank_a, rank_b = node.rank(a), node.rank(b)
     if rank_a == 0 or rank_b == 0:
         raise node.fail("a scalar has no matrix product")
     if rank_a == 1:
-        return relay.squeeze(matmul(node, relay.expand_dims(a, 0), b, out_dtype), axis=[max(rank_b - 2, 0)])
+        return relay.squeeze(_product(node, relay.expand_dims(a, 0), b, out_dtype), axis=[max(rank_b - 2, 0)])
     if rank_b == 1:
-        return relay.squeeze(matmul(node, a, relay.expand_dims(b, 1), out_dtype), axis=[rank_a - 1])
+        return relay.squeeze(_product(node, a, relay.expand_dims(b, 1), out_dtype), axis=[rank_a - 1])
     if rank_b > 2 and all(size == 1 for size in node.shape(b)[:-2]) and rank_a >= rank_b:
         b = relay.squeeze(b, axis=list(range(rank_b - 2)))
         rank_b = 2
@@ -42,7 +47,7 @@ def matmul(node: Node, a: RelayExpr, b: RelayExpr, out_dtype: str = "") -> Relay
     return from_matrices(node, made, a)
 
 
-def _by_matrix(node: Node, a: RelayExpr, b: RelayExpr, out_dtype: str) -> RelayExpr:
+def _by_matrix(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     """Rows, however they are arranged, times one matrix."""
     shape, rank = node.shape(a), node.rank(a)
     rows = a
@@ -52,7 +57,7 @@ def _by_matrix(node: Node, a: RelayExpr, b: RelayExpr, out_dtype: str) -> RelayE
         rows = relay.reshape(a, (-1, shape[-1]))
     if isinstance(b, Constant) or b in node.graph.param_values:
         # Weights are transposed once, while the program is compiled.
-        made: RelayExpr = relay.nn.dense(rows, relay.transpose(b, (1, 0)), out_dtype=out_dtype)
+        made: Expr = relay.nn.dense(rows, relay.transpose(b, (1, 0)), out_dtype=out_dtype)
     else:
         made = relay.nn.matmul(rows, b, out_dtype=out_dtype)
     if not flat:
@@ -60,7 +65,7 @@ def _by_matrix(node: Node, a: RelayExpr, b: RelayExpr, out_dtype: str) -> RelayE
     return reshaped(node, made, [*extents(node, a)[:-1], extents(node, b)[-1]])
 
 
-def _same_batches(node: Node, a: RelayExpr, b: RelayExpr) -> tuple[RelayExpr, RelayExpr]:
+def _same_batches(node: Node, a: Expr, b: Expr) -> tuple[Expr, Expr]:
     """Both operands with the leading dimensions of their broadcast; two that are not known are taken to be equal."""
     rank = max(node.rank(a), node.rank(b))
     of_a = [1] * (rank - node.rank(a)) + list(node.shape(a))
@@ -73,9 +78,7 @@ def _same_batches(node: Node, a: RelayExpr, b: RelayExpr) -> tuple[RelayExpr, Re
     sizes_b: list[Extent] = [*[1] * (rank - node.rank(b)), *extents(node, b)]
     lead: list[Extent] = []
     for one, other in zip(sizes_a[:-2], sizes_b[:-2], strict=True):
-        if isinstance(one, int) and isinstance(other, int):
-            lead.append(other if one == 1 else one)
-        elif isinstance(one, int):
+        if (isinstance(one, int) and isinstance(other, int)) or isinstance(one, int):
             lead.append(other if one == 1 else one)
         elif isinstance(other, int):
             lead.append(one if other == 1 else other)
@@ -85,19 +88,19 @@ def _same_batches(node: Node, a: RelayExpr, b: RelayExpr) -> tuple[RelayExpr, Re
 
 
 @converter("MatMul")
-def matmul_node(node: Node, a: RelayExpr, b: RelayExpr) -> RelayExpr:
+def matmul_node(node: Node, a: Expr, b: Expr) -> Expr:
     """The product as NumPy has it."""
     return matmul(node, a, b)
 
 
 @converter("Gemm")
-def gemm(node: Node, a: RelayExpr, b: RelayExpr, c: RelayExpr | None = None) -> RelayExpr:
+def gemm(node: Node, a: Expr, b: Expr, c: Expr | None = None) -> Expr:
     """alpha * a @ b + beta * c, either matrix transposed first."""
     alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
     if node.attr("transA", 0):
         a = relay.transpose(a, (1, 0))
     if node.attr("transB", 0):
-        made: RelayExpr = relay.nn.dense(a, b)
+        made: Expr = relay.nn.dense(a, b)
     else:
         made = _by_matrix(node, a, b, "")
     if alpha != 1:
@@ -111,13 +114,13 @@ def gemm(node: Node, a: RelayExpr, b: RelayExpr, c: RelayExpr | None = None) -> 
 
 
 @converter("FusedGemm", domain=MICROSOFT_DOMAIN)
-def fused_gemm(node: Node, a: RelayExpr, b: RelayExpr, c: RelayExpr | None = None) -> RelayExpr:
+def fused_gemm(node: Node, a: Expr, b: Expr, c: Expr | None = None) -> Expr:
     """Gemm and an activation."""
     return fused_activation(node, gemm(node, a, b, c))
 
 
 @converter("FusedMatMul", domain=MICROSOFT_DOMAIN)
-def fused_matmul(node: Node, a: RelayExpr, b: RelayExpr) -> RelayExpr:
+def fused_matmul(node: Node, a: Expr, b: Expr) -> Expr:
     """alpha * a @ b; matrices, or the first batch axis and the matrices, transposed first."""
     a = _transposed(node, a, bool(node.attr("transBatchA", 0)), bool(node.attr("transA", 0)))
     b = _transposed(node, b, bool(node.attr("transBatchB", 0)), bool(node.attr("transB", 0)))
@@ -126,7 +129,7 @@ def fused_matmul(node: Node, a: RelayExpr, b: RelayExpr) -> RelayExpr:
     return made if alpha == 1 else made * node.constant(alpha, made)
 
 
-def _transposed(node: Node, data: RelayExpr, batch: bool, matrix: bool) -> RelayExpr:
+def _transposed(node: Node, data: Expr, batch: bool, matrix: bool) -> Expr:
     rank = node.rank(data)
     axes = list(range(rank))
     if batch and rank > 2:
@@ -135,9 +138,3 @@ def _transposed(node: Node, data: RelayExpr, batch: bool, matrix: bool) -> Relay
     if matrix and rank > 1:
         axes[-1], axes[-2] = axes[-2], axes[-1]
     return data if axes == sorted(axes) else relay.transpose(data, axes)
-
-
-def last_axes_swapped(node: Node, data: RelayExpr) -> RelayExpr:
-    """The matrices of the last two axes transposed."""
-    axes: Sequence[int] = list(range(node.rank(data)))
-    return relay.transpose(data, [*axes[:-2], axes[-1], axes[-2]])

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.shaping import extent, extents, reshaped
@@ -20,8 +18,8 @@ from tilewright.relay.frontend.onnx.tensors import dtype_name
 
 @converter("BatchNormalization")
 def batch_normalization(
-    node: Node, data: RelayExpr, scale: RelayExpr, bias: RelayExpr, mean: RelayExpr, variance: RelayExpr
-) -> Sequence[RelayExpr]:
+    node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr
+) -> Sequence[Expr]:
     """With the means and variances that training left."""
     if any(node.wants(output) for output in range(1, 5)):
         raise node.fail("the outputs of training are supported from opset 14 on")
@@ -32,8 +30,8 @@ def batch_normalization(
 
 @converter("BatchNormalization", since=14)
 def batch_normalization_with_mode(
-    node: Node, data: RelayExpr, scale: RelayExpr, bias: RelayExpr, mean: RelayExpr, variance: RelayExpr
-) -> Sequence[RelayExpr]:
+    node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr
+) -> Sequence[Expr]:
     """As before; in training mode with the batch's own means and variances, which the running ones follow."""
     if not node.attr("training_mode", 0):
         return [_batch_normalized(node, data, scale, bias, mean, variance)]
@@ -43,35 +41,34 @@ def batch_normalization_with_mode(
     own_variance = relay.variance(wide, axis=axes)
     momentum = float(node.attr("momentum", 0.9))
 
-    def running(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    def running(old: Expr, new: Expr) -> Expr:
         return old * node.constant(momentum, old) + new * node.constant(1 - momentum, old)
 
     made = _batch_normalized(node, data, scale, bias, own_mean, own_variance)
     return [made, running(mean, own_mean), running(variance, own_variance)]
 
 
-def _batch_normalized(
-    node: Node, data: RelayExpr, scale: RelayExpr, bias: RelayExpr, mean: RelayExpr, variance: RelayExpr
-) -> RelayExpr:
+def _batch_normalized(node: Node, data: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr) -> Expr:
     epsilon = float(node.attr("epsilon", 1e-5))
     kinds = {node.dtype(each) for each in (data, scale, bias, mean, variance)}
     if len(kinds) == 1:
         return relay.nn.batch_norm(data, scale, bias, mean, variance, epsilon=epsilon)[0]
     wide = "float64" if "float64" in kinds else "float32"
-    given = [relay.cast(each, wide) for each in (data, scale, bias, mean, variance)]
-    return relay.cast(relay.nn.batch_norm(*given, epsilon=epsilon)[0], node.dtype(data))
+    x, gamma, beta, centre, spread = (relay.cast(each, wide) for each in (data, scale, bias, mean, variance))
+    made = relay.nn.batch_norm(x, gamma, beta, centre, spread, epsilon=epsilon)[0]
+    return relay.cast(made, node.dtype(data))
 
 
 # Layer, and root mean square
 
 
-def trailing_axes(node: Node, data: RelayExpr) -> list[int]:
+def trailing_axes(node: Node, data: Expr) -> list[int]:
     """The axes from the attribute ``axis`` on."""
     rank = node.rank(data)
     return list(range(node.axis(-1, rank), rank))
 
 
-def stashed(node: Node, data: RelayExpr) -> RelayExpr:
+def stashed(node: Node, data: Expr) -> Expr:
     """The data in the element type in which a normalisation is computed."""
     wanted = dtype_name(int(node.attr("stash_type", 1)))
     # Doubles are never narrowed: the standard's body does, its results for doubles are no better for that.
@@ -81,9 +78,7 @@ def stashed(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("LayerNormalization", since=17)
-def layer_normalization(
-    node: Node, data: RelayExpr, scale: RelayExpr, bias: RelayExpr | None = None
-) -> Sequence[RelayExpr]:
+def layer_normalization(node: Node, data: Expr, scale: Expr, bias: Expr | None = None) -> Sequence[Expr]:
     """Mean 0 and variance 1 over the axes from ``axis`` on."""
     axes = trailing_axes(node, data)
     epsilon = float(node.attr("epsilon", 1e-5))
@@ -101,9 +96,7 @@ def layer_normalization(
     return [made, mean, inverse][: max(node.num_outputs, 1)]
 
 
-def _scaled(
-    node: Node, normal: RelayExpr, data: RelayExpr, scale: RelayExpr | None, bias: RelayExpr | None
-) -> RelayExpr:
+def _scaled(node: Node, normal: Expr, data: Expr, scale: Expr | None, bias: Expr | None) -> Expr:
     """A normalised tensor in the data's element type, times ``scale``, plus ``bias``."""
     made = normal if node.dtype(normal) == node.dtype(data) else relay.cast(normal, node.dtype(data))
     if scale is not None:
@@ -114,12 +107,12 @@ def _scaled(
 
 
 @converter("RMSNormalization", since=23)
-def rms_normalization(node: Node, data: RelayExpr, scale: RelayExpr) -> RelayExpr:
+def rms_normalization(node: Node, data: Expr, scale: Expr) -> Expr:
     """Data divided by the root of their mean square over the axes from ``axis`` on."""
     return rms_normalized(node, data, scale, trailing_axes(node, data))
 
 
-def rms_normalized(node: Node, data: RelayExpr, scale: RelayExpr | None, axes: Sequence[int]) -> RelayExpr:
+def rms_normalized(node: Node, data: Expr, scale: Expr | None, axes: Sequence[int]) -> Expr:
     """Data divided by the root of their mean square over axes, times ``scale``."""
     wide = stashed(node, data)
     square = relay.mean(wide * wide, axis=list(axes), keepdims=True)
@@ -131,15 +124,13 @@ def rms_normalized(node: Node, data: RelayExpr, scale: RelayExpr | None, axes: S
 
 
 @converter("InstanceNormalization")
-def instance_normalization(node: Node, data: RelayExpr, scale: RelayExpr, bias: RelayExpr) -> RelayExpr:
+def instance_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
     """Mean 0 and variance 1 of each channel of each item."""
     return relay.nn.instance_norm(data, scale, bias, epsilon=float(node.attr("epsilon", 1e-5)))
 
 
 @converter("GroupNormalization", since=18)
-def group_normalization_by_groups(
-    node: Node, data: RelayExpr, scale: RelayExpr, bias: RelayExpr
-) -> RelayExpr:
+def group_normalization_by_groups(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
     """Opset 18: scale and bias are one for each group."""
     channels = node.shape(data)[1]
     if channels is None:
@@ -149,24 +140,24 @@ def group_normalization_by_groups(
 
 
 @converter("GroupNormalization", since=21)
-def group_normalization(node: Node, data: RelayExpr, scale: RelayExpr, bias: RelayExpr) -> RelayExpr:
+def group_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
     """Mean 0 and variance 1 of each group of channels of each item."""
     return _group_normalized(node, data, scale, bias)
 
 
-def _group_normalized(node: Node, data: RelayExpr, scale: RelayExpr, bias: RelayExpr) -> RelayExpr:
+def _group_normalized(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
     groups, epsilon = int(node.attr("num_groups")), float(node.attr("epsilon", 1e-5))
     if node.dtype(data) in ("float32", "float64"):
         return relay.nn.group_norm(data, scale, bias, groups, epsilon=epsilon)
-    kinds = [relay.cast(each, "float32") for each in (data, scale, bias)]
-    return relay.cast(relay.nn.group_norm(*kinds, groups, epsilon=epsilon), node.dtype(data))
+    x, gamma, beta = (relay.cast(each, "float32") for each in (data, scale, bias))
+    return relay.cast(relay.nn.group_norm(x, gamma, beta, groups, epsilon=epsilon), node.dtype(data))
 
 
 # By length
 
 
 @converter("LpNormalization")
-def lp_normalization(node: Node, data: RelayExpr) -> RelayExpr:
+def lp_normalization(node: Node, data: Expr) -> Expr:
     """Data divided by their norm along an axis; what has none stays zero."""
     axis, power = node.axis(-1, node.rank(data)), int(node.attr("p", 2))
     if power not in (1, 2):
@@ -180,7 +171,7 @@ def lp_normalization(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("MeanVarianceNormalization", since=9)
-def mean_variance_normalization(node: Node, data: RelayExpr) -> RelayExpr:
+def mean_variance_normalization(node: Node, data: Expr) -> Expr:
     """Mean 0 and deviation 1 over axes."""
     axes = [int(axis) % node.rank(data) for axis in node.attr("axes", [0, 2, 3])]
     centred = data - relay.mean(data, axis=axes, keepdims=True)
@@ -189,7 +180,7 @@ def mean_variance_normalization(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("LRN")
-def lrn(node: Node, data: RelayExpr) -> RelayExpr:
+def lrn(node: Node, data: Expr) -> Expr:
     """Data divided by a power of the energy in the channels around them."""
     size = int(node.attr("size"))
     bias, alpha, beta = (
@@ -215,7 +206,7 @@ def lrn(node: Node, data: RelayExpr) -> RelayExpr:
 # Softmax
 
 
-def _softmax_over(node: Node, data: RelayExpr, axes: list[int], logarithm: bool) -> RelayExpr:
+def _softmax_over(node: Node, data: Expr, axes: list[int], logarithm: bool) -> Expr:
     """The softmax over several axes taken together."""
     if len(axes) == 1:
         return (relay.nn.log_softmax if logarithm else relay.nn.softmax)(data, axis=axes[0])
@@ -230,7 +221,7 @@ def _softmax_over(node: Node, data: RelayExpr, axes: list[int], logarithm: bool)
 
 
 @converter("Softmax", "LogSoftmax")
-def softmax_of_matrix(node: Node, data: RelayExpr) -> RelayExpr:
+def softmax_of_matrix(node: Node, data: Expr) -> Expr:
     """Up to opset 12, over the axes from ``axis`` on, taken together."""
     rank = node.rank(data)
     axes = list(range(node.axis(1, rank), rank))
@@ -238,14 +229,14 @@ def softmax_of_matrix(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("Softmax", "LogSoftmax", since=13)
-def softmax(node: Node, data: RelayExpr) -> RelayExpr:
+def softmax(node: Node, data: Expr) -> Expr:
     """Over one axis."""
     axis = node.axis(-1, node.rank(data))
     return _softmax_over(node, data, [axis], node.op_type == "LogSoftmax")
 
 
 @converter("Hardmax")
-def hardmax_of_matrix(node: Node, data: RelayExpr) -> RelayExpr:
+def hardmax_of_matrix(node: Node, data: Expr) -> Expr:
     """Up to opset 12: one where the first of the largest elements is, over the axes from ``axis`` on."""
     rank = node.rank(data)
     axis = node.axis(1, rank)
@@ -256,12 +247,12 @@ def hardmax_of_matrix(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("Hardmax", since=13)
-def hardmax(node: Node, data: RelayExpr) -> RelayExpr:
+def hardmax(node: Node, data: Expr) -> Expr:
     """One where the first of the largest elements along an axis is, zero elsewhere."""
     return _hardmax(node, data, node.axis(-1, node.rank(data)))
 
 
-def _hardmax(node: Node, data: RelayExpr, axis: int) -> RelayExpr:
+def _hardmax(node: Node, data: Expr, axis: int) -> Expr:
     largest = relay.argmax(data, axis=axis)
     depth = extent(node, data, axis)
     return relay.one_hot(largest, 1, 0, depth, axis, node.dtype(data))

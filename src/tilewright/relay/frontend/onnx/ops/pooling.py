@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.windows import (
@@ -26,7 +26,7 @@ _MAX = operators("max_pool")
 _AVERAGE = operators("avg_pool")
 
 
-def _window(node: Node, data: RelayExpr) -> tuple[RelayExpr, Window]:
+def _window(node: Node, data: Expr) -> tuple[Expr, Window]:
     rank = spatial_rank(node, data)
     kernel = tuple(int(item) for item in node.attr("kernel_shape"))
     if len(kernel) != rank:
@@ -34,7 +34,7 @@ def _window(node: Node, data: RelayExpr) -> tuple[RelayExpr, Window]:
     return window_of(node, data, kernel)
 
 
-def _reached(node: Node, data: RelayExpr, window: Window) -> tuple[tuple[int, ...], bool]:
+def _reached(node: Node, data: Expr, window: Window) -> tuple[tuple[int, ...], bool]:
     """How far the last windows reach beyond the padding, and whether relay has to find that out when it runs."""
     nothing = (0,) * window.rank
     if not node.attr("ceil_mode", 0):
@@ -67,7 +67,7 @@ def _arguments(window: Window, more: Sequence[int], ceil_mode: bool) -> dict[str
     }
 
 
-def _padded(node: Node, data: RelayExpr, window: Window) -> tuple[RelayExpr, Window]:
+def _padded(node: Node, data: Expr, window: Window) -> tuple[Expr, Window]:
     """Data that hold the zeros of the padding, and the window that slides over them."""
     nothing = (0,) * window.rank
     if window.padding == (*nothing, *nothing):
@@ -78,25 +78,25 @@ def _padded(node: Node, data: RelayExpr, window: Window) -> tuple[RelayExpr, Win
 
 
 @converter("AveragePool")
-def average_pool(node: Node, data: RelayExpr) -> RelayExpr:
+def average_pool(node: Node, data: Expr) -> Expr:
     """The average of each window; what lies beyond the padding never counts."""
     data, window = _window(node, data)
     return _average(node, data, window, bool(node.attr("count_include_pad", 0)))
 
 
-def _average(node: Node, data: RelayExpr, window: Window, include: bool) -> RelayExpr:
+def _average(node: Node, data: Expr, window: Window, include: bool) -> Expr:
     more, at_run_time = _reached(node, data, window)
     if include and any(more):
         data, window = _padded(node, data, window)
         include = False
-    made: RelayExpr = _AVERAGE[window.rank](
+    made: Expr = _AVERAGE[window.rank](
         data, **_arguments(window, more, at_run_time), count_include_pad=include
     )
     return made
 
 
 @converter("LpPool", since=2)
-def lp_pool(node: Node, data: RelayExpr) -> RelayExpr:
+def lp_pool(node: Node, data: Expr) -> Expr:
     """The p-norm of each window."""
     power = float(node.attr("p", 2))
     data, window = _window(node, data)
@@ -111,7 +111,7 @@ def lp_pool(node: Node, data: RelayExpr) -> RelayExpr:
     return _power(node, made * node.constant(float(prod(window.kernel)), data), 1 / power)
 
 
-def _power(node: Node, data: RelayExpr, power: float) -> RelayExpr:
+def _power(node: Node, data: Expr, power: float) -> Expr:
     if power == 1:
         return data
     if power == 2:
@@ -120,15 +120,15 @@ def _power(node: Node, data: RelayExpr, power: float) -> RelayExpr:
 
 
 @converter("MaxPool")
-def max_pool(node: Node, data: RelayExpr) -> Sequence[RelayExpr]:
+def max_pool(node: Node, data: Expr) -> Sequence[Expr]:
     """The largest element of each window and, where it is asked for, where that was."""
     data, window = _window(node, data)
     more, at_run_time = _reached(node, data, window)
-    made: RelayExpr = _MAX[window.rank](data, **_arguments(window, more, at_run_time))
+    made: Expr = _MAX[window.rank](data, **_arguments(window, more, at_run_time))
     return [made, _places(node, data, window, more)] if node.wants(1) else [made]
 
 
-def _places(node: Node, data: RelayExpr, window: Window, more: Sequence[int]) -> RelayExpr:
+def _places(node: Node, data: Expr, window: Window, more: Sequence[int]) -> Expr:
     """The place of the largest element of each window, counted over the whole tensor."""
     shape = node.static_shape(data)
     sizes = shape[2:]
@@ -171,9 +171,7 @@ def _places(node: Node, data: RelayExpr, window: Window, more: Sequence[int]) ->
 
 
 @converter("MaxUnpool", since=9)
-def max_unpool(
-    node: Node, data: RelayExpr, places: RelayExpr, output_shape: RelayExpr | None = None
-) -> RelayExpr:
+def max_unpool(node: Node, data: Expr, places: Expr, output_shape: Expr | None = None) -> Expr:
     """Elements put where a pooling found them, zeros elsewhere."""
     shape = node.static_shape(data)
     rank = len(shape) - 2
@@ -204,12 +202,12 @@ def max_unpool(
 # Over everything
 
 
-def _space(node: Node, data: RelayExpr) -> list[int]:
+def _space(node: Node, data: Expr) -> list[int]:
     return list(range(2, node.rank(data)))
 
 
 @converter("GlobalAveragePool")
-def global_average_pool(node: Node, data: RelayExpr) -> RelayExpr:
+def global_average_pool(node: Node, data: Expr) -> Expr:
     """The average of each channel."""
     if node.rank(data) == 4:
         return relay.nn.global_avg_pool2d(data)
@@ -217,7 +215,7 @@ def global_average_pool(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("GlobalMaxPool")
-def global_max_pool(node: Node, data: RelayExpr) -> RelayExpr:
+def global_max_pool(node: Node, data: Expr) -> Expr:
     """The largest element of each channel."""
     if node.rank(data) == 4:
         return relay.nn.global_max_pool2d(data)
@@ -225,7 +223,7 @@ def global_max_pool(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("GlobalLpPool", since=2)
-def global_lp_pool(node: Node, data: RelayExpr) -> RelayExpr:
+def global_lp_pool(node: Node, data: Expr) -> Expr:
     """The p-norm of each channel."""
     power = float(node.attr("p", 2))
     total = relay.sum(_power(node, relay.abs(data), power), axis=_space(node, data), keepdims=True)

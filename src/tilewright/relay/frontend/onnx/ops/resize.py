@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.resize_weights import Sampling, indices, weights
@@ -31,7 +31,7 @@ class Axis:
     place: int
     source: Extent
     target: Extent
-    scale: float | RelayExpr | None
+    scale: float | Expr | None
     region: tuple[float, float]
 
     @property
@@ -44,9 +44,7 @@ class Axis:
     def is_known(self) -> bool:
         """True if sizes and scale are known now."""
         return (
-            isinstance(self.source, int)
-            and isinstance(self.target, int)
-            and not isinstance(self.scale, RelayExpr)
+            isinstance(self.source, int) and isinstance(self.target, int) and not isinstance(self.scale, Expr)
         )
 
     @property
@@ -56,7 +54,7 @@ class Axis:
 
 
 @converter("Upsample", since=7)
-def upsample_by_attribute(node: Node, data: RelayExpr) -> RelayExpr:
+def upsample_by_attribute(node: Node, data: Expr) -> Expr:
     """Opset 7: scales are an attribute."""
     factors = [float(item) for item in node.attr("scales")]
     return _resize_by_factors(node, data, factors)
@@ -64,13 +62,13 @@ def upsample_by_attribute(node: Node, data: RelayExpr) -> RelayExpr:
 
 @converter("Upsample", since=9)
 @converter("Resize", since=10)
-def resize_by_scales(node: Node, data: RelayExpr, scales: RelayExpr) -> RelayExpr:
+def resize_by_scales(node: Node, data: Expr, scales: Expr) -> Expr:
     """Upsample, and Resize of opset 10."""
     factors = [float(item) for item in node.required_value(scales, "the scales").reshape(-1)]
     return _resize_by_factors(node, data, factors)
 
 
-def _resize_by_factors(node: Node, data: RelayExpr, factors: Sequence[float]) -> RelayExpr:
+def _resize_by_factors(node: Node, data: Expr, factors: Sequence[float]) -> Expr:
     mode = str(node.attr("mode", "nearest"))
     if mode not in ("nearest", "linear", "bilinear"):
         raise node.fail(f"the mode {mode!r} is not known")
@@ -91,11 +89,11 @@ def _resize_by_factors(node: Node, data: RelayExpr, factors: Sequence[float]) ->
 @converter("Resize", since=11)
 def resize(
     node: Node,
-    data: RelayExpr,
-    region: RelayExpr | None = None,
-    scales: RelayExpr | None = None,
-    sizes: RelayExpr | None = None,
-) -> RelayExpr:
+    data: Expr,
+    region: Expr | None = None,
+    scales: Expr | None = None,
+    sizes: Expr | None = None,
+) -> Expr:
     """Resize with all its ways to say where the elements of the result lie."""
     sampling = Sampling(
         mode=str(node.attr("mode", "nearest")),
@@ -121,14 +119,12 @@ def resize(
     return _resized(node, data, axes, sampling)
 
 
-def _count(node: Node, value: RelayExpr | None) -> bool:
+def _count(node: Node, value: Expr | None) -> bool:
     """True if an optional input is there; exporters leave one out by making it empty."""
     return value is not None and node.shape(value) != (0,)
 
 
-def _regions(
-    node: Node, region: RelayExpr | None, sampling: Sampling, count: int
-) -> list[tuple[float, float]]:
+def _regions(node: Node, region: Expr | None, sampling: Sampling, count: int) -> list[tuple[float, float]]:
     if sampling.coordinates != "tf_crop_and_resize":
         return [(0.0, 1.0)] * count
     given = [float(item) for item in node.required_value(region, "the region").reshape(-1)]
@@ -139,8 +135,8 @@ def _regions(
 
 def _axes_by_scales(
     node: Node,
-    data: RelayExpr,
-    scales: RelayExpr | None,
+    data: Expr,
+    scales: Expr | None,
     places: Sequence[int],
     regions: Sequence[tuple[float, float]],
 ) -> list[Axis]:
@@ -177,8 +173,8 @@ def _scaled(size: Extent, factor: float) -> Extent:
 
 def _axes_by_sizes(
     node: Node,
-    data: RelayExpr,
-    sizes: RelayExpr | None,
+    data: Expr,
+    sizes: Expr | None,
     places: Sequence[int],
     regions: Sequence[tuple[float, float]],
 ) -> list[Axis]:
@@ -213,7 +209,7 @@ def _axes_by_sizes(
 
 def _axes_in_ratio(
     node: Node,
-    data: RelayExpr,
+    data: Expr,
     sizes: Sequence[int],
     places: Sequence[int],
     regions: Sequence[tuple[float, float]],
@@ -234,7 +230,7 @@ def _axes_in_ratio(
 # The axes, one by one
 
 
-def _resized(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: Sampling) -> RelayExpr:
+def _resized(node: Node, data: Expr, axes: Sequence[Axis], sampling: Sampling) -> Expr:
     if not axes:
         return data
     for axis in axes:
@@ -255,7 +251,7 @@ def _resized(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: Sampli
     return relay.cast(made, dtype)
 
 
-def _nearest(node: Node, data: RelayExpr, axis: Axis, sampling: Sampling) -> RelayExpr:
+def _nearest(node: Node, data: Expr, axis: Axis, sampling: Sampling) -> Expr:
     if axis.is_known:
         assert isinstance(axis.source, int) and isinstance(axis.target, int)
         chosen, outside = indices(sampling, axis.source, axis.target, axis.ratio, axis.region)
@@ -271,13 +267,13 @@ def _nearest(node: Node, data: RelayExpr, axis: Axis, sampling: Sampling) -> Rel
     return relay.take(data, _within(place, axis), axis=axis.place)
 
 
-def _interpolated(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: Sampling) -> RelayExpr:
+def _interpolated(node: Node, data: Expr, axes: Sequence[Axis], sampling: Sampling) -> Expr:
     if _is_image(node, data, axes, sampling):
         shape = list(node.static_shape(data)[2:])
         for axis in axes:
             assert isinstance(axis.target, int)
             shape[axis.place - 2] = axis.target
-        return _IMAGES[node.rank(data)](  # type: ignore[no-any-return]
+        return _IMAGES[node.rank(data)](
             data,
             shape,
             method=sampling.mode,
@@ -292,7 +288,7 @@ def _interpolated(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: S
     return data
 
 
-def _is_image(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: Sampling) -> bool:
+def _is_image(node: Node, data: Expr, axes: Sequence[Axis], sampling: Sampling) -> bool:
     """True if relay.image resizes just so."""
     shape = node.shape(data)
     return (
@@ -306,14 +302,14 @@ def _is_image(node: Node, data: RelayExpr, axes: Sequence[Axis], sampling: Sampl
     )
 
 
-def _by_matrix(node: Node, data: RelayExpr, axis: Axis, sampling: Sampling) -> RelayExpr:
+def _by_matrix(node: Node, data: Expr, axis: Axis, sampling: Sampling) -> Expr:
     """The axis multiplied by the matrix of its weights."""
     assert isinstance(axis.source, int) and isinstance(axis.target, int)
     matrix, outside = weights(sampling, axis.source, axis.target, axis.ratio, axis.region)
     rank = node.rank(data)
     last = [place for place in range(rank) if place != axis.place] + [axis.place]
     moved = data if axis.place == rank - 1 else relay.transpose(data, last)
-    made: RelayExpr = (
+    made: Expr = (
         relay.nn.dense(moved, node.constant(matrix, data))
         if rank > 1
         else relay.squeeze(relay.nn.dense(relay.expand_dims(moved, 0), node.constant(matrix, data)), axis=[0])
@@ -323,9 +319,7 @@ def _by_matrix(node: Node, data: RelayExpr, axis: Axis, sampling: Sampling) -> R
     return _extrapolated(node, made, outside, axis.place, sampling)
 
 
-def _extrapolated(
-    node: Node, data: RelayExpr, outside: np.ndarray, place: int, sampling: Sampling
-) -> RelayExpr:
+def _extrapolated(node: Node, data: Expr, outside: np.ndarray, place: int, sampling: Sampling) -> Expr:
     if not outside.any():
         return data
     shape = [-1 if axis == place else 1 for axis in range(node.rank(data))]
@@ -335,13 +329,13 @@ def _extrapolated(
 # Sizes that the program computes
 
 
-def _places(node: Node, axis: Axis, sampling: Sampling) -> RelayExpr:
+def _places(node: Node, axis: Axis, sampling: Sampling) -> Expr:
     """Where the elements of the result lie in the data, in float64."""
     kind = "float64"
     number = arange(axis.target, kind)
     source = relay.cast(scalar(axis.source), kind)
     target = relay.cast(scalar(axis.target), kind)
-    scale = axis.scale if isinstance(axis.scale, RelayExpr) else None
+    scale = axis.scale if isinstance(axis.scale, Expr) else None
     if scale is None:
         scale = target / source if axis.scale is None else const(axis.scale, kind)
     half, one = const(0.5, kind), const(1.0, kind)
@@ -360,13 +354,13 @@ def _places(node: Node, axis: Axis, sampling: Sampling) -> RelayExpr:
     raise node.needs_value(scalar(axis.target), f"the size that {sampling.coordinates} resizes to")
 
 
-def _within(place: RelayExpr, axis: Axis) -> RelayExpr:
+def _within(place: Expr, axis: Axis) -> Expr:
     """Indices brought to where there are elements."""
     last = scalar(axis.source) - const(1, "int64")
     return relay.minimum(relay.maximum(relay.cast(place, "int64"), const(0, "int64")), last)
 
 
-def _linear(node: Node, data: RelayExpr, axis: Axis, sampling: Sampling) -> RelayExpr:
+def _linear(node: Node, data: Expr, axis: Axis, sampling: Sampling) -> Expr:
     """Neighbours weighted by how near they are."""
     if sampling.mode != "linear" or sampling.antialias or sampling.exclude_outside:
         raise node.needs_value(scalar(axis.target), f"the size that {sampling.mode} interpolation resizes to")

@@ -118,7 +118,8 @@ def weights(
 
 
 def _linear(distance: Array) -> Array:
-    return np.clip(1 - np.abs(distance), 0, 1)
+    made: Array = np.maximum(1 - np.abs(distance), 0.0)
+    return made
 
 
 def _cubic(a: float) -> Callable[[Array], Array]:

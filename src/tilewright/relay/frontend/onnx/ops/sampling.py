@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.windows import attribute_list, operators
 from tilewright.relay.frontend.onnx.registry import converter
@@ -23,7 +23,7 @@ _TRANSPOSED = operators("conv", "_transpose")
 
 
 @converter("GridSample", since=16)
-def grid_sample(node: Node, data: RelayExpr, grid: RelayExpr) -> RelayExpr:
+def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
     """An image or a volume read at the places of a grid, whose coordinates come last."""
     rank = node.rank(data)
     if rank not in (4, 5):
@@ -43,7 +43,7 @@ def grid_sample(node: Node, data: RelayExpr, grid: RelayExpr) -> RelayExpr:
 
 
 @converter("AffineGrid", since=20)
-def affine_grid(node: Node, maps: RelayExpr, size: RelayExpr) -> RelayExpr:
+def affine_grid(node: Node, maps: Expr, size: Expr) -> Expr:
     """The places to which affine maps send the elements of an image or a volume."""
     sizes = node.ints(size, "the size")[2:]
     aligned = bool(node.attr("align_corners", 0))
@@ -58,7 +58,7 @@ def affine_grid(node: Node, maps: RelayExpr, size: RelayExpr) -> RelayExpr:
 
 
 @converter("Col2Im", since=18)
-def col2im(node: Node, columns: RelayExpr, image_shape: RelayExpr, block_shape: RelayExpr) -> RelayExpr:
+def col2im(node: Node, columns: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
     """Windows (batch, channels * taps, places) added up where they lie: a transposed convolution by single taps."""
     image, block = node.ints(image_shape, "the image's shape"), node.ints(block_shape, "the block's shape")
     rank = len(image)

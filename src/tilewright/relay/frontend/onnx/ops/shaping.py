@@ -6,23 +6,22 @@ An extent is an int where it is known now, else a scalar of int64 that the progr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 
-Extent = int | RelayExpr
+Extent = int | Expr
 
 
-def extents(node: Node, data: RelayExpr) -> list[Extent]:
+def extents(node: Node, data: Expr) -> list[Extent]:
     """The shape of a tensor."""
     found: list[Extent] = []
-    shape: RelayExpr | None = None
+    shape: Expr | None = None
     for axis, size in enumerate(node.shape(data)):
         if size is not None:
             found.append(size)
@@ -33,17 +32,17 @@ def extents(node: Node, data: RelayExpr) -> list[Extent]:
     return found
 
 
-def extent(node: Node, data: RelayExpr, axis: int) -> Extent:
+def extent(node: Node, data: Expr, axis: int) -> Extent:
     """One dimension of a tensor."""
     return extents(node, data)[axis]
 
 
-def scalar(value: Extent) -> RelayExpr:
+def scalar(value: Extent) -> Expr:
     """An extent as an expression of int64."""
-    return value if isinstance(value, RelayExpr) else const(value, "int64")
+    return value if isinstance(value, Expr) else const(value, "int64")
 
 
-def shape_vector(sizes: Sequence[Extent]) -> tuple[int, ...] | RelayExpr:
+def shape_vector(sizes: Sequence[Extent]) -> tuple[int, ...] | Expr:
     """Extents as numbers where all are known, else as a vector that the program computes."""
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
@@ -51,10 +50,10 @@ def shape_vector(sizes: Sequence[Extent]) -> tuple[int, ...] | RelayExpr:
     return relay.concatenate([relay.reshape(scalar(size), (1,)) for size in sizes], axis=0)
 
 
-def reshaped(node: Node, data: RelayExpr, sizes: Sequence[Extent]) -> RelayExpr:
+def reshaped(node: Node, data: Expr, sizes: Sequence[Extent]) -> Expr:
     """The elements in another shape; one extent that is not known is what the others leave."""
     known = [size for size in sizes if isinstance(size, int)]
-    if len(known) >= len(sizes) - 1 and prod(known):
+    if len(known) >= len(sizes) - 1 and 0 not in known:
         target = tuple(size if isinstance(size, int) else -1 for size in sizes)
         return data if target == node.shape(data) else relay.reshape(data, target)
     if len(known) == len(sizes):
@@ -62,18 +61,18 @@ def reshaped(node: Node, data: RelayExpr, sizes: Sequence[Extent]) -> RelayExpr:
     return relay.reshape(data, shape_vector(sizes), allowzero=True)
 
 
-def broadcast(node: Node, data: RelayExpr, sizes: Sequence[Extent]) -> RelayExpr:
+def broadcast(node: Node, data: Expr, sizes: Sequence[Extent]) -> Expr:
     """The tensor repeated to a shape."""
     target = shape_vector(sizes)
     return data if target == node.shape(data) else relay.broadcast_to(data, target)
 
 
-def part(data: RelayExpr, begin: int, end: int, axis: int) -> RelayExpr:
+def part(data: Expr, begin: int, end: int, axis: int) -> Expr:
     """The elements ``begin`` to ``end`` along one axis."""
     return relay.strided_slice(data, [begin], [end], [1], axes=[axis])
 
 
-def as_matrices(node: Node, data: RelayExpr) -> RelayExpr:
+def as_matrices(node: Node, data: Expr) -> Expr:
     """All dimensions but the last two joined into one."""
     rank = node.rank(data)
     if rank == 2:
@@ -86,7 +85,7 @@ def as_matrices(node: Node, data: RelayExpr) -> RelayExpr:
     return data
 
 
-def from_matrices(node: Node, data: RelayExpr, like: RelayExpr) -> RelayExpr:
+def from_matrices(node: Node, data: Expr, like: Expr) -> Expr:
     """The first dimension split into all but the last two of another tensor."""
     rank = node.rank(like)
     if rank == 2:
@@ -99,7 +98,7 @@ def from_matrices(node: Node, data: RelayExpr, like: RelayExpr) -> RelayExpr:
     return relay.reshape_like(data, like, 0, 1, 0, rank - 2)
 
 
-def arange(count: Extent, dtype: str = "int64") -> RelayExpr:
+def arange(count: Extent, dtype: str = "int64") -> Expr:
     """The numbers from 0 up to an extent."""
     if isinstance(count, int):
         return const(np.arange(count, dtype=dtype))
@@ -111,5 +110,5 @@ def combined(first: Extent, second: Extent, operation: Any) -> Extent:
     """Two extents combined by Python's operator where both are known, else by the program: both sides overload it."""
     if isinstance(first, int) and isinstance(second, int):
         return int(operation(first, second))
-    made: RelayExpr = operation(scalar(first), scalar(second))
+    made: Expr = operation(scalar(first), scalar(second))
     return made

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.shaping import arange, combined, extent, part
@@ -25,15 +25,13 @@ LONGEST = 1 << 14
 
 
 @converter("DFT", since=17)
-def dft_along_attribute(node: Node, data: RelayExpr, length: RelayExpr | None = None) -> RelayExpr:
+def dft_along_attribute(node: Node, data: Expr, length: Expr | None = None) -> Expr:
     """Opset 17: the axis is an attribute."""
     return _dft(node, data, length, node.axis(1, node.rank(data)))
 
 
 @converter("DFT", since=20)
-def dft(
-    node: Node, data: RelayExpr, length: RelayExpr | None = None, axis: RelayExpr | None = None
-) -> RelayExpr:
+def dft(node: Node, data: Expr, length: Expr | None = None, axis: Expr | None = None) -> Expr:
     """Opset 20: the axis is an input."""
     chosen = -2 if axis is None else node.ints(axis, "the axis")[0]
     rank = node.rank(data)
@@ -44,7 +42,7 @@ def dft(
     return _dft(node, data, length, chosen % rank)
 
 
-def _dft(node: Node, data: RelayExpr, length: RelayExpr | None, axis: int) -> RelayExpr:
+def _dft(node: Node, data: Expr, length: Expr | None, axis: int) -> Expr:
     inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
     size = node.shape(data)[axis]
     if size is None:
@@ -56,9 +54,7 @@ def _dft(node: Node, data: RelayExpr, length: RelayExpr | None, axis: int) -> Re
     return transformed(node, data, axis, count, inverse, onesided)
 
 
-def transformed(
-    node: Node, data: RelayExpr, axis: int, count: int, inverse: bool, onesided: bool
-) -> RelayExpr:
+def transformed(node: Node, data: Expr, axis: int, count: int, inverse: bool, onesided: bool) -> Expr:
     """The transform of ``count`` elements along an axis of data whose last axis holds real and imaginary parts."""
     size, parts = node.shape(data)[axis], node.shape(data)[-1]
     if size is None or parts not in (1, 2):
@@ -75,7 +71,7 @@ def transformed(
     ]
     cosine, sine = _matrices(count, used, inverse, onesided)
 
-    def times(value: RelayExpr, matrix: Array) -> RelayExpr:
+    def times(value: Expr, matrix: Array) -> Expr:
         weight = node.constant(matrix, data)
         if rank == 1:
             return relay.squeeze(relay.nn.dense(relay.expand_dims(value, 0), weight), axis=[0])
@@ -110,11 +106,11 @@ def _matrices(count: int, used: int, inverse: bool, onesided: bool) -> tuple[Arr
 @converter("STFT", since=17)
 def stft(
     node: Node,
-    signal: RelayExpr,
-    step: RelayExpr,
-    window: RelayExpr | None = None,
-    length: RelayExpr | None = None,
-) -> RelayExpr:
+    signal: Expr,
+    step: Expr,
+    window: Expr | None = None,
+    length: Expr | None = None,
+) -> Expr:
     """The transforms of frames of a signal (batch, length, parts)."""
     hop = node.ints(step, "the frame step")[0]
     if length is not None:
@@ -139,9 +135,7 @@ def stft(
 
 
 @converter("MelWeightMatrix", since=17)
-def mel_weight_matrix(
-    node: Node, bins: RelayExpr, length: RelayExpr, rate: RelayExpr, low: RelayExpr, high: RelayExpr
-) -> RelayExpr:
+def mel_weight_matrix(node: Node, bins: Expr, length: Expr, rate: Expr, low: Expr, high: Expr) -> Expr:
     """The triangular filters, evenly spaced on the mel scale, that turn a spectrum into mel bins."""
     filters, size, samples = (
         node.ints(value, what)[0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 
@@ -56,7 +56,7 @@ class Window:
         return tuple(found)
 
 
-def spatial_rank(node: Node, data: RelayExpr, largest: int = 3) -> int:
+def spatial_rank(node: Node, data: Expr, largest: int = 3) -> int:
     """The number of spatial axes of data of N, C and space; relay has operators for up to three."""
     rank = node.rank(data) - 2
     if not 1 <= rank <= largest:
@@ -73,8 +73,8 @@ def attribute_list(node: Node, name: str, rank: int, default: int) -> tuple[int,
 
 
 def window_of(
-    node: Node, data: RelayExpr, kernel: tuple[int, ...], same_by_reach: bool = True
-) -> tuple[RelayExpr, Window]:
+    node: Node, data: Expr, kernel: tuple[int, ...], same_by_reach: bool = True
+) -> tuple[Expr, Window]:
     """The window that a node's attributes describe, and the data that it slides over.
 
     Where ``auto_pad`` asks for padding by a size that is not known now, the data come back padded by the program.
@@ -110,7 +110,7 @@ def window_of(
     return data, Window(kernel, strides, dilations, tuple(before), tuple(after))
 
 
-def _padded_by_program(node: Node, data: RelayExpr, window: Window, upper: bool) -> RelayExpr:
+def _padded_by_program(node: Node, data: Expr, window: Window, upper: bool) -> Expr:
     sizes = relay.strided_slice(relay.shape_of(data, "int64"), [2], [2 + window.rank])
     strides, reach = node.constants(window.strides), node.constants(window.reach)
     one, two = const(1, "int64"), const(2, "int64")
