@@ -29,6 +29,9 @@ def prepare_passes() -> list[Pass]:
         transform.FoldScaleAxis(),
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
+        # A bias and the shift of a batch norm after it are two constants in a row now.
+        transform.FoldConstant(),
+        transform.SimplifyExpr(),
         # Layouts are the target's: it is the current one when this runs.
         transform.AlterOpLayout(),
         transform.FastMath(),

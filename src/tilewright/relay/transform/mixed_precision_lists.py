@@ -30,6 +30,7 @@ ALWAYS = (
     "nn.contrib_conv2d_NCHWc",
     "nn.contrib_depthwise_conv2d_NCHWc",
     "nn.dense",
+    "nn.contrib_dense_pack",
     "nn.matmul",
     "nn.batch_matmul",
 )
