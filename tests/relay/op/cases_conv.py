@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,7 @@ TWO_AXES = [
         [DATA, Input((4, 2, 3, 3))],
         by_torch(lambda x, w: functional.conv2d(x, w.reshape(8, 1, 3, 3), groups=4)),
         gradient=True,
+        dynamic=False,
     ),
     Case(
         "conv2d_nhwc",
@@ -149,6 +151,7 @@ TWO_AXES = [
         ),
         [Input((2, 6, 6, 4)), Input((3, 3, 4, 2))],
         lambda x, w: _nchw(_conv2d(groups=4), "NHWC", "HWIO")(x, w.reshape(3, 3, 1, 8)),
+        dynamic=False,
     ),
     Case(
         "conv2d_hwcn",
@@ -377,4 +380,8 @@ PREPARED = [
     ),
 ]
 
-CASES = [*ONE_AXIS, *TWO_AXES, *THREE_AXES, *PREPARED]
+CASES = [
+    # Sums of many products in another order.
+    replace(case, rtol=max(case.rtol, 1e-4), atol=max(case.atol, 1e-5))
+    for case in (*ONE_AXIS, *TWO_AXES, *THREE_AXES, *PREPARED)
+]
