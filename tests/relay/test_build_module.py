@@ -191,3 +191,10 @@ def test_a_model_without_kernels() -> None:
     values = np.arange(6, dtype="float32").reshape(2, 3)
     found = relay.create_executor("graph", module).evaluate()(values)
     np.testing.assert_array_equal(found.numpy(), values.reshape(3, 2))
+
+
+def test_unknown_sizes_are_for_the_virtual_machine() -> None:
+    """The graph executor says so."""
+    x = relay.var("x", shape=(relay.Any(), 3))
+    with pytest.raises(TilewrightError, match="needs every size.*virtual machine"):
+        relay.build(tvm.IRModule.from_expr(relay.exp(x)), "llvm")

@@ -15,6 +15,7 @@ from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
+from tilewright.relay.ty import is_dynamic
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import LoweringError, TilewrightError
 
@@ -57,6 +58,11 @@ class ExecutorGraph:
 def _tensor_types(given: Type) -> list[TensorType]:
     """The tensors that a value of this type is, in a row."""
     if isinstance(given, TensorType):
+        if is_dynamic(given):
+            raise LoweringError(
+                f"the graph executor needs every size, and a tensor is {given}: give the inputs' shapes, "
+                "build at opt_level 2 or more, or compile for the virtual machine (relay.vm)"
+            )
         return [given]
     if isinstance(given, TupleType):
         return [tensor for part in given.fields for tensor in _tensor_types(part)]
