@@ -35,6 +35,7 @@ from tilewright.relay.transform.infer_type import InferType
 from tilewright.relay.transform.inline import Inline
 from tilewright.relay.transform.label_ops import LabelOps
 from tilewright.relay.transform.lambda_lift import LambdaLift
+from tilewright.relay.transform.lazy_gradient_init import LazyGradientInit
 from tilewright.relay.transform.legalize import Legalize
 from tilewright.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from tilewright.relay.transform.merge_composite import MergeComposite
