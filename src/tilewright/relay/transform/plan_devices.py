@@ -1,0 +1,133 @@
+"""PlanDevices: decide where everything lies, and copy between devices where values cross.
+
+``analysis.devices`` has the rules. Afterwards each ``on_device`` without ``is_fixed`` is a ``device_copy`` where its
+result is used on another device, and gone where it is not. Functions say where they expect their arguments and leave
+their result ("param_device_types", "result_device_type"); what lies elsewhere than the result of the function around it
+and is bound by a let or copied from stands in an ``on_device`` with ``is_fixed``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.function import BaseFunc
+from tilewright.ir.global_var import GlobalVar
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.transform import Pass, PassContext
+from tilewright.ir.type import FuncType, TupleType, Type
+from tilewright.relay.analysis.devices import DevicePlan
+from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
+from tilewright.relay.expr_functor import ExprMutator
+from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module
+from tilewright.relay.op.annotation.annotation import on_device
+from tilewright.relay.op.tensor.device import device_copy, device_number
+from tilewright.support.errors import TilewrightError
+from tilewright.support.recursion import recursion_room
+from tilewright.support.span import span_scope
+
+
+class _Place(ExprMutator):
+    """Writes the plan into the program."""
+
+    def __init__(self, plan: DevicePlan) -> None:
+        super().__init__()
+        self.plan = plan
+        self.around: list[int] = []
+
+    def visit_function(self, fn: Function) -> RelayExpr:
+        if fn.is_primitive:
+            return fn
+        self.around.append(self.plan.result_device(fn))
+        body = self.visit(fn.body)
+        result = self.around.pop()
+        made = fn if body is fn.body else fn.replace(body=body)
+        placed: Function = made.with_attr(
+            {"param_device_types": tuple(self.plan.param_devices(fn)), "result_device_type": result}
+        )
+        return placed
+
+    def fixed(self, made: RelayExpr, device: int) -> RelayExpr:
+        """An expression with the place where it lies. Variables, constants and functions say it elsewhere."""
+        if isinstance(made, (Var, Constant, Function, GlobalVar)) or _is_placed(made):
+            return made
+        with span_scope(made.span):
+            return on_device(made, device, is_fixed=True)
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        if not isinstance(call.op, Op) or call.op.name != "on_device":
+            return call.map_children(self.visit)
+        made, kind = self.visit(call.args[0]), call.checked_type
+        attrs: Any = call.attrs
+        source = int(attrs.device_type)
+        if isinstance(kind, FuncType):
+            return made  # type: ignore[no-any-return]
+        if attrs.is_fixed:
+            return self.fixed(made, source)
+        target = self.plan.device_of(call)
+        with span_scope(call.span):
+            if target != source:
+                return _copied(self.fixed(made, source), kind, source, target)
+            if source != self.around[-1]:
+                return self.fixed(made, source)
+            return made  # type: ignore[no-any-return]
+
+    def visit_let(self, let: Let) -> RelayExpr:
+        chain: list[tuple[Let, Any]] = []
+        current: RelayExpr = let
+        while isinstance(current, Let) and current not in self.memo_map:
+            value = self.visit(current.value)
+            device = self.plan.device_of(current.value)
+            if device != self.around[-1] and not isinstance(current.value.checked_type, FuncType):
+                value = self.fixed(value, device)
+            chain.append((current, value))
+            current = current.body
+        body = self.visit(current)
+        for old, value in reversed(chain):
+            same = value is old.value and body is old.body
+            body = old if same else old.replace(value=value, body=body)
+            self.memo_map[old] = body
+        return body  # type: ignore[no-any-return]
+
+
+def _is_placed(made: RelayExpr) -> bool:
+    return isinstance(made, Call) and isinstance(made.op, Op) and made.op.name in ("on_device", "device_copy")
+
+
+def _copied(value: RelayExpr, kind: Type, source: int, target: int) -> RelayExpr:
+    """The tensors of a value on another device."""
+    if isinstance(kind, TupleType):
+        parts = enumerate(kind.fields)
+        return Tuple([_copied(TupleGetItem(value, index), part, source, target) for index, part in parts])
+    if not isinstance(kind, TensorType):
+        raise TilewrightError(f"a value of type {kind} cannot be copied to another device", span=value.span)
+    return device_copy(value, source, target)
+
+
+@dataclass
+class PlanDevices(Pass):
+    """Place every value; ``default_device`` (a device, its name or its number) is where the rest lies."""
+
+    default_device: Any
+
+    name = "PlanDevices"
+    opt_level = 0
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        """Plan all functions together."""
+        typed = infer_module(mod)
+        plan = DevicePlan(typed, device_number(self.default_device))
+        place = _Place(plan)
+
+        def change(name: GlobalVar, function: BaseFunc) -> BaseFunc:
+            if not isinstance(function, Function) or function.attrs.get("Compiler"):
+                return function
+            made: BaseFunc = place.visit(function)
+            return made
+
+        with recursion_room():
+            return typed.map_functions(change)
