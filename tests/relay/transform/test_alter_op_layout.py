@@ -129,3 +129,15 @@ def test_a_chain_of_five_thousand_convolutions_and_activations() -> None:
     counts = list_op_freqs(altered(result))
     assert counts["nn.contrib_conv2d_NCHWc"] == 2500
     assert counts["layout_transform"] == 3
+
+
+def test_layout_names_of_two_operators_may_disagree() -> None:
+    """A tensor that one operator calls NHWC and the next NCHW keeps the meaning that each of them gives it."""
+    data, boxes = relay.var("data", shape=(1, 5, 6, 2)), relay.var("boxes", shape=(1, 4))
+    cropped = relay.image.crop_and_resize(
+        data, boxes, relay.const([0]), crop_size=(1, 2), layout="NHWC", method="bilinear"
+    )
+    enlarged = relay.image.resize2d(cropped, (4, 4), layout="NCHW")
+    function = relay.Function([data, boxes], enlarged)
+    made = relay.transform.AlterOpLayout()(relay.transform.InferType()(tvm.IRModule.from_expr(function)))
+    assert tvm.ir.structural_equal(relay.transform.InferType()(made)["main"].body, enlarged, True)

@@ -50,6 +50,14 @@ class Value:
             self.home = self.newest = layout
             self.forms[layout.name] = self.forms[""]
 
+    def seen_as(self, layout: MaybeLayout) -> Value:
+        """The tensor as a user with this layout for it, in the program, sees it. Where what made it and what uses it
+        call its axes differently, the names of the one say nothing to the other."""
+        self.learn(layout)
+        if layout is None or self.home == layout:
+            return self
+        return Value(layout, layout, {layout.name: self.form(self.home)})
+
     def form(self, layout: MaybeLayout) -> RelayExpr:
         """The tensor in a layout; as it is in the program for None."""
         wanted = layout if layout is not None else self.home
@@ -165,8 +173,7 @@ class LayoutRewriter(ExprMutator):
         types = [kind for argument in call.args for kind in _flat(argument.checked_type)]
         rule = call.op.get_attr("FInferCorrectLayout")
         program: Layouts = rule(call.attrs, [None] * len(types), [value.home for value in arguments], types)
-        for value, layout in zip(arguments, program.inputs, strict=True):
-            value.learn(layout)
+        arguments = [value.seen_as(layout) for value, layout in zip(arguments, program.inputs, strict=True)]
         with span_scope(call.span):
             replaced = self._replacement(call, arguments, types)
             if replaced is not None:
