@@ -14,7 +14,7 @@ import numpy as np
 from tilewright import topi
 from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.layout import Layouts, MaybeLayout, moved_axis
-from tilewright.relay.op.shapes import Dimension, Shape, combine, same, shape_text
+from tilewright.relay.op.shapes import Dimension, Shape, combine, require_multiple, same, shape_text
 from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import Layout
@@ -63,10 +63,9 @@ def laid_out(extents: Sequence[Dimension], axes: str, name: str, what: str) -> S
             shape.append(whole[axis])
         else:
             extent = whole[axis]
-            if isinstance(extent, int) and extent % factor:
-                raise RelationError(
-                    f"{what}: an axis {axis} of {extent} does not fall into parts of {factor}"
-                )
+            require_multiple(
+                extent, factor, f"{what}: an axis {axis} of {extent} does not fall into parts of {factor}"
+            )
             shape.append(combine(lambda count, factor=factor: count // factor, extent))
     return tuple(shape)
 

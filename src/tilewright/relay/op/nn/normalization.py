@@ -22,7 +22,7 @@ from tilewright.relay.op.layout import Layouts, MaybeLayout, along_axis, moved_a
 from tilewright.relay.op.nn.activation import vector_completion
 from tilewright.relay.op.nn.layouts import channel_layouts
 from tilewright.relay.op.relations import floating_type
-from tilewright.relay.op.shapes import dims, normal_axes, normal_axis, same, tensors
+from tilewright.relay.op.shapes import dims, normal_axes, normal_axis, require_multiple, same, tensors
 from tilewright.te.tensor import Tensor
 from tilewright.topi.nn.normalization import batch_norm as compute_batch_norm
 from tilewright.topi.nn.normalization import group_norm as compute_group_norm
@@ -116,8 +116,11 @@ def group_norm_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     data = normalization_relation(types, attrs)
     if data is not None:
         channels = dims(data)[attrs.axis]
-        if attrs.num_groups < 1 or (isinstance(channels, int) and channels % attrs.num_groups):
-            raise RelationError(f"{channels} channels do not fall into {attrs.num_groups} groups")
+        if attrs.num_groups < 1:
+            raise RelationError(f"there is one group or more, not {attrs.num_groups}")
+        require_multiple(
+            channels, attrs.num_groups, f"{channels} channels do not fall into {attrs.num_groups} groups"
+        )
     return data
 
 
