@@ -14,6 +14,7 @@ from tilewright.relay.expr_functor import bind
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import prepare_passes
+from tilewright.relay.transform.straight_line import NotStraightLine, straight_line
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TargetError, TilewrightError
 from tilewright.support.recursion import recursion_room
@@ -63,6 +64,20 @@ def with_main(mod: IRModule, function: Function) -> IRModule:
     made = mod.copy()
     made["main"] = function
     return made
+
+
+def as_graph(mod: IRModule) -> IRModule:
+    """The module with calls of functions and lets in ``main`` resolved, as executors of graphs need it. A program that
+    has branches, references or recursion stays as it is."""
+    main = mod["main"] if "main" in mod else None
+    if not isinstance(main, Function):
+        return mod
+    try:
+        with recursion_room():
+            body = straight_line(main, mod)
+    except NotStraightLine:
+        return mod
+    return mod if body is main.body else with_main(mod, main.replace(body=body))
 
 
 def as_target(target: Any, target_host: Any = None) -> Target:

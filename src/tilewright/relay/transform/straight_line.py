@@ -18,6 +18,14 @@ from tilewright.relay.function import Function
 from tilewright.support.errors import TilewrightError
 
 
+class NotStraightLine(TilewrightError):
+    """A program is no graph of operators."""
+
+
+KEPT = ("Primitive", "Compiler", "Composite")
+"""Functions with one of these attributes are computed as they are: calls of them stay."""
+
+
 @dataclass(eq=False)
 class _Frame:
     """The values of one call: of its variables and of what it computed; those around it are the parent's."""
@@ -50,7 +58,7 @@ class _StraightLine(Functor):
 
     def visit_default(self, expr: Any) -> Any:
         """Branches and references."""
-        raise TilewrightError(
+        raise NotStraightLine(
             f"first-order gradients are those of graphs of operators, and this program has a "
             f"{type(expr).__name__}; use mode='higher_order'",
             span=expr.span,
@@ -107,14 +115,14 @@ class _StraightLine(Functor):
     def visit_call(self, call: Call) -> Any:
         """A call of an operator stays one; that of a function is what the function computes."""
         arguments = [self.visit(argument) for argument in call.args]
-        if isinstance(call.op, Op):
+        if isinstance(call.op, Op) or self._is_kept(call.op):
             same = all(new is old for new, old in zip(arguments, call.args, strict=True))
             return call if same else call.replace(args=tuple(arguments))
         callee = self.visit(call.op)
         if not isinstance(callee, _Closure):
             return self.visit_default(call.op)
         if callee.function in self.running:
-            raise TilewrightError(
+            raise NotStraightLine(
                 "first-order gradients are those of graphs of operators, and this program calls a function from "
                 "within itself; use mode='higher_order'",
                 span=call.span,
@@ -129,8 +137,16 @@ class _StraightLine(Functor):
             self.frame = saved
 
 
+    def _is_kept(self, callee: RelayExpr) -> bool:
+        """True if a function is not to be looked into."""
+        if isinstance(callee, GlobalVar) and self.mod is not None and callee.name_hint in self.mod:
+            callee = self.mod[callee.name_hint]
+        return isinstance(callee, Function) and any(callee.attrs.get(name) for name in KEPT)
+
+
 def straight_line(function: Function, mod: IRModule | None = None) -> RelayExpr:
-    """The body of a function as a graph over its parameters."""
+    """The body of a function as a graph over its parameters; ``NotStraightLine`` where it cannot be one."""
     made = _StraightLine(mod).visit(function.body)
-    assert isinstance(made, RelayExpr)
+    if not isinstance(made, RelayExpr):
+        raise NotStraightLine("the function gives a function, not tensors", span=function.span)
     return made
