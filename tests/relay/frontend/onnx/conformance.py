@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import re
 import sys
 import time
@@ -142,7 +143,9 @@ def _reason(error: BaseException) -> str:
 
 
 def _work(cases: dict[str, Case], pipe: Connection, executor: str | None, opt_level: int) -> None:
-    """A worker: takes names, gives reasons (None for a case that passes)."""
+    """A worker: takes names, gives reasons (None for a case that passes). The workers share the processors: each of
+    them compiles and runs on one."""
+    os.environ.update(TILEWRIGHT_COMPILE_PROCESSES="1", TILEWRIGHT_NUM_THREADS="1")
     np.seterr(all="ignore")
     warnings.simplefilter("ignore")
     while True:
@@ -280,12 +283,13 @@ def main() -> int:
     options = parser.parse_args()
     cases = {name: case for name, case in collect().items() if re.search(options.k, name)}
     results = run(cases, options.jobs, options.limit, options.executor, options.opt_level)
-    if options.v:
-        for name, reason in results.failures.items():
-            print(f"{name}: {reason}")
-    print(summary(cases, results))
+    lines = [f"{name}: {reason}" for name, reason in results.failures.items()] if options.v else []
     slow = sorted(results.seconds.items(), key=lambda one: -one[1])[:5]
-    print("slowest:", ", ".join(f"{name} {spent:.1f} s" for name, spent in slow))
+    lines += [
+        summary(cases, results),
+        "slowest: " + ", ".join(f"{name} {spent:.1f} s" for name, spent in slow),
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
     if options.json:
         options.json.write_text(json.dumps({"reasons": results.reasons, "seconds": results.seconds}))
     if options.update:

@@ -63,7 +63,8 @@ class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
         except ShapeNeeded:
             self._needs_shapes = True
         except ValueNeeded as needed:
-            self._add_needed(needed, {})
+            known = {info.name for info in self._inputs}
+            self._needed_values += [name for name in needed.inputs if name in known]
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for inputs in the order of the model's, or by name."""
@@ -103,17 +104,18 @@ class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
                 return self._programs[key]
             try:
                 self._programs[key] = self._compiled(shapes, values)
-            except ShapeNeeded:
+            except ShapeNeeded as needed:
                 if self._needs_shapes:
-                    raise
+                    # The shape is computed from values.
+                    self._add_needed((), given, needed)
                 self._needs_shapes = True
             except ValueNeeded as needed:
-                self._add_needed(needed, given)
+                self._add_needed(needed.inputs, given, needed)
 
-    def _add_needed(self, needed: ValueNeeded, given: Mapping[str, Any]) -> None:
-        """Values of the inputs that the error names; where it names none, of all that are small and no floats."""
+    def _add_needed(self, names: Sequence[str], given: Mapping[str, Any], error: ModelError) -> None:
+        """Values of these inputs will be constants; where they are none, those of all that are small and no floats."""
         known = {info.name for info in self._inputs} - set(self._needed_values)
-        found = [name for name in needed.inputs if name in known]
+        found = [name for name in names if name in known]
         if not found:
             found = [
                 name
@@ -123,8 +125,8 @@ class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
                 and value.dtype.kind in "iub"
                 and value.size <= 64
             ]
-        if not found and given:
-            raise needed
+        if not found:
+            raise error
         self._needed_values += found
 
     def _compiled(self, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[list[str], Program]:
