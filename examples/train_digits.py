@@ -2,9 +2,9 @@
 
     pip install scikit-learn torch && python examples/train_digits.py [FOLDER]
 
-The data are the 8x8 digits that scikit-learn carries. Training takes a minute or two on two idle cores. Without a folder,
-the files of the package are written anew: ``digits.onnx`` and ``digits.npz`` (ten images that the network has not seen
-while it was trained, one of each digit, and their labels).
+The data are the 8x8 digits that scikit-learn carries. Training takes a minute or two on two idle cores. Without a
+folder, the files of the package are written anew: ``digits.onnx`` and ``digits.npz`` (ten images that the network has
+not seen while it was trained, one of each digit, and their labels).
 """
 
 import sys
