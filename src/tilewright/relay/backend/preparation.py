@@ -69,9 +69,9 @@ def with_main(mod: IRModule, function: Function) -> IRModule:
 def as_graph(mod: IRModule) -> IRModule:
     """The module with calls of functions and lets in ``main`` resolved, as executors of graphs need it. A program that
     has branches, references or recursion stays as it is."""
-    main = mod["main"] if "main" in mod else None
-    if not isinstance(main, Function):
+    if "main" not in mod or not isinstance(mod["main"], Function):
         return mod
+    main = mod["main"]
     try:
         with recursion_room():
             body = straight_line(main, mod)

@@ -136,7 +136,6 @@ class _StraightLine(Functor):
             self.running.pop()
             self.frame = saved
 
-
     def _is_kept(self, callee: RelayExpr) -> bool:
         """True if a function is not to be looked into."""
         if isinstance(callee, GlobalVar) and self.mod is not None and callee.name_hint in self.mod:
