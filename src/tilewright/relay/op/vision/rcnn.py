@@ -169,9 +169,9 @@ def roi_align(
     aligned: bool = False,
 ) -> Call:
     """Regions (item, left, top, right, bottom) of images, pooled to ``pooled_size`` by "avg" or "max" of places read
-    between pixels; ``sample_ratio`` squared an element, or as many as it has pixels. ``aligned`` regions have the centre
-    of the first pixel at 0.5, and may be smaller than a pixel. "max_of_corners" takes the largest of the four weighted
-    pixels around each place, as ONNX does."""
+    between pixels; ``sample_ratio`` squared an element, or as many as it has pixels. ``aligned`` regions have the
+    centre of the first pixel at 0.5, and may be smaller than a pixel. "max_of_corners" takes the largest of the four
+    weighted pixels around each place, as ONNX does."""
     attrs = ROIAlignAttrs(
         per_axis(pooled_size, 2, "pooled_size"), float(spatial_scale), sample_ratio, layout, mode, aligned
     )
