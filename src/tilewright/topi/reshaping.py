@@ -160,7 +160,7 @@ def reshape(a: Tensor, newshape: ExprLike | Sequence[ExprLike]) -> Tensor:
     shape = _resolve_minus_one("reshape", a.shape, as_extents(newshape))
     if known_different(simplify(product(a.shape)), simplify(product(shape))):
         raise ExpressionError(f"reshape: {shape_text(a.shape)} and {shape_text(shape)} differ in size")
-    if any(isinstance(extent, IntImm) and extent.value == 0 for extent in shape):
+    if any(isinstance(extent, IntImm) and extent.value == 0 for extent in (*shape, *a.shape)):
         return computed(shape, lambda *i: operators.const(0, a.dtype), name="T_reshape", tag=INJECTIVE)
     groups = _reshape_groups(a.shape, shape)
 
