@@ -110,6 +110,7 @@ MOVING_OPERATORS = frozenset(
 AWARE_OPERATORS = frozenset(
     {
         *("Cast", "CastLike", "BitCast", "QuantizeLinear", "DequantizeLinear", "Constant", "Shape", "Size"),
+        *("IsNaN", "IsInf"),
         *("If", "Loop", "Scan", "ConstantOfShape", "SequenceConstruct", "SequenceAt", "Optional"),
     }
 )

@@ -44,10 +44,23 @@ _BINARY: dict[str, tuple[Binary, Callable[[Any, Any], Any]]] = {
 }
 
 
+def _aligned(node: Node, left: RelayExpr, right: RelayExpr) -> RelayExpr:
+    """The right operand in its place before opset 7: its axes are those of the left one from ``axis`` on."""
+    axis = node.attr("axis", None)
+    if not node.attr("broadcast", 0) or axis is None:
+        return right
+    after = node.rank(left) - node.axis(0, node.rank(left)) - node.rank(right)
+    return relay.expand_dims(right, node.rank(right), after) if after > 0 else right
+
+
 def _register_binary(name: str, function: Binary, of_items: Callable[[Any, Any], Any]) -> None:
-    @converter(name)
+    @converter(name, since=7)
     def convert(node: Node, left: RelayExpr, right: RelayExpr) -> RelayExpr:
         return known_items(node, function(left, right), of_items, left, right)
+
+    @converter(name)
+    def convert_old(node: Node, left: RelayExpr, right: RelayExpr) -> RelayExpr:
+        return function(left, _aligned(node, left, right))
 
 
 for _name, (_function, _of_items) in _BINARY.items():

@@ -49,7 +49,7 @@ def _probit(node: Node, scores: RelayExpr) -> RelayExpr:
     root = relay.sqrt(
         relay.subtract(relay.multiply(half, half), relay.multiply(node.constant(1 / curve, scores), log))
     )
-    size = relay.sqrt(relay.maximum(relay.subtract(root, half), node.constant(0, scores)))
+    size = relay.sqrt(relay.subtract(root, half))
     return relay.multiply(node.constant(math.sqrt(2), scores), relay.multiply(relay.sign(place), size))
 
 

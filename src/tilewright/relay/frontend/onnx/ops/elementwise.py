@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.frontend.onnx.narrow import round_half_even
+from tilewright.relay.frontend.onnx.narrow import decoded, round_half_even
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.partials import known_items
 from tilewright.relay.frontend.onnx.registry import converter
@@ -33,7 +33,6 @@ _UNARY: dict[str, Callable[[RelayExpr], RelayExpr]] = {
     "Erf": relay.erf,
     "Exp": relay.exp,
     "Floor": relay.floor,
-    "IsNaN": relay.isnan,
     "Log": relay.log,
     "Not": relay.logical_not,
     "Relu": relay.nn.relu,
@@ -86,9 +85,21 @@ def reciprocal(node: Node, data: RelayExpr) -> RelayExpr:
     return relay.divide(node.constant(1, data), data)
 
 
+def _decoded(node: Node, data: RelayExpr) -> RelayExpr:
+    narrow = node.narrow(data)
+    return data if narrow is None else decoded(data, narrow)
+
+
+@converter("IsNaN")
+def not_a_number(node: Node, data: RelayExpr) -> RelayExpr:
+    """True where not a number."""
+    return relay.isnan(_decoded(node, data))
+
+
 @converter("IsInf")
 def infinite(node: Node, data: RelayExpr) -> RelayExpr:
     """True where infinite, of either sign or of one."""
+    data = _decoded(node, data)
     zero = node.constant(0, data)
     found: RelayExpr = relay.isinf(data)
     if not node.attr("detect_positive", 1):
@@ -151,10 +162,23 @@ def leaky_relu(node: Node, data: RelayExpr) -> RelayExpr:
     return relay.nn.leaky_relu(data, float(node.attr("alpha", 0.01)))
 
 
+def _sloped(node: Node, data: RelayExpr, slope: RelayExpr) -> RelayExpr:
+    return relay.where(relay.less(data, node.constant(0, data)), relay.multiply(slope, data), data)
+
+
 @converter("PRelu")
+def prelu_channels(node: Node, data: RelayExpr, slope: RelayExpr) -> RelayExpr:
+    """A slope below zero that is an input: one, or one for each channel, up to opset 6."""
+    after = node.rank(data) - 2
+    if node.rank(slope) == 1 and node.shape(slope) != (1,) and after > 0:
+        slope = relay.expand_dims(slope, 1, after)
+    return _sloped(node, data, slope)
+
+
+@converter("PRelu", since=7)
 def prelu(node: Node, data: RelayExpr, slope: RelayExpr) -> RelayExpr:
     """A slope below zero that is an input, broadcast to the data."""
-    return relay.where(relay.less(data, node.constant(0, data)), relay.multiply(slope, data), data)
+    return _sloped(node, data, slope)
 
 
 def _below_zero(node: Node, data: RelayExpr, below: RelayExpr) -> RelayExpr:

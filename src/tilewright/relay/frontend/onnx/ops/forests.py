@@ -118,12 +118,9 @@ def _step(tables: _Tables, modes: list[str], values: RelayExpr, places: RelayExp
     for number, mode in enumerate(modes[1:], 1):
         is_mode = relay.equal(relay.take(tables.modes, places), const(number, "int32"))
         holds = relay.where(is_mode, COMPARISONS[mode](values, thresholds), holds)
-    lost = relay.isnan(values)
     if tables.missing is not None:
-        holds = relay.where(lost, relay.take(tables.missing, places), holds)
-    elif "NEQ" in modes:
-        # Not a number is unequal to all, and yet does not go that way.
-        holds = relay.logical_and(holds, relay.logical_not(lost))
+        lost = relay.logical_and(relay.isnan(values), relay.take(tables.missing, places))
+        holds = relay.logical_or(holds, lost)
     return relay.where(holds, relay.take(tables.yes, places), relay.take(tables.no, places))
 
 

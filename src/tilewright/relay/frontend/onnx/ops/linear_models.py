@@ -58,10 +58,18 @@ def linear_classifier(node: Node, data: RelayExpr) -> Sequence[RelayExpr]:
     if outputs == 1 and len(labels) <= 2:
         positive = relay.reshape(relay.greater(scores, node.constant(0, scores)), (-1,))
         if len(labels) == 2:
-            scores = relay.concatenate([relay.negative(scores), scores], axis=1)
-            return chosen_label(node, positive, labels[1], labels[0]), transformed(node, scores, kind)
+            return chosen_label(node, positive, labels[1], labels[0]), _both_classes(node, scores, kind)
         return chosen_label(node, positive, labels[0] if labels else 1, 0), transformed(node, scores, kind)
     return labels_at(labels, relay.argmax(scores, axis=1)), transformed(node, scores, kind)
+
+
+def _both_classes(node: Node, scores: RelayExpr, kind: str) -> RelayExpr:
+    """The scores of two classes from that of the second; ONNX leaves it open, and this is what ONNX Runtime does."""
+    if kind == "PROBIT":
+        raise node.fail("PROBIT of one score for two classes is not supported")
+    if kind == "LOGISTIC":
+        return relay.sigmoid(relay.concatenate([relay.negative(scores), scores], axis=1))
+    return relay.concatenate([relay.subtract(node.constant(1, scores), scores), scores], axis=1)
 
 
 # Support vector machines

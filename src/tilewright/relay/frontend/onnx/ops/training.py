@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.expr import const
+from tilewright.relay.analysis import free_vars
+from tilewright.relay.expr import TupleGetItem, Var, const
+from tilewright.relay.expr_functor import ExprMutator, bind
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.casting import converted
 from tilewright.relay.frontend.onnx.registry import converter
+from tilewright.relay.function import Function
+from tilewright.relay.transform.gradient import gradient as gradient_function
 
 TRAINING_DOMAIN = "ai.onnx.preview.training"
 
@@ -29,6 +33,30 @@ def _regularized(node: Node, weight: RelayExpr, gradient: RelayExpr) -> RelayExp
 
 def _in_order(results: Sequence[Sequence[RelayExpr]]) -> list[RelayExpr]:
     return [each for kind in zip(*results, strict=True) for each in kind]
+
+
+class _Cut(ExprMutator):
+    """An expression with others in it replaced."""
+
+    def __init__(self, values: Mapping[RelayExpr, RelayExpr]) -> None:
+        super().__init__()
+        self.memo_map.update(values)
+
+
+@converter("Gradient", domain=TRAINING_DOMAIN)
+def gradient_of(node: Node, *values: RelayExpr) -> list[RelayExpr]:
+    """The derivatives of a tensor of the graph by others, at the values that are the inputs."""
+    names = [*node.attr("xs"), *(node.attr("zs", None) or ())]
+    if len(names) != len(values):
+        raise node.fail(f"{len(values)} inputs are given for {len(names)} tensors")
+    tensors = [node.graph.lookup(name) for name in names]
+    inputs = [Var(name, node.type_of(tensor)) for name, tensor in zip(names, tensors, strict=True)]
+    result = _Cut(dict(zip(tensors, inputs, strict=True))).visit(node.graph.lookup(node.attr("y")))
+    others = [variable for variable in free_vars(result) if variable not in inputs]
+    function = Function([*inputs, *others], result)
+    backward = gradient_function(function, node.graph.module, mode="first_order")
+    made = bind(backward.body, dict(zip(backward.params, [*values, *others], strict=True)))
+    return [TupleGetItem(TupleGetItem(made, 1), place) for place in range(len(node.attr("xs")))]
 
 
 def _scaled(factor: float, data: RelayExpr, node: Node) -> RelayExpr:

@@ -103,7 +103,7 @@ def tree_ensemble_classifier(node: Node, data: RelayExpr) -> Sequence[RelayExpr]
     base = _numbers(node, "base_values")
     scored = sorted({target for pairs in forest.weights.values() for target, _ in pairs})
     if len(labels) <= 2 and len(scored) == 1:
-        return _two_classes(node, rows, forest, labels, kind, base)
+        return _one_scored_class(node, rows, forest, labels, kind, base)
     scores = _leaf_sums(node, rows, forest, max(len(labels), 1), "SUM")
     if base:
         scores = relay.add(scores, const(np.asarray(base, dtype=node.dtype(rows))))
@@ -111,11 +111,17 @@ def tree_ensemble_classifier(node: Node, data: RelayExpr) -> Sequence[RelayExpr]
     return labels_at(labels, places), converted(node, transformed(node, scores, kind), "float32")
 
 
-def _two_classes(
+def _one_scored_class(
     node: Node, rows: RelayExpr, forest: Forest, labels: list[int], kind: str, base: list[Any]
 ) -> Sequence[RelayExpr]:
-    """Trees that score one class of two: weights that are all positive are probabilities, others are margins."""
+    """Trees that score one class of two. Weights that are all positive are probabilities, others are margins; ONNX
+    leaves open what that gives, and this is what ONNX Runtime does."""
+    if kind == "PROBIT" or len(base) > 1:
+        raise node.fail(
+            f"{kind} and {len(base)} base values for trees that score one class are not supported"
+        )
     weights = [weight for pairs in forest.weights.values() for _, weight in pairs]
+    second = len(labels) == 2 and any(target == 1 for pairs in forest.weights.values() for target, _ in pairs)
     for place, pairs in forest.weights.items():
         forest.weights[place] = [(0, weight) for _, weight in pairs]
     score = _leaf_sums(node, rows, forest, 1, "SUM")
@@ -125,18 +131,16 @@ def _two_classes(
     threshold = node.constant(0.5 if probabilities else 0, score)
     positive = relay.reshape(relay.greater(score, threshold), (-1,))
     yes, no = (labels[1], labels[0]) if len(labels) == 2 else (1, 0)
-    if kind == "PROBIT":
-        both = transformed(node, score, kind)
-    elif len(base) == 2:
-        both = transformed(node, relay.concatenate([relay.negative(score), score], axis=1), kind)
-    elif probabilities:
-        both = relay.concatenate([relay.subtract(node.constant(1, score), score), score], axis=1)
+    made = score
+    if second:
+        made = transformed(node, relay.concatenate([relay.zeros_like(score), score], axis=1), kind)
     elif len(labels) == 2:
-        pair = relay.concatenate([relay.negative(score), score], axis=1)
-        both = transformed(node, pair, "LOGISTIC") if kind == "LOGISTIC" else pair
-    else:
-        both = transformed(node, score, kind)
-    return chosen_label(node, positive, yes, no), converted(node, both, "float32")
+        if probabilities and kind != "LOGISTIC":
+            made = relay.concatenate([relay.subtract(node.constant(1, score), score), score], axis=1)
+        else:
+            pair = relay.concatenate([relay.negative(score), score], axis=1)
+            made = transformed(node, pair, "LOGISTIC") if kind == "LOGISTIC" else pair
+    return chosen_label(node, positive, yes, no), converted(node, made, "float32")
 
 
 # Version 5
