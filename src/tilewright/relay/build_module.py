@@ -17,6 +17,7 @@ from tilewright.relay.backend.executor_factory import (
     ExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
+from tilewright.relay.backend.external import compile_external
 from tilewright.relay.backend.graph import GraphBuilder
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
@@ -24,6 +25,7 @@ from tilewright.relay.backend.memory_plan import plan_graph_memory
 from tilewright.relay.backend.preparation import (
     Params,
     as_constant,
+    as_graph,
     as_module,
     as_target,
     bind_params_by_name,
@@ -138,7 +140,7 @@ def _build(
 ) -> ExecutorFactoryModule:
     if executor not in ("graph", "aot"):
         raise TargetError(f"the executors are graph and aot, not {executor!r}; relay.vm.compile is the third")
-    module = prepared(as_module(given), target, params)
+    module = prepared(as_graph(as_module(given)), target, params)
     with recursion_room(), target:
         fused = Sequential(fusing_passes(target), name="relay.fuse")(module)
         fused = infer_module(fused)
@@ -148,6 +150,11 @@ def _build(
     values = {node.name: node.value for node in graph.nodes if node.value is not None}
     text = graph_json(graph, memory)
     if executor == "aot":
+        if graph.external:
+            raise TargetError(
+                f"a model ahead of time is compiled as a whole, and {', '.join(graph.external)} are for other code "
+                "generators; use the graph executor"
+            )
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
         model = compile_aot(text, values, loops, target, mod_name)
         return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
@@ -155,6 +162,8 @@ def _build(
         raise TargetError(f"relay.build compiles for llvm targets, not {target.kind.name}")
     units, report = compile_kernels(graph.kernels, target)
     library = link_units([units[name] for name in graph.kernels], target)
+    for part in compile_external(graph.external):
+        library.import_module(part)
     return GraphExecutorFactoryModule(
         fused, target, text, library, mod_name, values, memory=memory, cache_report=report
     )

@@ -40,5 +40,5 @@ def prepare_passes() -> list[Pass]:
 
 
 def fusing_passes(target: Target) -> list[Pass]:
-    """From here on the program calls primitive functions alone."""
-    return [transform.FuseOps(), transform.InferType()]
+    """From here on the program calls primitive functions alone, those that other code generators take among them."""
+    return [transform.FuseOps(), transform.Inline(), transform.InferType()]

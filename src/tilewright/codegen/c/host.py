@@ -218,7 +218,9 @@ class CModule(SourceModule):
 
     def object_code(self) -> bytes:
         names = string_literal(",".join(self.function_names))
-        source = f"{self.get_source()}\nconst char __tilewright_functions[] = {names};\n"
+        # Weak: a library has one such list of all its functions.
+        mark = "__attribute__((weak)) const char __tilewright_functions[]"
+        source = f"{self.get_source()}\n{mark} = {names};\n"
         with tempfile.TemporaryDirectory() as folder:
             text, code = Path(folder) / "code.c", Path(folder) / "code.o"
             text.write_text(source)

@@ -10,6 +10,7 @@ from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
+from tilewright.relay.backend.external import external_symbol
 from tilewright.relay.backend.te_compiler import kernel_name
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
@@ -44,11 +45,13 @@ class GraphNode:
 
 @dataclass(eq=False)
 class ExecutorGraph:
-    """Nodes in the order in which they run; ``kernels`` has each distinct function once, by name."""
+    """Nodes in the order in which they run; ``kernels`` has each distinct function once, by name, ``external``
+    those that other code generators compile."""
 
     nodes: list[GraphNode]
     outputs: list[Entry]
     kernels: dict[str, Function]
+    external: dict[str, Function] = field(default_factory=dict)
 
     def type_of(self, entry: Entry) -> TensorType:
         """The type of a tensor."""
@@ -79,6 +82,7 @@ class GraphBuilder(ExprFunctor):
         self.prefix = prefix
         self.nodes: list[GraphNode] = []
         self.kernels: dict[str, Function] = {}
+        self.external: dict[str, Function] = {}
         self._known: dict[int, list[tuple[Function, str]]] = {}
         self._constants = 0
 
@@ -92,7 +96,7 @@ class GraphBuilder(ExprFunctor):
                 entries.append(self._add(GraphNode(self._fresh(name), [kind]))[0])
             self.memo_map[parameter] = entries
         outputs = self.visit(function.body)
-        return ExecutorGraph(self.nodes, outputs, self.kernels)
+        return ExecutorGraph(self.nodes, outputs, self.kernels, self.external)
 
     def _fresh(self, name: str) -> str:
         taken = {node.name for node in self.nodes}
@@ -165,6 +169,10 @@ class GraphBuilder(ExprFunctor):
             )
         inputs = [entry for argument in call.args for entry in self.visit(argument)]
         kinds = _tensor_types(call.checked_type)
+        if call.op.attrs.get("Compiler"):
+            symbol = external_symbol(call.op)
+            self.external[symbol] = call.op
+            return self._add(GraphNode(f"{symbol}_{len(self.nodes)}", kinds, inputs, symbol))
         view = is_view(call.op)
         name = "reshape" if view else self._kernel(call.op)
         node = GraphNode(

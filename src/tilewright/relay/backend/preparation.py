@@ -14,7 +14,7 @@ from tilewright.relay.expr_functor import bind
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import prepare_passes
-from tilewright.relay.transform.straight_line import NotStraightLine, straight_line
+from tilewright.relay.transform.straight_line import COMPILED_APART, NotStraightLine, straight_line
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TargetError, TilewrightError
 from tilewright.support.recursion import recursion_room
@@ -74,7 +74,7 @@ def as_graph(mod: IRModule) -> IRModule:
     main = mod["main"]
     try:
         with recursion_room():
-            body = straight_line(main, mod)
+            body = straight_line(main, mod, COMPILED_APART)
     except NotStraightLine:
         return mod
     return mod if body is main.body else with_main(mod, main.replace(body=body))

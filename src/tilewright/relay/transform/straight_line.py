@@ -5,6 +5,7 @@ Programs with branches, references or recursion are no graphs; for them this is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +23,8 @@ class NotStraightLine(TilewrightError):
     """A program is no graph of operators."""
 
 
-KEPT = ("Primitive", "Compiler", "Composite")
-"""Functions with one of these attributes are computed as they are: calls of them stay."""
+COMPILED_APART = ("Primitive", "Compiler", "Composite")
+"""The attributes of functions that are compiled as they are."""
 
 
 @dataclass(eq=False)
@@ -43,8 +44,9 @@ class _Closure:
 class _StraightLine(Functor):
     """Runs a program on expressions: the value of a tensor is the expression that computes it."""
 
-    def __init__(self, mod: IRModule | None) -> None:
+    def __init__(self, mod: IRModule | None, kept: Sequence[str]) -> None:
         self.mod = mod
+        self.kept = kept
         self.frame = _Frame(None)
         self.running: list[Function] = []
 
@@ -140,12 +142,13 @@ class _StraightLine(Functor):
         """True if a function is not to be looked into."""
         if isinstance(callee, GlobalVar) and self.mod is not None and callee.name_hint in self.mod:
             callee = self.mod[callee.name_hint]
-        return isinstance(callee, Function) and any(callee.attrs.get(name) for name in KEPT)
+        return isinstance(callee, Function) and any(callee.attrs.get(name) for name in self.kept)
 
 
-def straight_line(function: Function, mod: IRModule | None = None) -> RelayExpr:
-    """The body of a function as a graph over its parameters; ``NotStraightLine`` where it cannot be one."""
-    made = _StraightLine(mod).visit(function.body)
+def straight_line(function: Function, mod: IRModule | None = None, kept: Sequence[str] = ()) -> RelayExpr:
+    """The body of a function as a graph over its parameters; ``NotStraightLine`` where it cannot be one. Calls of
+    functions with one of the attributes ``kept`` stay."""
+    made = _StraightLine(mod, kept).visit(function.body)
     if not isinstance(made, RelayExpr):
         raise NotStraightLine("the function gives a function, not tensors", span=function.span)
     return made

@@ -1,0 +1,218 @@
+"""Other code generators, from the marks on operators to code that runs: the C compiler's, and ones made here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tvm
+from tilewright import relay
+from tilewright.contrib import graph_executor
+from tilewright.relay import transform
+from tilewright.relay.backend.contrib.ccompiler import CALLS, CSource, generate
+from tilewright.relay.backend.external import compile_external
+from tilewright.relay.dataflow_pattern import is_op, wildcard
+from tilewright.relay.infer import infer_module
+from tilewright.runtime.registry import register_func, remove_global_func
+from tilewright.support.errors import CodegenError, TargetError, TilewrightError
+
+SHAPE = (3, 4)
+GENERATOR = np.random.default_rng(0)
+A, B = (GENERATOR.uniform(0.5, 2, SHAPE).astype("float32") for _ in range(2))
+
+
+def partitioned(body: Any, compiler: str = "ccompiler", table: Any = None) -> tvm.IRModule:
+    """A module whose operators were taken out for a code generator, by marks or by patterns."""
+    module = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    passes = [transform.InferType()]
+    if table is not None:
+        passes.append(transform.MergeComposite(table))
+    passes += [
+        transform.AnnotateTarget(compiler),
+        transform.MergeCompilerRegions(),
+        transform.PartitionGraph(),
+    ]
+    return tvm.transform.Sequential(passes)(module)
+
+
+def external(module: tvm.IRModule) -> list[str]:
+    """The names of the functions that were taken out."""
+    return [name.name_hint for name, one in module.functions.items() if one.attrs.get("Compiler")]
+
+
+def run(factory: Any, **inputs: Any) -> list[np.ndarray[Any, Any]]:
+    """All outputs."""
+    executor = graph_executor.GraphModule(factory["default"](tvm.cpu()))
+    executor.run(**inputs)
+    return [executor.get_output(number).numpy() for number in range(executor.get_num_outputs())]
+
+
+def x_of(name: str) -> relay.Var:
+    """A variable."""
+    return relay.var(name, shape=SHAPE)
+
+
+def test_part_of_a_program() -> None:
+    """What the C compiler takes runs as C, the rest as LLVM compiled it; the two agree with NumPy."""
+    x, y = x_of("x"), x_of("y")
+    module = partitioned(relay.sum(relay.nn.relu(relay.exp(x) * y - relay.const(1.0)) + x, axis=1))
+    assert external(module) == ["tvmgen_default_ccompiler_main_0"]
+    factory = relay.build(module, "llvm")
+    expected = (np.maximum(np.exp(A) * B - 1, 0) + A).sum(1)
+    np.testing.assert_allclose(run(factory, x=A, y=B)[0], expected, rtol=1e-5)
+    imported = factory.get_lib().imported_modules[0]
+    assert "expf(" in imported.get_source("c")
+
+
+@pytest.mark.parametrize("suffix", ["so", "tar"])
+def test_export(suffix: str, tmp_path: Path) -> None:
+    """The C code travels in the exported library."""
+    x, y = x_of("x"), x_of("y")
+    factory = relay.build(partitioned(relay.sum(x * y + x)), "llvm")
+    path = tmp_path / f"model.{suffix}"
+    factory.export_library(str(path))
+    found = run(tvm.runtime.load_module(str(path)), x=A, y=B)[0]
+    np.testing.assert_allclose(found, (A * B + A).sum(), rtol=1e-5)
+
+
+def test_two_regions_two_results_and_constants() -> None:
+    """Regions that something else separates are two functions; one function may have two results and hold constants."""
+    x, y = x_of("x"), x_of("y")
+    weights = relay.const(B)
+    first = x * weights
+    second = relay.negative(first)
+    module = partitioned(relay.Tuple([second, relay.exp(relay.log(first)) + y]))
+    assert len(external(module)) == 2
+    assert max(len(getattr(module[name].body, "fields", [0])) for name in external(module)) == 2
+    one, other = run(relay.build(module, "llvm"), x=A, y=B)
+    np.testing.assert_allclose(one, -A * B, rtol=1e-6)
+    np.testing.assert_allclose(other, A * B + B, rtol=1e-5)
+
+
+REFERENCES = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "negative": np.negative,
+    "abs": np.abs,
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "nn.relu": lambda a: np.maximum(a, 0),
+}
+
+
+def test_every_operator_of_the_c_compiler() -> None:
+    """Each is written rightly, with a scalar as the second operand too."""
+    assert set(REFERENCES) == set(CALLS)
+    x, y = x_of("x"), x_of("y")
+    bodies, expected = [], []
+    for name, reference in REFERENCES.items():
+        op = relay.op.op.get(name)
+        if op.num_inputs == 2:
+            bodies += [relay.Call(op, [x, y]), relay.Call(op, [x, relay.const(2.5)])]
+            expected += [reference(A, B), reference(A, np.float32(2.5))]
+        else:
+            bodies.append(relay.Call(op, [x]))
+            expected.append(reference(A))
+    module = partitioned(relay.Tuple(bodies))
+    assert len(external(module)) >= 1
+    found = run(relay.build(module, "llvm"), x=A, y=B)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_what_the_c_compiler_leaves() -> None:
+    """Other element types, broadcasting and unknown dimensions are not taken."""
+    whole = relay.var("i", shape=SHAPE, dtype="int32")
+    row = relay.var("r", shape=(1, 4))
+    unknown = relay.var("u", shape=(relay.Any(), 4))
+    for body in (whole + whole, x_of("x") * row, relay.exp(unknown), relay.log(x_of("x"))):
+        assert external(partitioned(body)) == []
+
+
+@pytest.fixture
+def generator() -> Iterator[dict[str, Any]]:
+    """A code generator "test_codegen" that computes with NumPy, and what it was given."""
+    seen: dict[str, Any] = {"functions": []}
+
+    def generate_code(function: Any) -> Any:
+        seen["functions"].append(function)
+        return seen.get("result") or CSource(
+            generate(function),
+            format="c",
+            type_key="c",
+            function_names=[str(function.attrs["global_symbol"])],
+        )
+
+    register_func("relay.ext.test_codegen", generate_code, override=True)
+    yield seen
+    remove_global_func("relay.ext.test_codegen")
+
+
+def test_operators_by_mark_and_patterns_by_table(generator: dict[str, Any]) -> None:
+    """A code generator gets composite functions for the patterns of its table, and says which operators it takes."""
+    tvm.ir.register_op_attr("sqrt", "target.test_codegen", lambda expr: True)
+    pattern = is_op("add")(is_op("multiply")(wildcard(), wildcard()), wildcard())
+    relay.op.contrib.register_pattern_table("test_codegen", lambda: [("test_codegen.multiply_add", pattern)])
+    table = relay.op.contrib.get_pattern_table("test_codegen")
+    assert table is not None
+    x, y = x_of("x"), x_of("y")
+    module = partitioned(relay.sqrt(x * y + x), "test_codegen", table)
+    (name,) = external(module)
+    composites = []
+
+    def look(expr: Any) -> None:
+        if isinstance(expr, relay.Function) and expr.attrs.get("Composite"):
+            composites.append(str(expr.attrs["Composite"]))
+
+    relay.analysis.post_order_visit(module[name].body, look)
+    assert composites == ["test_codegen.multiply_add"]
+    np.testing.assert_allclose(run(relay.build(module, "llvm"), x=A, y=B)[0], np.sqrt(A * B + A), rtol=1e-6)
+    assert generator["functions"][0].attrs["global_symbol"] == name
+
+
+def test_one_call_for_each_function(generator: dict[str, Any]) -> None:
+    """The code generator is called with each function, typed, with its name."""
+    tvm.ir.register_op_attr("tanh", "target.test_codegen", lambda expr: True)
+    x = x_of("x")
+    module = partitioned(relay.tanh(relay.log(relay.tanh(x))), "test_codegen")
+    found = run(relay.build(module, "llvm"), x=A)[0]
+    np.testing.assert_allclose(found, np.tanh(np.log(np.tanh(A))), rtol=1e-5, atol=1e-6)
+    assert [str(one.attrs["global_symbol"]) for one in generator["functions"]] == external(module)
+    assert all(one.body.checked_type == x.type_annotation for one in generator["functions"])
+
+
+def test_mistakes(generator: dict[str, Any]) -> None:
+    """A code generator that is missing, gives no module, or leaves the function out; a model ahead of time."""
+    module = partitioned(relay.exp(x_of("x")))
+    (name,) = external(module)
+    function = infer_module(module)[name]
+    other = function.with_attr("Compiler", "nobody")
+    with pytest.raises(TilewrightError, match=r"'nobody', which is not registered: .*relay\.ext\.nobody"):
+        compile_external({name: other})
+    mine = function.with_attr("Compiler", "test_codegen")
+    generator["result"] = 3
+    with pytest.raises(TilewrightError, match=r"gave int for .*, not a runtime module"):
+        compile_external({name: mine})
+    generator["result"] = CSource("", format="c", type_key="c")
+    with pytest.raises(TilewrightError, match="has no function"):
+        compile_external({name: mine})
+    taken = function.with_attr("Compiler", "ccompiler").replace(body=relay.log(function.params[0]))
+    with pytest.raises(CodegenError, match="ccompiler cannot write log in C"):
+        compile_external({name: infer_module(tvm.IRModule.from_expr(taken))[name]})
+    with pytest.raises(TargetError, match="ahead of time is compiled as a whole"):
+        relay.build(module, "llvm", executor="aot")
+
+
+def test_the_interpreter_computes_what_was_taken_out() -> None:
+    """The debug executor runs the functions by the operators' references."""
+    x, y = x_of("x"), x_of("y")
+    module = partitioned(relay.exp(x) * y)
+    found = relay.create_executor("debug", mod=module).evaluate()(A, B).numpy()
+    np.testing.assert_allclose(found, np.exp(A) * B, rtol=1e-6)
