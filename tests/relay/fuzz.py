@@ -71,7 +71,19 @@ def _case_recipe(case: Any) -> Callable[[Any], Any]:
 @cache
 def case_recipes() -> dict[str, list[Callable[[Any], Any]]]:
     """A recipe for each case of each table of operators, by the operator that it calls last."""
+    return _case_tables()[0]
+
+
+@cache
+def case_operators() -> frozenset[str]:
+    """The operators that those recipes call."""
+    return _case_tables()[1]
+
+
+@cache
+def _case_tables() -> tuple[dict[str, list[Callable[[Any], Any]]], frozenset[str]]:
     made: dict[str, list[Callable[[Any], Any]]] = {}
+    called: set[str] = set()
     for path in sorted((ROOT / "tests" / "relay" / "op").glob("cases_*.py")):
         for case in importlib.import_module(f"tests.relay.op.{path.stem}").CASES:
             arrays = [one.make(np.random.default_rng(0)) for one in case.inputs]
@@ -85,7 +97,8 @@ def case_recipes() -> dict[str, list[Callable[[Any], Any]]]:
             post_order_visit(built.astuple() if isinstance(built, relay.TupleWrapper) else built, look)
             if names and not LEFT_OUT & set(names):
                 made.setdefault(names[-1], []).append(_case_recipe(case))
-    return made
+                called.update(names)
+    return made, frozenset(called)
 
 
 @dataclass(frozen=True)
