@@ -106,7 +106,24 @@ def _tile_sizes(kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription)
     sizes[found.vector] = tile.columns
     if found.panel_axis is not None:
         sizes[found.panel_axis] = tile.panels
-    return sizes
+    return _with_one_unknown(kept, found, sizes)
+
+
+def _with_one_unknown(kept: Kept, found: Contraction, sizes: list[int]) -> list[int]:
+    """Of the axes whose extent is not constant, one alone is tiled: each has an end with code of its own, and the ends
+    of two multiply. Where vectors would have to be gathered along such an axis, none is."""
+    unknown = [
+        position
+        for position, axis in enumerate(kept.compute.axes)
+        if sizes[position] > 1 and constant_extent(axis) is None
+    ]
+    order = [found.vector, *found.row_axes]
+    kept_axis = next((position for position in order if position in unknown), None)
+    if found.gathers and found.vector in unknown:
+        kept_axis = None
+    return [
+        1 if position in unknown and position != kept_axis else size for position, size in enumerate(sizes)
+    ]
 
 
 def _is_contiguous(found: Contraction, axis: IterVar, count: int) -> bool:
