@@ -216,3 +216,21 @@ def test_the_interpreter_computes_what_was_taken_out() -> None:
     module = partitioned(relay.exp(x) * y)
     found = relay.create_executor("debug", mod=module).evaluate()(A, B).numpy()
     np.testing.assert_allclose(found, np.exp(A) * B, rtol=1e-6)
+
+
+def test_the_virtual_machine(tmp_path: Path) -> None:
+    """The virtual machine calls the code of others too, in a program with branches, and exports it."""
+    x, y = x_of("x"), x_of("y")
+    module = partitioned(relay.exp(x) * y)
+    name = external(module)[0]
+    choice = relay.var("c", shape=(), dtype="bool")
+    a, b = x_of("a"), x_of("b")
+    body = relay.If(choice, module.get_global_var(name)(a, b), a)
+    module["main"] = relay.Function([choice, a, b], body)
+    executable = relay.vm.compile(module, "llvm")
+    path = tmp_path / "program.so"
+    executable.mod.export_library(str(path))
+    for library in (executable, tvm.runtime.load_module(str(path))):
+        machine = tvm.runtime.vm.VirtualMachine(library, tvm.cpu())
+        np.testing.assert_allclose(machine.invoke("main", True, A, B).numpy(), np.exp(A) * B, rtol=1e-6)
+        np.testing.assert_array_equal(machine.invoke("main", False, A, B).numpy(), A)

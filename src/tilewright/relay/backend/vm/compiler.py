@@ -13,6 +13,7 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay import transform
 from tilewright.relay.backend.compile_cache import compile_kernels, compile_loops
 from tilewright.relay.backend.executor import Executor, ordered_arguments
+from tilewright.relay.backend.external import compile_external
 from tilewright.relay.backend.preparation import Params, as_module, as_target, prepared, with_main
 from tilewright.relay.backend.shape_functions import lower_shape_function
 from tilewright.relay.backend.vm.codegen import ProgramBuilder
@@ -96,6 +97,8 @@ class VMCompiler:
         found = [*units.values(), *shapes.values()]
         # A program without kernels has a library too: it is what is exported.
         library = link_units(found or [compile_loops(IRModule(), target)], target)
+        for part in compile_external(kernels.external):
+            library.import_module(part)
         self._executable = Executable.from_program(self._program, library)
 
     def get_exec(self) -> Executable:

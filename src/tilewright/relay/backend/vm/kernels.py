@@ -8,6 +8,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
+from tilewright.relay.backend.external import external_symbol
 from tilewright.relay.backend.graph import is_view
 from tilewright.relay.backend.shape_functions import ShapeInput, copied_shapes, shape_function
 from tilewright.relay.backend.symbolic import has_constant_shape, tensor_types
@@ -43,13 +44,15 @@ class Kernel:
 
 
 class Kernels:
-    """All kernels so far. ``functions`` and ``shape_functions`` are what has to be compiled, by name."""
+    """All kernels so far. ``functions`` and ``shape_functions`` are what has to be compiled, by name; ``external`` what
+    other code generators compile."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.table: list[VMKernel] = []
         self.functions: dict[str, Function] = {}
         self.shape_functions: dict[str, Function] = {}
+        self.external: dict[str, Function] = {}
         self._known: dict[int, list[tuple[Function, Kernel]]] = {}
 
     def of(self, function: Function) -> Kernel:
@@ -78,6 +81,10 @@ class Kernels:
             ):
                 copied = [None] * len(results)
                 shape = self._shape_kernel(function, name, label)
+        if function.attrs.get("Compiler"):
+            symbol = external_symbol(function)
+            self.external[symbol] = function
+            return Kernel(self._add(symbol, label), results, copied, shape, False, False)
         view, copy = is_view(function), _is_device_copy(function)
         number = -1
         if not view and not copy:
