@@ -39,7 +39,8 @@ def byte_size(kind: TensorType) -> int:
     total = 1
     for extent in kind.concrete_shape:
         total *= extent
-    return (total * kind.dtype.bits * kind.dtype.lanes + 7) // 8
+    # An element takes whole bytes: one for a bool.
+    return total * ((kind.dtype.bits * kind.dtype.lanes + 7) // 8)
 
 
 def plan_graph_memory(graph: ExecutorGraph) -> GraphMemory:
