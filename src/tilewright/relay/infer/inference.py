@@ -189,7 +189,7 @@ class _Inference(ExprFunctor):
     def visit_op(self, op: Op) -> Type:
         """Operators are called; they are no values."""
         raise TypeInferenceError(
-            f"operator {op.name} is used as a value; wrap it in a function that calls it", op.span
+            f"operator {op.name} is used as a value; wrap it in a function that calls it"
         )
 
     def visit_constructor(self, con: Constructor) -> Type:
