@@ -328,8 +328,9 @@ TILEWRIGHT_API int32_t tilewright_vm_invoke(TilewrightVM* vm, int32_t function, 
  * objects too. */
 TILEWRIGHT_API int32_t tilewright_vm_function(TilewrightVM* vm, int32_t function, TilewrightObject** out);
 
-/* Calls nested within each other, 2^20 unless set, and instructions of one run, 0 for any number. */
-TILEWRIGHT_API void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions);
+/* Calls nested within each other, 2^20 unless set; instructions of one run, and bytes of all tensors that programs make, 0
+ * for any number. */
+TILEWRIGHT_API void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions, uint64_t most_bytes);
 
 /* Tuples, and values of algebraic data types: a tag and fields. Fields are retained; a field that is read is a new
  * reference. */

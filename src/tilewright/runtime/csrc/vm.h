@@ -89,6 +89,7 @@ int32_t tw_vm_read(TilewrightVM* vm, const char* data, size_t size, TilewrightOb
 /* ---- memory that tensors take and give back ---- */
 TwPool* tw_pool_create(bool keeps_blocks); /* NULL with an error */
 void tw_pool_release(TwPool* pool);
+void tw_pool_set_limit(TwPool* pool, uint64_t num_bytes); /* of all tensors together; 0: none */
 
 /* A storage object with one reference: `num_bytes` of memory, aligned to 64 bytes, not initialised. */
 int32_t tw_pool_storage(TwPool* pool, uint64_t num_bytes, TilewrightObject** out);
@@ -139,8 +140,64 @@ const TwClosure* tw_closure_of(const TilewrightVM* vm, const TVMFFIAny* value);
 /* What calling a closure does; it is called with the closure as `self`. */
 int32_t tw_vm_call_closure(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 
+/* ---- instructions: see vm_operations.c ---- */
+
+/* The function that runs. */
+typedef struct {
+  TilewrightVM* vm;
+  const TwVMFunction* function;
+} TwVMCall;
+
+int32_t tw_vm_invoke_packed(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_invoke_foreign(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_make_tensor(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_make_data(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_make_closure(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_get_field(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_test(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers, bool* holds);
+int32_t tw_vm_get_tag(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_make_storage(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_make_shape(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_reshape(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_device_copy(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_make_reference(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_read_reference(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_write_reference(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+
+/* True if the elements lie one behind the other, where the host can read them. */
+bool tw_is_compact(const DLTensor* tensor);
+int32_t tw_copy_tensor(TwPool* pool, const DLTensor* tensor, TilewrightObject** out);
+
+static inline char* tw_data_of(const DLTensor* tensor) { return (char*)tensor->data + tensor->byte_offset; }
+
+/* NULL for a value that is no tensor. */
+static inline DLTensor* tw_tensor_of(const TVMFFIAny* value) {
+  return value->type_index == TILEWRIGHT_TENSOR ? tilewright_tensor_dltensor(value->v_obj) : NULL;
+}
+
+/* ---- references in values ---- */
 static inline void tw_retain_any(const TVMFFIAny* value) {
   if (value->type_index >= TILEWRIGHT_FIRST_OBJECT) tilewright_object_retain(value->v_obj);
+}
+
+static inline TVMFFIAny tw_copy_of(const TVMFFIAny* value) {
+  tw_retain_any(value);
+  return *value;
+}
+
+/* Moves a value into a register. */
+static inline void tw_put(TVMFFIAny* slot, TVMFFIAny value) {
+  TVMFFIAny before = *slot;
+  *slot = value;
+  if (before.type_index >= TILEWRIGHT_FIRST_OBJECT) tilewright_object_release(before.v_obj);
+}
+
+static inline void tw_put_object(TVMFFIAny* slot, TilewrightObject* object) {
+  tw_put(slot, (TVMFFIAny){.type_index = object->type_index, .v_obj = object});
+}
+
+static inline void tw_put_integer(TVMFFIAny* slot, int64_t number) {
+  tw_put(slot, (TVMFFIAny){.type_index = TILEWRIGHT_INT, .v_int64 = number});
 }
 
 #endif

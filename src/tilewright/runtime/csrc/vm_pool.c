@@ -27,6 +27,7 @@ struct TwPool {
   TwMutex lock;
   int64_t references; /* the machine's, and one for each storage in use */
   bool keeps_blocks;
+  uint64_t limit;                 /* of what is used; 0: none */
   uint64_t used, most_used, kept; /* bytes in blocks */
   Storage* free[NUM_CLASSES];
 };
@@ -54,6 +55,12 @@ TwPool* tw_pool_create(bool keeps_blocks) {
   pool->references = 1;
   pool->keeps_blocks = keeps_blocks;
   return pool;
+}
+
+void tw_pool_set_limit(TwPool* pool, uint64_t num_bytes) {
+  tw_mutex_lock(&pool->lock);
+  pool->limit = num_bytes;
+  tw_mutex_unlock(&pool->lock);
 }
 
 static Storage* take_all(TwPool* pool) {
@@ -114,6 +121,10 @@ int32_t tw_pool_storage(TwPool* pool, uint64_t num_bytes, TilewrightObject** out
   uint32_t number = class_of(num_bytes);
   uint64_t size = class_bytes(number);
   tw_mutex_lock(&pool->lock);
+  if (pool->limit > 0 && pool->used + size > pool->limit) {
+    tw_mutex_unlock(&pool->lock);
+    return tw_fail("MemoryError", "a tensor of %llu bytes would take the program above its limit", (unsigned long long)num_bytes);
+  }
   Storage* storage = pool->free[number];
   if (storage != NULL) {
     pool->free[number] = storage->next;

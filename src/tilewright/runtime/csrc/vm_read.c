@@ -17,7 +17,7 @@
 
 #define MAGIC "TWVM0001"
 #define MOST_ITEMS ((uint64_t)1 << 24)
-#define MOST_REGISTERS ((uint64_t)1 << 20)
+#define MOST_REGISTERS ((uint64_t)1 << 18)
 #define MOST_PARAMS ((uint64_t)1 << 16)
 
 /* One block of the program's own memory. */
@@ -386,7 +386,8 @@ int32_t tilewright_vm_num_params(const TilewrightVM* vm, int32_t function) {
   return function >= 0 && function < vm->num_functions ? vm->functions[function].num_params : -1;
 }
 
-void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions) {
+void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions, uint64_t most_bytes) {
   vm->most_frames = most_frames;
   vm->most_instructions = most_instructions;
+  tw_pool_set_limit(vm->pool, most_bytes);
 }
