@@ -52,7 +52,7 @@ def test_integers_to_a_fraction_are_cut_off() -> None:
 @pytest.mark.parametrize(("exponent", "operator"), [(2.0, "multiply"), (0.5, "sqrt"), (-1.0, "divide")])
 def test_simple_powers_are_no_powers(exponent: float, operator: str) -> None:
     """Squares, roots and reciprocals become cheaper operators."""
-    inputs = {"a": np.asarray([1.0, 4.0], "float32"), "b": np.float32(exponent)}
+    inputs: dict[str, Any] = {"a": np.asarray([1.0, 4.0], "float32"), "b": np.float32(exponent)}
     model = node_model("Pow", inputs, constants={"b": inputs["b"]})
     body = from_onnx(model)[0]["main"].body
     assert isinstance(body, Call)

@@ -117,3 +117,26 @@ def test_arithmetic_on_carriers_is_refused() -> None:
     """An operator that would take codes for numbers is an error that says so."""
     with pytest.raises(ModelError, match="float8e5m2 can be moved, cast"):
         from_onnx(narrow_model("Relu", onnx.TensorProto.FLOAT8E5M2))
+
+
+def test_branches_keep_the_meaning() -> None:
+    """What a branch gives is of the type that the branch declares."""
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT8E4M3FN
+    branches = {}
+    for name, value in (("then_branch", 0.3), ("else_branch", 5.1)):
+        constant = helper.make_tensor("value", onnx.TensorProto.FLOAT, [1], [value])
+        nodes = [
+            helper.make_node("Constant", [], [f"{name}_value"], value=constant),
+            helper.make_node("Cast", [f"{name}_value"], [f"{name}_out"], to=kind),
+        ]
+        info = helper.make_tensor_value_info(f"{name}_out", kind, [1])
+        branches[name] = helper.make_graph(nodes, name, [], [info])
+    nodes = [
+        helper.make_node("If", ["chosen"], ["narrow"], **branches),
+        helper.make_node("Cast", ["narrow"], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    info = helper.make_tensor_value_info("chosen", onnx.TensorProto.BOOL, [])
+    graph = helper.make_graph(nodes, "branches", [info], [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+    for chosen, expected in ((True, 0.3125), (False, 5.0)):
+        np.testing.assert_array_equal(run(model, {"chosen": np.asarray(chosen)})[0], np.float32([expected]))

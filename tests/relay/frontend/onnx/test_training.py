@@ -45,7 +45,7 @@ def test_derivatives_by_inner_tensors() -> None:
 @pytest.mark.parametrize("step", [0, 3])
 def test_momentum(step: int) -> None:
     """The first gradient counts in full, later ones with beta; Nesterov's form looks ahead."""
-    inputs = {
+    inputs: dict[str, Any] = {
         "rate": np.float32(0.1),
         "step": np.int64(step),
         "x": np.asarray([1.0, 2.0], "float32"),
@@ -72,7 +72,7 @@ def test_momentum(step: int) -> None:
 
 def test_tensors_that_are_no_groups() -> None:
     """A tensor without its gradient or state is an error."""
-    inputs = {
+    inputs: dict[str, Any] = {
         "rate": np.float32(0.1),
         "step": np.int64(0),
         "x": np.zeros(2, "float32"),

@@ -111,7 +111,7 @@ AWARE_OPERATORS = frozenset(
     {
         *("Cast", "CastLike", "BitCast", "QuantizeLinear", "DequantizeLinear", "Constant", "Shape", "Size"),
         *("IsNaN", "IsInf"),
-        *("If", "Loop", "Scan", "ConstantOfShape", "SequenceConstruct", "SequenceAt", "Optional"),
+        *("If", "ConstantOfShape", "SequenceConstruct", "SequenceAt", "Optional"),
     }
 )
 """Operators that look at what a carrier means, or do not look at elements at all."""

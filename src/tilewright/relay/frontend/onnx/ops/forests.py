@@ -27,6 +27,8 @@ COMPARISONS = {
 }
 DEEPEST = 1000
 """Steps: a walk is written out step by step."""
+LARGEST_TABLE = 1 << 28
+"""Weights: each node has a row of them."""
 
 
 @dataclass
@@ -129,6 +131,8 @@ def aggregated(
 ) -> RelayExpr:
     """The weights of the leaves that each sample reached, combined over the trees: one column for each target."""
     empty = {"MIN": np.inf, "MAX": -np.inf}.get(function, 0.0)
+    if not 1 <= targets * len(forest.modes) <= LARGEST_TABLE:
+        raise node.fail(f"{targets} targets for {len(forest.modes)} nodes are not supported")
     table = np.full((len(forest.modes), targets), empty, dtype=dtype)
     for place, pairs in forest.weights.items():
         for target, weight in pairs:

@@ -150,13 +150,13 @@ def _one_against_one(node: Node, rows: RelayExpr, sizes: list[int]) -> tuple[Rel
     starts = np.concatenate([[0], np.cumsum(sizes)])
     kernels = _kernels(node, rows, _array(node, "support_vectors", (count, -1)))
     coefficients = _array(node, "coefficients", (classes - 1, count))
+    rho = _array(node, "rho", (classes * (classes - 1) // 2,))
     pairs = [(one, other) for one in range(classes) for other in range(one + 1, classes)]
     weights = np.zeros((len(pairs), count), dtype="float32")
     for row, (one, other) in enumerate(pairs):
         first, second = slice(starts[one], starts[one + 1]), slice(starts[other], starts[other + 1])
         weights[row, first] = coefficients[other - 1, first]
         weights[row, second] = coefficients[one, second]
-    rho = _array(node, "rho", (-1,))[: len(pairs)]
     scores = relay.add(relay.nn.dense(kernels, const(weights)), const(rho))
     wins = np.zeros((classes, len(pairs)), dtype="float32")
     losses = np.zeros((classes, len(pairs)), dtype="float32")

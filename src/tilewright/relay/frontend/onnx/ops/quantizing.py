@@ -70,8 +70,9 @@ def aligned(node: Node, parameter: RelayExpr, data: RelayExpr, axis: int, block:
         return relay.expand_dims(parameter, 1, after) if after else parameter
     if own != rank or block < 1:
         raise node.fail(f"a scale of {own} dimensions does not fit data of {rank} with block_size {block}")
-    repeated = relay.repeat(parameter, block, place)
-    if node.shape(repeated)[place] == node.shape(data)[place] is not None:
+    extent = node.shape(data)[place]
+    repeated = relay.repeat(parameter, block if extent is None else min(block, max(extent, 1)), place)
+    if node.shape(repeated)[place] == extent is not None:
         return repeated
     return relay.slice_like(repeated, data, axes=[place])
 

@@ -14,6 +14,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.onnx.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.elementwise import is_floating, number_limits
 from tilewright.relay.frontend.onnx.registry import converter
@@ -38,8 +39,9 @@ def _constant_result(node: Node, data: RelayExpr, axes: tuple[int, ...], keep: b
     shape = node.shape(data)
     kept = [1 if axis in axes else extent for axis, extent in enumerate(shape) if keep or axis not in axes]
     if any(extent is None for extent in kept):
-        raise node.fail(f"an axis of the shape {shape} has no elements, and the rest of it is not known")
-    return const(np.full(kept, value, dtype=node.dtype(data)))
+        raise ShapeNeeded(f"{node.where}: an axis of {shape} has no elements, and all of it must be known")
+    dtype = node.dtype(data)
+    return relay.full(const(value, dtype), tuple(kept), dtype)
 
 
 def _extreme(greatest: bool) -> Reduction:
