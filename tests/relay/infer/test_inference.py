@@ -263,8 +263,8 @@ def test_a_shared_expression_is_looked_at_once() -> None:
 
 @pytest.mark.parametrize("make", [chain, let_chain])
 def test_long_chains(make: Any) -> None:
-    """20,000 operators in a row take seconds, not minutes. Annotations that were filled in are looked at once more; from
-    then on inference costs next to nothing."""
+    """20,000 operators in a row take seconds, not minutes. Annotations that were filled in are looked at once more;
+    from then on inference costs next to nothing."""
     mod = tvm.IRModule.from_expr(make(20_000))
     start = time.perf_counter()
     made = infer_module(mod)

@@ -416,6 +416,9 @@ class _Rewrite(ExprMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         if not isinstance(call.op, Op):
             return call.map_children(self.visit)
+        if call.op.name == "annotation.stop_fusion":
+            # It has done its work.
+            return self.visit(call.args[0])  # type: ignore[no-any-return]
         if call.op.get_attr("TNonFusable"):
             return call.map_children(self.visit)
         group = self.nodes[call].find()
