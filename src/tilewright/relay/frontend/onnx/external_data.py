@@ -1,108 +1,115 @@
-"""Reading the file: from a path, bytes or a proto; with tensors in files beside it, and nowhere else."""
+"""Tensors in files beside the model, and nowhere else.
+
+A file that a model names lies in the model's own folder or below it after all links are followed, is an ordinary file
+that has no second name, and is as long as the tensor says. It is opened without following links, and what was opened
+is checked again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tilewright.relay.frontend.onnx.tensors import onnx_package
 from tilewright.support.errors import ModelError
 
 
-def load_model(model: Any) -> tuple[Any, Path | None]:
-    """The ModelProto, and the folder in which its external data lies."""
-    onnx = onnx_package()
-    if isinstance(model, onnx.ModelProto):
-        check_external_data(model, None)
-        return model, None
-    if isinstance(model, (bytes, bytearray)):
-        proto = _parse(bytes(model), "the bytes")
-        check_external_data(proto, None)
-        return proto, None
-    if isinstance(model, (str, Path)):
-        path = Path(model)
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise ModelError(f"the model {path} cannot be read: {error.strerror or error}") from error
-        proto = _parse(content, str(path))
-        folder = path.resolve().parent
-        check_external_data(proto, folder)
-        return proto, folder
-    raise ModelError(f"a model is a path, bytes or a ModelProto, not {type(model).__name__}")
+def is_external(tensor: Any) -> bool:
+    """True if a tensor's data lie in a file of their own."""
+    return bool(tensor.data_location == onnx_package().TensorProto.EXTERNAL)
 
 
-def _parse(content: bytes, what: str) -> Any:
-    onnx = onnx_package()
-    proto = onnx.ModelProto()
-    try:
-        proto.ParseFromString(content)
-    except Exception as error:
-        raise ModelError(f"{what} is no ONNX model: {error}") from error
-    if not proto.ir_version and not proto.graph.node:
-        raise ModelError(f"{what} is no ONNX model: it has neither a version nor a graph")
-    return proto
-
-
-def tensors(graph: Any) -> Iterator[Any]:
-    """Every tensor of a graph and of the graphs inside it."""
-    pending = [graph]
-    while pending:
-        current = pending.pop()
-        yield from current.initializer
-        for sparse in current.sparse_initializer:
-            yield sparse.values
-            yield sparse.indices
-        for node in current.node:
-            for attribute in node.attribute:
+def inner_tensors(model: Any) -> Iterator[Any]:
+    """Every tensor of a model that is not an initializer of its graph: those of attributes, of subgraphs, of functions
+    and of sparse initializers."""
+    pending = [model.graph, *(info.algorithm for info in model.training_info)]
+    pending += [info.initialization for info in model.training_info]
+    nodes = [node for function in model.functions for node in function.node]
+    first = True
+    while pending or nodes:
+        if pending:
+            graph = pending.pop(0)
+            if not first:
+                yield from graph.initializer
+            first = False
+            for sparse in graph.sparse_initializer:
+                yield from (sparse.values, sparse.indices)
+            nodes += graph.node
+        while nodes:
+            for attribute in nodes.pop().attribute:
                 if attribute.HasField("t"):
                     yield attribute.t
                 yield from attribute.tensors
+                for sparse in (
+                    *([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else ()),
+                    *attribute.sparse_tensors,
+                ):
+                    yield from (sparse.values, sparse.indices)
                 if attribute.HasField("g"):
                     pending.append(attribute.g)
                 pending += attribute.graphs
 
 
-def check_external_data(model: Any, folder: Path | None) -> None:
-    """Every file that a tensor names lies in the model's own folder, after all links are followed, and is long
-    enough."""
-    onnx = onnx_package()
-    for tensor in tensors(model.graph):
-        if tensor.data_location != onnx.TensorProto.EXTERNAL:
-            continue
-        entries = {entry.key: entry.value for entry in tensor.external_data}
-        location = entries.get("location", "")
-        if folder is None:
-            raise ModelError(
-                f"tensor {tensor.name!r} is stored in the file {location!r}: load the model by its path"
-            )
-        _check_location(tensor.name, location, folder, entries)
+def entries_of(tensor: Any) -> dict[str, str]:
+    """What a tensor says of its data: location, offset, length."""
+    return {entry.key: entry.value for entry in tensor.external_data}
 
 
-def _check_location(name: str, location: str, folder: Path, entries: dict[str, str]) -> None:
-    where = f"tensor {name!r} names the file {location!r}"
-    if (
-        not location
-        or Path(location).is_absolute()
-        or ".." in Path(location).parts
-        or "\\" in location
-        or "\0" in location
-    ):
-        raise ModelError(f"{where}, which is not a plain path below the model's folder")
-    path = folder / location
+def open_external(tensor: Any, folder: Path | None, length: int) -> tuple[BinaryIO, int]:
+    """The file of a tensor of ``length`` bytes, open, and the offset of its data."""
+    entries = entries_of(tensor)
+    location = entries.get("location", "")
+    if folder is None:
+        raise ModelError(
+            f"tensor {tensor.name!r} is stored in the file {location!r}: load the model by its path"
+        )
+    where = f"tensor {tensor.name!r} names the file {location!r}"
+    path = _checked_path(where, location, folder)
+    offset = _checked_offset(where, entries, length)
     try:
-        real = path.resolve(strict=True)
-        status = real.stat()
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise ModelError(f"{where}, which cannot be read: {error.strerror or error}") from error
+    file = os.fdopen(handle, "rb", buffering=0)
+    status = os.fstat(handle)
+    try:
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise ModelError(f"{where}, which is no ordinary file, or has a second name elsewhere")
+        if offset + length > status.st_size:
+            raise ModelError(f"{where}, from {offset} for {length} bytes, but the file has {status.st_size}")
+    except ModelError:
+        file.close()
+        raise
+    return file, offset
+
+
+def _checked_path(where: str, location: str, folder: Path) -> Path:
+    """The file, after all links, which has to be in the folder."""
+    plain = Path(location) if "\0" not in location else None
+    if not location or plain is None or plain.is_absolute() or ".." in plain.parts or "\\" in location:
+        raise ModelError(f"{where}, which is not a plain path below the model's folder")
+    path = folder / plain
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise ModelError(f"{where}, which cannot be read: {error}") from error
     if not real.is_relative_to(folder) or path.is_symlink():
         raise ModelError(f"{where}, which is a link out of the model's folder")
-    if not real.is_file() or status.st_nlink > 1:
+    if not real.is_file():
         raise ModelError(f"{where}, which is no ordinary file, or has a second name elsewhere")
+    return real
+
+
+def _checked_offset(where: str, entries: Mapping[str, str], length: int) -> int:
     try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", 0))
+        offset, stated = int(entries.get("offset", 0)), int(entries.get("length", length))
     except ValueError:
         raise ModelError(f"{where} at an offset or of a length that is no number") from None
-    if offset < 0 or length < 0 or offset + length > status.st_size:
-        raise ModelError(f"{where}, from {offset} for {length} bytes, but the file has {status.st_size}")
+    if offset < 0 or stated != length:
+        raise ModelError(
+            f"{where}, from {offset} for {stated} bytes, but its shape and type make {length} bytes"
+        )
+    return offset

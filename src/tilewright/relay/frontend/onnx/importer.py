@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, TupleWrapper, Var, const
 from tilewright.relay.frontend.onnx.narrow import (
     AWARE_OPERATORS,
@@ -28,16 +29,32 @@ from tilewright.relay.frontend.onnx.narrow import (
 )
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.reading import view_of
 from tilewright.relay.frontend.onnx.registry import find_converter
 from tilewright.relay.frontend.onnx.tensors import array_of, attribute_value, dtype_name
 from tilewright.relay.infer import TypeInferenceError, type_of
 from tilewright.relay.interpreter import Interpreter
 from tilewright.runtime import ndarray
+from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError, TilewrightError
 from tilewright.support.span import SourceName, Span, span_scope
 
 FOLD_LIMIT = 1 << 24
 """Bytes: larger results are left for the compiler, which folds what pays."""
+LARGEST_TENSOR = 1 << 36
+"""Bytes: a model that makes a larger tensor is refused before anything is allocated."""
+
+
+_FAILURES = (
+    TypeInferenceError,
+    TilewrightError,
+    TypeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    MemoryError,
+)
+"""What a node that makes no sense runs into."""
 
 
 class SequenceValue:
@@ -71,7 +88,6 @@ class GraphImporter:
         self.functions = functions
         self.parent = parent
         self.captures: dict[RelayExpr, Var] | None = None
-        self.folder: Path | None = parent.folder if parent is not None else None
         self.values: dict[str, Any] = {}
         self.config: dict[str, Any] = parent.config if parent is not None else {}
         self.params: dict[str, Any] = parent.params if parent is not None else {}
@@ -114,16 +130,15 @@ class GraphImporter:
         if name:
             self.values[name] = value
 
-    def add_initializer(self, tensor: Any, folder: Any, freeze: bool) -> None:
+    def add_initializer(self, tensor: Any, stored: NDArray, freeze: bool) -> None:
         """A constant of the model: part of the program, or a parameter of ``main`` with its value beside it."""
-        value = array_of(tensor, folder)
-        if freeze or self.parent is not None or value.dtype.kind in "iub" or value.size <= 1:
-            self.define(tensor.name, self.mark(Constant(value), NARROW_TYPES.get(tensor.data_type)))
+        whole = stored.dtype.is_integral or stored.dtype.is_bool
+        if freeze or self.parent is not None or whole or prod(stored.shape) <= 1:
+            self.define(tensor.name, self.mark(Constant(stored), NARROW_TYPES.get(tensor.data_type)))
             return
-        stored = ndarray.array(value)
-        variable = Var(tensor.name, TensorType(value.shape, stored.dtype))
+        variable = Var(tensor.name, TensorType(stored.shape, stored.dtype))
         self.params[tensor.name] = stored
-        self.param_values[variable] = value
+        self.param_values[variable] = view_of(stored)
         self.define(tensor.name, variable)
 
     # What is known
@@ -131,7 +146,7 @@ class GraphImporter:
     def known_value(self, expr: RelayExpr) -> np.ndarray[Any, Any] | None:
         """The value of an expression that does not depend on the model's inputs, if it is at hand."""
         if isinstance(expr, Constant):
-            return expr.data.numpy()
+            return view_of(expr.data)
         if isinstance(expr, Var):
             return self.param_values.get(expr)
         found = self.partials.get(expr)
@@ -197,6 +212,16 @@ class GraphImporter:
                 if isinstance(kind, TensorType) and kind.dtype == narrow.carrier:
                     self.narrow.setdefault(result, narrow)
 
+    def _mark_declared(self, node: Node, results: Sequence[Any]) -> None:
+        """Results of the graphs inside a node are of the types that those graphs declare."""
+        skipped = {"If": 0, "Scan": 0, "Loop": 1}.get(node.op_type)
+        if skipped is None or node.proto.domain not in ("", "ai.onnx"):
+            return
+        inner = node.attributes.get("body") or node.attributes.get("then_branch")
+        declared = [info.type.tensor_type.elem_type for info in inner.output][skipped:] if inner else []
+        for result, element_type in zip(results, declared, strict=False):
+            self._keep_type([result], NARROW_TYPES.get(element_type))
+
     # Conversion
 
     def convert(self, graph: Any) -> None:
@@ -221,9 +246,10 @@ class GraphImporter:
                 results = self._results(node, made)
                 results = [self._settled(result, inputs) for result in results]
                 self._keep_type(results, moved)
+                self._mark_declared(node, results)
             except ModelError:
                 raise
-            except (TypeInferenceError, TilewrightError, TypeError, ValueError, IndexError) as error:
+            except _FAILURES as error:
                 raise node.fail(str(getattr(error, "message", error))) from error
         for name, result in zip(proto.output, results, strict=False):
             self.define(name, result)
@@ -253,14 +279,16 @@ class GraphImporter:
         kind = type_of(result, self.module)
         if not isinstance(kind, TensorType):
             return result
-        if self._is_constant(result) and _bytes(kind) <= FOLD_LIMIT:
+        if _bytes(kind) > LARGEST_TENSOR:
+            raise ModelError(f"a result is {kind}, which is {_bytes(kind)} bytes")
+        if self._is_constant(result):
             value = Interpreter(self.module).run(result)
             settled = Constant(np.ascontiguousarray(value).reshape(np.shape(value)))
             return self.mark(settled, self.narrow.get(result))
         return result
 
     def _is_constant(self, expr: RelayExpr) -> bool:
-        """True if an expression is made of constants and pure operators alone."""
+        """True if an expression is made of constants and pure operators alone, and nothing in it is large."""
         pending, seen = [expr], set()
         while pending:
             current = pending.pop()
@@ -273,6 +301,7 @@ class GraphImporter:
                 isinstance(current, Call)
                 and isinstance(current.op, Op)
                 and not current.op.get_attr("TOpIsStateful")
+                and _bytes(type_of(current, self.module)) <= FOLD_LIMIT
             ):
                 pending += current.args
             elif isinstance(current, Tuple):
@@ -298,7 +327,7 @@ class GraphImporter:
         if captures:
             inner.captures = {}
         for tensor in proto.initializer:
-            inner.add_initializer(tensor, self.folder, True)
+            inner.add_initializer(tensor, ndarray.array(array_of(tensor)), True)
         if len(inputs) > len(proto.input):
             raise ModelError(
                 f"the graph {proto.name!r} has {len(proto.input)} inputs, it is given {len(inputs)}"
@@ -391,7 +420,12 @@ def _is_in(value: Any, known: Mapping[RelayExpr, Any]) -> bool:
     return isinstance(value, RelayExpr) and value in known
 
 
-def _bytes(kind: TensorType) -> int:
+def _bytes(kind: Type) -> int:
+    """The size of a value as far as it is known; nothing for what is no tensor or has a dimension that is not known."""
+    if isinstance(kind, TupleType):
+        return sum(_bytes(field) for field in kind.fields)
+    if not isinstance(kind, TensorType):
+        return 0
     total = kind.dtype.bits // 8 or 1
     for extent in kind.shape:
         value = getattr(extent, "value", None)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Tuple, Var
 from tilewright.relay.expr_functor import ExprVisitor
 from tilewright.relay.frontend.onnx import ops as _converters
-from tilewright.relay.frontend.onnx.external_data import load_model
 from tilewright.relay.frontend.onnx.importer import GraphImporter, OptionalValue, SequenceValue
+from tilewright.relay.frontend.onnx.reading import Model, read_model
+from tilewright.relay.frontend.onnx.tensors import dense_array
 from tilewright.relay.frontend.onnx.unsupported import require_supported
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
+from tilewright.runtime import ndarray
 from tilewright.support.errors import ModelError
 from tilewright.support.recursion import recursion_room
 
@@ -38,27 +39,28 @@ def from_onnx(
     that are weights become parameters of ``main``. ``convert_config["values"]`` fixes inputs: they become constants.
     A model that cannot be converted raises one error that names all that is missing.
     """
-    proto, folder = load_model(model)
-    if not proto.graph.node and not proto.graph.output:
-        raise ModelError("the model's graph is empty")
-    require_supported(proto)
-    opsets = {("" if one.domain == "ai.onnx" else one.domain): one.version for one in proto.opset_import}
-    if opset is not None:
-        opsets[""] = opset
-    module = IRModule()
-    graph = GraphImporter(module, opsets, {(one.domain, one.name): one for one in proto.functions})
-    graph.config = dict(convert_config or {})
-    graph.folder = folder
-    with recursion_room():
-        function = _convert(graph, proto.graph, folder, dict(shape or {}), dtype, freeze_params)
-    module["main"] = function
-    used = {parameter.name_hint for parameter in function.params}
-    return infer_module(module), {name: value for name, value in graph.params.items() if name in used}
+    with read_model(model) as read:
+        proto = read.proto
+        if not proto.graph.node and not proto.graph.output:
+            raise ModelError("the model's graph is empty")
+        require_supported(proto)
+        opsets = {("" if one.domain == "ai.onnx" else one.domain): one.version for one in proto.opset_import}
+        if opset is not None:
+            opsets[""] = opset
+        module = IRModule()
+        graph = GraphImporter(module, opsets, {(one.domain, one.name): one for one in proto.functions})
+        graph.config = dict(convert_config or {})
+        with recursion_room():
+            function = _convert(graph, read, dict(shape or {}), dtype, freeze_params)
+        module["main"] = function
+        used = {parameter.name_hint for parameter in function.params}
+        return infer_module(module), {name: value for name, value in graph.params.items() if name in used}
 
 
 def _convert(
-    graph: GraphImporter, proto: Any, folder: Path | None, shapes: dict[str, Any], dtypes: Any, freeze: bool
+    graph: GraphImporter, read: Model, shapes: dict[str, Any], dtypes: Any, freeze: bool
 ) -> Function:
+    proto = read.proto.graph
     constants = {tensor.name for tensor in proto.initializer}
     constants |= {tensor.values.name for tensor in proto.sparse_initializer}
     known = {info.name for info in proto.input}
@@ -67,8 +69,10 @@ def _convert(
             raise ModelError(
                 f"the model has no input {name!r}; it has {', '.join(sorted(known - constants))}"
             )
-    for tensor in proto.initializer:
-        graph.add_initializer(tensor, folder, freeze)
+    for number, tensor in enumerate(proto.initializer):
+        graph.add_initializer(tensor, read.initializer(number), freeze)
+    for sparse in proto.sparse_initializer:
+        graph.add_initializer(sparse.values, ndarray.array(dense_array(sparse)), freeze)
     inputs: list[Var] = []
     for info in proto.input:
         # Old models list initializers among their inputs: those have values, and are no inputs.

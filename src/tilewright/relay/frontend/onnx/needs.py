@@ -6,7 +6,8 @@ Whoever has the inputs at hand can answer them: give the shapes, or the values o
 from __future__ import annotations
 
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.expr import Var
+from tilewright.ir.op import Op
+from tilewright.relay.expr import Call, Var
 from tilewright.relay.expr_functor import ExprVisitor
 from tilewright.support.errors import ModelError
 
@@ -26,12 +27,29 @@ class ValueNeeded(ModelError):
         super().__init__(message + computed)
 
 
+def value_needed(message: str, expr: RelayExpr) -> ModelError:
+    """The error about a value that has to be known: where it follows from shapes alone, those are what is needed."""
+    found = _Variables()
+    found.visit(expr)
+    if found.shapes and not found.names:
+        return ShapeNeeded(f"{message}; it follows from shapes: fix them with shape=")
+    return ValueNeeded(message, expr)
+
+
 class _Variables(ExprVisitor):
-    """The names of the variables of an expression, in the order in which they are met."""
+    """The names of the variables of which an expression reads more than the shape, in the order in which they are
+    met; and whether it reads shapes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.names: dict[str, None] = {}
+        self.shapes = False
+
+    def visit_call(self, call: Call) -> None:
+        if isinstance(call.op, Op) and call.op.name in ("shape_of", "ndarray_size"):
+            self.shapes = True
+        else:
+            super().visit_call(call)
 
     def visit_var(self, var: Var) -> None:
         self.names[var.name_hint] = None

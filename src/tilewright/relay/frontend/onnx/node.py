@@ -12,7 +12,7 @@ from tilewright.ir.expr import IntImm
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, const
 from tilewright.relay.frontend.onnx.narrow import NarrowType
-from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
+from tilewright.relay.frontend.onnx.needs import ShapeNeeded, value_needed
 from tilewright.relay.infer import type_of
 from tilewright.support.errors import ModelError
 
@@ -128,7 +128,7 @@ class Node:
         """The error about an input that has to be known now and is not."""
         if expr is None:
             return self.fail(f"{what} is missing")
-        return ValueNeeded(f"{self.where}: {what} has to be a constant", expr)
+        return value_needed(f"{self.where}: {what} has to be a constant", expr)
 
     def ints(self, expr: RelayExpr | None, what: str) -> list[int]:
         """An input that is a known list of integers."""

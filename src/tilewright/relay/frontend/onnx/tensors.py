@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES, to_carrier
+from tilewright.support.dtype import DataType
 from tilewright.support.errors import ModelError
 
 
@@ -49,13 +50,79 @@ def dtype_name(element_type: int) -> str:
     return found
 
 
-def array_of(tensor: Any, folder: Path | None = None) -> np.ndarray[Any, Any]:
-    """The value of a TensorProto, the carrier for narrow types; its external data is read from ``folder``."""
+LARGEST_CONSTANT = 1 << 32
+"""Bytes: a model that stores little and says that it is more than so much is refused."""
+_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+
+
+def _element_bits(element_type: int) -> int:
+    narrow = NARROW_TYPES.get(element_type)
+    return narrow.bits if narrow is not None else 8 * DataType(dtype_name(element_type)).itemsize
+
+
+def stored_bytes(tensor: Any) -> int:
+    """How many bytes the elements of a tensor take as raw data; an error for a shape that no tensor has."""
+    if any(extent < 0 for extent in tensor.dims):
+        raise ModelError(f"tensor {tensor.name!r} has the shape {list(tensor.dims)}")
+    return -(-int(prod(tensor.dims)) * _element_bits(tensor.data_type) // 8)
+
+
+def checked_shape(tensor: Any, length: int) -> tuple[int, ...]:
+    """The shape of a tensor whose raw data have so many bytes; an error where they do not fit, before anything is
+    allocated."""
+    expected = stored_bytes(tensor)
+    if length != expected:
+        raise ModelError(
+            f"tensor {tensor.name!r} of the shape {list(tensor.dims)} needs {expected} bytes, and has {length}"
+        )
+    return tuple(tensor.dims)
+
+
+def array_of(tensor: Any) -> np.ndarray[Any, Any]:
+    """The value of a TensorProto that holds its data, the carrier for narrow types."""
     onnx = onnx_package()
-    dtype_name(tensor.data_type)
-    found = onnx.numpy_helper.to_array(tensor, str(folder) if folder is not None else "")
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        raise ModelError(f"tensor {tensor.name!r} has its data in a file: load the model by its path")
+    if tensor.HasField("raw_data"):
+        checked_shape(tensor, len(tensor.raw_data))
+    else:
+        _check_count(tensor)
+    try:
+        found = np.asarray(onnx.numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ModelError(f"tensor {tensor.name!r} is damaged: {error}") from error
     narrow = NARROW_TYPES.get(tensor.data_type)
-    return np.asarray(found) if narrow is None else to_carrier(np.asarray(found), narrow)
+    return found if narrow is None else to_carrier(found, narrow)
+
+
+def _check_count(tensor: Any) -> None:
+    """The fields of numbers hold as many as the shape says; several small ones may share a field."""
+    expected = stored_bytes(tensor)
+    held = max(len(getattr(tensor, field)) for field in _FIELDS)
+    count = prod(tensor.dims)
+    bits = _element_bits(tensor.data_type)
+    packed = -(-count * bits // 8) if bits < 8 else count
+    if held != packed and not (bits < 8 and held == -(-count * bits // 32)):
+        raise ModelError(
+            f"tensor {tensor.name!r} of the shape {list(tensor.dims)} needs {expected} bytes, and has {held} numbers"
+        )
+
+
+def dense_array(sparse: Any) -> np.ndarray[Any, Any]:
+    """The value of a SparseTensorProto; indices are places in the flat tensor, or one row of coordinates each."""
+    values, indices = array_of(sparse.values), array_of(sparse.indices)
+    name, shape = sparse.values.name, tuple(sparse.dims)
+    if any(extent < 0 for extent in shape) or prod(shape) * values.itemsize > LARGEST_CONSTANT:
+        raise ModelError(f"the sparse tensor {name!r} has the shape {shape}")
+    made = np.zeros(shape, values.dtype)
+    try:
+        if indices.ndim == 2:
+            made[tuple(indices.T)] = values
+        else:
+            made.reshape(-1)[indices] = values
+    except (IndexError, ValueError) as error:
+        raise ModelError(f"the sparse tensor {name!r} is damaged: {error}") from error
+    return made
 
 
 def attribute_value(attribute: Any) -> Any:

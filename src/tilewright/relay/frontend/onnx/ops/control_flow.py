@@ -18,10 +18,12 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import FuncType, TupleType
 from tilewright.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var, const
 from tilewright.relay.frontend.onnx.importer import Body, OptionalValue, SequenceValue
+from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.dimensions import as_scalar, extent_of, int64, scalar, with_known
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.function import Function
+from tilewright.support.errors import ModelError
 
 UNROLLED_TURNS = 32
 """Loops of at most so many turns are written out."""
@@ -64,8 +66,14 @@ def if_(node: Node, condition: RelayExpr) -> list[Any]:
     if known is not None:
         branch = "then_branch" if bool(known.reshape(-1)[0]) else "else_branch"
         return node.graph.convert_body(node.attr(branch), []).outputs
-    first = node.graph.convert_body(node.attr("then_branch"), []).outputs
-    second = node.graph.convert_body(node.attr("else_branch"), []).outputs
+    try:
+        first = node.graph.convert_body(node.attr("then_branch"), []).outputs
+        second = node.graph.convert_body(node.attr("else_branch"), []).outputs
+    except (ShapeNeeded, ValueNeeded):
+        raise
+    except ModelError as error:
+        # A branch that does not fit these shapes may be one that is never taken with them.
+        raise node.needs_value(condition, f"the condition of a branch that does not fit ({error})") from error
     ones, others = _leaves(first), _leaves(second)
     if _structure(first) != _structure(second):
         raise node.needs_value(condition, "the condition of branches that give different sequences")

@@ -13,7 +13,7 @@ from tilewright.relay.expr import Constant, const
 from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.registry import converter
-from tilewright.relay.frontend.onnx.tensors import array_of, dtype_name
+from tilewright.relay.frontend.onnx.tensors import array_of, dense_array, dtype_name
 
 RANGE_LIMIT = 1 << 20
 """Elements: a longer range is computed when the program runs."""
@@ -27,7 +27,7 @@ def constant(node: Node) -> RelayExpr:
         return node.graph.mark(Constant(array_of(value)), NARROW_TYPES.get(value.data_type))
     sparse = node.attr("sparse_value", None)
     if sparse is not None:
-        return Constant(dense_array(node, sparse))
+        return Constant(dense_array(sparse))
     for name, dtype in (
         ("value_float", "float32"),
         ("value_floats", "float32"),
@@ -38,20 +38,6 @@ def constant(node: Node) -> RelayExpr:
         if found is not None:
             return const(np.asarray(found, dtype=dtype))
     raise node.fail("constants of strings are not supported")
-
-
-def dense_array(node: Node, sparse: Any) -> np.ndarray[Any, Any]:
-    """The value of a SparseTensorProto; indices are places in the flat tensor, or one row of coordinates each."""
-    values, indices = array_of(sparse.values), array_of(sparse.indices)
-    shape = tuple(sparse.dims)
-    made = np.zeros(shape, values.dtype)
-    if indices.ndim == 1:
-        made.reshape(-1)[indices] = values
-    elif indices.ndim == 2 and indices.shape[1] == len(shape):
-        made[tuple(indices.T)] = values
-    else:
-        raise node.fail(f"the indices of a sparse tensor have the shape {indices.shape}")
-    return made
 
 
 @converter("ConstantOfShape")
@@ -74,7 +60,7 @@ def eye_like(node: Node, data: RelayExpr) -> RelayExpr:
     dtype = node.dtype(data) if element_type is None else dtype_name(int(element_type))
     offset = int(node.attr("k", 0))
     rows, columns = node.shape(data)
-    if rows is not None and columns is not None:
+    if rows is not None and columns is not None and rows * columns <= RANGE_LIMIT:
         return const(np.eye(rows, columns, offset, dtype="bool").astype("float32"), dtype)
     sizes = relay.shape_of(data, "int64")
     down, across = (
