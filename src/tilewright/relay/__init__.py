@@ -1,5 +1,7 @@
 """The graph level: a typed functional language for models, its passes and its executors."""
 
+import importlib
+
 from tilewright.ir.base import RelayExpr as Expr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
@@ -81,3 +83,12 @@ from tilewright.relay.ty import (
     scalar_type,
 )
 from tilewright.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
+
+_ON_FIRST_USE = ("frontend", "testing")
+"""What brings other packages along, or is for tests: loaded when it is first named."""
+
+
+def __getattr__(name: str) -> object:
+    if name in _ON_FIRST_USE:
+        return importlib.import_module(f"tilewright.relay.{name}")
+    raise AttributeError(f"module 'tilewright.relay' has no attribute {name!r}")
