@@ -1,0 +1,132 @@
+"""The options of the commands. Nothing here needs the compiler: the command line starts without it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from tilewright.target.kind import KINDS
+
+Commands = argparse._SubParsersAction
+"""What ``ArgumentParser.add_subparsers`` gives."""
+
+DUMP_FORMATS = ("relay", "tir", "ll", "asm")
+MODEL_FORMATS = ("keras", "onnx", "pb", "tflite", "pytorch", "paddle")
+
+# The kinds that this version makes deployable code for; their options can be given one by one.
+_KINDS = ("llvm", "c")
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a model is read from."""
+    parser.add_argument("FILE", help="the model")
+    parser.add_argument(
+        "--model-format", choices=MODEL_FORMATS, help="the format, where the file's suffix does not tell it"
+    )
+    parser.add_argument(
+        "--input-shapes",
+        metavar="SHAPES",
+        help='shapes of inputs, as in "image:[1,3,224,224] mask:[1,?]"; ? stays unknown',
+    )
+
+
+def add_target_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the code is for: a target, and single options of it."""
+    parser.add_argument(
+        "--target", default="llvm", help='such as "llvm -mcpu=skylake"; default: llvm, which is this machine'
+    )
+    group = parser.add_argument_group("options of the target, which win over --target")
+    for kind in _KINDS:
+        for option, value_type in sorted(KINDS[kind].own_options.items()):
+            group.add_argument(
+                f"--target-{kind}-{option}",
+                dest=f"target_{kind}_{option}",
+                metavar={"Bool": "0|1", "Integer": "N"}.get(value_type, "TEXT"),
+                help=argparse.SUPPRESS if option not in ("mcpu", "mattr", "mtriple") else None,
+            )
+
+
+def target_options(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """The single options that were given, by kind and name."""
+    found: dict[str, dict[str, str]] = {}
+    given: Mapping[str, Any] = vars(arguments)
+    for kind in _KINDS:
+        for option in KINDS[kind].own_options:
+            value = given.get(f"target_{kind}_{option}")
+            if value is not None:
+                found.setdefault(kind, {})[option] = value
+    return found
+
+
+def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``compile``."""
+    add_model_arguments(parser)
+    add_target_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", default="module.tar", metavar="PATH", help="default: module.tar; .so is one library"
+    )
+    parser.add_argument(
+        "-f",
+        "--output-format",
+        choices=("so", "tar", "mlf"),
+        default="so",
+        help="the library in the package: shared, or objects, which need no linker here; or model library format",
+    )
+    parser.add_argument("--executor", choices=("graph", "vm", "aot"), default="graph")
+    parser.add_argument(
+        "--executor-aot-interface-api",
+        choices=("packed", "c"),
+        help="how a model compiled ahead of time is called; default: packed",
+    )
+    parser.add_argument("-O", "--opt-level", type=int, choices=range(4), default=3, metavar="0..3")
+    parser.add_argument("--module-name", default="default", metavar="NAME", help="part of the names in C")
+    parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the layout of convolutions' data")
+    parser.add_argument(
+        "--pass-config", action="append", metavar="NAME=VALUE", help="an option of a pass; may be repeated"
+    )
+    parser.add_argument("--disabled-pass", metavar="PASSES", help="passes not to run, separated by commas")
+    parser.add_argument(
+        "--dump-code",
+        metavar="FORMATS",
+        help=f"write these forms of the program beside the output: {','.join(DUMP_FORMATS)}",
+    )
+    parser.add_argument("--cross-compiler", metavar="CC", help="the compiler that links for the target")
+    parser.add_argument("--cross-compiler-options", metavar="TEXT", help="options for it")
+    parser.add_argument("--tuning-records", metavar="PATH", help="schedules that tuning found")
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``run``."""
+    parser.add_argument("FILE", help="what 'tilewright compile' wrote")
+    parser.add_argument(
+        "-i",
+        "--inputs",
+        action="append",
+        metavar="[NAME=]PATH",
+        help="an .npz, an .npy or an image for an input; may be repeated",
+    )
+    parser.add_argument("-o", "--outputs", metavar="PATH", help="write the outputs as .npz")
+    parser.add_argument(
+        "--fill-mode",
+        choices=("zeros", "ones", "random"),
+        default="random",
+        help="what inputs hold that are not given",
+    )
+    parser.add_argument("--device", choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"), default="cpu")
+    parser.add_argument("--print-time", action="store_true", help="measure, and print the times")
+    parser.add_argument(
+        "--print-top", type=int, metavar="N", help="print the N largest values of each output"
+    )
+    parser.add_argument("--profile", action="store_true", help="print the time of every kernel")
+    parser.add_argument("--repeat", type=int, default=10, metavar="N", help="how often to measure")
+    parser.add_argument("--number", type=int, default=10, metavar="N", help="runs of one measurement")
+    parser.add_argument("--end-to-end", action="store_true", help="measure with the copies of the outputs")
+    group = parser.add_argument_group("images")
+    group.add_argument(
+        "--image-layout", choices=("NCHW", "NHWC"), help="default: what the input's shape tells"
+    )
+    group.add_argument("--mean", metavar="M[,M,M]", help="is subtracted from pixels of 0 to 255; default 0")
+    group.add_argument(
+        "--scale", metavar="S[,S,S]", help="pixels are then multiplied by it, as in 1/255; default 1"
+    )

@@ -1,0 +1,257 @@
+"""``compile_model``: from a model to a package."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilewright.driver.tvmc.arguments import DUMP_FORMATS, Commands, add_compile_arguments, target_options
+from tilewright.driver.tvmc.common import (
+    TVMCException,
+    convert_graph_layout,
+    parse_configs,
+    parse_pass_list_str,
+    parse_shape_string,
+    target_from_cli,
+)
+from tilewright.driver.tvmc.composite_target import get_codegen_by_target
+from tilewright.driver.tvmc.export import Compiled, CompiledProgram, export_shared_library
+from tilewright.driver.tvmc.frontends import load_model
+from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
+from tilewright.driver.tvmc.package_format import SHARED_SUFFIXES
+from tilewright.driver.tvmc.tensors import module_inputs, require_static
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.relay.backend import vm
+from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
+from tilewright.relay.build_module import build
+from tilewright.support.cbuild import write_bytes
+from tilewright.target import Target
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what a model is compiled to."""
+
+    target: Target
+    executor: str = "graph"
+    opt_level: int = 3
+    disabled_pass: tuple[str, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+    desired_layout: str | None = None
+    mod_name: str = "default"
+    generators: Sequence[Mapping[str, Any]] = ()
+
+    def compile(self, mod: IRModule, params: Mapping[str, Any]) -> Compiled:
+        """Compile a module."""
+        require_static(module_inputs(mod, params), self.executor)
+        if self.desired_layout:
+            mod = convert_graph_layout(mod, self.desired_layout)
+        config = dict(self.config)
+        for one in self.generators:
+            found = get_codegen_by_target(one["name"])
+            if found["config_key"] is not None:
+                config[found["config_key"]] = dict(one["opts"])
+            with PassContext(config=config):
+                mod = found["pass_pipeline"](mod, params, **one["opts"])
+        context = PassContext(opt_level=self.opt_level, disabled_pass=list(self.disabled_pass), config=config)
+        with context:
+            if self.executor == "vm":
+                return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)
+            made = build(mod, self.target, params=params, mod_name=self.mod_name, executor=self.executor)
+        assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
+        return made
+
+
+def make_settings(
+    target: Any,
+    target_host: Any = None,
+    additional_target_options: Mapping[str, Mapping[str, str]] | None = None,
+    executor: str = "graph",
+    interface: str | None = None,
+    **rest: Any,
+) -> Settings:
+    """Settings from a target as a user gives it, and the rest."""
+    if executor not in ("graph", "vm", "aot"):
+        raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}")
+    if isinstance(target, str):
+        chosen, generators = target_from_cli(target, additional_target_options)
+    else:
+        chosen, generators = Target(target), []
+    if target_host is not None:
+        chosen = Target(chosen, target_host)
+    if executor == "aot":
+        given = chosen.attrs.get("interface-api")
+        if interface or (given is None and chosen.attrs.get("unpacked-api") is None):
+            # A package is run by calling a function by its name.
+            chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
+    elif interface:
+        raise TVMCException("an interface can be chosen for models compiled ahead of time: --executor aot")
+    return Settings(chosen, executor, generators=tuple(generators), **rest)
+
+
+def add_compile_parser(subparsers: Commands[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """Add the command with the options of ``tvmc compile``."""
+    parser = subparsers.add_parser("compile", help="compile a model to a deployable package")
+    add_compile_arguments(parser)
+    parser.set_defaults(func=drive_compile)
+    return parser
+
+
+def load_from_arguments(args: argparse.Namespace) -> TVMCModel:
+    """The model that the arguments name."""
+    try:
+        shapes = parse_shape_string(args.input_shapes) if args.input_shapes else None
+    except argparse.ArgumentTypeError as problem:
+        raise TVMCException(f"--input-shapes: {problem}") from problem
+    return load_model(args.FILE, args.model_format, shapes)
+
+
+def settings_from_arguments(args: argparse.Namespace) -> Settings:
+    """How the arguments want it compiled."""
+    try:
+        disabled = parse_pass_list_str(args.disabled_pass) if args.disabled_pass else []
+    except argparse.ArgumentTypeError as problem:
+        raise TVMCException(f"--disabled-pass: {problem}") from problem
+    return make_settings(
+        args.target,
+        None,
+        target_options(args),
+        args.executor,
+        args.executor_aot_interface_api,
+        opt_level=args.opt_level,
+        disabled_pass=tuple(disabled),
+        config=parse_configs(args.pass_config),
+        desired_layout=args.desired_layout,
+        mod_name=args.module_name,
+    )
+
+
+def drive_compile(args: argparse.Namespace) -> int:
+    """What the command does."""
+    refuse_tuning_records(args.tuning_records)
+    model = load_from_arguments(args)
+    settings = settings_from_arguments(args)
+    compiled = settings.compile(model.mod, model.params)
+    write_package(
+        model, compiled, args.output, args.cross_compiler, args.cross_compiler_options, args.output_format
+    )
+    if args.dump_code:
+        dumps = make_dumps(model, compiled, dump_formats(args.dump_code))
+        save_dumps(Path(args.output).stem, dumps, str(Path(args.output).parent))
+    return 0
+
+
+def refuse_tuning_records(path: str | None) -> None:
+    """An error where records of tuning are given."""
+    if path:
+        raise TVMCException(
+            f"the tuning records {path} cannot be used: tuning is not in this version. Leave --tuning-records out"
+        )
+
+
+def compile_model(
+    tvmc_model: TVMCModel,
+    target: Any,
+    tuning_records: str | None = None,
+    package_path: str | None = None,
+    cross: Any = None,
+    cross_options: str | None = None,
+    output_format: str = "so",
+    dump_code: str | Sequence[str] | None = None,
+    target_host: Any = None,
+    desired_layout: str | None = None,
+    disabled_pass: str | Sequence[str] | None = None,
+    pass_context_configs: Sequence[str] | Mapping[str, Any] | None = None,
+    additional_target_options: Mapping[str, Mapping[str, str]] | None = None,
+    *,
+    opt_level: int = 3,
+    executor: str = "graph",
+    interface: str | None = None,
+    mod_name: str = "default",
+) -> TVMCPackage:
+    """Compile a model into a package at ``package_path``, by default in a folder that goes with the model.
+
+    ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``). ``dump_code`` names forms of the program
+    (relay, tir, ll, asm) that are written beside the package. ``executor`` is graph, vm or aot, ``interface`` how a
+    model compiled ahead of time is called: packed or c.
+    """
+    refuse_tuning_records(tuning_records)
+    named = disabled_pass.split(",") if isinstance(disabled_pass, str) else (disabled_pass or [])
+    config = (
+        dict(pass_context_configs)
+        if isinstance(pass_context_configs, Mapping)
+        else parse_configs(pass_context_configs)
+    )
+    settings = make_settings(
+        target,
+        target_host,
+        additional_target_options,
+        executor,
+        interface,
+        opt_level=opt_level,
+        disabled_pass=tuple(named),
+        config=config,
+        desired_layout=desired_layout,
+        mod_name=mod_name,
+    )
+    compiled = settings.compile(tvmc_model.mod, tvmc_model.params)
+    path = write_package(tvmc_model, compiled, package_path, cross, cross_options, output_format)
+    if dump_code:
+        dumps = make_dumps(tvmc_model, compiled, dump_formats(dump_code))
+        save_dumps(Path(path).stem, dumps, str(Path(path).parent))
+    return TVMCPackage(path)
+
+
+def write_package(
+    model: TVMCModel,
+    compiled: Compiled,
+    path: str | None,
+    cross: Any = None,
+    cross_options: str | None = None,
+    output_format: str = "so",
+) -> str:
+    """Write a compiled model in the form that the format and the path's suffix say; gives the path."""
+    if path is not None and Path(path).suffix in SHARED_SUFFIXES:
+        if output_format != "so":
+            raise TVMCException(f"{path} is a shared library, and the format is {output_format}")
+        export_shared_library(compiled, path, cross, cross_options)
+        return path
+    return model.export_package(compiled, path, cross, cross_options, output_format)
+
+
+def dump_formats(given: str | Sequence[str]) -> list[str]:
+    """The formats of a list; an error for one that does not exist."""
+    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+    for name in names:
+        if name not in DUMP_FORMATS:
+            raise TVMCException(f"code can be dumped as {', '.join(DUMP_FORMATS)}, not as {name!r}")
+    return names
+
+
+def make_dumps(model: TVMCModel, compiled: Compiled, formats: Sequence[str]) -> dict[str, str]:
+    """The forms of a program by name: the module as it was imported, loops, LLVM IR, assembly."""
+    dumps: dict[str, str] = {}
+    for name in formats:
+        if name == "relay":
+            dumps[name] = f"{model.mod}\n"
+        elif isinstance(compiled, AOTExecutorFactoryModule) and name == "tir":
+            dumps[name] = compiled.lib.loops.script()
+        else:
+            dumps[name] = _library(compiled).get_source(name)
+    return dumps
+
+
+def _library(compiled: Compiled) -> Any:
+    if isinstance(compiled, CompiledProgram):
+        return compiled.executable.mod
+    return compiled.lib.lib if isinstance(compiled, AOTExecutorFactoryModule) else compiled.lib
+
+
+def save_dumps(module_name: str, dumps: Mapping[str, str], dump_root: str = ".") -> None:
+    """Write each form into a file ``<module_name>.<form>``."""
+    for name, text in dumps.items():
+        write_bytes(Path(dump_root) / f"{module_name}.{name}", text.encode())

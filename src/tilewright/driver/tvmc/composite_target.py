@@ -1,0 +1,34 @@
+"""Code generators that take a part of the graph, named before the target: ``--target "name --option=x, llvm"``.
+
+None comes with this version. One that is registered here (its pass pipeline partitions the graph, and its compiler is
+found by the build) is known to the command line from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.driver.tvmc.errors import TVMCException
+
+REGISTERED_CODEGEN: dict[str, dict[str, Any]] = {}
+"""By name: ``config_key`` (the pass option that takes the target's options, or None) and ``pass_pipeline``."""
+
+
+def register_codegen(name: str, pass_pipeline: Callable[..., Any], config_key: str | None = None) -> None:
+    """Make a code generator known; ``pass_pipeline(mod, params, **options)`` gives the partitioned module."""
+    REGISTERED_CODEGEN[name] = {"config_key": config_key, "pass_pipeline": pass_pipeline}
+
+
+def get_codegen_names() -> list[str]:
+    """The names that can stand before the target."""
+    return list(REGISTERED_CODEGEN)
+
+
+def get_codegen_by_target(name: str) -> dict[str, Any]:
+    """What is registered under a name."""
+    found = REGISTERED_CODEGEN.get(name)
+    if found is None:
+        known = ", ".join(REGISTERED_CODEGEN) or "none are registered"
+        raise TVMCException(f"the composite target {name} is not known ({known})")
+    return found

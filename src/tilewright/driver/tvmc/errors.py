@@ -1,0 +1,9 @@
+"""The error of the commands on models."""
+
+from __future__ import annotations
+
+from tilewright.support.errors import ModelError
+
+
+class TVMCException(ModelError):
+    """A command cannot do what was asked; says why, and what to do."""

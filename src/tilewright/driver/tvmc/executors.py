@@ -1,0 +1,166 @@
+"""Compiled models ready to run, whatever executes them: the graph executor, the virtual machine, or one function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.contrib.debugger.debug_executor import GraphModuleDebug, Report
+from tilewright.driver.tvmc.errors import TVMCException
+from tilewright.driver.tvmc.tensors import TensorInfo
+from tilewright.runtime import ndarray
+from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.container import ADT
+from tilewright.runtime.device import Device, cpu
+from tilewright.runtime.graph_executor import GraphExecutor
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.vm import Executable, VirtualMachine
+
+Values = Mapping[str, np.ndarray[Any, Any]]
+"""Tensors by name."""
+
+
+class Runnable:
+    """A compiled model: give it inputs, run it, take its outputs."""
+
+    def set_inputs(self, values: Values) -> None:
+        """The inputs of the runs that follow."""
+        raise NotImplementedError
+
+    def run(self) -> list[np.ndarray[Any, Any]]:
+        """The outputs, in order, as copies."""
+        raise NotImplementedError
+
+    def function(self) -> tuple[PackedFunc, list[Any]]:
+        """What is timed: a function and its arguments."""
+        raise NotImplementedError
+
+    def profile(self) -> Report:
+        """The time of every kernel."""
+        raise TVMCException(
+            "kernels are timed one by one by the graph executor alone: compile with --executor graph"
+        )
+
+    def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
+        """The times of runs: ``repeat`` times the mean of ``number``. ``end_to_end`` takes in the copies of the
+        outputs."""
+        if end_to_end:
+
+            def whole() -> None:
+                self.run()
+
+            return time_evaluator(convert_to_tvm_func(whole), number, repeat)()
+        function, arguments = self.function()
+        return time_evaluator(function, number, repeat)(*arguments)
+
+
+class GraphRunnable(Runnable):
+    """A graph with its kernels and parameters."""
+
+    def __init__(
+        self, graph: str, library: Module, params: Mapping[str, NDArray], device: Device | None = None
+    ) -> None:
+        self.graph = graph
+        self.executor = GraphExecutor(graph, library, device or cpu(0))
+        for name, value in params.items():
+            if self.executor.get_input_index(name) >= 0:
+                self.executor.set_input_zero_copy(name, value)
+        self.executor.keep(dict(params))
+
+    def set_inputs(self, values: Values) -> None:
+        """The inputs of the runs that follow."""
+        for name, value in values.items():
+            self.executor.set_input(name, ndarray.array(value))
+
+    def run(self) -> list[np.ndarray[Any, Any]]:
+        """The outputs, in order, as copies."""
+        self.executor.run()
+        return [
+            np.array(self.executor.get_output(position).numpy())
+            for position in range(self.executor.get_num_outputs())
+        ]
+
+    def function(self) -> tuple[PackedFunc, list[Any]]:
+        """What is timed: a function and its arguments."""
+        return self.executor["run"], []
+
+    def profile(self) -> Report:
+        """The time of every kernel."""
+        debugger = GraphModuleDebug(self.executor, cpu(0), self.graph)
+        try:
+            return debugger.profile()
+        finally:
+            debugger.exit()
+
+
+class MachineRunnable(Runnable):
+    """A program of the virtual machine."""
+
+    def __init__(self, executable: Executable, device: Device | None = None) -> None:
+        self.names = executable.get_function_params("main")
+        self.machine = VirtualMachine(executable, device or cpu(0))
+        self.arguments: list[NDArray] = []
+
+    def set_inputs(self, values: Values) -> None:
+        """The inputs of the runs that follow."""
+        self.arguments = [ndarray.array(values[name]) for name in self.names]
+
+    def run(self) -> list[np.ndarray[Any, Any]]:
+        """The outputs, in order, as copies."""
+        return _flat(self.machine.invoke("main", *self.arguments))
+
+    def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
+        """The times of runs."""
+        return self.machine.benchmark(
+            cpu(0), *self.arguments, repeat=repeat, number=number, end_to_end=end_to_end
+        )
+
+
+def _flat(value: Any) -> list[np.ndarray[Any, Any]]:
+    if isinstance(value, NDArray):
+        return [np.array(value.numpy())]
+    if isinstance(value, (ADT, tuple, list)):
+        return [part for field in value for part in _flat(field)]
+    raise TVMCException(f"the model gives a {type(value).__name__}, which is no tensor")
+
+
+class FunctionRunnable(Runnable):
+    """A model compiled ahead of time: one function of inputs, outputs and the memory that it works in."""
+
+    def __init__(
+        self,
+        function: PackedFunc,
+        inputs: Sequence[TensorInfo],
+        outputs: Sequence[TensorInfo],
+        workspace_bytes: int,
+    ) -> None:
+        self._function = function
+        self.names = [one.name for one in inputs]
+        self.inputs = [ndarray.empty(_sizes(one), one.dtype) for one in inputs]
+        self.outputs = [ndarray.empty(_sizes(one), one.dtype) for one in outputs]
+        self.workspace = [ndarray.empty((workspace_bytes,), "uint8")] if workspace_bytes else []
+
+    def set_inputs(self, values: Values) -> None:
+        """The inputs of the runs that follow."""
+        for name, place in zip(self.names, self.inputs, strict=True):
+            place.copyfrom(values[name])
+
+    def run(self) -> list[np.ndarray[Any, Any]]:
+        """The outputs, in order, as copies."""
+        self._function(*self._arguments())
+        return [np.array(one.numpy()) for one in self.outputs]
+
+    def function(self) -> tuple[PackedFunc, list[Any]]:
+        """What is timed: a function and its arguments."""
+        return self._function, self._arguments()
+
+    def _arguments(self) -> list[Any]:
+        return [*self.inputs, *self.outputs, *self.workspace]
+
+
+def _sizes(tensor: TensorInfo) -> tuple[int, ...]:
+    return tuple(size for size in tensor.shape if size is not None)

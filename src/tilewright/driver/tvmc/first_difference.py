@@ -1,0 +1,152 @@
+"""The first operator at which the compiled model and the reference part.
+
+The reference executor keeps the value of every operator. Pieces of the model, each up to one operator, are compiled and
+compared with those values; which piece is next is found by halving. Operators hide errors of those before them (a
+maximum, a comparison), so the one that halving ends at is then followed upwards as long as an argument of it is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.driver.tvmc.compiler import Settings
+from tilewright.driver.tvmc.executors import GraphRunnable, MachineRunnable, Runnable, Values
+from tilewright.driver.tvmc.export import CompiledProgram
+from tilewright.driver.tvmc.measure import Deviation, deviation
+from tilewright.driver.tvmc.model import TVMCModel
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.relay.analysis import free_vars
+from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tilewright.relay.backend.preparation import bind_params_by_name, with_main
+from tilewright.relay.expr import Call
+from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module
+from tilewright.relay.interpreter import Interpreter
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An operator whose result is wrong while its arguments are right: which, where in the model, and by how much."""
+
+    operator: str
+    place: str
+    shape: list[int]
+    absolute: float
+    relative: float
+
+
+class _Recorder(Interpreter):
+    """The reference, which keeps what every operator gave."""
+
+    def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
+        self.values: dict[Call, np.ndarray[Any, Any]] = {}
+
+    def visit_call(self, node: Call) -> Any:
+        value = super().visit_call(node)
+        if isinstance(node.op, Op) and isinstance(value, np.ndarray):
+            self.values.setdefault(node, value)
+        return value
+
+
+def runnable_of(compiled: Any) -> Runnable:
+    """What the graph executor or the virtual machine runs, without writing it to a file."""
+    if isinstance(compiled, CompiledProgram):
+        return MachineRunnable(compiled.executable)
+    assert isinstance(compiled, GraphExecutorFactoryModule)
+    return GraphRunnable(compiled.get_graph_json(), compiled.lib, compiled.params)
+
+
+class _Search:
+    """The operators of one model in the order in which the reference ran them, and the deviation of each once known."""
+
+    def __init__(self, model: TVMCModel, settings: Settings, values: Values, tolerance: float | None) -> None:
+        bound = bind_params_by_name(model.mod["main"], model.params)
+        self.module = infer_module(with_main(model.mod, bound))
+        self.main: Function = self.module["main"]
+        # The pieces run where code runs in this process: what is compiled ahead of time has the same kernels.
+        executor = "graph" if settings.executor == "aot" else settings.executor
+        self.settings = Settings(
+            settings.target,
+            executor,
+            settings.opt_level,
+            settings.disabled_pass,
+            settings.config,
+            settings.desired_layout,
+        )
+        self.inputs = values
+        self.tolerance = tolerance
+        recorder = _Recorder(self.module)
+        recorder.run(self.main, [values[parameter.name_hint] for parameter in self.main.params])
+        parameters = set(self.main.params)
+        self.values = {
+            call: value
+            for call, value in recorder.values.items()
+            if all(variable in parameters for variable in free_vars(call))
+        }
+        self.operators = list(self.values)
+        self._known: dict[Call, Deviation] = {}
+
+    def at(self, call: Call) -> Deviation:
+        """How far the compiled piece that ends here is from the reference."""
+        if call not in self._known:
+            needed = [parameter for parameter in self.main.params if parameter in set(free_vars(call))]
+            piece = infer_module(with_main(self.module, Function(needed, call)))
+            runnable = runnable_of(self.settings.compile(piece, {}))
+            inputs: Mapping[str, Any] = {one.name_hint: self.inputs[one.name_hint] for one in needed}
+            runnable.set_inputs(inputs)
+            self._known[call] = deviation(runnable.run()[0], self.values[call], self.tolerance)
+        return self._known[call]
+
+    def wrong_argument(self, call: Call) -> Call | None:
+        """An argument that is wrong already."""
+        for argument in _operator_arguments(call):
+            if argument in self.values and not self.at(argument).agrees:
+                return argument
+        return None
+
+
+def _operator_arguments(call: Call) -> list[Call]:
+    """The operator calls that a call reads, those inside of tuples included."""
+    found: list[Call] = []
+    pending: list[RelayExpr] = list(call.args)
+    while pending:
+        expr = pending.pop()
+        if isinstance(expr, Call):
+            found.append(expr)
+        else:
+            pending += getattr(expr, "fields", ())
+            inner = getattr(expr, "tuple_value", None)
+            if inner is not None:
+                pending.append(inner)
+    return found
+
+
+def first_difference(
+    model: TVMCModel, settings: Settings, values: Values, tolerance: float | None = None
+) -> Difference | None:
+    """The first operator that is wrong on these inputs; None if none is."""
+    search = _Search(model, settings, values, tolerance)
+    low, high = 0, len(search.operators) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if search.at(search.operators[middle]).agrees:
+            low = middle + 1
+        else:
+            high = middle
+    if high < 0 or search.at(search.operators[high]).agrees:
+        return None
+    found = search.operators[high]
+    while (earlier := search.wrong_argument(found)) is not None:
+        found = earlier
+    made = search.at(found)
+    assert isinstance(found.op, Op)
+    place = found.span.source_name.name if found.span is not None else ""
+    shape = [int(size) for size in search.values[found].shape]
+    return Difference(found.op.name, place, shape, made.absolute, made.relative)

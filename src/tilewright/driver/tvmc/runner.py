@@ -1,0 +1,260 @@
+"""``run_module``: a package, its inputs, and what comes of them."""
+
+from __future__ import annotations
+
+import argparse
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.driver.tvmc.arguments import Commands, add_run_arguments
+from tilewright.driver.tvmc.errors import TVMCException
+from tilewright.driver.tvmc.executors import (
+    FunctionRunnable,
+    GraphRunnable,
+    MachineRunnable,
+    Runnable,
+    Values,
+)
+from tilewright.driver.tvmc.images import SUFFIXES, ImageOptions, parse_numbers, read_images
+from tilewright.driver.tvmc.model import TVMCPackage, TVMCResult
+from tilewright.driver.tvmc.tensors import TensorInfo, graph_tensors, output_name
+from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.params import load_param_dict
+from tilewright.runtime.vm import Executable
+
+UNKNOWN_EXTENT = 1
+"""The size that made-up inputs have where the model leaves it open."""
+
+
+def get_input_info(
+    graph_str: str, params: Mapping[str, Any] | bytes | bytearray
+) -> tuple[dict[str, list[int]], dict[str, str]]:
+    """Shapes and types of the inputs of a graph by name; parameters are no inputs."""
+    known = load_param_dict(params) if isinstance(params, (bytes, bytearray)) else params
+    inputs, _ = graph_tensors(graph_str, list(known))
+    shapes = {one.name: [size for size in one.shape if size is not None] for one in inputs}
+    return shapes, {one.name: one.dtype for one in inputs}
+
+
+def generate_tensor_data(
+    shape: Sequence[int], dtype: str, fill_mode: str, generator: np.random.Generator | None = None
+) -> np.ndarray[Any, Any]:
+    """Zeros, ones, or random values: from 0 to 1 for real numbers, small ones for whole numbers."""
+    if fill_mode == "zeros":
+        return np.zeros(shape, dtype)
+    if fill_mode == "ones":
+        return np.ones(shape, dtype)
+    if fill_mode != "random":
+        raise TVMCException(f"inputs can be filled with zeros, ones or random values, not with {fill_mode!r}")
+    chosen = generator if generator is not None else np.random.default_rng(0)
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return chosen.integers(0, 2, shape).astype(bool)
+    if kind in "iu":
+        return chosen.integers(0, 128 if np.dtype(dtype).itemsize == 1 else 2, shape).astype(dtype)
+    return chosen.uniform(0.0, 1.0, shape).astype(dtype)
+
+
+def make_inputs_dict(
+    shape_dict: Mapping[str, Sequence[int]],
+    dtype_dict: Mapping[str, str],
+    inputs: Mapping[str, Any] | None = None,
+    fill_mode: str = "random",
+) -> dict[str, np.ndarray[Any, Any]]:
+    """A value for every input: what is given, made up where nothing is. An error for names that are none."""
+    infos = [TensorInfo(name, tuple(shape_dict[name]), dtype_dict[name]) for name in shape_dict]
+    return complete_inputs(infos, inputs or {}, fill_mode)
+
+
+def complete_inputs(
+    infos: Sequence[TensorInfo],
+    given: Mapping[str, Any],
+    fill_mode: str = "random",
+    generator: np.random.Generator | None = None,
+) -> dict[str, np.ndarray[Any, Any]]:
+    """A value for every input, of the right type and shape."""
+    names = [one.name for one in infos]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise TVMCException(
+            f"the model has no input {', '.join(map(repr, unknown))}; it has {', '.join(names) or 'none'}"
+        )
+    chosen = generator if generator is not None else np.random.default_rng(0)
+    values: dict[str, np.ndarray[Any, Any]] = {}
+    for one in infos:
+        if one.name in given:
+            values[one.name] = _fitting(one, given[one.name])
+        else:
+            shape = [UNKNOWN_EXTENT if size is None else size for size in one.shape]
+            values[one.name] = generate_tensor_data(shape, one.dtype, fill_mode, chosen)
+    return values
+
+
+def _fitting(info: TensorInfo, given: Any) -> np.ndarray[Any, Any]:
+    """A given value in the input's type; an error where its shape or type is another."""
+    value = given.numpy() if isinstance(given, NDArray) else np.asarray(given)
+    fits = len(value.shape) == len(info.shape) and all(
+        size is None or size == extent for size, extent in zip(info.shape, value.shape, strict=True)
+    )
+    if not fits:
+        raise TVMCException(f"the input {info.text()} is given a value of shape {list(value.shape)}")
+    if value.dtype != np.dtype(info.dtype):
+        # Text files and NumPy itself make float64 and int64; whatever else has to be meant so.
+        if np.dtype(info.dtype).kind != value.dtype.kind:
+            raise TVMCException(f"the input {info.text()} is given values of type {value.dtype}")
+        value = value.astype(info.dtype)
+    return np.ascontiguousarray(value).reshape(value.shape)
+
+
+def read_inputs(
+    given: Sequence[str], infos: Sequence[TensorInfo], options: ImageOptions | None = None
+) -> dict[str, np.ndarray[Any, Any]]:
+    """The inputs of files: ``.npz`` has arrays by name; ``.npy`` and images are for the input that ``name=`` says, or
+    for the only one."""
+    values: dict[str, np.ndarray[Any, Any]] = {}
+    images: dict[str, list[Path]] = {}
+    by_name = {one.name: one for one in infos}
+    for text in given:
+        name, separator, rest = text.partition("=")
+        if not separator or name not in by_name:
+            name, rest = "", text
+        path = Path(rest)
+        suffix = path.suffix.lower()
+        if not path.is_file():
+            raise TVMCException(f"there is no file {path} for the inputs")
+        if suffix == ".npz":
+            values.update(_read_arrays(path))
+        elif suffix == ".npy":
+            values[name or _only(infos, path)] = _read_arrays(path)[""]
+        elif suffix in SUFFIXES:
+            images.setdefault(name or _only(infos, path), []).append(path)
+        else:
+            raise TVMCException(f"inputs are .npz, .npy or images ({', '.join(SUFFIXES)}), not {path}")
+    for name, paths in images.items():
+        values[name] = read_images(paths, by_name[name], options or ImageOptions())
+    return values
+
+
+def _only(infos: Sequence[TensorInfo], path: Path) -> str:
+    if len(infos) != 1:
+        names = ", ".join(one.name for one in infos)
+        raise TVMCException(f"say for which input {path} is: --inputs name={path}, one of {names or 'none'}")
+    return infos[0].name
+
+
+# What NumPy, and the zip files under it, raise for files that are damaged.
+_UNREADABLE = (OSError, ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """Arrays by name; an ``.npy`` has one, without a name."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return {"": loaded}
+        with loaded:
+            return {name: loaded[name] for name in loaded.files}
+    except _UNREADABLE as problem:
+        raise TVMCException(f"the inputs {path} cannot be read: {problem}") from problem
+
+
+def make_runnable(package: TVMCPackage) -> Runnable:
+    """A package, loaded."""
+    content = package.content
+    library = package.load_library()
+    if content.executor == "vm":
+        return MachineRunnable(Executable(library))
+    if content.executor == "aot":
+        return FunctionRunnable(
+            library[content.name], content.inputs, content.outputs, content.workspace_bytes
+        )
+    if content.executor != "graph" or content.graph is None:
+        raise TVMCException(f"{package.package_path} holds no model: its executor is {content.executor!r}")
+    return GraphRunnable(content.graph, library, content.params)
+
+
+def _require_cpu(device: str) -> None:
+    if device != "cpu":
+        raise TVMCException(f"the device {device} is not in this version: packages run on the cpu")
+
+
+def run_module(
+    tvmc_package: TVMCPackage,
+    device: str,
+    hostname: str | None = None,
+    port: int | str = 9090,
+    rpc_key: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    fill_mode: str = "random",
+    repeat: int = 10,
+    number: int = 10,
+    profile: bool = False,
+    *,
+    end_to_end: bool = False,
+    measure: bool = True,
+) -> TVMCResult:
+    """Run a package on inputs, measure it ``repeat`` times ``number`` runs, and give outputs and times.
+
+    Inputs that are not given are made up as ``fill_mode`` says: zeros, ones, or random, the same ones each time. With
+    ``profile`` the result has a report on every kernel.
+    """
+    if not isinstance(tvmc_package, TVMCPackage):
+        raise TVMCException(
+            f"a TVMCPackage can be run, not a {type(tvmc_package).__name__}: compile the model first"
+        )
+    if hostname or rpc_key:
+        raise TVMCException("remote devices are not in this version: leave hostname and rpc_key out")
+    _require_cpu(device)
+    if repeat < 1 or number < 1:
+        raise TVMCException(f"repeat and number are at least 1, not {repeat} and {number}")
+    runnable = make_runnable(tvmc_package)
+    values: Values = complete_inputs(tvmc_package.content.inputs, inputs or {}, fill_mode)
+    runnable.set_inputs(values)
+    outputs = runnable.run()
+    times = runnable.benchmark(repeat, number, end_to_end) if measure else None
+    result = TVMCResult({output_name(place): value for place, value in enumerate(outputs)}, times)
+    if profile:
+        result.profile = runnable.profile()
+    return result
+
+
+def add_run_parser(subparsers: Commands[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """Add the command with the options of ``tvmc run``."""
+    parser = subparsers.add_parser("run", help="run a compiled model")
+    add_run_arguments(parser)
+    parser.set_defaults(func=drive_run)
+    return parser
+
+
+def run_from_arguments(args: argparse.Namespace, package: TVMCPackage) -> TVMCResult:
+    """Run a package as the arguments say."""
+    images = ImageOptions(
+        args.image_layout,
+        parse_numbers(args.mean, 0.0, "--mean"),
+        parse_numbers(args.scale, 1.0, "--scale"),
+    )
+    _require_cpu(args.device)
+    return run_module(
+        package,
+        args.device,
+        inputs=read_inputs(args.inputs or [], package.content.inputs, images),
+        fill_mode=args.fill_mode,
+        repeat=args.repeat,
+        number=args.number,
+        profile=args.profile,
+        end_to_end=args.end_to_end,
+        measure=args.print_time,
+    )
+
+
+def drive_run(args: argparse.Namespace) -> int:
+    """What the command does, but for the printing."""
+    result = run_from_arguments(args, TVMCPackage(args.FILE))
+    if args.outputs:
+        result.save(args.outputs)
+    return 0

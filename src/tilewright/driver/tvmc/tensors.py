@@ -1,0 +1,133 @@
+"""What is known of a model's inputs and outputs before it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tilewright.driver.tvmc.errors import TVMCException
+from tilewright.ir.module import IRModule
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.type import TupleType, Type
+from tilewright.relay.infer import infer_module
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor: name, element type, and sizes, of which those that are not known are None."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str
+
+    @property
+    def is_static(self) -> bool:
+        """True if every size is known."""
+        return None not in self.shape
+
+    def text(self) -> str:
+        """As a person would write it: ``image float32[1, 3, 224, 224]``."""
+        return (
+            f"{self.name} {self.dtype}[{', '.join('?' if one is None else str(one) for one in self.shape)}]"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {**asdict(self), "shape": list(self.shape)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> TensorInfo:
+        """The reverse."""
+        shape = tuple(None if one is None else int(one) for one in stored["shape"])
+        return cls(str(stored["name"]), shape, str(stored["dtype"]))
+
+
+def _info(name: str, kind: TensorType) -> TensorInfo:
+    extents = [getattr(extent, "value", None) for extent in kind.shape]
+    return TensorInfo(name, tuple(None if one is None else int(one) for one in extents), str(kind.dtype))
+
+
+def _tensors(kind: Type) -> list[TensorType]:
+    if isinstance(kind, TensorType):
+        return [kind]
+    if isinstance(kind, TupleType):
+        return [tensor for part in kind.fields for tensor in _tensors(part)]
+    raise TVMCException(f"a value of type {kind} is no tensor, and a model takes and gives tensors")
+
+
+def module_inputs(mod: IRModule, params: Mapping[str, Any]) -> list[TensorInfo]:
+    """The parameters of ``main`` that have no value."""
+    main = infer_module(mod)["main"]
+    found: list[TensorInfo] = []
+    for parameter in main.params:
+        if parameter.name_hint in params:
+            continue
+        kinds = _tensors(parameter.checked_type)
+        for position, kind in enumerate(kinds):
+            name = parameter.name_hint if len(kinds) == 1 else f"{parameter.name_hint}_{position}"
+            found.append(_info(name, kind))
+    return found
+
+
+def module_outputs(mod: IRModule) -> list[TensorInfo]:
+    """What ``main`` gives, under the names that results have: ``output_0`` and so on."""
+    kinds = _tensors(infer_module(mod)["main"].checked_type.ret_type)
+    return [_info(output_name(position), kind) for position, kind in enumerate(kinds)]
+
+
+def output_name(position: int) -> str:
+    """The name of a result."""
+    return f"output_{position}"
+
+
+def graph_tensors(graph: str, params: Sequence[str]) -> tuple[list[TensorInfo], list[TensorInfo]]:
+    """The inputs, without the parameters, and the outputs of a graph in the executor's JSON."""
+    try:
+        parsed = json.loads(graph)
+        rows = parsed["node_row_ptr"]
+        shapes, dtypes = parsed["attrs"]["shape"][1], parsed["attrs"]["dltype"][1]
+        nodes = parsed["nodes"]
+
+        def tensor(name: str, node: int, output: int) -> TensorInfo:
+            entry = rows[node] + output
+            return TensorInfo(name, tuple(int(one) for one in shapes[entry]), str(dtypes[entry]))
+
+        taken = set(params)
+        inputs = [
+            tensor(nodes[node]["name"], node, 0)
+            for node in parsed["arg_nodes"]
+            if nodes[node]["name"] not in taken
+        ]
+        outputs = [
+            tensor(output_name(position), head[0], head[1]) for position, head in enumerate(parsed["heads"])
+        ]
+    except (ValueError, KeyError, IndexError, TypeError) as problem:
+        raise TVMCException(f"the model's graph is damaged: {problem!r}") from problem
+    return inputs, outputs
+
+
+def require_static(inputs: Sequence[TensorInfo], executor: str) -> None:
+    """An error that says what to write, for inputs whose sizes the executor has to know."""
+    unknown = [one for one in inputs if not one.is_static]
+    if executor != "vm" and unknown:
+        example = " ".join(
+            f"{one.name}:[{','.join('1' if size is None else str(size) for size in one.shape)}]"
+            for one in unknown
+        )
+        raise TVMCException(
+            f"the {executor} executor needs every size, and the model leaves some open: "
+            f"{'; '.join(one.text() for one in unknown)}. "
+            f'Fix them, as in --input-shapes "{example}", or compile with --executor vm'
+        )
+
+
+__all__ = [
+    "TensorInfo",
+    "graph_tensors",
+    "module_inputs",
+    "module_outputs",
+    "output_name",
+    "require_static",
+]
