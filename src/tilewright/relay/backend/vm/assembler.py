@@ -114,7 +114,6 @@ class Assembler:
         for step in reversed(self._steps):
             if isinstance(step, Label):
                 step.live = live
-                self._end(made, step.ended & ~live)
                 made.append(step)
                 continue
             if step.opcode in _LEAVING:
@@ -131,8 +130,13 @@ class Assembler:
             live = live & ~written | step.reads
         parameters = (1 << self.num_parameters) - 1
         self._end(made, parameters & ~live)
-        made.reverse()
-        return made
+        finished: list[_Step | Label] = []
+        for step in reversed(made):
+            finished.append(step)
+            if isinstance(step, Label):
+                # All jumps to it, which come before it, have now said what they hold.
+                self._end(finished, step.ended)
+        return finished
 
     def _live_before(self, step: _Step) -> int:
         targets = [operand for operand in step.operands if isinstance(operand, Label)]
