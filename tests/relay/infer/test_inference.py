@@ -293,3 +293,15 @@ def test_a_relation_that_refuses() -> None:
     op.add_type_rel("lunar", relation)
     with pytest.raises(TypeInferenceError, match=r"because of the moon \(rule lunar\)"):
         infer_expr(relay.Call(op, [X]))
+
+
+def test_an_empty_list_has_the_type_of_its_place() -> None:
+    """The type of a call of a generic constructor is not settled: it may move to another place."""
+    text = """
+        type List[A] { Cons(A, List[A]), Nil, }
+        def @main(%x: $T) { Cons(%x, Nil) }
+        """
+    mod = infer_module(module(text))
+    nil = mod["main"].body.args[1]
+    integers = relay.Call(mod["main"].body.op, [relay.const(1), nil])
+    assert str(infer_expr(integers, mod).checked_type) == "List[int32]"

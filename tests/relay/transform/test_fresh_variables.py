@@ -3,7 +3,19 @@
 from tests.relay.programs import call, let_chain
 
 from tilewright.ir.structural import assert_structural_equal
-from tilewright.relay import Clause, Function, Let, Match, PatternTuple, PatternVar, Tuple, Var
+from tilewright.relay import (
+    Call,
+    Clause,
+    Constructor,
+    Function,
+    GlobalTypeVar,
+    Let,
+    Match,
+    PatternTuple,
+    PatternVar,
+    Tuple,
+    Var,
+)
 from tilewright.relay.analysis import bound_vars, free_vars, well_formed
 from tilewright.relay.transform.fresh_variables import with_fresh_variables
 
@@ -31,3 +43,10 @@ def test_long_chains() -> None:
     """Ten thousand lets."""
     program = let_chain(10_000)
     assert_structural_equal(with_fresh_variables(program), program)
+
+
+def test_generic_constructors_are_copied() -> None:
+    """An empty list has the type of its place, so two places do not share one."""
+    empty = Call(Constructor("Nil", [], GlobalTypeVar("List")), [])
+    made = with_fresh_variables(Tuple([empty]))
+    assert made.fields[0] is not empty

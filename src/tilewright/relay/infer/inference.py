@@ -195,6 +195,9 @@ class _Inference(ExprFunctor):
     def visit_constructor(self, con: Constructor) -> Type:
         """A generic function from the fields to the data type."""
         definition = self._definition(con)
+        if definition.type_vars:
+            # What the constructor is called at depends on where the call stands.
+            self.unsettled.add(con)
         return FuncType(con.inputs, TypeCall(con.belong_to, definition.type_vars), definition.type_vars)
 
     def _definition(self, con: Constructor) -> TypeData:

@@ -16,6 +16,7 @@ from tilewright.relay.transform.combine_parallel_dense import CombineParallelDen
 from tilewright.relay.transform.conv2d_to_sparse import Conv2dToSparse, Conv2dToSparse2
 from tilewright.relay.transform.convert_layout import ConvertLayout, LayoutConfig
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
+from tilewright.relay.transform.defunctionalization import Defunctionalization
 from tilewright.relay.transform.defuse_ops import DefuseOps
 from tilewright.relay.transform.dense_to_sparse import DenseToSparse
 from tilewright.relay.transform.dynamic_to_static import DynamicToStatic

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright.ir.adt import Constructor
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.adt import Clause, bound_variables
-from tilewright.relay.expr import Let, Var
+from tilewright.relay.expr import Call, Let, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 
@@ -34,6 +35,11 @@ class _Fresh(ExprMutator):
             self.renew(current.var)
             current = current.body
         return super().visit_let(let)
+
+    def visit_call(self, call: Call) -> RelayExpr:
+        made = call.map_children(self.visit)
+        # A call of a generic constructor (the empty list) has the type that its place asks for: the copy has another.
+        return made.replace() if made is call and isinstance(call.op, Constructor) else made
 
     def visit_clause(self, clause: Clause) -> Clause:
         for variable in bound_variables(clause.lhs):
