@@ -259,6 +259,16 @@ def test_the_module_before_stays() -> None:
     tvm.ir.assert_structural_equal(infer_module(again), infer_module(after))
 
 
+def test_unknown_dimensions_may_be_repeated() -> None:
+    """Two unknown dimensions may differ when the program runs: the smaller one of a product is not fused with what
+    repeats it. Where the product's own dimension is kept, it is."""
+    d, k = relay.var("d", shape=(relay.Any(), 8)), relay.var("k", shape=(4, 8))
+    product = relay.nn.dense(d, k)
+    other, bias = relay.var("other", shape=(relay.Any(), 4)), relay.var("bias", shape=(4,))
+    assert kernels(fused(product + other)) == [["add"], ["dense"]]
+    assert kernels(fused(relay.nn.relu(product + bias))) == [["dense", "add", "relu"]]
+
+
 def test_shapes_that_depend_on_values() -> None:
     """Such an operator is compiled alone: its shape function runs between."""
     made = fused(relay.exp(relay.cast(relay.argwhere(relay.nn.relu(relay.var("m", shape=(4,)))), "float32")))

@@ -1,0 +1,86 @@
+"""Arithmetic on dimensions: what relations leave for the program to check."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright import te
+from tilewright.arith import Analyzer
+from tilewright.ir.expr import Any
+from tilewright.ir.operators import const, equal
+from tilewright.relay.op.definition import RelationError
+from tilewright.relay.op.shapes import (
+    broadcast_dimension,
+    equal_dimensions,
+    recorded_conditions,
+    require,
+    require_multiple,
+    same,
+)
+from tilewright.tir.functor import substitute
+
+N, M = te.size_var("n", "int64"), te.size_var("m", "int64")
+
+
+def holds(condition: object, n: int, m: int = 0) -> bool:
+    """The value of a condition for numbers."""
+    return Analyzer().can_prove(substitute(condition, {N: const(n, "int64"), M: const(m, "int64")}))  # type: ignore[type-var]
+
+
+def test_constants_are_decided_at_once() -> None:
+    """They fit, or the relation does not hold; nothing is recorded."""
+    with recorded_conditions() as found:
+        require_multiple(12, 4, "parts of four")
+        assert same(3, 3, "the sizes") == 3
+        with pytest.raises(RelationError, match="parts of four"):
+            require_multiple(10, 4, "parts of four")
+        with pytest.raises(RelationError, match="3 is not 4"):
+            same(3, 4, "the sizes")
+    assert found == []
+
+
+def test_symbols_are_left_for_the_program() -> None:
+    """With the message that it gives."""
+    with recorded_conditions() as found:
+        require_multiple(N, 4, "parts of four")
+    (condition,) = found
+    assert condition.message == "parts of four" and condition.pair is None
+    assert holds(condition.holds, 8) and not holds(condition.holds, 9)
+
+
+def test_equal_dimensions_are_a_pair() -> None:
+    """So that one variable can stand for both; those that are equal anyway are not mentioned."""
+    with recorded_conditions() as found:
+        assert same(N, M, "the rows") is N
+        same(N, N, "the rows")
+        require(equal_dimensions, (N * 2, N + N), "twice")
+    (condition,) = found
+    assert condition.pair == (N, M) and condition.message == "the rows: they differ"
+
+
+def test_nothing_is_said_of_unknown_dimensions() -> None:
+    """Nor is anything recorded where nobody asked."""
+    with recorded_conditions() as found:
+        same(Any(), N, "the rows")
+        require_multiple(Any(), 4, "parts of four")
+    assert found == []
+    assert same(N, M, "the rows") is N
+
+
+@pytest.mark.parametrize(("n", "m", "extent"), [(3, 3, 3), (1, 4, 4), (4, 1, 4), (0, 1, 0), (1, 0, 0)])
+def test_broadcasting_of_symbols(n: int, m: int, extent: int) -> None:
+    """The extent that NumPy gives; the condition holds."""
+    with recorded_conditions() as found:
+        made = broadcast_dimension(N, M)
+    assert holds(equal(made, extent), n, m)
+    assert holds(found[0].holds, n, m)
+
+
+def test_broadcasting_that_does_not_fit() -> None:
+    """Two symbols, or a symbol and a constant."""
+    with recorded_conditions() as found:
+        broadcast_dimension(N, M)
+        assert broadcast_dimension(N, 4) == 4
+    both, constant = found
+    assert not holds(both.holds, 2, 3)
+    assert holds(constant.holds, 4) and holds(constant.holds, 1) and not holds(constant.holds, 2)
