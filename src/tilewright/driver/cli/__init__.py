@@ -9,10 +9,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 from tilewright import __version__
-from tilewright.driver.cli import cache_command, demo, doctor, models, targets
+from tilewright.driver.cli import (
+    cache_command,
+    compile_command,
+    completion,
+    demo,
+    doctor,
+    inspect_command,
+    models,
+    run_command,
+    targets,
+)
 from tilewright.support.errors import InternalError, TilewrightError
 
 FAILED = 1
@@ -34,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except TilewrightError as problem:
+        if parsed.verbose:
+            traceback.print_exc()
         print(f"tilewright: {problem}", file=sys.stderr)
         return FAILED if isinstance(problem, InternalError) else USER_ERROR
     except KeyboardInterrupt:
@@ -43,17 +56,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader went away; what is still buffered must not raise again when the interpreter leaves.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except OSError as problem:
+        # A folder that cannot be written, a disk that is full: the message names the file.
+        print(f"tilewright: {problem}", file=sys.stderr)
+        return USER_ERROR
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser with every command."""
     parser = argparse.ArgumentParser(
         prog="tilewright",
-        description="An end-to-end deep-learning compiler: tensor expressions, schedules and native code.",
+        description="An end-to-end deep-learning compiler: from a model to native code.",
     )
     parser.add_argument("--version", action="version", version=f"tilewright {__version__}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show where in the program errors arise")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (demo, doctor, targets, cache_command, models):
+    for module in (
+        *(demo, compile_command, run_command, inspect_command, models),
+        *(doctor, targets, cache_command, completion),
+    ):
         module.add_commands(commands)
     return parser

@@ -1,8 +1,4 @@
-"""``tilewright demo``: compile, check, time, export and load two kernels.
-
-A matrix product and a softmax are written as tensor expressions, scheduled by hand for the machine's vectors and
-caches, compiled, and compared with NumPy in value and in time.
-"""
+"""``tilewright demo``: a small network for digits is compiled, exported, loaded, run, checked and timed."""
 
 from __future__ import annotations
 
@@ -11,140 +7,193 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
-import tilewright as tvm
-from tilewright.driver.cli.demo_kernels import matrix_product, softmax
-from tilewright.driver.cli.output import show_json, show_table
+from tilewright.driver import tvmc
+from tilewright.driver.cli.output import bytes_text, show_json, show_table
+from tilewright.driver.cli.pictures import picture, side_by_side, terminal_characters
+from tilewright.driver.cli.progress import progress
+from tilewright.driver.tvmc.arguments import Commands
 from tilewright.support.cbuild import CompilerError
-from tilewright.support.errors import RuntimeFailure
 from tilewright.target.cpu import describe_cpu
 
-SIZE = 1024
-_TOLERANCE = 1e-4
+if TYPE_CHECKING:
+    from tilewright.driver.tvmc.compiler import Settings
+    from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
+    from tilewright.driver.tvmc.validation import Validation
+
+MODEL = Path(__file__).with_name("digits.onnx")
+IMAGES = Path(__file__).with_name("digits.npz")
+_CALLS = 300
+_PER_LINE = 5
+_PEERS = {"reference executor": "the reference executor", "ONNX Runtime": "ONNX Runtime"}
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What was measured of one kernel. Times are in milliseconds, the error is relative to the largest value."""
+class Prediction:
+    """What the network makes of one image."""
 
-    kernel: str
-    compile_ms: float
-    tilewright_ms: float
-    numpy_ms: float
-    error: float
-    artefact: str
+    label: int
+    predicted: int
+    probability: float
 
 
-def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+@dataclass(frozen=True)
+class Latency:
+    """The time of one image in one executor, in microseconds: the best of many calls."""
+
+    executor: str
+    microseconds: float
+
+
+def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("demo", help="compile two kernels, check them and time them against NumPy")
+    parser = commands.add_parser("demo", help="compile, check and time a small network for digits")
     parser.add_argument(
         "-o", "--output", default="tilewright-demo", metavar="FOLDER", help="where to export to"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo; an error where a kernel differs from NumPy."""
-    folder = Path(arguments.output)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Run the demo; 1 if the compiled network is wrong."""
+    with np.load(IMAGES, allow_pickle=False) as stored:
+        images, labels = stored["image"], stored["label"]
     cpu = describe_cpu("llvm")
     if not arguments.json:
-        print(
-            f"Compiling for this machine: {cpu.name}, {cpu.cores} cores, vectors of {cpu.vector_bits} bits.\n"
-        )
-    generator = numpy.random.default_rng(0)
-    left, right = (generator.standard_normal((SIZE, SIZE), dtype="float32") for _ in range(2))
-    outcomes = [
-        _measure(
-            "matrix_product", matrix_product(SIZE, SIZE, SIZE, cpu), [left, right], numpy.matmul, folder
-        ),
-        _measure("softmax", softmax(SIZE, SIZE, cpu), [left], _numpy_softmax, folder),
-    ]
-    if arguments.json:
-        show_json([asdict(outcome) for outcome in outcomes])
-    else:
-        _report(outcomes)
-    return 0
-
-
-def _measure(
-    name: str,
-    kernel: tuple[Any, list[Any]],
-    inputs: list[numpy.ndarray[Any, Any]],
-    reference: Callable[..., numpy.ndarray[Any, Any]],
-    folder: Path,
-) -> Outcome:
-    """Compile one kernel, export it, load it again, and compare what was loaded with NumPy."""
-    schedule, tensors = kernel
-    started = time.perf_counter()
-    module = tvm.build(schedule, tensors, "llvm", name=name)
-    compile_ms = (time.perf_counter() - started) * 1e3
-    expected = reference(*inputs)
-    device = tvm.cpu()
-    arrays = [tvm.nd.array(value, device) for value in inputs]
-    output = tvm.nd.empty(expected.shape, "float32", device)
-
-    artefact = folder / f"{name}.so"
-    try:
-        module.export_library(str(artefact))
-        loaded = tvm.runtime.load_module(str(artefact))
-        exported = str(artefact)
-    except CompilerError:
-        loaded = module
-        exported = 'not linked, as there is no C compiler: pip install "tilewright[cross]"'
-    loaded[name](*arrays, output)
-    error = float(numpy.max(numpy.abs(output.numpy() - expected)) / numpy.max(numpy.abs(expected)))
-    if not error < _TOLERANCE:
-        raise RuntimeFailure(f"the compiled {name} differs from NumPy by {error:.1e} of the largest value")
-
-    timed = loaded.time_evaluator(name, device, number=5, repeat=5)(*arrays, output)
-    return Outcome(name, compile_ms, min(timed.results) * 1e3, _best_of(reference, inputs), error, exported)
-
-
-def _best_of(reference: Callable[..., Any], inputs: list[Any]) -> float:
-    """The mean time in milliseconds of the quickest of five rounds of five calls, as the compiled kernel is timed."""
-    times = []
-    for _ in range(5):
+        print(f"This machine: {cpu.name}, {cpu.cores} cores, vectors of {cpu.vector_bits} bits.")
+    with progress("reading the model", arguments.json) as shown:
+        model = tvmc.load(str(MODEL))
+        settings = tvmc.compiler.make_settings("llvm")
         started = time.perf_counter()
-        for _ in range(5):
-            reference(*inputs)
-        times.append((time.perf_counter() - started) / 5)
-    return min(times) * 1e3
+        shown.step("compiling")
+        package, note = _export(model, settings, Path(arguments.output))
+        seconds = time.perf_counter() - started
+        shown.step("running")
+        predictions = _predict(package, images, labels)
+        shown.step("comparing with the reference")
+        inputs = [{"image": image[None]} for image in images]
+        validation = tvmc.validation.validate(
+            model,
+            tvmc.runner.make_runnable(package),
+            settings,
+            inputs,
+            random_inputs=0,
+            onnx_path=str(MODEL),
+        )
+        shown.step("timing")
+        latencies = _time(model, package, inputs[0])
+    report = {
+        "artefact": package.package_path,
+        "bytes": Path(package.package_path).stat().st_size,
+        "note": note,
+        "seconds": seconds,
+        "predictions": [asdict(one) for one in predictions],
+        "validation": validation.as_json(),
+        "latency": [asdict(one) for one in latencies],
+    }
+    if arguments.json:
+        show_json(report)
+    else:
+        _show(report, images, predictions, validation, latencies)
+    return 0 if validation.agrees else 1
 
 
-def _numpy_softmax(values: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-    powers: numpy.ndarray[Any, Any] = numpy.exp(values - values.max(axis=1, keepdims=True))
-    powers /= powers.sum(axis=1, keepdims=True)
-    return powers
+def _export(model: TVMCModel, settings: Settings, folder: Path) -> tuple[TVMCPackage, str]:
+    """The package, loaded from its file; objects instead of a shared library where nothing can link one."""
+    compiled = settings.compile(model.mod, model.params)
+    path = str(folder / "digits.tar")
+    note = ""
+    try:
+        tvmc.compiler.write_package(model, compiled, path)
+    except CompilerError:
+        note = 'its library is not linked, as there is no C compiler here: pip install "tilewright[cross]"'
+        tvmc.compiler.write_package(model, compiled, path, output_format="tar")
+    return tvmc.TVMCPackage(path), note
 
 
-def _report(outcomes: list[Outcome]) -> None:
-    rows = [
-        [
-            f"{outcome.kernel} {SIZE}x{SIZE}",
-            f"{outcome.compile_ms:.0f} ms",
-            f"{outcome.tilewright_ms:.3f} ms",
-            f"{outcome.numpy_ms:.3f} ms",
-            f"{outcome.numpy_ms / outcome.tilewright_ms:.2f}x",
-            f"{outcome.error:.0e}",
-        ]
-        for outcome in outcomes
+def _predict(package: TVMCPackage, images: Any, labels: Any) -> list[Prediction]:
+    runnable = tvmc.runner.make_runnable(package)
+    found = []
+    for image, label in zip(images, labels, strict=True):
+        runnable.set_inputs({"image": image[None]})
+        probabilities = runnable.run()[0][0]
+        best = int(np.argmax(probabilities))
+        found.append(Prediction(int(label), best, float(probabilities[best])))
+    return found
+
+
+def _time(model: TVMCModel, package: TVMCPackage, values: dict[str, Any]) -> list[Latency]:
+    """The compiled network, the executor that runs it operator by operator in NumPy, and ONNX Runtime, each called from
+    Python with an array and giving one; and the compiled network as C calls it."""
+    runnable = tvmc.runner.make_runnable(package)
+
+    def compiled() -> None:
+        runnable.set_inputs(values)
+        runnable.run()
+
+    reference = tvmc.validation.reference_function(model)
+    found = [
+        Latency("Tilewright", _best(compiled, _CALLS)),
+        Latency("Tilewright, called from C", runnable.benchmark(repeat=5, number=100).min * 1e6),
+        Latency("plain executor (NumPy, one operator at a time)", _best(lambda: reference(**values), 10)),
     ]
-    show_table("kernels", ["kernel", "compiled in", "Tilewright", "NumPy", "speed", "error"], rows)
-    rate = 2 * SIZE**3 / outcomes[0].tilewright_ms / 1e6
-    print(f"The matrix product runs at {rate:.0f} GFLOP/s. Both results agree with NumPy.")
-    print("Exported, loaded again and run from:")
-    for outcome in outcomes:
-        print(f"  {outcome.artefact}")
+    if tvmc.validation.is_installed():
+        outcome = tvmc.validation.run_onnxruntime(str(MODEL), [values], timed_runs=_CALLS)
+        if not outcome.failure:
+            found.append(Latency("ONNX Runtime, in its own process", outcome.seconds * 1e6))
+    return found
+
+
+def _best(function: Callable[[], Any], calls: int) -> float:
+    """The time of the quickest call, in microseconds."""
+    times = []
+    for _ in range(calls):
+        started = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - started)
+    return min(times) * 1e6
+
+
+def _show(
+    report: dict[str, Any],
+    images: Any,
+    predictions: list[Prediction],
+    validation: Validation,
+    latencies: list[Latency],
+) -> None:
+    print(f"Compiled and exported a convolutional network for digits in {report['seconds']:.1f} s.\n")
+    characters = terminal_characters()
+    blocks = [
+        [*picture(image[0], characters), f"{one.predicted} ({one.probability:.0%})"]
+        for image, one in zip(images, predictions, strict=True)
+    ]
+    for start in range(0, len(blocks), _PER_LINE):
+        print(side_by_side(blocks[start : start + _PER_LINE], gap=6) + "\n")
+    right = sum(one.label == one.predicted for one in predictions)
+    print(f"{right} of {len(predictions)} images are recognised; it has seen none of them in training.\n")
+    for one in validation.comparisons:
+        verb = "agrees" if one.deviation.agrees else "DISAGREES"
+        print(
+            f"The compiled network {verb} with {_PEERS[one.peer]}: largest error {one.deviation.absolute:.0e}."
+        )
+    fastest = latencies[0].microseconds
+    rows = [
+        [one.executor, f"{one.microseconds:,.1f} us", f"{one.microseconds / fastest:,.1f}x"]
+        for one in latencies
+    ]
+    print()
+    show_table("time for one image", ["executor", "latency", "beside"], rows)
+    print(f"Exported to {report['artefact']} ({bytes_text(report['bytes'])}), and run from there.")
+    if report["note"]:
+        print(report["note"])
     print(
         "\nWhat to try next:\n"
-        "  tilewright doctor            what this machine has, and what works on it\n"
-        "  tilewright targets --cpus    processors that code can be made for\n"
-        "  docs/tensor-expressions.md   write a kernel of your own\n"
-        "  docs/schedules.md            make it fast"
+        f"  tilewright run {report['artefact']} --print-time --profile\n"
+        f"  tilewright inspect {report['artefact']}\n"
+        "  tilewright compile your_model.onnx --validate\n"
+        "  tilewright doctor            what this machine has, and what works on it"
     )

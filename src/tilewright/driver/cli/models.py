@@ -1,8 +1,4 @@
-"""The commands on models: compile, run, tune, profile, inspect.
-
-This version has the tensor-expression compiler and no importer of models yet. The commands exist so that scripts get
-a clear answer, whatever arguments they pass, and never something that only looks like a result.
-"""
+"""The commands on models that this version does not have yet: they say so, whatever arguments they get."""
 
 from __future__ import annotations
 
@@ -11,24 +7,26 @@ import argparse
 from tilewright.support.errors import ModelError
 
 _COMMANDS = {
-    "compile": "compile a model to a deployable artefact",
-    "run": "run a compiled model",
-    "tune": "search for faster schedules for a model",
-    "profile": "measure a compiled model kernel by kernel",
-    "inspect": "show what is inside a model or an artefact",
+    "tune": (
+        "search for faster schedules for a model",
+        "tuning is coming, and is not in this version. 'tilewright compile' uses schedules that are computed from the "
+        "processor's registers and caches, which need no tuning.",
+    ),
+    "profile": (
+        "measure a compiled model kernel by kernel",
+        "reports are coming, and are not in this version. 'tilewright run PACKAGE --profile' prints the time of every "
+        "kernel.",
+    ),
 }
 
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the commands; each takes any arguments, since it only says that it is not there yet."""
-    for name, summary in _COMMANDS.items():
+    for name, (summary, _) in _COMMANDS.items():
         parser = commands.add_parser(name, help=f"{summary} (not in this version)", add_help=False)
         parser.set_defaults(run=refuse, command=name, takes_any_argument=True)
 
 
 def refuse(arguments: argparse.Namespace) -> int:
-    """Say that models cannot be imported yet, and what can be used instead."""
-    raise ModelError(
-        f"'tilewright {arguments.command}' works on models, and model import is not part of this version yet. "
-        "What this version compiles are tensor expressions: see tvm.te and tvm.build, or run 'tilewright demo'."
-    )
+    """Say that the command is not there, and what can be used instead."""
+    raise ModelError(f"'tilewright {arguments.command}': {_COMMANDS[arguments.command][1]}")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         inspection,
         model,
         runner,
+        tensors,
         validation,
     )
     from tilewright.driver.tvmc.autotuner import tune_model as tune
@@ -46,6 +47,7 @@ _PARTS = (
     "inspection",
     "model",
     "runner",
+    "tensors",
     "validation",
 )
 _NAMES = {

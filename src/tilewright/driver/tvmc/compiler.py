@@ -101,12 +101,17 @@ def add_compile_parser(subparsers: Commands[argparse.ArgumentParser]) -> argpars
     return parser
 
 
-def load_from_arguments(args: argparse.Namespace) -> TVMCModel:
-    """The model that the arguments name."""
+def shapes_from_text(text: str) -> dict[str, Any]:
+    """The shapes of ``--input-shapes``."""
     try:
-        shapes = parse_shape_string(args.input_shapes) if args.input_shapes else None
+        return parse_shape_string(text)
     except argparse.ArgumentTypeError as problem:
         raise TVMCException(f"--input-shapes: {problem}") from problem
+
+
+def load_from_arguments(args: argparse.Namespace) -> TVMCModel:
+    """The model that the arguments name."""
+    shapes = shapes_from_text(args.input_shapes) if args.input_shapes else None
     return load_model(args.FILE, args.model_format, shapes)
 
 

@@ -129,7 +129,7 @@ def export_shared_library(
 ) -> None:
     """Write everything into one shared library, which ``runtime.load_module`` loads."""
     link = linker(cross, cross_options)
-    options = {} if link is None else {"fcompile": link}
+    options: dict[str, Any] = {} if link is None else {"fcompile": link}
     if isinstance(compiled, AOTExecutorFactoryModule):
         _aot_model(compiled)._linkable().export_library(path, **options)
     elif isinstance(compiled, CompiledProgram):

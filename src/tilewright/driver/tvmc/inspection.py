@@ -14,7 +14,7 @@ from tilewright.driver.tvmc.tensors import module_inputs, module_outputs
 from tilewright.ir.op import Op
 from tilewright.relay.analysis import get_total_mac_number, post_order_visit
 from tilewright.relay.expr import Call
-from tilewright.relay.frontend.onnx.external_data import load_model as load_onnx
+from tilewright.relay.frontend.onnx.reading import read_model
 from tilewright.relay.frontend.onnx.unsupported import list_unsupported
 from tilewright.runtime.vm import Executable
 from tilewright.support.errors import TilewrightError
@@ -27,7 +27,8 @@ def unsupported_operators(path: str) -> list[dict[str, Any]]:
     """The operators of an ONNX model that cannot be imported, with the nodes that use them."""
     if not Path(path).is_file():
         raise TVMCException(f"there is no model {path}")
-    proto, _ = load_onnx(path)
+    with read_model(path) as model:
+        missing = list_unsupported(model.proto)
     return [
         {
             "domain": one.domain or "ai.onnx",
@@ -36,7 +37,7 @@ def unsupported_operators(path: str) -> list[dict[str, Any]]:
             "count": one.count,
             "nodes": one.nodes,
         }
-        for one in list_unsupported(proto)
+        for one in missing
     ]
 
 

@@ -6,7 +6,7 @@ operator at which they do is found by compiling ever smaller pieces of the model
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -71,10 +71,10 @@ class Validation:
         }
 
 
-def reference_outputs(model: TVMCModel, values: Values) -> list[np.ndarray[Any, Any]]:
-    """What the reference executor makes of the inputs."""
+def reference_function(model: TVMCModel) -> Callable[..., list[np.ndarray[Any, Any]]]:
+    """The model in the reference executor: a function of its inputs by name."""
     function = create_executor("debug", model.mod, params=model.params).evaluate()
-    return flat(function(**values))
+    return lambda **values: flat(function(**values))
 
 
 def flat(value: Any) -> list[np.ndarray[Any, Any]]:
@@ -106,10 +106,11 @@ def validate(
     notes: list[str] = []
     wrong: Values | None = None
     peers = _peer_outputs(onnx_path, inputs, notes)
+    reference = reference_function(model)
     for number, values in enumerate(inputs):
         runnable.set_inputs(values)
         found = runnable.run()
-        beside = {REFERENCE: reference_outputs(model, values)}
+        beside = {REFERENCE: reference(**values)}
         if peers is not None:
             beside[ONNX_RUNTIME] = peers[number]
         for peer, expected in beside.items():

@@ -1,0 +1,188 @@
+"""``tilewright compile``: from a model to a package, with a check of the result if asked."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.driver import tvmc
+from tilewright.driver.cli.output import bytes_text, show_json, show_table
+from tilewright.driver.cli.progress import Progress, progress
+from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
+
+if TYPE_CHECKING:
+    from tilewright.driver.tvmc.compiler import Settings
+    from tilewright.driver.tvmc.model import TVMCModel
+    from tilewright.driver.tvmc.validation import Validation
+
+
+def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser("compile", help="compile a model to a deployable package")
+    add_compile_arguments(parser)
+    parser.add_argument(
+        "--validate",
+        action="store_true",
+        help="compare the package with the reference, and with ONNX Runtime",
+    )
+    parser.add_argument(
+        "--validate-inputs",
+        action="append",
+        metavar="PATH",
+        help="an .npz of inputs to compare on, beside random ones; may be repeated",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="X",
+        help="the largest error that counts as agreement, relative to a tensor's largest value",
+    )
+    parser.add_argument(
+        "--list-unsupported", action="store_true", help="list the operators that cannot be compiled, and stop"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile; 1 if operators are missing or the package is wrong."""
+    if arguments.list_unsupported:
+        return _list_unsupported(arguments)
+    compiler = tvmc.compiler
+    compiler.refuse_tuning_records(arguments.tuning_records)
+    formats = compiler.dump_formats(arguments.dump_code) if arguments.dump_code else []
+    settings = compiler.settings_from_arguments(arguments)
+    started = time.perf_counter()
+    with progress(f"reading {arguments.FILE}", arguments.json) as shown:
+        model = compiler.load_from_arguments(arguments)
+        shown.step(f"compiling {arguments.FILE}")
+        compiled = settings.compile(model.mod, model.params)
+        seconds = time.perf_counter() - started
+        shown.step(f"writing {arguments.output}")
+        compiler.write_package(
+            model,
+            compiled,
+            arguments.output,
+            arguments.cross_compiler,
+            arguments.cross_compiler_options,
+            arguments.output_format,
+        )
+        output = Path(arguments.output)
+        compiler.save_dumps(output.stem, compiler.make_dumps(model, compiled, formats), str(output.parent))
+        validation = _validate(arguments, model, settings, shown) if arguments.validate else None
+    report = {
+        "model": arguments.FILE,
+        "output": arguments.output,
+        "bytes": output.stat().st_size,
+        "executor": settings.executor,
+        "target": str(settings.target),
+        "seconds": seconds,
+        "inputs": [one.as_json() for one in tvmc.tensors.module_inputs(model.mod, model.params)],
+        "outputs": [one.as_json() for one in tvmc.tensors.module_outputs(model.mod)],
+        **_made_of(compiled),
+        "dumped": [str(output.parent / f"{output.stem}.{name}") for name in formats],
+    }
+    if arguments.json:
+        show_json({**report, "validation": None if validation is None else validation.as_json()})
+    else:
+        _show(report)
+        if validation is not None:
+            show_validation(validation)
+    return 0 if validation is None or validation.agrees else 1
+
+
+def _made_of(compiled: Any) -> dict[str, Any]:
+    """How many kernels were made anew, and the memory plan, where the executor has one."""
+    found: dict[str, Any] = {}
+    report = getattr(compiled, "cache_report", None)
+    if report is not None:
+        found["kernels"] = {"compiled": report.compiled, "from_cache": report.cached}
+    memory = getattr(compiled, "memory", None)
+    if memory is not None:
+        found["memory"] = {"workspace": memory.arena_bytes, "parameters": memory.parameter_bytes}
+    return found
+
+
+def _validate(
+    arguments: argparse.Namespace, model: TVMCModel, settings: Settings, shown: Progress
+) -> Validation:
+    shown.step(f"comparing {arguments.output} with the reference")
+    package = tvmc.TVMCPackage(arguments.output)
+    infos = package.content.inputs
+    given = [tvmc.runner.read_inputs([path], infos) for path in arguments.validate_inputs or ()]
+    return tvmc.validation.validate(
+        model,
+        tvmc.runner.make_runnable(package),
+        settings,
+        given,
+        tolerance=arguments.tolerance,
+        onnx_path=arguments.FILE,
+    )
+
+
+def _show(report: dict[str, Any]) -> None:
+    tensor = tvmc.tensors.TensorInfo.from_json
+    print(f"compiled {report['model']} in {report['seconds']:.1f} s")
+    print(f"  target    {report['target']}")
+    print(f"  executor  {report['executor']}")
+    for name in ("inputs", "outputs"):
+        print(f"  {name:<9} {', '.join(tensor(one).text() for one in report[name])}")
+    if "kernels" in report:
+        counts = report["kernels"]
+        print(f"  kernels   {counts['compiled']} compiled, {counts['from_cache']} from the cache")
+    if "memory" in report:
+        memory = report["memory"]
+        print(
+            f"  memory    {bytes_text(memory['workspace'])} for intermediate tensors, "
+            f"{bytes_text(memory['parameters'])} of parameters"
+        )
+    for path in report["dumped"]:
+        print(f"  dumped    {path}")
+    print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")
+    print(f"Run it: tilewright run {report['output']} --print-time")
+
+
+def show_validation(validation: Validation) -> None:
+    """The comparisons as a table, and where the model goes wrong."""
+    rows = [
+        [
+            one.output,
+            one.peer,
+            f"{one.deviation.absolute:.1e}",
+            f"{one.deviation.relative:.1e}",
+            f"{one.deviation.tolerance:.0e}",
+            "agrees" if one.deviation.agrees else "DIFFERS",
+        ]
+        for one in validation.comparisons
+    ]
+    show_table(
+        f"the worst of {validation.runs} inputs; errors relative to the largest value",
+        ["output", "beside", "absolute", "relative", "allowed", "verdict"],
+        rows,
+    )
+    if validation.first is not None:
+        first = validation.first
+        place = f" ({first.place})" if first.place else ""
+        print(
+            f"The first operator that is wrong is {first.operator}{place}, of shape {first.shape}: "
+            f"its relative error is {first.relative:.1e} where those before it agree."
+        )
+    for note in validation.notes:
+        print(note)
+
+
+def _list_unsupported(arguments: argparse.Namespace) -> int:
+    missing = tvmc.inspection.unsupported_operators(arguments.FILE)
+    if arguments.json:
+        show_json(missing)
+    elif missing:
+        rows = [
+            [f"{one['domain']}.{one['operator']}", one["opset"], one["count"], ", ".join(one["nodes"][:3])]
+            for one in missing
+        ]
+        show_table(f"not supported in {arguments.FILE}", ["operator", "opset", "nodes", "such as"], rows)
+    else:
+        print(f"every operator of {arguments.FILE} is supported")
+    return 1 if missing else 0
