@@ -25,6 +25,8 @@ Array = np.ndarray[Any, Any]
 
 NOISE = {"float16": 2e-3, "float32": 3e-5, "float64": 1e-9}
 """The noise on a result, relative to it: some hundred times what rounding does."""
+INNER_NOISE = 0.1
+"""The noise on arguments, as a share of that on results."""
 STEADY = {"float16": 5e-2, "float32": 5e-3, "float64": 1e-5}
 """How far noise may move a tensor, relative to its largest element."""
 LARGEST = {"float16": 500.0, "float32": 1e4, "float64": 1e4}
@@ -40,18 +42,27 @@ class NoisyInterpreter(Interpreter):
         self.random = np.random.default_rng(seed)
 
     def visit_call(self, node: Call) -> Any:
-        """Operators that move data do not round."""
-        value = super().visit_call(node)
-        if isinstance(node.op, Op) and node.op.get_attr("TOpPattern") != OpPattern.INJECTIVE:
-            return self._stirred(value)
-        return value
+        """Operators that move data do not round. Those that combine many elements round on the way as well: for them,
+        a little noise on the arguments shows what that does."""
+        kind = node.op.get_attr("TOpPattern") if isinstance(node.op, Op) else OpPattern.INJECTIVE
+        if kind == OpPattern.INJECTIVE:
+            return super().visit_call(node)
+        if kind < OpPattern.COMM_REDUCE:
+            return self._stirred(super().visit_call(node))
+        kept = {argument: self.visit(argument) for argument in node.args}
+        computed = self.frame.computed
+        computed.update({argument: self._stirred(value, INNER_NOISE) for argument, value in kept.items()})
+        try:
+            return self._stirred(super().visit_call(node))
+        finally:
+            computed.update(kept)
 
-    def _stirred(self, value: Any) -> Any:
+    def _stirred(self, value: Any, share: float = 1.0) -> Any:
         if isinstance(value, tuple):
-            return tuple([self._stirred(part) for part in value])
+            return tuple([self._stirred(part, share) for part in value])
         if not isinstance(value, np.ndarray) or str(value.dtype) not in NOISE:
             return value
-        noise = NOISE[str(value.dtype)] * self.random.uniform(-1, 1, value.shape)
+        noise = share * NOISE[str(value.dtype)] * self.random.uniform(-1, 1, value.shape)
         return np.asarray(value * (1 + noise)).astype(value.dtype)
 
 
