@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.ir import operators
-from tilewright.ir.expr import IntImm, IterVar, PrimExpr
+from tilewright.ir.expr import IterVar, PrimExpr
 from tilewright.support.errors import ExpressionError
 from tilewright.te.operation import reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir.reducer import sum as sum_reducer
 from tilewright.topi.arguments import accumulator_type
-from tilewright.topi.broadcasting import broadcast_shapes, shape_text
+from tilewright.topi.broadcasting import broadcast_index, broadcast_shapes, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.linalg import result_type
 from tilewright.topi.math import cast
@@ -127,8 +127,6 @@ def _read(
     tensor: Tensor, labels: Labels, place: dict[str, PrimExpr], extents: dict[str, PrimExpr]
 ) -> list[PrimExpr]:
     """The index of a factor; an axis of 1 that is broadcast stays at 0."""
-    index = []
-    for label, extent in zip(labels, tensor.shape, strict=True):
-        alone = isinstance(extent, IntImm) and extent.value == 1 and extents[label] is not extent
-        index.append(operators.const(0) if alone else place[label])
-    return index
+    return broadcast_index(
+        [place[label] for label in labels], tensor.shape, [extents[label] for label in labels]
+    )
