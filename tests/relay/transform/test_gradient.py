@@ -1,6 +1,7 @@
 """``relay.transform.gradient``: programs of every kind, both modes, gradients of gradients, checkpoints, errors.
 
-The gradient of each operator is compared with finite differences in ``tests/relay/op/test_operators.py``.
+The gradient of each operator, by the mode for every program, is compared with finite differences in
+``tests/relay/op/test_operators.py``; here by the mode for graphs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.relay.op.test_operators import TABLES, arrays, body, cases, parameters
 
 import tilewright as tvm
 from tilewright import relay
@@ -71,6 +73,19 @@ def test_type(mode: str) -> None:
     other = relay.TensorType((3, 2), DTYPE)
     expected = relay.TupleType([other, relay.TupleType([TYPE, other])])
     assert made.checked_type == relay.FuncType([TYPE, other], expected)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_operator(table: str) -> None:
+    """In float64, the gradients of each case of each table that has them are those of finite differences."""
+    for case in cases(table):
+        if not case.gradient:
+            continue
+        values = [value.astype(DTYPE) if value.dtype.kind == "f" else value for value in arrays(case)]
+        function = relay.Function(*body(case, values, parameters(values)))
+        given = [value for position, value in enumerate(values) if position not in case.constants]
+        tested = [value for value in given if value.dtype.kind == "f"]
+        check_grad(function, inputs=given, test_inputs=tested, mode="first_order")
 
 
 BODIES: dict[str, tuple[Callable[..., Any], int]] = {
