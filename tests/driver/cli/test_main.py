@@ -14,7 +14,7 @@ def test_no_command_prints_help(capsys):
     """Without a command, the help is shown and the exit code is that of wrong arguments."""
     assert main([]) == 2
     printed = capsys.readouterr().out
-    for command in ("demo", "doctor", "targets", "compile", "run", "tune", "profile", "inspect", "cache"):
+    for command in ("demo", "doctor", "targets", "compile", "run", "tune", "inspect", "cache", "completion"):
         assert command in printed
 
 
@@ -35,13 +35,22 @@ def test_wrong_arguments_exit_with_two(arguments, capsys):
     assert arguments[-1] in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["compile", "run", "tune", "profile", "inspect"])
-def test_model_commands_say_that_they_are_not_there(command, capsys):
-    """Whatever they are given, commands on models say plainly that models cannot be imported yet."""
+@pytest.mark.parametrize("command", ["tune", "profile"])
+def test_commands_that_are_coming_say_so(command, capsys):
+    """Whatever they are given, commands that are not there yet say so plainly, and what to use instead."""
     assert main([command, "model.onnx", "--target", "llvm", "-o", "out.tar"]) == 2
     captured = capsys.readouterr()
-    assert "model import is not part of this version" in captured.err
+    assert "coming" in captured.err and "not in this version" in captured.err.replace("are not", "not")
+    assert "'tilewright " in captured.err
     assert captured.out == ""
+
+
+def test_verbose_shows_where_an_error_arises(capsys):
+    """With ``-v`` the message comes with the way to it."""
+    assert main(["-v", "run", "missing.tar"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+    assert main(["run", "missing.tar"]) == 2
+    assert capsys.readouterr().err == "tilewright: there is no package missing.tar\n"
 
 
 def test_targets_lists_all_kinds(capsys):
