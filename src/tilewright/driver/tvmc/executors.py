@@ -70,19 +70,23 @@ class GraphRunnable(Runnable):
             if self.executor.get_input_index(name) >= 0:
                 self.executor.set_input_zero_copy(name, value)
         self.executor.keep(dict(params))
+        # Views of the executor's memory, made once: a run costs two copies and one call.
+        self._inputs = {
+            name: self.executor.get_input(name) for name in self.executor.input_names() if name not in params
+        }
+        self._outputs = [
+            self.executor.get_output(position) for position in range(self.executor.get_num_outputs())
+        ]
 
     def set_inputs(self, values: Values) -> None:
         """The inputs of the runs that follow."""
         for name, value in values.items():
-            self.executor.set_input(name, ndarray.array(value))
+            self._inputs[name].copyfrom(value)
 
     def run(self) -> list[np.ndarray[Any, Any]]:
         """The outputs, in order, as copies."""
         self.executor.run()
-        return [
-            np.array(self.executor.get_output(position).numpy())
-            for position in range(self.executor.get_num_outputs())
-        ]
+        return [output.numpy() for output in self._outputs]
 
     def function(self) -> tuple[PackedFunc, list[Any]]:
         """What is timed: a function and its arguments."""
@@ -122,7 +126,7 @@ class MachineRunnable(Runnable):
 
 def _flat(value: Any) -> list[np.ndarray[Any, Any]]:
     if isinstance(value, NDArray):
-        return [np.array(value.numpy())]
+        return [value.numpy()]
     if isinstance(value, (ADT, tuple, list)):
         return [part for field in value for part in _flat(field)]
     raise TVMCException(f"the model gives a {type(value).__name__}, which is no tensor")
@@ -152,7 +156,7 @@ class FunctionRunnable(Runnable):
     def run(self) -> list[np.ndarray[Any, Any]]:
         """The outputs, in order, as copies."""
         self._function(*self._arguments())
-        return [np.array(one.numpy()) for one in self.outputs]
+        return [one.numpy() for one in self.outputs]
 
     def function(self) -> tuple[PackedFunc, list[Any]]:
         """What is timed: a function and its arguments."""
