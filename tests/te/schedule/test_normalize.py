@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.te.schedule.checks import check, random, state
 
@@ -30,6 +31,19 @@ def test_the_given_schedule_stays() -> None:
     before = state(s)
     assert s.normalize() is not s
     assert state(s) == before
+
+
+def test_indices_that_are_wider_than_their_axis() -> None:
+    """An index of int64 takes the place of an axis of int32 that the inlined expression compares."""
+    a, places = te.placeholder((6,), name="A"), te.placeholder((3,), "int64", name="places")
+    b = te.compute((8,), lambda i: te.if_then_else(i < 6, a[te.min(i, 5)], 0.0), name="B")
+    c = te.compute((3,), lambda i: b[places[i]], name="C")
+    s = te.create_schedule(c.op)
+    s[b].compute_inline()
+    built = tvm.build(s, [a, places, c], "llvm")
+    data, result = random(6), tvm.nd.empty((3,))
+    built(tvm.nd.array(data), tvm.nd.array(np.asarray([7, 0, 5], "int64")), result)
+    np.testing.assert_array_equal(result.numpy(), [0.0, data[0], data[5]])
 
 
 def test_inlined_stages_go_into_their_readers() -> None:

@@ -47,7 +47,11 @@ class _Inline(Mutator):
         tensor = node.producer
         if not isinstance(tensor, Tensor) or tensor.op is not self.operation:
             return made
-        mapping = {axis.var: index for axis, index in zip(self.operation.axes, made.indices, strict=True)}
+        # An index that is data may be wider than the axis that it stands for.
+        mapping = {
+            axis.var: operators.cast(axis.var.dtype, index)
+            for axis, index in zip(self.operation.axes, made.indices, strict=True)
+        }
         return substitute_expr(self.operation.body[tensor.value_index], mapping)
 
 
