@@ -20,6 +20,15 @@ def test_prepare_and_run():
         np.testing.assert_array_equal(found, np.abs(DATA))
 
 
+def test_models_in_files(tmp_path):
+    """A path, or the bytes."""
+    model = node_model("Abs", {"x": DATA})
+    onnx.save(model, tmp_path / "model.onnx")
+    for source in (tmp_path / "model.onnx", model.SerializeToString()):
+        (found,) = backend.prepare(source, executor="debug").run([DATA])
+        np.testing.assert_array_equal(found, np.abs(DATA))
+
+
 def test_unknown_sizes_run_on_the_machine():
     """One program for all sizes."""
     prepared = backend.prepare(node_model("Abs", {"x": DATA}, unknown=True))

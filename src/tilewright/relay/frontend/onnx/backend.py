@@ -26,6 +26,7 @@ from tilewright.relay.expr_functor import ExprVisitor
 from tilewright.relay.frontend.onnx.model import from_onnx
 from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES, from_carrier, to_carrier
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
+from tilewright.relay.frontend.onnx.reading import read_model
 from tilewright.relay.frontend.onnx.tensors import onnx_package
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
@@ -40,7 +41,7 @@ EXECUTORS = ("graph", "vm", "debug")
 
 
 class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
-    """A model that is ready to run.
+    """A model (a ModelProto, the bytes of one, or a path) that is ready to run.
 
     ``executor`` is "graph", "vm" or "debug" (the reference interpreter); None lets the model decide. ``chosen`` names
     the executor of what was compiled last.
@@ -49,12 +50,16 @@ class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
     def __init__(self, model: Any, executor: str | None = None, opt_level: int = 3) -> None:
         if executor is not None and executor not in EXECUTORS:
             raise ModelError(f"the executors are {', '.join(EXECUTORS)}, not {executor!r}")
-        self.model = model
+        self._source = model
+        with read_model(model) as read:
+            self.model = read.proto
         self.executor = executor
         self.opt_level = opt_level
         self.chosen = ""
-        constants = {tensor.name for tensor in model.graph.initializer}
-        self._inputs = [info for info in model.graph.input if info.name not in constants]
+        graph = self.model.graph
+        constants = {tensor.name for tensor in graph.initializer}
+        constants |= {tensor.values.name for tensor in graph.sparse_initializer}
+        self._inputs = [info for info in graph.input if info.name not in constants]
         self._needs_shapes = False
         self._needed_values: list[str] = []
         self._programs: dict[Any, tuple[list[str], Program]] = {}
@@ -130,7 +135,7 @@ class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
         self._needed_values += found
 
     def _compiled(self, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[list[str], Program]:
-        module, params = from_onnx(self.model, dict(shapes), convert_config={"values": values})
+        module, params = from_onnx(self._source, dict(shapes), convert_config={"values": values})
         module = infer_module(module)
         main = module["main"]
         names = [one.name_hint for one in main.params if one.name_hint not in params]
