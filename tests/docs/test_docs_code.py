@@ -43,4 +43,4 @@ def test_readme_shows_exactly_the_two_commands():
     """CI reads the two commands from the README's ``sh`` blocks: the demo first, the tests second."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^```sh\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL)
-    assert commands == ["pip install . && tilewright demo", 'pip install ".[test]" && pytest']
+    assert commands == ["pip install . && tilewright demo", 'pip install ".[test]" && pytest -n auto']
