@@ -56,12 +56,14 @@ def x_of(name: str) -> relay.Var:
     return relay.var(name, shape=SHAPE)
 
 
-def test_part_of_a_program() -> None:
+@pytest.mark.parametrize("level", [0, 3])
+def test_part_of_a_program(level: int) -> None:
     """What the C compiler takes runs as C, the rest as LLVM compiled it; the two agree with NumPy."""
     x, y = x_of("x"), x_of("y")
     module = partitioned(relay.sum(relay.nn.relu(relay.exp(x) * y - relay.const(1.0)) + x, axis=1))
     assert external(module) == ["tvmgen_default_ccompiler_main_0"]
-    factory = relay.build(module, "llvm")
+    with tvm.transform.PassContext(opt_level=level):
+        factory = relay.build(module, "llvm")
     expected = (np.maximum(np.exp(A) * B - 1, 0) + A).sum(1)
     np.testing.assert_allclose(run(factory, x=A, y=B)[0], expected, rtol=1e-5)
     imported = factory.get_lib().imported_modules[0]

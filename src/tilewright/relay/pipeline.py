@@ -41,4 +41,7 @@ def prepare_passes() -> list[Pass]:
 
 def fusing_passes(target: Target) -> list[Pass]:
     """From here on the program calls primitive functions alone, those that other code generators take among them."""
-    return [transform.FuseOps(), transform.Inline(), transform.InferType()]
+    inline = transform.Inline()
+    # At every level: executors call functions of other code generators where they stand.
+    inline.opt_level = 0
+    return [transform.FuseOps(), inline, transform.InferType()]

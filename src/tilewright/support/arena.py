@@ -41,8 +41,8 @@ def largest_live_set(requests: Sequence[Request]) -> int:
 def plan_arena(requests: Sequence[Request]) -> tuple[list[int], int]:
     """An offset for each request, none overlapping another in both space and time, and the size of the whole.
 
-    Two plans are made, and the smaller one is taken: the largest first, each in the lowest gap that it fits, and in the
-    order of time, each in the tightest gap that is free then.
+    Two plans are made, each request in the lowest gap that it fits, and the smaller one is taken: the largest requests
+    first, and in the order of time.
     """
     by_size = _place_in_order(
         requests, sorted(range(len(requests)), key=lambda one: (-requests[one].size, requests[one].first))
