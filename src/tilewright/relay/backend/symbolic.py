@@ -63,7 +63,8 @@ class OperatorCondition:
     @property
     def message(self) -> str:
         """What is said where it does not hold."""
-        return f"{self.operator}: {self.condition.message}"
+        name, message = self.operator, self.condition.message
+        return message if message.startswith(f"{name}:") else f"{name}: {message}"
 
 
 class SymbolicTypes(ExprFunctor):

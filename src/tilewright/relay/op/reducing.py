@@ -16,7 +16,7 @@ from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call, number, tensor_type
 from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.relations import reduced_axes, reduced_shape
-from tilewright.relay.op.shapes import broadcast_shapes, dims, known, product, tensor, tensors
+from tilewright.relay.op.shapes import broadcast_shapes, dims, known, product, require, tensor, tensors
 from tilewright.relay.op.tensor.reference import Array, quotient
 from tilewright.te.tensor import Tensor
 from tilewright.topi.arguments import accumulator_type
@@ -84,8 +84,8 @@ def extreme_type(types: Sequence[Type], attrs: Any) -> Type | None:
     if found is not None:
         shape = dims(found)
         for axis in reduced_axes(attrs.axis, len(shape), attrs.exclude):
-            if isinstance(shape[axis], int) and shape[axis] == 0:
-                raise RelationError(f"axis {axis} has no elements, of which none is the greatest or least")
+            message = f"axis {axis} has no elements, of which none is the greatest or least"
+            require(lambda extent: extent > 0, (shape[axis],), message)
     return _reduced_type(types, attrs)
 
 

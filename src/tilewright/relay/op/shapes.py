@@ -72,6 +72,11 @@ def require_multiple(extent: Dimension, factor: Dimension, message: str) -> None
     )
 
 
+def require_at_most(extent: Dimension, limit: Dimension, message: str) -> None:
+    """The dimension is no larger than another."""
+    require(lambda a, b: a <= b, (extent, limit), message)
+
+
 def _record(holds: PrimExpr, message: str, pair: tuple[Dimension, Dimension] | None = None) -> None:
     found = _CONDITIONS.get()
     if found is not None and not Analyzer().can_prove(holds):

@@ -18,7 +18,10 @@ static int32_t kernel_failed(const TwVMCall* call, const TwVMKernel* kernel) {
   size_t size = strlen(reason) + strlen(kernel->label) + strlen(kernel->name) + strlen(caller) + 64;
   char* message = malloc(size);
   if (message == NULL) return -1;
-  snprintf(message, size, "%s: %s (kernel %s, called by @%s)", kernel->label, reason, kernel->name, caller);
+  size_t said = strlen(kernel->label); /* a condition of the operator begins with its name */
+  bool is_named = strncmp(reason, kernel->label, said) == 0 && reason[said] == ':';
+  snprintf(message, size, "%s%s%s (kernel %s, called by @%s)", is_named ? "" : kernel->label, is_named ? "" : ": ", reason, kernel->name,
+           caller);
   tilewright_set_error(tilewright_error_kind(), message);
   free(message);
   return -1;

@@ -7,6 +7,7 @@ from typing import Any
 from tilewright import te
 from tilewright.target import generic_func
 from tilewright.te import Tensor
+from tilewright.topi.broadcasting import broadcast_index, broadcast_shapes
 from tilewright.topi.nn.convolution import require_equal
 from tilewright.topi.nn.utils import as_type, refuse_rewritten_layout, sum_types
 from tilewright.topi.utils import InvalidShapeError, equal_const_int
@@ -36,21 +37,22 @@ def batch_matmul(
     depth, rows = of_a if transpose_a else of_a[::-1]
     columns, other_depth = of_b if transpose_b else of_b[::-1]
     require_equal(depth, other_depth, "the summed dimensions of batch_matmul")
-    single_a, single_b = equal_const_int(batch_a, 1), equal_const_int(batch_b, 1)
-    if not single_a and not single_b:
+    if not equal_const_int(batch_a, 1) and not equal_const_int(batch_b, 1):
         require_equal(batch_a, batch_b, "the batches of batch_matmul")
+    (batch,) = broadcast_shapes("batch_matmul", [batch_a], [batch_b])
     inner, result = sum_types(tensor_a.dtype, out_dtype)
     k = te.reduce_axis((0, depth), name="k")
 
     def element(b: Any, i: Any, j: Any) -> Any:
-        at_a, at_b = 0 if single_a else b, 0 if single_b else b
+        (at_a,) = broadcast_index([b], [batch_a], [batch])
+        (at_b,) = broadcast_index([b], [batch_b], [batch])
         left = tensor_a(at_a, k, i) if transpose_a else tensor_a(at_a, i, k)
         right = tensor_b(at_b, j, k) if transpose_b else tensor_b(at_b, k, j)
         return te.sum(left.astype(inner) * right.astype(inner), axis=k)
 
     letters = ("T" if transpose_a else "N") + ("T" if transpose_b else "N")
     made: Tensor = te.compute(
-        oshape if oshape is not None else (batch_b if single_a else batch_a, rows, columns),
+        oshape if oshape is not None else (batch, rows, columns),
         element,
         name=f"T_batch_matmul_{letters}",
         tag="batch_matmul",

@@ -78,7 +78,8 @@ def test_products() -> None:
     y = unknown(None, None, None, name="y")
     z = unknown(None, None, None, name="z")
     product = relay.Function([y, z], relay.nn.batch_matmul(y, z))
-    check_each(product, (random(2, 3, 4), random(2, 5, 4)), (random(1, 1, 6), random(1, 2, 6)), rtol=1e-4)
+    shapes = [((2, 3, 4), (2, 5, 4)), ((1, 1, 6), (1, 2, 6)), ((1, 2, 3), (3, 2, 3)), ((3, 2, 3), (1, 2, 3))]
+    check_each(product, *[(random(*one), random(*other)) for one, other in shapes], rtol=1e-4)
 
 
 def test_sums_of_different_lengths() -> None:
@@ -171,6 +172,44 @@ def test_sizes_that_do_not_divide() -> None:
     assert found.run(random(8)).shape == (2, 4)
     with pytest.raises(RuntimeFailure, match="reshape: .* do not divide by 4"):
         found.run(random(6))
+
+
+REFUSED: dict[str, tuple[Callable[..., Any], list[tuple[int | None, ...]], list[tuple[int, ...]], str]] = {
+    "split": (lambda x: relay.split(x, 2)[0], [(None,)], [(3,)], "has not 2 equal parts"),
+    "layout_transform": (
+        lambda x: relay.layout_transform(x, "NCHW", "NCHW4c"),
+        [(1, None, 2, 2)],
+        [(1, 6, 2, 2)],
+        "does not divide by 4",
+    ),
+    "space_to_depth": (
+        lambda x: relay.nn.space_to_depth(x, 2),
+        [(1, 2, None, 4)],
+        [(1, 2, 3, 4)],
+        "does not fall into blocks of 2",
+    ),
+    "broadcast_to_like": (relay.broadcast_to_like, [(None, 4), (None, 4)], [(2, 4), (3, 4)], "does not fit"),
+    "reshape_like": (relay.reshape_like, [(None, 4), (None, 2)], [(2, 4), (3, 2)], "do not fit into"),
+    "concatenate": (
+        lambda x, y: relay.concatenate([x, y], 0),
+        [(2, None), (3, None)],
+        [(2, 4), (3, 5)],
+        "dimension 1 of argument 1 .* is 5, expected 4",
+    ),
+    "max_of_nothing": (lambda x: relay.max(x, 0), [(None, 3)], [(0, 3)], "has no elements"),
+    "slice_like": (relay.slice_like, [(None, 4), (None, 4)], [(2, 4), (3, 4)], "is 3, expected 2"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_shapes_that_an_operator_cannot_take(name: str) -> None:
+    """What inference refuses for constants is refused when the program runs, with the operator's name."""
+    build, shapes, given, message = REFUSED[name]
+    variables = [unknown(*shape, name=f"x{place}") for place, shape in enumerate(shapes)]
+    found = machine(module(relay.Function(variables, build(*variables))))
+    with pytest.raises(RuntimeFailure, match=message) as failure:
+        found.run(*[random(*shape) for shape in given])
+    assert name.split("_of_")[0] in str(failure.value)
 
 
 def test_a_reshape_takes_no_copy() -> None:

@@ -20,6 +20,7 @@ from tilewright.relay.op.shapes import (
     broadcast_shapes,
     dims,
     normal_axis,
+    require_at_most,
     same,
     shape_text,
     tensors,
@@ -196,8 +197,9 @@ def _gather_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         raise RelationError(f"gather: {data} and indices {indices} differ in rank")
     axis = normal_axis(attrs.axis, len(data.shape))
     for place, (size, wanted) in enumerate(zip(dims(data), dims(indices), strict=True)):
-        if place != axis and isinstance(size, int) and isinstance(wanted, int) and wanted > size:
-            raise RelationError(f"gather: dimension {place} of the indices is {wanted}, more than {size}")
+        if place != axis:
+            message = f"gather: dimension {place} of the indices is {wanted}, more than {size}"
+            require_at_most(wanted, size, message)
     return TensorType(indices.shape, data.dtype)
 
 

@@ -22,6 +22,8 @@ from tilewright.relay.op.shapes import (
     combine,
     dims,
     normal_axis,
+    require_at_most,
+    require_multiple,
     same,
     shape_text,
     tensor,
@@ -171,13 +173,12 @@ class SplitAttrs(OpAttrs):
 def _part_sizes(attrs: Any, size: Dimension) -> list[Dimension]:
     parts = attrs.indices_or_sections
     if isinstance(parts, int):
-        if isinstance(size, int) and size % parts:
-            raise RelationError(f"split: a dimension of {size} has not {parts} equal parts")
+        require_multiple(size, parts, f"split: a dimension of {size} has not {parts} equal parts")
         return [combine(lambda a, b: a // b, size, parts)] * parts
     if list(parts) != sorted(parts) or (parts and parts[0] < 0):
         raise RelationError(f"split: the places {parts} do not rise from zero")
-    if isinstance(size, int) and parts and parts[-1] > size:
-        raise RelationError(f"split: the places {parts} go beyond a dimension of {size}")
+    if parts:
+        require_at_most(parts[-1], size, f"split: the places {parts} go beyond a dimension of {size}")
     edges = [0, *parts, size]
     return [combine(lambda a, b: b - a, first, second) for first, second in pairwise(edges)]
 

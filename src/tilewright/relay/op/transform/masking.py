@@ -16,9 +16,9 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.shapes import dims, normal_axis, same, tensor, tensors
+from tilewright.relay.op.shapes import combine, dims, normal_axis, same, tensor, tensors
 from tilewright.relay.op.transform.indexing import check_indices
-from tilewright.relay.op.transform.support import Array, result_shape, shape_program
+from tilewright.relay.op.transform.support import Array, least, result_shape, shape_program
 from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.topi.arguments import product
@@ -151,9 +151,11 @@ def _matrix_set_diag_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     if several:
         same(given[-2], attrs.k2 - attrs.k1 + 1, "the number of diagonals of matrix_set_diag")
     rows, columns = shape[-2:]
-    if isinstance(rows, int) and isinstance(columns, int):
-        longest = min(rows + min(attrs.k2, 0), columns - max(attrs.k1, 0))
-        same(given[-1], longest, "the length of the longest diagonal of matrix_set_diag")
+    longest = least(
+        combine(lambda count: count + min(attrs.k2, 0), rows),
+        combine(lambda count: count - max(attrs.k1, 0), columns),
+    )
+    same(given[-1], longest, "the length of the longest diagonal of matrix_set_diag")
     return data
 
 

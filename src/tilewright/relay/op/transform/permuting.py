@@ -23,6 +23,7 @@ from tilewright.relay.op.shapes import (
     dims,
     normal_axis,
     product,
+    require_multiple,
     same,
     shape_text,
     tensor,
@@ -208,10 +209,8 @@ def _through_layouts(shape: Shape, attrs: Any) -> Shape:
         if factor > 0 and axis.islower():
             extent = factor
         elif factor > 0:
-            if isinstance(extent, int) and extent % factor:
-                raise RelationError(
-                    f"axis {whole} of size {extent} does not divide by {factor}: {destination}"
-                )
+            message = f"axis {whole} of size {extent} does not divide by {factor}: {destination}"
+            require_multiple(extent, factor, message)
             extent = combine(lambda a, b: a // b, extent, factor)
         made.append(extent)
     return tuple(made)

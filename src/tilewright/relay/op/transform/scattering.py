@@ -18,7 +18,7 @@ from tilewright.relay.expr import Call, Tuple, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.shapes import dims, normal_axis, same, tensors
+from tilewright.relay.op.shapes import dims, normal_axis, require_at_most, same, tensors
 from tilewright.relay.op.transform.indexing import check_indices, vector_depth
 from tilewright.relay.op.transform.support import Array
 from tilewright.support.errors import ExpressionError
@@ -60,8 +60,9 @@ def _scatter_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     sizes = zip(dims(data), dims(indices), dims(updates), strict=True)
     for place, (size, wanted, given) in enumerate(sizes):
         same(wanted, given, f"scatter: dimension {place} of indices and updates")
-        if place != axis and isinstance(size, int) and isinstance(wanted, int) and wanted > size:
-            raise RelationError(f"scatter: dimension {place} of the indices is {wanted}, more than {size}")
+        if place != axis:
+            message = f"scatter: dimension {place} of the indices is {wanted}, more than {size}"
+            require_at_most(wanted, size, message)
     return data
 
 

@@ -24,6 +24,7 @@ from tilewright.relay.op.shapes import (
     dims,
     normal_axes,
     normal_axis,
+    require_at_most,
     shape_text,
     tensor,
     tensors,
@@ -317,8 +318,7 @@ def _slice_like_shape(data: Shape, like: Shape, axes: Sequence[int] | None) -> S
         if axis >= len(like):
             raise RelationError(f"slice_like: {shape_text(like)} has no dimension {axis}")
         size, wanted = made[axis], like[axis]
-        if isinstance(size, int) and isinstance(wanted, int) and wanted > size:
-            raise RelationError(f"slice_like: {wanted} elements can not be cut from {size}")
+        require_at_most(wanted, size, f"slice_like: {wanted} elements can not be cut from {size}")
         made[axis] = wanted
     return tuple(made)
 
