@@ -34,7 +34,7 @@ def test_demo_recognises_every_digit(tmp_path, capsys):
 
 
 def test_demo_prints_for_people(tmp_path, capsys, monkeypatch):
-    """The printed form has pictures, names the package and what to try next; without a linker it says how to get one."""
+    """The printed form has pictures, the package and what to try next; without a linker it says how to get one."""
 
     def refuse(model, compiled, path, cross=None, cross_options=None, output_format="so"):
         if output_format == "so":

@@ -92,7 +92,9 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"write these forms of the program beside the output: {','.join(DUMP_FORMATS)}",
     )
     parser.add_argument("--cross-compiler", metavar="CC", help="the compiler that links for the target")
-    parser.add_argument("--cross-compiler-options", metavar="TEXT", help="options for it")
+    parser.add_argument(
+        "--cross-compiler-options", metavar="TEXT", help="options for it, as in --cross-compiler-options=-O3"
+    )
     parser.add_argument("--tuning-records", metavar="PATH", help="schedules that tuning found")
 
 

@@ -154,10 +154,10 @@ _UNREADABLE = (OSError, ValueError, EOFError, KeyError, NotImplementedError, zip
 def _read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     """Arrays by name; an ``.npy`` has one, without a name."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {"": loaded}
-        with loaded:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return {"": loaded}
             return {name: loaded[name] for name in loaded.files}
     except _UNREADABLE as problem:
         raise TVMCException(f"the inputs {path} cannot be read: {problem}") from problem

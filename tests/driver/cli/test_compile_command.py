@@ -1,0 +1,234 @@
+"""``tilewright compile``: what it writes, what it prints, and how it fails."""
+
+import json
+import subprocess
+import sys
+import tarfile
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from tilewright.driver import tvmc
+from tilewright.driver.cli import main
+from tilewright.ir.op import Op
+
+
+def compiled(model, output, capsys, *options):
+    """Compile to objects, which needs no linker; the JSON that is printed."""
+    assert main(["compile", model, "-o", str(output), "-f", "tar", "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def outputs_of(package, x):
+    """What a package gives for x."""
+    return list(
+        tvmc.run(tvmc.TVMCPackage(str(package)), "cpu", inputs={"x": x}, repeat=1, number=1).outputs.values()
+    )
+
+
+X = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4)
+
+
+@pytest.mark.parametrize("executor", ["graph", "vm", "aot"])
+def test_every_executor_gives_the_same_numbers(executor, small_onnx, tmp_path, capsys, expected):
+    """A package runs by itself, whatever executes it."""
+    report = compiled(small_onnx, tmp_path / "m.tar", capsys, "--executor", executor)
+    assert report["executor"] == executor
+    assert report["inputs"] == [{"name": "x", "shape": [2, 4], "dtype": "float32"}]
+    assert [one["shape"] for one in report["outputs"]] == [[2, 3], [2, 3]]
+    for found, wanted in zip(outputs_of(tmp_path / "m.tar", X), expected(X), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_package_is_what_tvmc_makes(small_onnx, tmp_path, capsys):
+    """By default there is a shared library, a graph and parameters in the tar, and the summary names it."""
+    path = tmp_path / "module.tar"
+    assert main(["compile", small_onnx, "-o", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert f"written   {path}" in printed and "x float32[2, 4]" in printed
+    with tarfile.open(path) as archive:
+        assert sorted(archive.getnames()) == ["mod.json", "mod.params", "mod.so", "package.json"]
+
+
+def test_one_shared_library(small_onnx, tmp_path, expected):
+    """An output that ends in .so is the library alone, with the model inside."""
+    path = tmp_path / "model.so"
+    assert main(["compile", small_onnx, "-o", str(path)]) == 0
+    np.testing.assert_allclose(outputs_of(path, X)[1], expected(X)[1], rtol=1e-5)
+
+
+def test_model_library_format(small_onnx, tmp_path, capsys, expected):
+    """A model library of the graph executor, and of a model compiled ahead of time to C source."""
+    assert main(["compile", small_onnx, "-o", str(tmp_path / "g.tar"), "-f", "mlf"]) == 0
+    np.testing.assert_allclose(outputs_of(tmp_path / "g.tar", X)[0], expected(X)[0], rtol=1e-5)
+    arguments = ["--target", "c", "--executor", "aot", "--executor-aot-interface-api", "c"]
+    assert main(["compile", small_onnx, "-o", str(tmp_path / "c.tar"), "-f", "mlf", *arguments]) == 0
+    with tarfile.open(tmp_path / "c.tar") as archive:
+        assert "./codegen/host/src/default.c" in archive.getnames()
+
+
+def test_options_reach_the_compiler(small_onnx, tmp_path, capsys):
+    """Target options, passes, layouts and names change what is made."""
+    report = compiled(
+        *(small_onnx, tmp_path / "m.tar", capsys, "-O", "1", "--module-name", "tiny"),
+        *("--target", "llvm -num-cores=1", "--target-llvm-mcpu", "x86-64-v3"),
+        *("--disabled-pass", "FoldConstant,AlterOpLayout", "--pass-config", "relay.FuseOps.max_depth=1"),
+        *("--desired-layout", "NHWC"),
+    )
+    assert "-mcpu=x86-64-v3" in report["target"] and "-num-cores=1" in report["target"]
+    found = tvmc.inspection.inspect_package(str(tmp_path / "m.tar"))
+    assert found["name"] == "tiny"
+    # Neither fused nor folded: the weight is transposed at run time.
+    assert len(found["kernels"]) == 5
+    assert all(name.startswith("tvmgen_tiny_") for name in found["kernels"])
+
+
+def test_dumps_are_written_beside_the_output(small_onnx, tmp_path, capsys):
+    """Each form that is named becomes a file."""
+    report = compiled(small_onnx, tmp_path / "m.tar", capsys, "--dump-code", "relay,tir,ll,asm")
+    assert [path.rpartition(".")[2] for path in report["dumped"]] == ["relay", "tir", "ll", "asm"]
+    assert "nn.softmax" in (tmp_path / "m.relay").read_text()
+    assert "def " in (tmp_path / "m.tir").read_text()
+    assert "define " in (tmp_path / "m.ll").read_text()
+    assert ".text" in (tmp_path / "m.asm").read_text()
+
+
+def test_open_sizes_are_fixed_or_left_to_the_machine(open_onnx, tmp_path, capsys, expected):
+    """The graph executor asks for shapes in the words to type; the virtual machine takes any batch."""
+    path = tmp_path / "m.tar"
+    assert main(["compile", open_onnx, "-o", str(path), "-f", "tar"]) == 2
+    assert '--input-shapes "x:[1,4]"' in capsys.readouterr().err
+    compiled(open_onnx, path, capsys, "--input-shapes", "x:[2,4]")
+    np.testing.assert_allclose(outputs_of(path, X)[0], expected(X)[0], rtol=1e-5)
+    report = compiled(open_onnx, path, capsys, "--executor", "vm")
+    assert report["inputs"][0]["shape"] == [None, 4]
+    for rows in (1, 5):
+        x = np.random.default_rng(rows).standard_normal((rows, 4)).astype("float32")
+        np.testing.assert_allclose(outputs_of(path, x)[1], expected(x)[1], rtol=1e-5)
+
+
+def test_validation_agrees(small_onnx, tmp_path, capsys):
+    """Every output is compared with the reference, on random inputs and on those that are given."""
+    np.savez(tmp_path / "in.npz", x=X)
+    report = compiled(
+        small_onnx, tmp_path / "m.tar", capsys, "--validate", "--validate-inputs", str(tmp_path / "in.npz")
+    )
+    found = report["validation"]
+    assert found["agrees"] is True and found["inputs"] == 3 and found["first_difference"] is None
+    beside = [one for one in found["outputs"] if one["peer"] == "reference executor"]
+    assert [one["output"] for one in beside] == ["output_0", "output_1"]
+    assert all(one["relative"] < 1e-5 and one["absolute"] < 1e-5 for one in beside)
+
+
+def test_validation_finds_the_first_wrong_operator(small_onnx, tmp_path, capsys, monkeypatch):
+    """Where compiled code and reference differ, the exit code is 1, and the operator and its node are named."""
+    relu = Op.get("nn.relu")
+    right = relu.get_attr("FReference")
+    wrong = (lambda attrs, x: right(attrs, x) + np.float32(0.5), 10)
+    monkeypatch.setitem(relu._attributes, "FReference", wrong)
+    arguments = ["compile", small_onnx, "-o", str(tmp_path / "m.tar"), "-f", "tar", "--validate"]
+    assert main(arguments) == 1
+    printed = capsys.readouterr().out
+    assert "DIFFERS" in printed
+    assert "The first operator that is wrong is nn.relu (Relu clamp), of shape [2, 3]" in printed
+    assert main([*arguments, "--tolerance", "10"]) == 0
+
+
+def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
+    """All of them in one table, and the exit code is 1; 0 where there are none."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("Fancy", ["x"], ["a"], name="one", domain="com.example"),
+            helper.make_node("Plain", ["a"], ["y"], name="two", domain="com.example"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+    )
+    path = str(tmp_path / "odd.onnx")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets), path)
+    assert main(["compile", path, "--list-unsupported", "--json"]) == 1
+    assert [one["operator"] for one in json.loads(capsys.readouterr().out)] == ["Fancy", "Plain"]
+    assert main(["compile", path, "--list-unsupported"]) == 1
+    assert "com.example.Fancy" in capsys.readouterr().out
+    assert main(["compile", small_onnx, "--list-unsupported"]) == 0
+    assert "every operator" in capsys.readouterr().out
+    assert main(["compile", path, "-o", str(tmp_path / "m.tar")]) == 2
+    assert "com.example.Plain" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "lvm"], "did you mean 'llvm'"),
+        (["--target", "llvm -mcqu=x"], "did you mean 'mcpu'"),
+        (["--target", "nothere.json"], "nothere.json cannot be read"),
+        (["--target-c-mcpu", "x"], "options are given for c, and the target is llvm"),
+        (["--target-llvm-mcpu", "i386x"], "i386x"),
+        (["--input-shapes", "x"], "'x' is no shape"),
+        (["--input-shapes", "x:[a]"], "whole numbers"),
+        (["--input-shapes", "z:[1]"], "the model has no input 'z'"),
+        (["--input-shapes", "x:[2,5]"], "multiply"),
+        (["--disabled-pass", "FoldConstants"], "did you mean 'FoldConstant'"),
+        (["--pass-config", "nonsense=1"], "there is no pass option 'nonsense'"),
+        (["--pass-config", "tir.disable_assert=maybe"], "is true or false"),
+        (["--dump-code", "pdf"], "not as 'pdf'"),
+        (["--tuning-records", "r.json"], "tuning is not in this version"),
+        (["--cross-compiler-options=-O3"], "no cross compiler"),
+        (["--cross-compiler", "no-such-compiler-here"], "no-such-compiler-here"),
+        (["--executor-aot-interface-api", "c"], "--executor aot"),
+        (["--executor", "vm", "-f", "mlf"], "cannot be a model library"),
+        (["--executor", "aot", "--executor-aot-interface-api", "c"], "-f mlf"),
+    ],
+)
+def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, capsys):
+    """The exit code is 2, the message names what is wrong, and nothing is written."""
+    output = tmp_path / "m.tar"
+    assert main(["compile", small_onnx, "-o", str(output), *options]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.startswith("tilewright: ")
+    assert not output.exists() and "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.onnx", None, "there is no model"),
+        ("bad.onnx", b"this is no model at all", "bad.onnx"),
+        ("empty.onnx", b"", "empty.onnx"),
+        ("model.h5", b"x", "tf2onnx"),
+        ("model.xyz", b"x", "--model-format"),
+    ],
+)
+def test_files_that_are_no_models(name, content, message, tmp_path, capsys):
+    """A file that is missing, damaged or of another format is named, with what to do."""
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["compile", str(path), "-o", str(tmp_path / "m.tar")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written(small_onnx, tmp_path, capsys):
+    """A file in the place of a folder is an error with its name, not a traceback."""
+    (tmp_path / "file").write_text("")
+    assert main(["compile", small_onnx, "-f", "tar", "-o", str(tmp_path / "file" / "m.tar")]) == 2
+    assert "file" in capsys.readouterr().err
+
+
+def test_as_a_program(small_onnx, tmp_path):
+    """``python -m tilewright compile`` and ``run`` work as processes, and say nothing on standard error."""
+    output = tmp_path / "m.tar"
+    for arguments in (
+        ["compile", small_onnx, "-f", "tar", "-o", str(output)],
+        ["run", str(output), "--json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "tilewright", *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+    assert json.loads(done.stdout)["outputs"][1]["shape"] == [2, 3]

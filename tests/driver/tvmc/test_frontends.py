@@ -1,0 +1,62 @@
+"""Formats of models."""
+
+import pytest
+
+from tilewright.driver import tvmc
+from tilewright.driver.tvmc import frontends
+from tilewright.driver.tvmc.common import TVMCException
+
+
+def test_formats_are_known_by_name_and_suffix():
+    """The six formats of tvmc; a suffix tells the format in either case."""
+    assert frontends.get_frontend_names() == ["keras", "onnx", "pb", "tflite", "pytorch", "paddle"]
+    assert isinstance(frontends.get_frontend_by_name("onnx"), frontends.OnnxFrontend)
+    for path, name in [
+        ("a/model.ONNX", "onnx"),
+        ("m.h5", "keras"),
+        ("m.pb", "pb"),
+        ("m.tflite", "tflite"),
+        ("m.pth", "pytorch"),
+        ("m.pdmodel", "paddle"),
+    ]:
+        assert frontends.guess_frontend(path).name() == name
+    with pytest.raises(TVMCException, match="no model format 'caffe'"):
+        frontends.get_frontend_by_name("caffe")
+    with pytest.raises(TVMCException, match="--model-format"):
+        frontends.guess_frontend("model")
+
+
+def test_onnx_is_loaded(small_onnx, open_onnx):
+    """A model has its module and parameters; shapes can be given."""
+    model = tvmc.load(small_onnx)
+    assert sorted(model.params) == ["bias", "weight"]
+    fixed = tvmc.load(open_onnx, shape_dict={"x": [5, 4]})
+    assert fixed.mod["main"].params[0].checked_type.concrete_shape == (5, 4)
+    frozen = tvmc.load(small_onnx, model_format="onnx", freeze_params=True)
+    assert frozen.params == {}
+
+
+@pytest.mark.parametrize("suffix", ["h5", "pb", "tflite", "pth", "pdmodel"])
+def test_other_formats_say_how_to_get_onnx(suffix, tmp_path):
+    """A format that is not there yet is named, with the way to ONNX."""
+    path = tmp_path / f"model.{suffix}"
+    path.write_bytes(b"x")
+    with pytest.raises(TVMCException, match=r"not in this version. Convert it to ONNX: .*onnx"):
+        tvmc.load(str(path))
+
+
+def test_keras_helpers_say_so_too():
+    """What scripts call on Keras directly."""
+    for call in (
+        frontends.import_keras,
+        lambda: frontends.KerasFrontend().is_sequential_p(None),
+        lambda: frontends.KerasFrontend().sequential_to_functional(None),
+    ):
+        with pytest.raises(TVMCException, match="keras are not in this version"):
+            call()
+
+
+def test_a_missing_file():
+    """It is named."""
+    with pytest.raises(TVMCException, match=r"there is no model nothere.onnx"):
+        tvmc.load("nothere.onnx")
