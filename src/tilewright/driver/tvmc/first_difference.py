@@ -24,7 +24,7 @@ from tilewright.ir.op import Op
 from tilewright.relay.analysis import free_vars
 from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
 from tilewright.relay.backend.preparation import bind_params_by_name, with_main
-from tilewright.relay.expr import Call
+from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.interpreter import Interpreter
@@ -105,27 +105,20 @@ class _Search:
         return self._known[call]
 
     def wrong_argument(self, call: Call) -> Call | None:
-        """An argument that is wrong already."""
-        for argument in _operator_arguments(call):
-            if argument in self.values and not self.at(argument).agrees:
-                return argument
+        """An argument that is wrong already: what a call reads, through tuples and what gives them."""
+        pending: list[RelayExpr] = list(call.args)
+        while pending:
+            expr = pending.pop()
+            if isinstance(expr, Call) and expr in self.values:
+                if not self.at(expr).agrees:
+                    return expr
+            elif isinstance(expr, Call):
+                pending += expr.args
+            elif isinstance(expr, Tuple):
+                pending += expr.fields
+            elif isinstance(expr, TupleGetItem):
+                pending.append(expr.tuple_value)
         return None
-
-
-def _operator_arguments(call: Call) -> list[Call]:
-    """The operator calls that a call reads, those inside of tuples included."""
-    found: list[Call] = []
-    pending: list[RelayExpr] = list(call.args)
-    while pending:
-        expr = pending.pop()
-        if isinstance(expr, Call):
-            found.append(expr)
-        else:
-            pending += getattr(expr, "fields", ())
-            inner = getattr(expr, "tuple_value", None)
-            if inner is not None:
-                pending.append(inner)
-    return found
 
 
 def first_difference(
