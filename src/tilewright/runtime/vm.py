@@ -256,9 +256,7 @@ class VirtualMachine:
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: Any = None
 
-    def set_limits(
-        self, most_frames: int = 1 << 20, most_instructions: int = 0, most_bytes: int = 0
-    ) -> None:
+    def set_limits(self, most_frames: int = 1 << 20, most_instructions: int = 0, most_bytes: int = 0) -> None:
         """Limit the depth of calls within calls, the instructions of one run, and the bytes of all tensors that
         programs make (0: any number)."""
         LIBRARY.tilewright_vm_set_limits(self._machine.address, most_frames, most_instructions, most_bytes)

@@ -380,7 +380,7 @@ class _FunctionBuilder:
         if kernel.is_view:
             shape = shapes[0]
             if shape is None:
-                extents = np.asarray([extent.value for extent in kernel.results[0].shape], "int64")  # type: ignore[attr-defined]
+                extents = np.asarray(kernel.results[0].concrete_shape, "int64")
                 shape = self.code.value(Opcode.LOAD_CONST, self.program.constant(ndarray.array(extents)))
             return self.code.value(Opcode.RESHAPE_TENSOR, inputs[0], shape)
         outputs = [self.new_tensor(kind, shape) for kind, shape in zip(kernel.results, shapes, strict=True)]
