@@ -16,7 +16,9 @@ def function_schema(domain: str, name: str, opset: int) -> Any | None:
     """The schema of a standard operator that has a function body, or None."""
     onnx = onnx_package()
     try:
-        schema = onnx.defs.get_schema(name, opset, "" if domain == "ai.onnx" else domain)
+        schema = onnx.defs.get_schema(
+            name, max(min(opset, 1 << 20), 1), "" if domain == "ai.onnx" else domain
+        )
     except onnx.defs.SchemaError:
         return None
     return schema if schema.has_function or schema.has_context_dependent_function else None

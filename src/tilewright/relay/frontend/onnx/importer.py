@@ -21,6 +21,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, TupleWrapper, Var, const
+from tilewright.relay.frontend.onnx.checks import missing_input, wrong_attribute
 from tilewright.relay.frontend.onnx.narrow import (
     AWARE_OPERATORS,
     MOVING_OPERATORS,
@@ -41,6 +42,10 @@ from tilewright.support.span import SourceName, Span, span_scope
 
 FOLD_LIMIT = 1 << 24
 """Bytes: larger results are left for the compiler, which folds what pays."""
+MOST_DIMENSIONS = 64
+"""A model with a tensor of more is refused."""
+LONGEST_PARTIAL = 1024
+"""Elements: longer vectors are no shapes, and not followed element by element."""
 LARGEST_TENSOR = 1 << 36
 """Bytes: a model that makes a larger tensor is refused before anything is allocated."""
 
@@ -52,6 +57,8 @@ _FAILURES = (
     ValueError,
     LookupError,
     ArithmeticError,
+    AttributeError,
+    AssertionError,
     MemoryError,
 )
 """What a node that makes no sense runs into."""
@@ -163,7 +170,7 @@ class GraphImporter:
         if value is not None:
             return (
                 [int(item) for item in value.reshape(-1)]
-                if value.size <= 1024 and value.dtype.kind in "iub"
+                if value.size <= LONGEST_PARTIAL and value.dtype.kind in "iub"
                 else None
             )
         found = self.partials.get(expr)
@@ -175,7 +182,8 @@ class GraphImporter:
             and len(kind.shape) <= 1
             and not any(isinstance(extent, UnknownDimension) for extent in kind.shape)
         ):
-            return [None] * (int(kind.concrete_shape[0]) if kind.shape else 1)
+            count = int(kind.concrete_shape[0]) if kind.shape else 1
+            return [None] * count if count <= LONGEST_PARTIAL else None
         return None
 
     def note_partial(self, expr: RelayExpr, items: Sequence[int | None]) -> RelayExpr:
@@ -234,6 +242,9 @@ class GraphImporter:
         inputs = [self.lookup(name) if name else None for name in proto.input]
         attributes = {attribute.name: attribute_value(attribute) for attribute in proto.attribute}
         node = Node(proto, attributes, self.opset(proto.domain), self)
+        complaint = wrong_attribute(proto, node.opset)
+        if complaint:
+            raise node.fail(complaint)
         convert = find_converter(proto.domain, proto.op_type, node.opset)
         with span_scope(Span(SourceName(f"{proto.op_type} {node.name}"), 0, 0, 0, 0)):
             try:
@@ -243,14 +254,15 @@ class GraphImporter:
                     made = convert(node, *inputs)
                 else:
                     made = self.expand(node, inputs)
-                results = self._results(node, made)
+                results = self._results(node, made)[: len(proto.output)]
                 results = [self._settled(result, inputs) for result in results]
                 self._keep_type(results, moved)
                 self._mark_declared(node, results)
             except ModelError:
                 raise
             except _FAILURES as error:
-                raise node.fail(str(getattr(error, "message", error))) from error
+                reason = missing_input(proto, node.opset) or str(getattr(error, "message", error))
+                raise node.fail(reason) from error
         for name, result in zip(proto.output, results, strict=False):
             self.define(name, result)
 
@@ -279,8 +291,8 @@ class GraphImporter:
         kind = type_of(result, self.module)
         if not isinstance(kind, TensorType):
             return result
-        if _bytes(kind) > LARGEST_TENSOR:
-            raise ModelError(f"a result is {kind}, which is {_bytes(kind)} bytes")
+        if len(kind.shape) > MOST_DIMENSIONS or _bytes(kind) > LARGEST_TENSOR:
+            raise ModelError(f"a result has {len(kind.shape)} dimensions and {_bytes(kind)} bytes")
         if self._is_constant(result):
             value = Interpreter(self.module).run(result)
             settled = Constant(np.ascontiguousarray(value).reshape(np.shape(value)))
@@ -397,7 +409,10 @@ class GraphImporter:
             raise ShapeNeeded(
                 f"the model does not say how many dimensions its input {name!r} has: give shape="
             )
-        variable = Var(name, TensorType(extents, dtype))
+        kind = TensorType(extents, dtype)
+        if len(extents) > MOST_DIMENSIONS or _bytes(kind) > LARGEST_TENSOR:
+            raise ModelError(f"the input {name!r} has {len(extents)} dimensions and {_bytes(kind)} bytes")
+        variable = Var(name, kind)
         self.mark(variable, NARROW_TYPES.get(tensor.elem_type))
         return variable
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.relay.frontend.onnx.checks import check_text
 from tilewright.relay.frontend.onnx.external_data import inner_tensors, is_external, open_external
 from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES
 from tilewright.relay.frontend.onnx.tensors import (
@@ -38,6 +39,7 @@ class Model:
         source: Source | None = None,
         places: dict[int, Place] | None = None,
     ) -> None:
+        check_text(proto)
         self.proto = proto
         self.folder = folder
         self._source = source

@@ -10,6 +10,9 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.transform.support import constant_shape
 
+MOST_DIMENSIONS = 1024
+"""A vector of more integers is no shape."""
+
 
 def unknown(rank: int) -> list[AnyDimension]:
     """Dimensions of which nothing is known."""
@@ -21,6 +24,8 @@ def vector_size(kind: TensorType, what: str) -> int:
     if not kind.dtype.is_integral or len(kind.shape) > 1:
         raise RelationError(f"{what} is a vector of integers, not {kind}")
     shape = constant_shape(kind, what)
+    if shape and shape[0] > MOST_DIMENSIONS:
+        raise RelationError(f"{what} has {shape[0]} integers: no tensor has so many dimensions")
     return shape[0] if shape else 1
 
 

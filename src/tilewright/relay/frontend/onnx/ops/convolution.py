@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.fused import fused_activation
-from tilewright.relay.frontend.onnx.ops.shaping import part
+from tilewright.relay.frontend.onnx.ops.shaping import check_constants, part
 from tilewright.relay.frontend.onnx.ops.windows import (
     KERNEL_LAYOUTS,
     LAYOUTS,
@@ -181,7 +182,7 @@ def deform_conv(
         return _biased(made, bias)
     columns = _sampled_taps(node, data, offset, mask, window, sets)
     outputs, inputs = node.static_shape(weight, "the weight")[:2]
-    taps = int(np.prod(window.kernel))
+    taps = prod(window.kernel)
     made = relay.nn.conv2d(
         columns, relay.reshape(weight, (outputs, inputs, taps, 1)), groups=groups, kernel_size=(taps, 1)
     )
@@ -193,7 +194,8 @@ def _sampled_taps(node: Node, data: Expr, offset: Expr, mask: Expr, window: Wind
     """What each tap reads at each place of the result: (batch, channels, taps, places)."""
     batch, channels, height, width = node.static_shape(data)
     rows, columns = node.static_shape(offset, "the offset")[2:]
-    taps = int(np.prod(window.kernel))
+    taps = prod(window.kernel)
+    check_constants(node, taps, rows, columns)
     moved = relay.reshape(offset, (batch * sets, taps, 2, rows, columns))
     grid = []
     for axis, size in enumerate((height, width)):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
-from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.shaping import extent, shape_vector
 from tilewright.relay.frontend.onnx.registry import converter
@@ -20,11 +17,7 @@ _NEVER = -(2**31)
 def _negative_log_likelihood(node: Node, logs: Expr, target: Expr, weight: Expr | None) -> Expr:
     dtype = node.dtype(logs)
     if weight is None:
-        classes = extent(node, logs, 1)
-        if isinstance(classes, int):
-            weight = const(np.ones(classes), dtype)
-        else:
-            weight = relay.ones(shape_vector([classes]), dtype)
+        weight = relay.ones(shape_vector([extent(node, logs, 1)]), dtype)
     ignored = int(node.attr("ignore_index", _NEVER))
     reduction = node.attr("reduction", "mean")
     if reduction not in ("none", "sum", "mean"):

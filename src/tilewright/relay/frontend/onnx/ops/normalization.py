@@ -192,12 +192,12 @@ def lrn(node: Node, data: Expr) -> Expr:
         return relay.nn.lrn(data, size, 1, bias, alpha, beta)
     # An even window has one more channel after than before.
     channels = node.static_shape(data)[1]
-    before, after = (size - 1) // 2, size // 2
+    before, after = min((size - 1) // 2, channels), min(size // 2, channels)
     widths = [(0, 0)] * node.rank(data)
     widths[1] = (before, after)
     squares = relay.nn.pad(data * data, widths, const(0, node.dtype(data)))
     energy = relay.strided_slice(squares, [0], [channels], [1], axes=[1])
-    for first in range(1, size):
+    for first in range(1, before + after + 1):
         energy = energy + relay.strided_slice(squares, [first], [first + channels], [1], axes=[1])
     base = node.constant(bias, data) + node.constant(alpha / size, data) * energy
     return data / relay.power(base, node.constant(beta, data))

@@ -12,6 +12,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.ops.shaping import check_constants
 from tilewright.relay.frontend.onnx.ops.windows import (
     LAYOUTS,
     Window,
@@ -24,6 +25,7 @@ from tilewright.relay.frontend.onnx.registry import converter
 
 _MAX = operators("max_pool")
 _AVERAGE = operators("avg_pool")
+_MOST_TAPS = 4096
 
 
 def _window(node: Node, data: Expr) -> tuple[Expr, Window]:
@@ -144,6 +146,9 @@ def _places(node: Node, data: Expr, window: Window, more: Sequence[int]) -> Expr
         (size + sum(width) - reach) // stride + 1
         for size, width, reach, stride in zip(sizes, widths[2:], window.reach, window.strides, strict=True)
     ]
+    check_constants(node, shape[0], shape[1], *counts)
+    if prod(window.kernel) > _MOST_TAPS:
+        raise node.fail(f"windows of {prod(window.kernel)} elements have no indices: up to {_MOST_TAPS} have")
     axes = list(range(2, 2 + window.rank))
     # How far apart neighbours along each axis lie: row by row, or column by column.
     steps = [prod(sizes[axis + 1 :]) for axis in range(window.rank)]
@@ -183,7 +188,9 @@ def max_unpool(node: Node, data: Expr, places: Expr, output_shape: Expr | None =
         for axis, (size, stride, taps) in enumerate(zip(shape[2:], strides, kernel, strict=True))
     ]
     whole = [*shape[:2], *sizes]
-    nothing = const(np.zeros(prod(whole), node.dtype(data)))
+    if any(size < 1 for size in sizes):
+        raise node.fail(f"the result would have the shape {whole}")
+    nothing = relay.zeros((prod(whole),), node.dtype(data))
     flat = relay.scatter(nothing, relay.reshape(places, (-1,)), relay.reshape(data, (-1,)), 0)
     made = relay.reshape(flat, whole)
     if output_shape is None:

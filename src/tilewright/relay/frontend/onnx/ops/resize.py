@@ -17,7 +17,7 @@ from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.resize_weights import Sampling, indices, weights
-from tilewright.relay.frontend.onnx.ops.shaping import Extent, arange, extents, scalar
+from tilewright.relay.frontend.onnx.ops.shaping import Extent, arange, check_constants, extents, scalar
 from tilewright.relay.frontend.onnx.registry import converter
 
 _IMAGES = {3: relay.image.resize1d, 4: relay.image.resize2d, 5: relay.image.resize3d}
@@ -254,6 +254,7 @@ def _resized(node: Node, data: Expr, axes: Sequence[Axis], sampling: Sampling) -
 def _nearest(node: Node, data: Expr, axis: Axis, sampling: Sampling) -> Expr:
     if axis.is_known:
         assert isinstance(axis.source, int) and isinstance(axis.target, int)
+        check_constants(node, axis.target)
         chosen, outside = indices(sampling, axis.source, axis.target, axis.ratio, axis.region)
         made = relay.take(data, const(chosen.astype("int64")), axis=axis.place)
         return _extrapolated(node, made, outside, axis.place, sampling)
@@ -305,6 +306,7 @@ def _is_image(node: Node, data: Expr, axes: Sequence[Axis], sampling: Sampling) 
 def _by_matrix(node: Node, data: Expr, axis: Axis, sampling: Sampling) -> Expr:
     """The axis multiplied by the matrix of its weights."""
     assert isinstance(axis.source, int) and isinstance(axis.target, int)
+    check_constants(node, axis.source, axis.target)
     matrix, outside = weights(sampling, axis.source, axis.target, axis.ratio, axis.region)
     rank = node.rank(data)
     last = [place for place in range(rank) if place != axis.place] + [axis.place]

@@ -9,6 +9,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.ops.shaping import check_constants
 from tilewright.relay.frontend.onnx.ops.windows import attribute_list, operators
 from tilewright.relay.frontend.onnx.registry import converter
 
@@ -46,6 +47,9 @@ def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
 def affine_grid(node: Node, maps: Expr, size: Expr) -> Expr:
     """The places to which affine maps send the elements of an image or a volume."""
     sizes = node.ints(size, "the size")[2:]
+    if any(count < 1 for count in sizes):
+        raise node.fail(f"images of the size {sizes} have no places")
+    check_constants(node, len(sizes) + 1, *sizes)
     aligned = bool(node.attr("align_corners", 0))
     lines = [
         np.linspace(-1, 1, count) if aligned else (2 * np.arange(count) + 1) / count - 1 for count in sizes
@@ -68,6 +72,7 @@ def col2im(node: Node, columns: Expr, image_shape: Expr, block_shape: Expr) -> E
     dilations = attribute_list(node, "dilations", rank, 1)
     pads = [int(item) for item in node.attr("pads", None) or [0] * (2 * rank)]
     taps = prod(block)
+    check_constants(node, taps, taps)
     counts, more = [], []
     for axis in range(rank):
         room = image[axis] + pads[axis] + pads[axis + rank] - (block[axis] - 1) * dilations[axis] - 1

@@ -6,6 +6,7 @@ An extent is an int where it is known now, else a scalar of int64 that the progr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,15 @@ from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 
 Extent = int | Expr
+MOST_CONSTANTS = 1 << 25
+"""Elements: converters make no larger tables of constants."""
+
+
+def check_constants(node: Node, *factors: int) -> None:
+    """Refuse a table of constants of so many elements before it is made."""
+    count = prod(factors)
+    if count > MOST_CONSTANTS:
+        raise node.fail(f"it takes a table of {count} constants, more than {MOST_CONSTANTS}")
 
 
 def extents(node: Node, data: Expr) -> list[Extent]:
@@ -100,9 +110,9 @@ def from_matrices(node: Node, data: Expr, like: Expr) -> Expr:
 
 def arange(count: Extent, dtype: str = "int64") -> Expr:
     """The numbers from 0 up to an extent."""
-    if isinstance(count, int):
+    if isinstance(count, int) and count <= MOST_CONSTANTS:
         return const(np.arange(count, dtype=dtype))
-    numbers = relay.arange(const(0, "int64"), count, const(1, "int64"), dtype="int64")
+    numbers = relay.arange(const(0, "int64"), scalar(count), const(1, "int64"), dtype="int64")
     return numbers if dtype == "int64" else relay.cast(numbers, dtype)
 
 

@@ -14,14 +14,11 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import arange, combined, extent, part
+from tilewright.relay.frontend.onnx.ops.shaping import arange, check_constants, combined, extent, part
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
 
 Array = np.ndarray[Any, Any]
-
-LONGEST = 1 << 14
-"""The longest transform: its matrices have the square of as many elements."""
 
 
 @converter("DFT", since=17)
@@ -59,9 +56,10 @@ def transformed(node: Node, data: Expr, axis: int, count: int, inverse: bool, on
     size, parts = node.shape(data)[axis], node.shape(data)[-1]
     if size is None or parts not in (1, 2):
         raise node.fail(f"the shape {node.shape(data)} is none of real or complex signals")
-    if not 1 <= count <= LONGEST:
-        raise node.fail(f"transforms of {count} elements are not supported: 1 to {LONGEST} are")
+    if count < 1:
+        raise node.fail(f"a transform of {count} elements can not be")
     used = min(size, count // 2 + 1 if inverse and onesided else count)
+    check_constants(node, count, used)
     rank = node.rank(data) - 1
     order = [place for place in range(rank) if place != axis] + [axis]
     read = data if used == size else part(data, 0, used, axis)
@@ -121,6 +119,7 @@ def stft(
         raise node.fail("neither a window nor a frame length is given")
     if hop < 1 or count < 1:
         raise node.fail(f"frames of {count} elements every {hop} can not be")
+    check_constants(node, count)
     size = extent(node, signal, 1)
     frames = combined(combined(size, count, lambda a, b: a - b), hop, lambda a, b: a // b)
     frames = combined(frames, 1, lambda a, b: a + b)
