@@ -1,6 +1,7 @@
 """``tilewright compile``: what it writes, what it prints, and how it fails."""
 
 import json
+import platform
 import subprocess
 import sys
 import tarfile
@@ -93,6 +94,21 @@ def test_dumps_are_written_beside_the_output(small_onnx, tmp_path, capsys):
     assert "def " in (tmp_path / "m.tir").read_text()
     assert "define " in (tmp_path / "m.ll").read_text()
     assert ".text" in (tmp_path / "m.asm").read_text()
+
+
+def test_code_for_another_machine(small_onnx, tmp_path, capsys):
+    """It is written, and refused where it cannot run; it cannot be validated here either."""
+    path = tmp_path / "arm.tar"
+    arguments = ["compile", small_onnx, "-o", str(path), "-f", "tar", "--target"]
+    other = "aarch64" if platform.machine() != "aarch64" else "x86_64"
+    arguments.append(f"llvm -mtriple={other}-linux-gnu")
+    assert main(arguments) == 0
+    assert f"It is code for {other}-linux-gnu" in capsys.readouterr().out
+    assert main(["inspect", str(path)]) == 0
+    assert main(["run", str(path)]) == 2
+    assert f"code for {other}-linux-gnu, not for this machine" in capsys.readouterr().err
+    assert main([*arguments, "--validate"]) == 2
+    assert "cannot be validated here" in capsys.readouterr().err
 
 
 def test_open_sizes_are_fixed_or_left_to_the_machine(open_onnx, tmp_path, capsys, expected):

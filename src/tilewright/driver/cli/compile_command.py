@@ -11,6 +11,8 @@ from tilewright.driver import tvmc
 from tilewright.driver.cli.output import bytes_text, show_json, show_table
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
+from tilewright.support.cbuild import is_host
+from tilewright.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tilewright.driver.tvmc.compiler import Settings
@@ -54,6 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
     compiler.refuse_tuning_records(arguments.tuning_records)
     formats = compiler.dump_formats(arguments.dump_code) if arguments.dump_code else []
     settings = compiler.settings_from_arguments(arguments)
+    triple = str(settings.target.attrs.get("mtriple", ""))
+    if arguments.validate and not is_host(triple):
+        raise ModelError(f"code for {triple} cannot be validated here: leave --validate out")
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
         model = compiler.load_from_arguments(arguments)
@@ -78,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         "bytes": output.stat().st_size,
         "executor": settings.executor,
         "target": str(settings.target),
+        "triple": triple,
         "seconds": seconds,
         "inputs": [one.as_json() for one in tvmc.tensors.module_inputs(model.mod, model.params)],
         "outputs": [one.as_json() for one in tvmc.tensors.module_outputs(model.mod)],
@@ -141,7 +147,10 @@ def _show(report: dict[str, Any]) -> None:
     for path in report["dumped"]:
         print(f"  dumped    {path}")
     print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")
-    print(f"Run it: tilewright run {report['output']} --print-time")
+    if is_host(report["triple"]):
+        print(f"Run it: tilewright run {report['output']} --print-time")
+    else:
+        print(f"It is code for {report['triple']}: run it there.")
 
 
 def show_validation(validation: Validation) -> None:

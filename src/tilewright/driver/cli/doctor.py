@@ -31,6 +31,8 @@ _PACKAGES = (
     ("onnx", "", "ONNX models"),
     ("rich", "", "tables on a terminal"),
     ("ziglang", "cross", "linking without a C compiler, and for other machines"),
+    ("PIL", "images", "images as inputs"),
+    ("onnxruntime", "", "a second opinion for tilewright compile --validate"),
     ("torch", "torch", "PyTorch tensors and models"),
     ("xgboost", "tune", "tuning"),
     ("cuda", "cuda", "NVIDIA GPUs"),

@@ -41,23 +41,26 @@ def get_input_info(
     return shapes, {one.name: one.dtype for one in inputs}
 
 
-def generate_tensor_data(
-    shape: Sequence[int], dtype: str, fill_mode: str, generator: np.random.Generator | None = None
-) -> np.ndarray[Any, Any]:
+def generate_tensor_data(shape: Sequence[int], dtype: str, fill_mode: str) -> np.ndarray[Any, Any]:
     """Zeros, ones, or random values: from 0 to 1 for real numbers, small ones for whole numbers."""
+    return _filled(shape, dtype, fill_mode, np.random.default_rng(0))
+
+
+def _filled(
+    shape: Sequence[int], dtype: str, fill_mode: str, generator: np.random.Generator
+) -> np.ndarray[Any, Any]:
     if fill_mode == "zeros":
         return np.zeros(shape, dtype)
     if fill_mode == "ones":
         return np.ones(shape, dtype)
     if fill_mode != "random":
         raise TVMCException(f"inputs can be filled with zeros, ones or random values, not with {fill_mode!r}")
-    chosen = generator if generator is not None else np.random.default_rng(0)
     kind = np.dtype(dtype).kind
     if kind == "b":
-        return chosen.integers(0, 2, shape).astype(bool)
+        return generator.integers(0, 2, shape).astype(bool)
     if kind in "iu":
-        return chosen.integers(0, 128 if np.dtype(dtype).itemsize == 1 else 2, shape).astype(dtype)
-    return chosen.uniform(0.0, 1.0, shape).astype(dtype)
+        return generator.integers(0, 128 if np.dtype(dtype).itemsize == 1 else 2, shape).astype(dtype)
+    return generator.uniform(0.0, 1.0, shape).astype(dtype)
 
 
 def make_inputs_dict(
@@ -91,7 +94,7 @@ def complete_inputs(
             values[one.name] = _fitting(one, given[one.name])
         else:
             shape = [UNKNOWN_EXTENT if size is None else size for size in one.shape]
-            values[one.name] = generate_tensor_data(shape, one.dtype, fill_mode, chosen)
+            values[one.name] = _filled(shape, one.dtype, fill_mode, chosen)
     return values
 
 
