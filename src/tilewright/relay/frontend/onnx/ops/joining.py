@@ -51,6 +51,8 @@ def split(node: Node, data: RelayExpr, sizes: RelayExpr | None = None) -> list[R
     axis = node.axis(0, node.rank(data))
     if sizes is None:
         count = int(node.attr("num_outputs", node.num_outputs))
+        if count != node.num_outputs:
+            raise node.fail(f"num_outputs is {count}, but the node has {node.num_outputs} outputs")
         return parts(node, data, axis, equal_sizes(node, data, axis, count))
     return parts(node, data, axis, [element(node, sizes, place) for place in range(node.num_outputs)])
 
