@@ -27,6 +27,7 @@ from tilewright.ir.expr import (
     PrimExpr,
     Range,
     Select,
+    is_const,
 )
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
@@ -78,6 +79,9 @@ class _Lower(ScopedMutator):
         return node.map_children(self.visit)
 
     def visit_floor_div(self, node: FloorDiv) -> PrimExpr:
+        if _is_zero(node.b):
+            # As at run time, a divisor of zero counts as one.
+            return self.visit(node.a)  # type: ignore[no-any-return]
         if node.dtype.is_uint or self._never_negative(node.a, node.b):
             return operators.truncdiv(self.visit(node.a), self.visit(node.b))
         shift = _power_of_two(node.b)
@@ -90,6 +94,8 @@ class _Lower(ScopedMutator):
         return Select(exact, quotient, operators.subtract(quotient, one))
 
     def visit_floor_mod(self, node: FloorMod) -> PrimExpr:
+        if _is_zero(node.b):
+            return operators.const(0, node.dtype)
         if node.dtype.is_uint or self._never_negative(node.a, node.b):
             return operators.truncmod(self.visit(node.a), self.visit(node.b))
         shift = _power_of_two(node.b)
@@ -117,6 +123,11 @@ class _Lower(ScopedMutator):
 
     def _at_least(self, expr: PrimExpr, least: int) -> bool:
         return self.analyzer.const_int_bound(expr).min_value >= least
+
+
+def _is_zero(divisor: PrimExpr) -> bool:
+    """True for the constant zero, in one lane or many."""
+    return is_const(divisor.value if isinstance(divisor, Broadcast) else divisor, 0)
 
 
 def _power_of_two(divisor: PrimExpr) -> int | None:
