@@ -36,6 +36,7 @@ from tilewright import relay  # noqa: E402
 from tilewright.ir.op import Op  # noqa: E402
 from tilewright.relay.expr_functor import post_order_visit  # noqa: E402
 from tilewright.relay.testing.random_program import Program, random_program  # noqa: E402
+from tilewright.support.errors import TilewrightError  # noqa: E402
 
 SECONDS_A_PROGRAM = 120
 MACHINE_ONLY = {"if", "loop", "reference", "data", "unknown"}
@@ -151,13 +152,36 @@ def difference(program: Program, value: Any) -> str | None:
     return None
 
 
+def opened(program: Program) -> tvm.IRModule | None:
+    """The program with some dimensions of its arguments left open; None where its types do not allow that."""
+    if program.features - {"unknown"}:
+        # Functions and loops have the types of their parameters written down.
+        return None
+    random = np.random.default_rng(program.seed)
+    main = program.module["main"]
+    given = {}
+    for parameter in main.params:
+        shape = [
+            relay.Any() if random.random() < 0.5 else int(extent) for extent in parameter.checked_type.shape
+        ]
+        kind = relay.TensorType(shape, parameter.checked_type.dtype)
+        given[parameter] = relay.Var(parameter.name_hint, kind)
+    body = relay.bind(main.body, given)
+    try:
+        return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(list(given.values()), body)))
+    except TilewrightError:
+        return None
+
+
 def plans(program: Program, every_level: bool = False) -> list[tuple[str, int]]:
-    """The executors and optimisation levels for a program: the interpreter, all passes, and one level below."""
+    """The executors and optimisation levels for a program: the interpreter, all passes, and one level below. "open" is
+    the virtual machine with some dimensions unknown."""
     lower = program.seed % 3
     levels = [0, 1, 2, 3] if every_level else [3, lower]
     kinds = ["vm"] if program.features & MACHINE_ONLY else ["graph", "vm"]
     kinds = [kind for kind in kinds if kind != "vm" or hasattr(relay.build_module, "VMExecutor")]
-    return [("debug", 0), *((kind, level) for kind in kinds for level in levels)]
+    found = [("debug", 0), *((kind, level) for kind in kinds for level in levels)]
+    return [*found, ("open", 3 if program.seed % 2 else 0)] if "vm" in kinds else found
 
 
 def check(program: Program, every_level: bool = False) -> list[Failure]:
@@ -165,9 +189,13 @@ def check(program: Program, every_level: bool = False) -> list[Failure]:
     failures = []
     for kind, level in plans(program, every_level):
         where = f"{kind} at level {level}"
+        module = opened(program) if kind == "open" else program.module
+        if module is None:
+            continue
         try:
             with tvm.transform.PassContext(opt_level=level):
-                value = relay.create_executor(kind, program.module).evaluate()(*program.arguments)
+                executor = relay.create_executor("vm" if kind == "open" else kind, module)
+                value = executor.evaluate()(*program.arguments)
         except Exception as error:  # noqa: BLE001 - whatever comes is a finding
             failures.append(Failure(program.seed, where, f"{type(error).__name__}: {error}"))
             continue

@@ -332,8 +332,11 @@ class _PostOrder(ExprVisitor):
 
     def visit(self, expr: RelayExpr) -> None:
         if expr not in self.memo_map:
+            # The first visit makes room for recursion and comes here again.
+            inner = self._entered
             super().visit(expr)
-            self.function(expr)
+            if inner:
+                self.function(expr)
 
     def visit_let(self, let: Let) -> None:
         chain: list[Let] = []

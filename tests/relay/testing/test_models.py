@@ -15,6 +15,12 @@ from tilewright.relay import testing
 from tilewright.relay.op.shapes import dims
 from tilewright.support.errors import ModelError
 
+
+def small_densenet() -> relay.Function:
+    """Few layers, few channels."""
+    return testing.densenet.densenet(8, 4, (2, 3), (1, 3, 32, 32), "float32", 10)
+
+
 MODELS: list[tuple[str, Callable[[], Any], tuple[int, ...]]] = [
     ("mlp", lambda: testing.mlp.get_workload(2, 5, (1, 6, 6)), (2, 5)),
     ("lenet", lambda: testing.lenet.get_workload(2), (2, 10)),
@@ -30,6 +36,8 @@ MODELS: list[tuple[str, Callable[[], Any], tuple[int, ...]]] = [
     ("mobilenet", lambda: testing.mobilenet.get_workload(1, 10, (3, 32, 32)), (1, 10)),
     ("squeezenet_1.0", lambda: testing.squeezenet.get_workload(1, 10, "1.0", (3, 48, 48)), (1, 10)),
     ("squeezenet_1.1", lambda: testing.squeezenet.get_workload(1, 10, "1.1", (3, 48, 48)), (1, 10)),
+    ("densenet", lambda: testing.create_workload(small_densenet()), (1, 10)),
+    ("inception_v3", lambda: testing.inception_v3.get_workload(1, 10, (3, 75, 75)), (1, 10)),
     ("dcgan", lambda: testing.dcgan.get_workload(1, ngf=4, random_len=10), (1, 3, 64, 64)),
     ("dqn", lambda: testing.dqn.get_workload(1, 6, (4, 36, 36)), (1, 6)),
     ("dqn_nhwc", lambda: testing.dqn.get_workload(1, 6, (36, 36, 4), layout="NHWC"), (1, 6)),
@@ -43,6 +51,7 @@ MODELS: list[tuple[str, Callable[[], Any], tuple[int, ...]]] = [
     ("synthetic", lambda: testing.synthetic.get_workload(), (1, 3, 24, 12)),
 ]
 """Name, maker, and the shape of the result."""
+SLOW = {"resnet_18", "vgg_11", "squeezenet_1.0", "inception_v3"}
 
 LARGE: list[tuple[str, Callable[[], Any], int, int]] = [
     ("resnet_50", lambda: testing.resnet.get_net(1, 1000, 50), 53, 25_600_000),
@@ -77,7 +86,13 @@ def stirred(params: dict[str, Any]) -> dict[str, np.ndarray]:
     return made
 
 
-@pytest.mark.parametrize(("maker", "shape"), [pytest.param(*rest, id=name) for name, *rest in MODELS])
+@pytest.mark.parametrize(
+    ("maker", "shape"),
+    [
+        pytest.param(*rest, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name, *rest in MODELS
+    ],
+)
 def test_a_model_computes_what_its_reference_does(maker: Callable[[], Any], shape: tuple[int, ...]) -> None:
     """Types are inferred; the compiled model agrees with the interpreted one."""
     module, params = maker()

@@ -44,9 +44,10 @@ def _between(data: Any, channels: int, name: str) -> Any:
     return nn.avg_pool2d(made, (2, 2), (2, 2))
 
 
-def _net(
+def densenet(
     channels: int, growth: int, blocks: Sequence[int], data_shape: tuple[int, ...], dtype: str, classes: int
 ) -> Function:
+    """A network of blocks of some layers, each of which adds ``growth`` channels."""
     body: Any = var("data", shape=data_shape, dtype=dtype)
     body = layers.conv2d(
         body, channels=channels, kernel_size=(7, 7), strides=(2, 2), padding=(3, 3), name="conv1"
@@ -75,7 +76,7 @@ def get_net(
     if densenet_size not in SIZES:
         raise ModelError(f"DenseNet has {', '.join(map(str, SIZES))} layers, not {densenet_size}")
     channels, growth, blocks = SIZES[densenet_size]
-    return _net(channels, growth, blocks, (batch_size, *image_shape), dtype, classes)
+    return densenet(channels, growth, blocks, (batch_size, *image_shape), dtype, classes)
 
 
 def get_workload(
