@@ -14,7 +14,7 @@ import pytest
 import tilewright as tvm
 from tilewright import micro, te
 from tilewright.contrib import graph_executor
-from tilewright.driver.aot import AOTModule, compile_aot
+from tilewright.relay.backend.aot import AOTModule, compile_aot
 from tilewright.support.errors import ModelError, TilewrightError
 
 WEIGHT = np.arange(4, dtype="float32")

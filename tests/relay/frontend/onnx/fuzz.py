@@ -4,8 +4,8 @@ without end.
     python tests/relay/frontend/onnx/fuzz.py --minutes 60 --seed 1
 
 Files are small models of many operators. A case changes bytes of one, cuts it, doubles a part of it, joins it with
-another, or changes numbers of the parsed model (dimensions, axes, types, attributes, names of inputs), which gets deeper
-into the importer. What fails is written to a folder with the seed of the case.
+another, or changes numbers of the parsed model (dimensions, axes, types, attributes, names of inputs), which gets
+deeper into the importer. What fails is written to a folder with the seed of the case.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _change_attribute(generator: random.Random, model: Any) -> None:
 
 def _change_shape(generator: random.Random, model: Any) -> None:
     dims = [one for info in model.graph.input for one in info.type.tensor_type.shape.dim]
-    dims += [tensor for tensor in model.graph.initializer]
+    dims += list(model.graph.initializer)
     if not dims:
         return
     chosen = generator.choice(dims)

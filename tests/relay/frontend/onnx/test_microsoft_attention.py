@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.relay.frontend.onnx import reference_runtime
 from tests.relay.frontend.onnx.models import assert_close, node_model, run
+
 from tilewright.support.errors import ModelError
 
 B, S, N, D = 2, 3, 2, 4

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.relay.frontend.onnx import reference_runtime
 from tests.relay.frontend.onnx.models import assert_close, node_model, run
 

@@ -193,7 +193,9 @@ def _steps(
             return following, following[0]
         going = relay.expand_dims(relay.less(relay.cast(position, "int32"), relay.cast(lengths, "int32")), 1)
         shown = relay.where(going, following[0], const(0, dtype))
-        kept: list[RelayExpr] = [relay.where(going, new, old) for new, old in zip(following, values, strict=True)]
+        kept: list[RelayExpr] = [
+            relay.where(going, new, old) for new, old in zip(following, values, strict=True)
+        ]
         return kept, shown
 
     count = node.shape(given)[0]
