@@ -50,3 +50,10 @@ def test_demo_prints_for_people(tmp_path, capsys, monkeypatch):
     assert 'pip install "tilewright[cross]"' in printed
     assert "What to try next" in printed
     assert str(tmp_path / "digits.tar") in printed
+
+
+def test_the_network_compiled_ahead_of_time_is_right(tmp_path, capsys):
+    """Kernels that share an arena and become one function read what was written last."""
+    arguments = ["compile", str(demo.MODEL), "--executor", "aot", "-f", "tar", "-o", str(tmp_path / "m.tar")]
+    for level in ("0", "3"):
+        assert main([*arguments, "-O", level, "--validate"]) == 0, capsys.readouterr().out

@@ -17,7 +17,9 @@ def test_inputs_of_a_graph(small_package):
         runner.get_input_info("{}", {})
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8", "uint8", "int64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float16", "float64", "bfloat16", "int8", "uint8", "int64", "bool"]
+)
 def test_made_up_values(dtype):
     """Zeros, ones and random values have the shape and type; random ones are the same each time."""
     assert not runner.generate_tensor_data((2, 3), dtype, "zeros").any()
@@ -38,6 +40,8 @@ def test_inputs_are_completed():
     assert made["b"].dtype == "int32" and made["b"].tolist() == [1, 1, 1]
     with pytest.raises(TVMCException, match="no input 'c'; it has a, b"):
         runner.make_inputs_dict(shapes, dtypes, {"c": [1]})
+    with pytest.raises(TVMCException, match="numbers that its type does not hold"):
+        runner.make_inputs_dict(shapes, dtypes, {"b": [1, 2, 1 << 40]})
     with pytest.raises(TVMCException, match="values of type float64"):
         runner.make_inputs_dict(shapes, dtypes, {"b": [0.5, 1.0, 2.0]})
 

@@ -31,6 +31,9 @@ class AliasScopes:
         self._scopes: dict[Var, str] = {}
         self._written: set[Var] = set()
         self._escaping: set[Var] = set()
+        # Of a function that others of its module call, LLVM makes a part of the caller, for which the promise of an
+        # invariant load would hold as well: there the memory may be written before and after.
+        self._is_entry = "global_symbol" in function.attrs or int(function.attrs.get("calling_conv", 0)) != 0
         noalias = bool(function.attrs.get("tir.noalias", False))
         nodes = post_order(function.body)
         if noalias and int(function.attrs.get("calling_conv", 0)) == 0:
@@ -75,9 +78,11 @@ class AliasScopes:
                         self._escaping.add(self._roots.get(part, part))
 
     def is_read_only(self, var: Var) -> bool:
-        """True if nothing in the function writes the buffer, or could."""
+        """True if nothing writes the buffer while the function runs, or could, callers of its code included."""
         root = self._roots.get(var)
-        return root is not None and root not in self._written and root not in self._escaping
+        return (
+            self._is_entry and root is not None and root not in self._written and root not in self._escaping
+        )
 
     def suffix(self, var: Var) -> str:
         """The metadata for an access through a pointer variable."""

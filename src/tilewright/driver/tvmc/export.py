@@ -98,7 +98,9 @@ def classic_content(
     if isinstance(compiled, AOTExecutorFactoryModule):
         model = _aot_model(compiled)
         inputs, outputs = graph_tensors(model.graph_json, list(compiled.params))
-        code = _library_bytes(model._linkable().export_library, cross, cross_options, lib_format)
+        # As .tar, the model itself would write a model library.
+        exporter = model.export_library if lib_format == "so" else model.lib.export_library
+        code = _library_bytes(exporter, cross, cross_options, lib_format)
         # The code has the parameters inside; the graph is there for its inputs and outputs.
         return PackageContent(
             *("classic", "aot", name, code, model.graph_json, {}),
@@ -131,7 +133,7 @@ def export_shared_library(
     link = linker(cross, cross_options)
     options: dict[str, Any] = {} if link is None else {"fcompile": link}
     if isinstance(compiled, AOTExecutorFactoryModule):
-        _aot_model(compiled)._linkable().export_library(path, **options)
+        _aot_model(compiled).export_library(path, **options)
     elif isinstance(compiled, CompiledProgram):
         compiled.executable.export_library(path, **options)
     else:

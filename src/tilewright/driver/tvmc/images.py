@@ -51,11 +51,11 @@ def read_images(paths: Sequence[Path], tensor: TensorInfo, options: ImageOptions
                 f"{name} has {len(values)} numbers, and the images have {channels} channels: give 1 or {channels}"
             )
     pixels = np.stack([_pixels(path, channels, height, width) for path in paths])
-    if np.dtype(tensor.dtype).kind == "f" or options.mean != (0.0,) or options.scale != (1.0,):
+    if tensor.array_dtype.kind not in "iub" or options.mean != (0.0,) or options.scale != (1.0,):
         pixels = (pixels - np.asarray(options.mean)) * np.asarray(options.scale)
     if layout == "NCHW":
         pixels = pixels.transpose(0, 3, 1, 2)
-    return np.ascontiguousarray(pixels.astype(tensor.dtype))
+    return np.ascontiguousarray(pixels.astype(tensor.array_dtype))
 
 
 def _sizes(tensor: TensorInfo, wanted: str | None) -> tuple[int | None, int, int | None, int | None, str]:

@@ -43,23 +43,22 @@ def get_input_info(
 
 def generate_tensor_data(shape: Sequence[int], dtype: str, fill_mode: str) -> np.ndarray[Any, Any]:
     """Zeros, ones, or random values: from 0 to 1 for real numbers, small ones for whole numbers."""
-    return _filled(shape, dtype, fill_mode, np.random.default_rng(0))
+    return _filled(TensorInfo("", tuple(shape), dtype), fill_mode, np.random.default_rng(0))
 
 
-def _filled(
-    shape: Sequence[int], dtype: str, fill_mode: str, generator: np.random.Generator
-) -> np.ndarray[Any, Any]:
+def _filled(info: TensorInfo, fill_mode: str, generator: np.random.Generator) -> np.ndarray[Any, Any]:
+    shape = [UNKNOWN_EXTENT if size is None else size for size in info.shape]
+    dtype = info.array_dtype
     if fill_mode == "zeros":
         return np.zeros(shape, dtype)
     if fill_mode == "ones":
         return np.ones(shape, dtype)
     if fill_mode != "random":
         raise TVMCException(f"inputs can be filled with zeros, ones or random values, not with {fill_mode!r}")
-    kind = np.dtype(dtype).kind
-    if kind == "b":
+    if dtype.kind == "b":
         return generator.integers(0, 2, shape).astype(bool)
-    if kind in "iu":
-        return generator.integers(0, 128 if np.dtype(dtype).itemsize == 1 else 2, shape).astype(dtype)
+    if dtype.kind in "iu":
+        return generator.integers(0, 128 if dtype.itemsize == 1 else 2, shape).astype(dtype)
     return generator.uniform(0.0, 1.0, shape).astype(dtype)
 
 
@@ -93,8 +92,7 @@ def complete_inputs(
         if one.name in given:
             values[one.name] = _fitting(one, given[one.name])
         else:
-            shape = [UNKNOWN_EXTENT if size is None else size for size in one.shape]
-            values[one.name] = _filled(shape, one.dtype, fill_mode, chosen)
+            values[one.name] = _filled(one, fill_mode, chosen)
     return values
 
 
@@ -106,12 +104,21 @@ def _fitting(info: TensorInfo, given: Any) -> np.ndarray[Any, Any]:
     )
     if not fits:
         raise TVMCException(f"the input {info.text()} is given a value of shape {list(value.shape)}")
-    if value.dtype != np.dtype(info.dtype):
+    wanted = info.array_dtype
+    if value.dtype != wanted:
         # Text files and NumPy itself make float64 and int64; whatever else has to be meant so.
-        if np.dtype(info.dtype).kind != value.dtype.kind:
+        if wanted.kind != value.dtype.kind and not (wanted.name == "bfloat16" and value.dtype.kind == "f"):
             raise TVMCException(f"the input {info.text()} is given values of type {value.dtype}")
-        value = value.astype(info.dtype)
+        value = _cast(info, value, wanted)
     return np.ascontiguousarray(value).reshape(value.shape)
+
+
+def _cast(info: TensorInfo, value: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Whole numbers keep their value, or there is an error."""
+    made = value.astype(wanted)
+    if wanted.kind in "iu" and not np.array_equal(made, value):
+        raise TVMCException(f"the input {info.text()} is given numbers that its type does not hold")
+    return made
 
 
 def read_inputs(

@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.ir.module import IRModule
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.infer import infer_module
+from tilewright.runtime.ndarray import numpy_dtype
+from tilewright.support.dtype import DataType
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,11 @@ class TensorInfo:
     name: str
     shape: tuple[int | None, ...]
     dtype: str
+
+    @property
+    def array_dtype(self) -> np.dtype[Any]:
+        """The element type as NumPy has it, bfloat16 included."""
+        return numpy_dtype(DataType(self.dtype))
 
     @property
     def is_static(self) -> bool:
