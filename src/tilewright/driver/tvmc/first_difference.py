@@ -14,20 +14,29 @@ from typing import Any
 import numpy as np
 
 from tilewright.driver.tvmc.compiler import Settings
-from tilewright.driver.tvmc.executors import GraphRunnable, MachineRunnable, Runnable, Values
-from tilewright.driver.tvmc.export import CompiledProgram
+from tilewright.driver.tvmc.executors import (
+    FunctionRunnable,
+    GraphRunnable,
+    MachineRunnable,
+    Runnable,
+    Values,
+)
+from tilewright.driver.tvmc.export import Compiled, CompiledProgram
 from tilewright.driver.tvmc.measure import Deviation, deviation
 from tilewright.driver.tvmc.model import TVMCModel
+from tilewright.driver.tvmc.tensors import graph_tensors
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.relay.analysis import free_vars
-from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tilewright.relay.backend.aot import AOTModule
+from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule
 from tilewright.relay.backend.preparation import bind_params_by_name, with_main
 from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.interpreter import Interpreter
+from tilewright.target import Target
 
 
 @dataclass(frozen=True)
@@ -55,11 +64,14 @@ class _Recorder(Interpreter):
         return value
 
 
-def runnable_of(compiled: Any) -> Runnable:
-    """What the graph executor or the virtual machine runs, without writing it to a file."""
+def runnable_of(compiled: Compiled) -> Runnable:
+    """A compiled model in this process, without writing it to a file."""
     if isinstance(compiled, CompiledProgram):
         return MachineRunnable(compiled.executable)
-    assert isinstance(compiled, GraphExecutorFactoryModule)
+    if isinstance(compiled, AOTExecutorFactoryModule):
+        model: AOTModule = compiled.lib
+        inputs, outputs = graph_tensors(model.graph_json, list(compiled.params))
+        return FunctionRunnable(model.lib[model.name], inputs, outputs, model.memory.workspace)
     return GraphRunnable(compiled.get_graph_json(), compiled.lib, compiled.params)
 
 
@@ -70,11 +82,11 @@ class _Search:
         bound = bind_params_by_name(model.mod["main"], model.params)
         self.module = infer_module(with_main(model.mod, bound))
         self.main: Function = self.module["main"]
-        # The pieces run where code runs in this process: what is compiled ahead of time has the same kernels.
-        executor = "graph" if settings.executor == "aot" else settings.executor
+        # C source does not run in this process; its loops do.
+        runs_here = settings.target.kind.name == "llvm"
         self.settings = Settings(
-            settings.target,
-            executor,
+            settings.target if runs_here else Target("llvm"),
+            settings.executor if runs_here else "graph",
             settings.opt_level,
             settings.disabled_pass,
             settings.config,

@@ -124,7 +124,7 @@ def validate(
     first = None if wrong is None else first_difference(model, settings, wrong, tolerance)
     if wrong is not None and first is None:
         notes.append(
-            "compiled anew, every operator agrees with the reference: the package is not what this model compiles to"
+            "compiled piece by piece, every operator agrees with the reference: the package is not what its pieces are"
         )
     return Validation(comparisons, len(inputs), first, notes)
 
