@@ -25,7 +25,7 @@ def outputs(model: Any, inputs: Mapping[str, Any]) -> list[np.ndarray[Any, Any]]
         process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        atexit.register(process.kill)
+        atexit.register(_end, process)
         _server.append(process)
     process = _server[0]
     with tempfile.TemporaryDirectory() as name:
@@ -43,6 +43,11 @@ def outputs(model: Any, inputs: Mapping[str, Any]) -> list[np.ndarray[Any, Any]]
             raise RuntimeError(f"ONNX Runtime: {answer}")
         with np.load(folder / "outputs.npz") as found:
             return [found[f"arr_{number}"] for number in range(int(answer))]
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
 
 
 def _serve() -> None:
