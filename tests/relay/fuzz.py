@@ -88,9 +88,16 @@ def case_operators() -> frozenset[str]:
 
 
 @cache
-def _case_tables() -> tuple[dict[str, list[Callable[[Any], Any]]], frozenset[str]]:
+def open_operators() -> frozenset[str]:
+    """The operators with a case that runs with every dimension unknown."""
+    return _case_tables()[2]
+
+
+@cache
+def _case_tables() -> tuple[dict[str, list[Callable[[Any], Any]]], frozenset[str], frozenset[str]]:
     made: dict[str, list[Callable[[Any], Any]]] = {}
     called: set[str] = set()
+    opening: set[str] = set()
     for path in sorted((ROOT / "tests" / "relay" / "op").glob("cases_*.py")):
         for case in importlib.import_module(f"tests.relay.op.{path.stem}").CASES:
             arrays = [one.make(np.random.default_rng(0)) for one in case.inputs]
@@ -105,7 +112,9 @@ def _case_tables() -> tuple[dict[str, list[Callable[[Any], Any]]], frozenset[str
             if names and not LEFT_OUT & set(names):
                 made.setdefault(names[-1], []).append(_case_recipe(case))
                 called.update(names)
-    return made, frozenset(called)
+            if case.dynamic:
+                opening.update(names)
+    return made, frozenset(called), frozenset(opening)
 
 
 @dataclass(frozen=True)
@@ -154,7 +163,7 @@ def difference(program: Program, value: Any) -> str | None:
 
 def opened(program: Program) -> tvm.IRModule | None:
     """The program with some dimensions of its arguments left open; None where its types do not allow that."""
-    if program.features - {"unknown"}:
+    if program.features - {"unknown"} or program.operators - open_operators():
         # Functions and loops have the types of their parameters written down.
         return None
     random = np.random.default_rng(program.seed)

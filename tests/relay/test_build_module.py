@@ -198,3 +198,38 @@ def test_unknown_sizes_are_for_the_virtual_machine() -> None:
     x = relay.var("x", shape=(relay.Any(), 3))
     with pytest.raises(TilewrightError, match="needs every size.*virtual machine"):
         relay.build(tvm.IRModule.from_expr(relay.exp(x)), "llvm")
+
+
+def test_bools_have_room() -> None:
+    """Each takes a byte: what stands beside them in the arena is not written over."""
+    x = relay.var("x", shape=(125,), dtype="bool")
+    y = relay.var("y", shape=(5,))
+    body = relay.Tuple([relay.negative(y), relay.logical_and(x, relay.const(np.ones(125, "bool")))])
+    with tvm.transform.PassContext(opt_level=0):
+        library = relay.build(tvm.IRModule.from_expr(relay.Function([x, y], body)), "llvm")
+    model = graph_executor.GraphModule(library["default"](tvm.cpu(0)))
+    model.set_input("x", np.arange(125) % 3 == 0)
+    model.set_input("y", np.arange(5, dtype="float32"))
+    model.run()
+    assert (model.get_output(0).numpy() == -np.arange(5)).all()
+    assert (model.get_output(1).numpy() == (np.arange(125) % 3 == 0)).all()
+
+
+def test_functions_become_part_of_the_graph() -> None:
+    """Those of the module, those that a let binds and calls twice, and those that are written where they are called."""
+    module = tvm.parser.parse(
+        """#[version = "0.0.5"]
+        def @twice(%f: fn (Tensor[(3), float32]) -> Tensor[(3), float32], %x: Tensor[(3), float32]) {
+          %f(%f(%x))
+        }
+        def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) {
+          let %shift = fn (%a: Tensor[(3), float32]) { add(%a, %y) };
+          let %pair = (%shift(%x), %shift(%y));
+          (@twice(%shift, %pair.0), fn (%b: Tensor[(3), float32]) { negative(%b) }(%pair.1))
+        }"""
+    )
+    library = relay.build(module, "llvm")
+    model = graph_executor.GraphModule(library["default"](tvm.cpu(0)))
+    model.run(x=np.full(3, 1, "float32"), y=np.full(3, 10, "float32"))
+    assert model.get_output(0).numpy().tolist() == [31, 31, 31]
+    assert model.get_output(1).numpy().tolist() == [-20, -20, -20]

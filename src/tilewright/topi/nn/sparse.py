@@ -16,7 +16,7 @@ from tilewright.topi import tag
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.nn.pad import pad_spatial
 from tilewright.topi.nn.utils import sum_types
-from tilewright.topi.utils import InvalidShapeError, get_const_tuple, simplify
+from tilewright.topi.utils import InvalidShapeError, get_const_int, simplify
 
 
 def _times_dense(
@@ -35,7 +35,10 @@ def _times_dense(
         raise InvalidShapeError(
             f"the values of a sparse matrix have 1 (CSR) or 3 (BSR) dimensions, not {len(data.shape)}"
         )
-    block_rows, block_columns = get_const_tuple(data.shape[1:]) if len(data.shape) == 3 else (1, 1)
+    # A block is unrolled in the code, so its size is part of it.
+    block_rows, block_columns = (
+        [get_const_int(extent) for extent in data.shape[1:]] if len(data.shape) == 3 else (1, 1)
+    )
     inner, _ = sum_types(result, None)
 
     def body(builder: Any, ins: Any, outs: Any) -> None:
