@@ -1,0 +1,1 @@
+"""Formats that modules are written to."""
