@@ -36,15 +36,16 @@ def test_scatter(shape, axis, add, symbolic):
     np.testing.assert_array_equal(result, reference(data, indices, updates, axis, add))
 
 
-@pytest.mark.parametrize("mode", ["update", "add"])
+@pytest.mark.parametrize("mode", ["update", "add", "mul", "min", "max"])
 def test_scatter_nd(mode):
     """Slices at index vectors, of which one is outside and one comes twice."""
     data = np.arange(24, dtype="float32").reshape(3, 4, 2)
     indices = np.array([[0, 2, 0, 7], [1, -1, 1, 0]], "int32")
     updates = 100 * np.arange(1, 9, dtype="float32").reshape(4, 2)
     expected = data.copy()
+    combine = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}.get(mode)
     for number, (i, j) in enumerate(indices.T[:3]):
-        expected[i, j] = updates[number] + (expected[i, j] if mode == "add" else 0)
+        expected[i, j] = combine(expected[i, j], updates[number]) if combine else updates[number]
     np.testing.assert_array_equal(apply(topi.scatter_nd, data, indices, updates, mode=mode), expected)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.expr import Constant, const
+from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 
 Extent = int | RelayExpr
@@ -110,8 +110,3 @@ def from_front(node: Node, indices: RelayExpr, extent: Extent) -> RelayExpr:
         return indices
     size = relay.cast(as_scalar(extent), dtype) if dtype != "int64" else as_scalar(extent)
     return relay.where(relay.less(indices, const(0, dtype)), relay.add(indices, size), indices)
-
-
-def is_constant(expr: RelayExpr) -> bool:
-    """True if the expression is a constant of the program."""
-    return isinstance(expr, Constant)
