@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper
+from tests.relay.frontend.onnx import reference_runtime
 
 from tilewright.relay.frontend.onnx import backend
 
@@ -66,3 +67,26 @@ def assert_close(
         assert one.shape == other.shape
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one.astype("float64"), other.astype("float64"), rtol=rtol, atol=atol)
+
+
+def check_like_onnx_runtime(
+    operator: str,
+    inputs: Mapping[str, Any],
+    outputs: int = 1,
+    domain: str = "",
+    opset: int = 21,
+    constants: Sequence[str] = (),
+    unknown: bool = True,
+    rtol: float = 1e-4,
+    **attributes: Any,
+) -> None:
+    """ONNX Runtime and Tilewright agree on a node, with all sizes known and, unless it cannot be, with none.
+
+    The inputs that ``constants`` names are initializers.
+    """
+    stored = {name: inputs[name] for name in constants}
+    given = {name: value for name, value in inputs.items() if value is not None and name not in stored}
+    for openness in (False, True) if unknown else (False,):
+        model = node_model(operator, inputs, outputs, domain, opset, stored, openness, **attributes)
+        expected = reference_runtime.outputs(model, given)
+        assert_close(run(model, given), expected, rtol=rtol)

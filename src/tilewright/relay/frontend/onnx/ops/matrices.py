@@ -66,13 +66,12 @@ def _by_matrix(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
 
 
 def _same_batches(node: Node, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """Both operands with the leading dimensions of their broadcast; two that are not known are taken to be equal."""
+    """Both operands with the leading dimensions of their broadcast. Of one pair that is not known both are taken to be
+    equal, which the product checks when it runs; of several the program finds out."""
     rank = max(node.rank(a), node.rank(b))
     of_a = [1] * (rank - node.rank(a)) + list(node.shape(a))
     of_b = [1] * (rank - node.rank(b)) + list(node.shape(b))
-    if len(node.shape(a)) == len(node.shape(b)) and all(
-        one == other for one, other in zip(of_a[:-2], of_b[:-2], strict=True)
-    ):
+    if node.rank(a) == node.rank(b) and of_a[:-2] == of_b[:-2] and of_a[:-2].count(None) <= 1:
         return a, b
     sizes_a: list[Extent] = [*[1] * (rank - node.rank(a)), *extents(node, a)]
     sizes_b: list[Extent] = [*[1] * (rank - node.rank(b)), *extents(node, b)]

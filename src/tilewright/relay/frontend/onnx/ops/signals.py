@@ -54,7 +54,9 @@ def _dft(node: Node, data: Expr, length: Expr | None, axis: int) -> Expr:
 def transformed(node: Node, data: Expr, axis: int, count: int, inverse: bool, onesided: bool) -> Expr:
     """The transform of ``count`` elements along an axis of data whose last axis holds real and imaginary parts."""
     size, parts = node.shape(data)[axis], node.shape(data)[-1]
-    if size is None or parts not in (1, 2):
+    if size is None or parts is None:
+        size, parts = node.static_shape(data)[axis], node.static_shape(data)[-1]
+    if parts not in (1, 2):
         raise node.fail(f"the shape {node.shape(data)} is none of real or complex signals")
     if count < 1:
         raise node.fail(f"a transform of {count} elements can not be")
