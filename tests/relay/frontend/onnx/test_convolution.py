@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
+from onnx.reference import ReferenceEvaluator
 from tests.relay.frontend.onnx.arrays import floats
 from tests.relay.frontend.onnx.models import assert_close, check_like_onnx_runtime, node_model, run
 
@@ -67,18 +67,19 @@ def test_conv_transpose_to_a_size(attributes: dict[str, Any]) -> None:
     check_like_onnx_runtime("ConvTranspose", inputs, constants=["w"], unknown=False, **attributes)
 
 
-def test_a_mask_of_ones_changes_nothing() -> None:
-    """The two ways of a deformable convolution, with a mask and without, agree."""
+@pytest.mark.parametrize("masked", [False, True])
+def test_deformable(masked: bool) -> None:
+    """Taps moved to between pixels and beyond the image, in groups, with a mask and without."""
     inputs = {
         "x": floats(1, 4, 5, 5),
         "w": floats(4, 2, 3, 3),
-        "offset": floats(1, 2 * 18, 3, 3, seed=1),
+        "offset": floats(1, 2 * 18, 5, 5, seed=1),
         "b": floats(4),
     }
-    attributes = {"offset_group": 2, "group": 2}
-    plain = run(node_model("DeformConv", inputs, opset=19, **attributes), inputs)
-    masked = inputs | {"mask": np.ones((1, 2 * 9, 3, 3), "float32")}
-    assert_close(run(node_model("DeformConv", masked, opset=19, **attributes), masked), plain)
+    if masked:
+        inputs["mask"] = floats(1, 2 * 9, 5, 5, seed=2)
+    model = node_model("DeformConv", inputs, opset=19, offset_group=2, group=2, pads=[1, 1, 1, 1])
+    assert_close(run(model, inputs), ReferenceEvaluator(model).run(None, inputs))
 
 
 def test_what_does_not_fit_is_said() -> None:

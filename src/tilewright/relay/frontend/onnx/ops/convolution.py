@@ -162,24 +162,15 @@ def deform_conv(
     bias: Expr | None = None,
     mask: Expr | None = None,
 ) -> Expr:
-    """A convolution whose taps are moved by offsets and, where there is a mask, weighted by it."""
+    """A convolution whose taps are moved by offsets and, where there is a mask, weighted by it.
+
+    relay's own deformable convolution repeats the edge of the image where a tap lies between it and the outside; ONNX
+    has zeros there, as reading by a grid does.
+    """
     spatial_rank(node, data, 2)
     kernel = _kernel(node, weight, node.rank(data) - 2)
     data, window = window_of(node, data, kernel)
     groups, sets = int(node.attr("group", 1)), int(node.attr("offset_group", 1))
-    if mask is None:
-        made = relay.nn.deformable_conv2d(
-            data,
-            offset,
-            weight,
-            strides=window.strides,
-            padding=window.padding,
-            dilation=window.dilations,
-            deformable_groups=sets,
-            groups=groups,
-            kernel_size=window.kernel,
-        )
-        return _biased(made, bias)
     columns = _sampled_taps(node, data, offset, mask, window, sets)
     outputs, inputs = node.static_shape(weight, "the weight")[:2]
     taps = prod(window.kernel)
@@ -190,7 +181,7 @@ def deform_conv(
     return _biased(relay.reshape(made, (-1, outputs, *sizes[2:])), bias)
 
 
-def _sampled_taps(node: Node, data: Expr, offset: Expr, mask: Expr, window: Window, sets: int) -> Expr:
+def _sampled_taps(node: Node, data: Expr, offset: Expr, mask: Expr | None, window: Window, sets: int) -> Expr:
     """What each tap reads at each place of the result: (batch, channels, taps, places)."""
     batch, channels, height, width = node.static_shape(data)
     rows, columns = node.static_shape(offset, "the offset")[2:]
@@ -212,8 +203,9 @@ def _sampled_taps(node: Node, data: Expr, offset: Expr, mask: Expr, window: Wind
     read = relay.image.grid_sample(
         images, relay.stack([grid[1], grid[0]], axis=1), padding_mode="zeros", align_corners=False
     )
-    weights = relay.reshape(mask, (batch * sets, 1, taps * rows, columns))
-    return relay.reshape(read * weights, (batch, channels, taps, rows * columns))
+    if mask is not None:
+        read = read * relay.reshape(mask, (batch * sets, 1, taps * rows, columns))
+    return relay.reshape(read, (batch, channels, taps, rows * columns))
 
 
 # Causal

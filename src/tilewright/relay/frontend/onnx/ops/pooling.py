@@ -28,12 +28,12 @@ _AVERAGE = operators("avg_pool")
 _MOST_TAPS = 4096
 
 
-def _window(node: Node, data: Expr) -> tuple[Expr, Window]:
+def _window(node: Node, data: Expr, fill: float = 0.0) -> tuple[Expr, Window]:
     rank = spatial_rank(node, data)
     kernel = tuple(int(item) for item in node.attr("kernel_shape"))
     if len(kernel) != rank:
         raise node.fail(f"kernel_shape has {len(kernel)} values for {rank} axes")
-    return window_of(node, data, kernel)
+    return window_of(node, data, kernel, fill)
 
 
 def _reached(node: Node, data: Expr, window: Window) -> tuple[tuple[int, ...], bool]:
@@ -44,6 +44,12 @@ def _reached(node: Node, data: Expr, window: Window) -> tuple[tuple[int, ...], b
     sizes = node.shape(data)[2:]
     known = tuple(size for size in sizes if size is not None)
     if len(known) < len(sizes):
+        if any(
+            after + stride > reach
+            for after, stride, reach in zip(window.after, window.strides, window.reach, strict=True)
+        ):
+            # A last window may begin in the padding, and is then left out: relay would keep it.
+            node.static_shape(data)
         return nothing, True
     ends = [
         (count - 1) * stride + reach
@@ -82,8 +88,14 @@ def _padded(node: Node, data: Expr, window: Window) -> tuple[Expr, Window]:
 @converter("AveragePool")
 def average_pool(node: Node, data: Expr) -> Expr:
     """The average of each window; what lies beyond the padding never counts."""
-    data, window = _window(node, data)
-    return _average(node, data, window, bool(node.attr("count_include_pad", 0)))
+    padded, window = _window(node, data)
+    include = bool(node.attr("count_include_pad", 0))
+    made = _average(node, padded, window, include)
+    if padded is data or include:
+        return made
+    # The program pads: the share of each window that is data is an average itself.
+    inside, _ = _window(node, relay.ones_like(data))
+    return made / _average(node, inside, window, include)
 
 
 def _average(node: Node, data: Expr, window: Window, include: bool) -> Expr:
@@ -121,10 +133,15 @@ def _power(node: Node, data: Expr, power: float) -> Expr:
     return relay.sqrt(data) if power == 0.5 else relay.power(data, node.constant(power, data))
 
 
+def _least(dtype: str) -> float:
+    """The least value of an element type."""
+    return float(np.finfo(dtype).min if dtype.startswith("float") else np.iinfo(dtype).min)
+
+
 @converter("MaxPool")
 def max_pool(node: Node, data: Expr) -> Sequence[Expr]:
     """The largest element of each window and, where it is asked for, where that was."""
-    data, window = _window(node, data)
+    data, window = _window(node, data, _least(node.dtype(data)))
     more, at_run_time = _reached(node, data, window)
     made: Expr = _MAX[window.rank](data, **_arguments(window, more, at_run_time))
     return [made, _places(node, data, window, more)] if node.wants(1) else [made]
@@ -139,9 +156,7 @@ def _places(node: Node, data: Expr, window: Window, more: Sequence[int]) -> Expr
         (0, 0),
         *((b, a + m) for b, a, m in zip(window.before, window.after, more, strict=True)),
     )
-    dtype = node.dtype(data)
-    least = np.finfo(dtype).min if dtype.startswith("float") else np.iinfo(dtype).min
-    padded = relay.nn.pad(data, widths, const(least, dtype))
+    padded = relay.nn.pad(data, widths, const(_least(node.dtype(data)), node.dtype(data)))
     counts = [
         (size + sum(width) - reach) // stride + 1
         for size, width, reach, stride in zip(sizes, widths[2:], window.reach, window.strides, strict=True)

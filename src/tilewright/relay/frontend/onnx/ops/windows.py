@@ -72,13 +72,11 @@ def attribute_list(node: Node, name: str, rank: int, default: int) -> tuple[int,
     return found
 
 
-def window_of(
-    node: Node, data: Expr, kernel: tuple[int, ...], same_by_reach: bool = True
-) -> tuple[Expr, Window]:
+def window_of(node: Node, data: Expr, kernel: tuple[int, ...], fill: float = 0.0) -> tuple[Expr, Window]:
     """The window that a node's attributes describe, and the data that it slides over.
 
-    Where ``auto_pad`` asks for padding by a size that is not known now, the data come back padded by the program.
-    ``same_by_reach`` is whether "SAME" padding counts dilated taps.
+    Where ``auto_pad`` asks for padding by a size that is not known now, the data come back padded with ``fill`` by the
+    program.
     """
     rank = len(kernel)
     strides = attribute_list(node, "strides", rank, 1)
@@ -97,12 +95,11 @@ def window_of(
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise node.fail(f"auto_pad {mode!r} is not known")
     window = Window(kernel, strides, dilations, nothing, nothing)
-    reach = window.reach if same_by_reach else kernel
     sizes = node.shape(data)[2:]
     if any(size is None and stride > 1 for size, stride in zip(sizes, strides, strict=True)):
-        return _padded_by_program(node, data, window, mode == "SAME_UPPER"), window
+        return _padded_by_program(node, data, window, mode == "SAME_UPPER", fill), window
     before, after = [], []
-    for size, span, stride in zip(sizes, reach, strides, strict=True):
+    for size, span, stride in zip(sizes, window.reach, strides, strict=True):
         total = max(span - 1 if size is None else (-(-size // stride) - 1) * stride + span - size, 0)
         first = total // 2 if mode == "SAME_UPPER" else total - total // 2
         before.append(first)
@@ -110,7 +107,7 @@ def window_of(
     return data, Window(kernel, strides, dilations, tuple(before), tuple(after))
 
 
-def _padded_by_program(node: Node, data: Expr, window: Window, upper: bool) -> Expr:
+def _padded_by_program(node: Node, data: Expr, window: Window, upper: bool, fill: float) -> Expr:
     sizes = relay.strided_slice(relay.shape_of(data, "int64"), [2], [2 + window.rank])
     strides, reach = node.constants(window.strides), node.constants(window.reach)
     one, two = const(1, "int64"), const(2, "int64")
@@ -120,7 +117,7 @@ def _padded_by_program(node: Node, data: Expr, window: Window, upper: bool) -> E
     first = half if upper else total - half
     widths = relay.stack([first, total - first], axis=1)
     widths = relay.concatenate([const(np.zeros((2, 2), "int64")), widths], axis=0)
-    return relay.nn.pad(data, widths, const(0, node.dtype(data)))
+    return relay.nn.pad(data, widths, const(fill, node.dtype(data)))
 
 
 def operators(prefix: str, suffix: str = "") -> dict[int, Any]:
