@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import onnx
@@ -20,7 +21,7 @@ SUITE = "1.23"
     not onnx.__version__.startswith(SUITE), reason=f"the list of failures is that of onnx {SUITE}"
 )
 def test_conformance(tmp_path):
-    """Every case passes but for those in the list; a case in the list that passes is to be taken from it."""
+    """Every case passes but for those in the list; a case in the list that passes is told of."""
     found = tmp_path / "results.json"
     environment = {**os.environ, "TILEWRIGHT_CHECK": "0", "TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
     source = str(Path(__file__).parents[4] / "src")
@@ -39,7 +40,8 @@ def test_conformance(tmp_path):
     broken = {name: reason for name, reason in failures.items() if name not in listed}
     mended = sorted(name for name in listed if name not in failures)
     assert not broken, "\n".join(f"{name}: {reason}" for name, reason in broken.items())
-    assert not mended, f"these pass: take them from {FAILURES.name}: {', '.join(mended)}"
+    if mended:
+        warnings.warn(f"these pass: take them from {FAILURES.name}: {', '.join(mended)}", stacklevel=1)
 
 
 def test_the_list_is_sorted_and_says_why():
