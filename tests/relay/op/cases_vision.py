@@ -133,6 +133,18 @@ DETECTORS = [
         )
         for mode, ratio in (("avg", 2), ("avg", -1), ("max", 2))
     ),
+    *(
+        Case(
+            f"roi_align_aligned_{mode}_{ratio}",
+            lambda x, rois, mode=mode, ratio=ratio: relay.vision.roi_align(
+                x, rois, (3, 2), 0.5, ratio, mode=mode, aligned=True
+            ),
+            [Input((2, 2, 6, 7)), REGIONS],
+            rtol=1e-4,
+            atol=1e-5,
+        )
+        for mode, ratio in (("avg", -1), ("max_of_corners", 2))
+    ),
     Case(
         "roi_align_nhwc",
         lambda x, rois: relay.vision.roi_align(x, rois, 2, 1.0, 2, layout="NHWC"),

@@ -254,11 +254,23 @@ def repeated(
 # Scan
 
 
+MOST_SCANNED = 4096
+"""A scan of opset 8 is written out for each item of a batch of at most so many."""
+
+
+def _scan_inputs(node: Node, inputs: Sequence[Any]) -> int:
+    """How many of the inputs are scanned; those before them are states."""
+    count = int(node.attr("num_scan_inputs"))
+    if not 1 <= count <= len(inputs):
+        raise node.fail(f"num_scan_inputs is {count}, the node has {len(inputs)} inputs")
+    return count
+
+
 @converter("Scan", since=9)
 def scan(node: Node, *inputs: RelayExpr) -> list[RelayExpr]:
     """A graph applied to the slices of tensors, one after the other, with a state."""
     body = node.attr("body")
-    count = int(node.attr("num_scan_inputs"))
+    count = _scan_inputs(node, inputs)
     states, tensors = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
     axes = list(node.attr("scan_input_axes", [0] * count))
     directions = list(node.attr("scan_input_directions", [0] * count))
@@ -274,8 +286,10 @@ def scan_batched(node: Node, lengths: RelayExpr | None, *inputs: RelayExpr) -> l
     if lengths is not None:
         raise node.fail("sequence_lens of opset 8 is not supported")
     body = node.attr("body")
-    count = int(node.attr("num_scan_inputs"))
+    count = _scan_inputs(node, inputs)
     batch = node.static_shape(inputs[0])[0]
+    if batch > MOST_SCANNED:
+        raise node.fail(f"a batch of {batch} is not supported: up to {MOST_SCANNED} is, before opset 9")
     directions = list(node.attr("directions", [0] * count))
     states = len(inputs) - count
     outputs = len(body.output) - states
