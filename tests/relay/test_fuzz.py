@@ -12,7 +12,7 @@ from tests.relay.op.test_operators import WITHOUT_CASES
 import tilewright as tvm
 from tilewright import relay
 from tilewright.ir.op import Op
-from tilewright.relay.testing.random_program import RECIPES, Program, random_program
+from tilewright.relay.testing.random_program import RECIPES, Generator, Program, random_program
 from tilewright.relay.testing.random_program.evaluation import Evaluation
 
 
@@ -47,6 +47,15 @@ def test_every_operator_has_a_recipe() -> None:
         if not name.startswith(("tir.", "docs.")) and Op.get(name).has_attr("FReference")
     }
     assert defined - known == set()
+
+
+@pytest.mark.parametrize("name", ["take", "gather", "gather_nd", "scatter_add", "scatter_nd", "adv_index"])
+def test_nothing_is_picked_from_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recipe that comes upon a tensor without elements makes no call."""
+    generator = Generator(0)
+    empty = generator.fresh((0, 3), "float32")
+    monkeypatch.setattr(generator, "tensor", lambda *arguments, **options: empty)
+    assert RECIPES[name][0](generator) is None
 
 
 def test_programs_have_all_of_the_language() -> None:

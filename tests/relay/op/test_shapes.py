@@ -15,6 +15,7 @@ from tilewright.relay.op.shapes import (
     recorded_conditions,
     require,
     require_multiple,
+    require_source,
     same,
 )
 from tilewright.tir.functor import substitute
@@ -84,3 +85,17 @@ def test_broadcasting_that_does_not_fit() -> None:
     both, constant = found
     assert not holds(both.holds, 2, 3)
     assert holds(constant.holds, 4) and holds(constant.holds, 1) and not holds(constant.holds, 2)
+
+
+def test_there_is_something_to_read_from() -> None:
+    """Unless nothing is read: the axes that indices choose from are not empty."""
+    with recorded_conditions() as found:
+        require_source((3,), (2, N), "empty")
+        require_source((0,), (2, 0), "empty")
+        require_source((N,), (0, M), "empty")
+        with pytest.raises(RelationError, match="empty"):
+            require_source((3, 0), (2,), "empty")
+        assert found == []
+        require_source((N, 3), (M, 2), "empty")
+    (condition,) = found
+    assert holds(condition.holds, 1, 4) and holds(condition.holds, 0, 0) and not holds(condition.holds, 0, 4)

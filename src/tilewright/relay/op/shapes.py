@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any as Anything
 
 from tilewright.arith import Analyzer
@@ -75,6 +76,23 @@ def require_multiple(extent: Dimension, factor: Dimension, message: str) -> None
 def require_at_most(extent: Dimension, limit: Dimension, message: str) -> None:
     """The dimension is no larger than another."""
     require(lambda a, b: a <= b, (extent, limit), message)
+
+
+def require_source(extents: Sequence[Dimension], result: Sequence[Dimension], message: str) -> None:
+    """There is an element along each of the axes that indices choose from, unless the result has none itself."""
+    if 0 in [extent for extent in result if isinstance(extent, int)]:
+        return
+    if all(isinstance(extent, int) and extent > 0 for extent in extents):
+        return
+
+    def holds(*given: Anything) -> Anything:
+        read, made = given[: len(extents)], given[len(extents) :]
+        if isinstance(given[0], int):
+            return all(extent > 0 for extent in read) or 0 in made
+        filled = reduce(operators.logical_and, [extent > 0 for extent in read])
+        return reduce(operators.logical_or, [operators.equal(extent, 0) for extent in made], filled)
+
+    require(holds, (*extents, *result), message)
 
 
 def _record(holds: PrimExpr, message: str, pair: tuple[Dimension, Dimension] | None = None) -> None:

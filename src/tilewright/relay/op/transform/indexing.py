@@ -21,6 +21,7 @@ from tilewright.relay.op.shapes import (
     dims,
     normal_axis,
     require_at_most,
+    require_source,
     same,
     shape_text,
     tensors,
@@ -83,7 +84,10 @@ def _take_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         return None
     data, indices = found
     check_indices(indices, "the indices of take")
-    return TensorType(_taken_shape(dims(data), dims(indices), attrs), data.dtype)
+    shape, result = dims(data), _taken_shape(dims(data), dims(indices), attrs)
+    read = shape if attrs.axis is None else (shape[normal_axis(attrs.axis, len(shape))],)
+    require_source(read, result, f"take: there is nothing in {data} to take")
+    return TensorType(result, data.dtype)
 
 
 def _take_reference(attrs: Any, data: Array, indices: Array) -> Array:
@@ -200,6 +204,7 @@ def _gather_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         if place != axis:
             message = f"gather: dimension {place} of the indices is {wanted}, more than {size}"
             require_at_most(wanted, size, message)
+    require_source((dims(data)[axis],), dims(indices), f"gather: axis {axis} of {data} has no elements")
     return TensorType(indices.shape, data.dtype)
 
 
@@ -269,7 +274,9 @@ def _gather_nd_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         )
     for place in range(batch):
         same(shape[place], indices[place + 1], f"gather_nd: batch dimension {place}")
-    return TensorType((*indices[1:], *shape[batch + depth :]), data.dtype)
+    result = (*indices[1:], *shape[batch + depth :])
+    require_source(shape[batch : batch + depth], result, f"gather_nd: there is nothing in {data} to gather")
+    return TensorType(result, data.dtype)
 
 
 def _gather_nd_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
@@ -329,7 +336,9 @@ def _adv_index_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     for one in indices:
         check_indices(one, "the indices of adv_index")
         shape = broadcast_shapes(shape, dims(one))
-    return TensorType((*shape, *dims(data)[len(indices) :]), data.dtype)
+    chosen, others = dims(data)[: len(indices)], dims(data)[len(indices) :]
+    require_source(chosen, (*shape, *others), f"adv_index: there is nothing in {data} to choose")
+    return TensorType((*shape, *others), data.dtype)
 
 
 def _adv_index_reference(attrs: Any, inputs: Sequence[Array]) -> Array:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tilewright.relay.expr import const
 from tilewright.relay.op import transform
+from tilewright.relay.testing.random_program.evaluation import Value
 from tilewright.relay.testing.random_program.generator import ANYTHING, FLOATS, Generator, recipe
 
 RANKS = (1, 2, 3)
 
 
+def _filled(g: Generator, dtypes: Sequence[str]) -> Value | None:
+    """A tensor with elements to pick; None where one without came up."""
+    data = g.tensor(dtypes, rank=RANKS)
+    return None if 0 in data.shape else data
+
+
 @recipe("take")
 def take(g: Generator) -> Any:
     """By indices within the extent, or beyond it where the mode says what that means."""
-    data = g.tensor(ANYTHING, rank=RANKS)
+    data = _filled(g, ANYTHING)
+    if data is None:
+        return None
     axis = None if g.chance(0.2) else g.integer(-data.rank, data.rank - 1)
     extent = data.array.size if axis is None else data.shape[axis]
     mode = g.choice(["clip", "wrap", "fast"])
@@ -28,7 +38,9 @@ def take(g: Generator) -> Any:
 @recipe("gather")
 def gather(g: Generator) -> Any:
     """Element by element along an axis."""
-    data = g.tensor(ANYTHING, rank=RANKS)
+    data = _filled(g, ANYTHING)
+    if data is None:
+        return None
     axis = g.integer(-data.rank, data.rank - 1)
     shape = list(data.shape)
     shape[axis] = g.integer(1, 4)
@@ -46,7 +58,9 @@ def _coordinates(g: Generator, shape: tuple[int, ...], depth: int, count: tuple[
 @recipe("gather_nd")
 def gather_nd(g: Generator) -> Any:
     """By coordinates of some or all axes."""
-    data = g.tensor(ANYTHING, rank=RANKS)
+    data = _filled(g, ANYTHING)
+    if data is None:
+        return None
     indices = _coordinates(g, data.shape, g.integer(1, data.rank), g.shape(g.integer(1, 2)))
     return transform.gather_nd(data.expr, indices.expr)
 
@@ -54,7 +68,9 @@ def gather_nd(g: Generator) -> Any:
 @recipe("scatter", "scatter_add")
 def scatter(g: Generator) -> Any:
     """Each place once where the last one wins; any where they add up."""
-    data = g.tensor(FLOATS, rank=RANKS)
+    data = _filled(g, FLOATS)
+    if data is None:
+        return None
     axis = g.integer(-data.rank, data.rank - 1)
     if g.chance(0.5):
         shape = list(data.shape)
@@ -72,7 +88,9 @@ def scatter(g: Generator) -> Any:
 @recipe("scatter_nd")
 def scatter_nd(g: Generator) -> Any:
     """By coordinates, with sums where places meet."""
-    data = g.tensor(("float32",), rank=RANKS)
+    data = _filled(g, ("float32",))
+    if data is None:
+        return None
     depth, count = g.integer(1, data.rank), g.shape(1)
     indices = _coordinates(g, data.shape, depth, count)
     updates = g.tensor(("float32",), shape=(*count, *data.shape[depth:]))
@@ -123,7 +141,9 @@ def matrix_set_diag(g: Generator) -> Any:
 @recipe("adv_index")
 def adv_index(g: Generator) -> Any:
     """By indices for each of the first axes, broadcast together."""
-    data = g.tensor(FLOATS, rank=(1, 2, 3))
+    data = _filled(g, FLOATS)
+    if data is None:
+        return None
     count = g.integer(1, data.rank)
     length = g.integer(1, 4)
     rows = [
