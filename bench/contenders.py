@@ -1,7 +1,7 @@
 """The runtimes that are compared, each in a process of its own.
 
-``python bench/contenders.py NAME FOLDER SCRATCH THREADS`` gets a runtime ready for a model, runs it, writes its outputs to
-SCRATCH/NAME.npz, says so in a line of JSON, and then times one call for each line that it reads.
+``python bench/contenders.py NAME FOLDER SCRATCH THREADS`` gets a runtime ready for a model, runs it, writes
+its outputs to SCRATCH/NAME.npz, says so in a line of JSON, and then times one call for each line that it reads.
 ``compile`` is a contender's first step where it has one that a user does once: it leaves its result in SCRATCH.
 """
 
@@ -12,7 +12,6 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -137,14 +136,19 @@ def openvino(task: Task) -> Ready:
 
 
 def compile_mnn(task: Task) -> float:
-    """MNN's own format, by its converter."""
-    started = time.perf_counter()
-    program = Path(sys.executable).with_name("mnnconvert")
+    """MNN's own format, by its converter.
+
+    The converter's library is called and not its program ``mnnconvert``: that one installs packages into the
+    environment that it runs in (and with them replaces the protobuf that others need), and reports each use.
+    """
+    import _tools  # the converter's module, as the MNN package calls it
+
     target = task.scratch / "model.mnn"
-    command = [str(program), "-f", "ONNX", "--modelFile", task.model, "--MNNModel", str(target)]
-    finished = subprocess.run([*command, "--bizCode", "bench"], stdout=sys.stderr, check=False)
-    if finished.returncode or not target.exists():
-        raise RuntimeError(f"mnnconvert ended with {finished.returncode}")
+    started = time.perf_counter()
+    options = ["-f", "ONNX", "--modelFile", task.model, "--MNNModel", str(target), "--bizCode", "bench"]
+    _tools.mnnconvert(["mnnconvert", *options])
+    if not target.exists():
+        raise RuntimeError("MNN's converter wrote no model")
     return time.perf_counter() - started
 
 
