@@ -101,6 +101,17 @@ class GraphExecutor(Module):
         """Runs one node, on the values that its inputs have now."""
         check(LIBRARY.tilewright_graph_run_node(self._graph.address, node))
 
+    def run_timed(self, repeat: int = 1) -> list[tuple[list[float], list[float]]]:
+        """Runs the graph a number of times, with nothing but the clock between two kernels. Gives for every run when
+        each node began and how long it took, in seconds; zero for nodes that call no function."""
+        if repeat < 1:
+            raise failure("ValueError", f"repeat must be at least 1, not {repeat}")
+        count = LIBRARY.tilewright_graph_num_nodes(self._graph.address)
+        begins, seconds = (ctypes.c_double * (repeat * count))(), (ctypes.c_double * (repeat * count))()
+        check(LIBRARY.tilewright_graph_run_timed(self._graph.address, repeat, begins, seconds))
+        starts = [run * count for run in range(repeat)]
+        return [(begins[at : at + count], seconds[at : at + count]) for at in starts]
+
     def node_output(self, node: int, index: int = 0) -> NDArray:
         """An output of a node, sharing the graph's memory; nodes that run later may have overwritten it."""
         handle = c_void_p()

@@ -35,7 +35,7 @@ def test_wrong_arguments_exit_with_two(arguments, capsys):
     assert arguments[-1] in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["tune", "profile"])
+@pytest.mark.parametrize("command", ["tune"])
 def test_commands_that_are_coming_say_so(command, capsys):
     """Whatever they are given, commands that are not there yet say so plainly, and what to use instead."""
     assert main([command, "model.onnx", "--target", "llvm", "-o", "out.tar"]) == 2

@@ -77,6 +77,12 @@ class LLVMModule(JITModule):
         assert isinstance(self._keep_alive, _LinkedCode)
         return self._keep_alive.object_codes()
 
+    def get_function_source(self, name: str, fmt: str) -> str:
+        """The code of one function as ``ll``, ``asm`` or ``tir``, with what was compiled together with it; empty for
+        a function that the module does not have."""
+        assert isinstance(self._keep_alive, _LinkedCode)
+        return self._keep_alive.function_source(name, fmt)
+
     def save(self, file_name: str, fmt: str = "") -> None:
         """Write the module's own code in the form that ``fmt``, or the file's suffix, says."""
         if (fmt or Path(file_name).suffix.lstrip(".")) != "bc":
@@ -133,6 +139,9 @@ def _defect(problem: str, text: str, mod: IRModule) -> InternalError:
     return InternalError(f"{problem}\nThe program was written to {' and '.join(kept)}.")
 
 
+_SOURCES = {"ll": "llvm_ir", "asm": "assembly", "tir": "loop_program"}
+
+
 class _LinkedCode:
     """Units as one library; what is only sometimes asked for is made then."""
 
@@ -181,6 +190,13 @@ class _LinkedCode:
     def loop_program(self) -> str:
         """The loop program that the code was made from."""
         return "\n".join(unit.loop_program() for unit in self.units)
+
+    def function_source(self, name: str, fmt: str) -> str:
+        """The source of the unit that has this function."""
+        for unit in self.units:
+            if name in unit.function_names:
+                return str(getattr(_LinkedCode([unit], self.machine), _SOURCES[fmt])())
+        return ""
 
     def object_code(self) -> bytes:
         """The machine code as one linkable object."""

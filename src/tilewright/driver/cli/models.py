@@ -12,11 +12,6 @@ _COMMANDS = {
         "tuning is coming, and is not in this version. 'tilewright compile' uses schedules that are computed from the "
         "processor's registers and caches, which need no tuning.",
     ),
-    "profile": (
-        "measure a compiled model kernel by kernel",
-        "reports are coming, and are not in this version. 'tilewright run PACKAGE --profile' prints the time of every "
-        "kernel.",
-    ),
 }
 
 

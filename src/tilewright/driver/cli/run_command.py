@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.driver import tvmc
+from tilewright.driver.cli.kernel_table import show_kernels
 from tilewright.driver.cli.output import show_json, show_table
 from tilewright.driver.cli.progress import progress
 from tilewright.driver.tvmc.arguments import Commands, add_run_arguments
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     if result.times is not None:
         print(result.format_times())
     if result.profile is not None:
-        print(result.profile.table())
+        show_kernels(arguments.FILE, result.profile)
     if arguments.outputs:
         print(f"outputs written to {arguments.outputs}")
     return 0
@@ -99,7 +100,5 @@ def _as_json(result: Any, top: int | None) -> dict[str, Any]:
         else {name: getattr(times, name) for name in ("mean", "median", "max", "min", "std", "results")},
         "profile": None
         if result.profile is None
-        else [
-            {"kernel": one.function, "node": one.name, "seconds": one.seconds} for one in result.profile.runs
-        ],
+        else [kernel.as_json() for kernel in result.profile.kernels()],
     }

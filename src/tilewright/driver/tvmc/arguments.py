@@ -59,6 +59,16 @@ def target_options(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
     return found
 
 
+def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the passes do."""
+    parser.add_argument("-O", "--opt-level", type=int, choices=range(4), default=3, metavar="0..3")
+    parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the layout of convolutions' data")
+    parser.add_argument(
+        "--pass-config", action="append", metavar="NAME=VALUE", help="an option of a pass; may be repeated"
+    )
+    parser.add_argument("--disabled-pass", metavar="PASSES", help="passes not to run, separated by commas")
+
+
 def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``compile``."""
     add_model_arguments(parser)
@@ -79,13 +89,8 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("packed", "c"),
         help="how a model compiled ahead of time is called; default: packed",
     )
-    parser.add_argument("-O", "--opt-level", type=int, choices=range(4), default=3, metavar="0..3")
+    add_pass_arguments(parser)
     parser.add_argument("--module-name", default="default", metavar="NAME", help="part of the names in C")
-    parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the layout of convolutions' data")
-    parser.add_argument(
-        "--pass-config", action="append", metavar="NAME=VALUE", help="an option of a pass; may be repeated"
-    )
-    parser.add_argument("--disabled-pass", metavar="PASSES", help="passes not to run, separated by commas")
     parser.add_argument(
         "--dump-code",
         metavar="FORMATS",
@@ -98,9 +103,8 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tuning-records", metavar="PATH", help="schedules that tuning found")
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``run``."""
-    parser.add_argument("FILE", help="what 'tilewright compile' wrote")
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a model is run on."""
     parser.add_argument(
         "-i",
         "--inputs",
@@ -108,13 +112,27 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]PATH",
         help="an .npz, an .npy or an image for an input; may be repeated",
     )
-    parser.add_argument("-o", "--outputs", metavar="PATH", help="write the outputs as .npz")
     parser.add_argument(
         "--fill-mode",
         choices=("zeros", "ones", "random"),
         default="random",
         help="what inputs hold that are not given",
     )
+    group = parser.add_argument_group("images")
+    group.add_argument(
+        "--image-layout", choices=("NCHW", "NHWC"), help="default: what the input's shape tells"
+    )
+    group.add_argument("--mean", metavar="M[,M,M]", help="is subtracted from pixels of 0 to 255; default 0")
+    group.add_argument(
+        "--scale", metavar="S[,S,S]", help="pixels are then multiplied by it, as in 1/255; default 1"
+    )
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``run``."""
+    parser.add_argument("FILE", help="what 'tilewright compile' wrote")
+    add_input_arguments(parser)
+    parser.add_argument("-o", "--outputs", metavar="PATH", help="write the outputs as .npz")
     parser.add_argument("--device", choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"), default="cpu")
     parser.add_argument("--print-time", action="store_true", help="measure, and print the times")
     parser.add_argument(
@@ -124,11 +142,3 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeat", type=int, default=10, metavar="N", help="how often to measure")
     parser.add_argument("--number", type=int, default=10, metavar="N", help="runs of one measurement")
     parser.add_argument("--end-to-end", action="store_true", help="measure with the copies of the outputs")
-    group = parser.add_argument_group("images")
-    group.add_argument(
-        "--image-layout", choices=("NCHW", "NHWC"), help="default: what the input's shape tells"
-    )
-    group.add_argument("--mean", metavar="M[,M,M]", help="is subtracted from pixels of 0 to 255; default 0")
-    group.add_argument(
-        "--scale", metavar="S[,S,S]", help="pixels are then multiplied by it, as in 1/255; default 1"
-    )

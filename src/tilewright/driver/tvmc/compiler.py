@@ -23,6 +23,7 @@ from tilewright.driver.tvmc.frontends import load_model
 from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
 from tilewright.driver.tvmc.package_format import SHARED_SUFFIXES
 from tilewright.driver.tvmc.tensors import module_inputs, require_static
+from tilewright.ir.instrument import PassInstrument
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.backend import vm
@@ -44,6 +45,8 @@ class Settings:
     desired_layout: str | None = None
     mod_name: str = "default"
     generators: Sequence[Mapping[str, Any]] = ()
+    instruments: Sequence[PassInstrument] = ()
+    """They watch the passes. Kernels that are watched are compiled anew, whatever the cache has."""
 
     def compile(self, mod: IRModule, params: Mapping[str, Any]) -> Compiled:
         """Compile a module."""
@@ -57,7 +60,12 @@ class Settings:
                 config[found["config_key"]] = dict(one["opts"])
             with PassContext(config=config):
                 mod = found["pass_pipeline"](mod, params, **one["opts"])
-        context = PassContext(opt_level=self.opt_level, disabled_pass=list(self.disabled_pass), config=config)
+        context = PassContext(
+            opt_level=self.opt_level,
+            disabled_pass=list(self.disabled_pass),
+            instruments=list(self.instruments),
+            config=config,
+        )
         with context:
             if self.executor == "vm":
                 return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)

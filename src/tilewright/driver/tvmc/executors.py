@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.contrib.debugger.debug_executor import GraphModuleDebug, Report
+from tilewright.codegen.llvm.limits import machine_limits
+from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.tensors import TensorInfo
 from tilewright.runtime import ndarray
@@ -18,6 +19,7 @@ from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.threads import num_threads
 from tilewright.runtime.vm import Executable, VirtualMachine
 
 Values = Mapping[str, np.ndarray[Any, Any]]
@@ -39,8 +41,8 @@ class Runnable:
         """What is timed: a function and its arguments."""
         raise NotImplementedError
 
-    def profile(self) -> Report:
-        """The time of every kernel."""
+    def profile(self, repeat: int = 10) -> KernelProfile:
+        """The time of every kernel, beside the limits of the machine."""
         raise TVMCException(
             "kernels are timed one by one by the graph executor alone: compile with --executor graph"
         )
@@ -92,13 +94,9 @@ class GraphRunnable(Runnable):
         """What is timed: a function and its arguments."""
         return self.executor["run"], []
 
-    def profile(self) -> Report:
-        """The time of every kernel."""
-        debugger = GraphModuleDebug(self.executor, cpu(0), self.graph)
-        try:
-            return debugger.profile()
-        finally:
-            debugger.exit()
+    def profile(self, repeat: int = 10) -> KernelProfile:
+        """The time of every kernel, beside the limits of the machine."""
+        return measure_kernels(self.executor, self.graph, repeat, machine_limits(num_threads()))
 
 
 class MachineRunnable(Runnable):

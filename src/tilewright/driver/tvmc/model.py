@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from tilewright.contrib.utils import tempdir
+from tilewright.driver.profile.kernels import KernelProfile
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.export import classic_content, export_model_library
 from tilewright.driver.tvmc.package_format import (
@@ -187,7 +188,7 @@ class TVMCResult:
     def __init__(self, outputs: Mapping[str, np.ndarray[Any, Any]], times: BenchmarkResult | None) -> None:
         self.outputs = dict(outputs)
         self.times = times
-        self.profile: Any = None
+        self.profile: KernelProfile | None = None
         """The report on every kernel, where it was asked for."""
 
     def format_times(self) -> str:

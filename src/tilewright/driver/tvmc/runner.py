@@ -229,7 +229,7 @@ def run_module(
     times = runnable.benchmark(repeat, number, end_to_end) if measure else None
     result = TVMCResult({output_name(place): value for place, value in enumerate(outputs)}, times)
     if profile:
-        result.profile = runnable.profile()
+        result.profile = runnable.profile(repeat)
     return result
 
 
@@ -241,18 +241,25 @@ def add_run_parser(subparsers: Commands[argparse.ArgumentParser]) -> argparse.Ar
     return parser
 
 
-def run_from_arguments(args: argparse.Namespace, package: TVMCPackage) -> TVMCResult:
-    """Run a package as the arguments say."""
+def inputs_from_arguments(
+    args: argparse.Namespace, infos: Sequence[TensorInfo]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """The inputs that the arguments name files for."""
     images = ImageOptions(
         args.image_layout,
         parse_numbers(args.mean, 0.0, "--mean"),
         parse_numbers(args.scale, 1.0, "--scale"),
     )
+    return read_inputs(args.inputs or [], infos, images)
+
+
+def run_from_arguments(args: argparse.Namespace, package: TVMCPackage) -> TVMCResult:
+    """Run a package as the arguments say."""
     _require_cpu(args.device)
     return run_module(
         package,
         args.device,
-        inputs=read_inputs(args.inputs or [], package.content.inputs, images),
+        inputs=inputs_from_arguments(args, package.content.inputs),
         fill_mode=args.fill_mode,
         repeat=args.repeat,
         number=args.number,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tilewright.relay.analysis.work import count_bytes, count_flops, source_names
 from tilewright.relay.backend.graph import Entry, ExecutorGraph
 from tilewright.relay.backend.memory_plan import GraphMemory
 
@@ -25,6 +26,11 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
             "num_outputs": str(len(node.outputs)),
             "flatten_data": "0",
         }
+        if node.function is not None:
+            # For those who measure: what the kernel has to do, and which nodes of the model it does it for.
+            attributes["flops"] = str(count_flops(node.function))
+            attributes["bytes"] = str(count_bytes(node.function))
+            attributes["model_nodes"] = "\n".join(source_names(node.function))
         nodes.append({"op": "tvm_op", "name": node.name, "attrs": attributes, "inputs": inputs})
     entries = [
         Entry(number, output)

@@ -298,7 +298,11 @@ TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
 TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
 TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* that node alone */
 
-/* The same as a packed function, with the graph as `self`: for measurement and for one call from another language. */
+/* Runs all nodes `repeat` times and writes, for every run and node, when it began in the run and how long it took, in seconds:
+ * both arrays have as many numbers as there are runs times nodes. A run before that is not measured. */
+TILEWRIGHT_API int32_t tilewright_graph_run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds);
+
+/* One run as a packed function, with the graph as `self`: for measurement and for one call from another language. */
 TILEWRIGHT_API int32_t tilewright_graph_run_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 
 /* Measures one node on the values its inputs have now; a node without a function takes no time. */

@@ -1,0 +1,88 @@
+"""``tilewright profile``: where the time and the memory of a model go."""
+
+from __future__ import annotations
+
+import argparse
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.driver import profile, tvmc
+from tilewright.driver.cli.kernel_table import show_kernels
+from tilewright.driver.cli.output import bytes_text, show_json
+from tilewright.driver.cli.progress import Progress, progress
+from tilewright.driver.tvmc.arguments import (
+    Commands,
+    add_input_arguments,
+    add_model_arguments,
+    add_pass_arguments,
+    add_target_arguments,
+)
+from tilewright.support.cbuild import write_bytes
+from tilewright.support.errors import ModelError
+
+if TYPE_CHECKING:
+    from tilewright.driver.profile.collect import ProfileReport
+
+
+def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser("profile", help="measure a model kernel by kernel, and make a report")
+    add_model_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="PATH", help="write a report for the browser: one .html file"
+    )
+    parser.add_argument("--trace", metavar="PATH", help="write a trace for Perfetto or chrome://tracing")
+    parser.add_argument("--repeat", type=int, default=10, metavar="N", help="how often to measure")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    add_target_arguments(parser)
+    add_pass_arguments(parser)
+    add_input_arguments(parser)
+    parser.set_defaults(run=run, executor="graph", executor_aot_interface_api=None, module_name="default")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print and write."""
+    if arguments.repeat < 1:
+        raise ModelError(f"--repeat takes a number of at least 1, not {arguments.repeat}")
+    with progress(f"reading {arguments.FILE}", arguments.json) as shown:
+        report = _collect(arguments, shown)
+        shown.step("writing")
+        if arguments.output:
+            profile.report.write_report(report, arguments.output)
+        if arguments.trace:
+            write_bytes(Path(arguments.trace), profile.trace.trace_json(report).encode())
+    if arguments.json:
+        show_json(report.as_json())
+        return 0
+    show_kernels(arguments.FILE, report.kernels)
+    memory = report.memory
+    print(
+        f"Memory: {bytes_text(memory.arena_bytes)} for intermediate tensors, of which at most "
+        f"{bytes_text(memory.peak_bytes)} are in use at once; {bytes_text(memory.parameter_bytes)} of parameters."
+    )
+    if arguments.output:
+        print(f"report written to {arguments.output}: open it in a browser")
+    if arguments.trace:
+        print(f"trace written to {arguments.trace}: open it at ui.perfetto.dev or in chrome://tracing")
+    if not arguments.output:
+        print(f"For graphs, a roofline and the code: tilewright profile {arguments.FILE} -o report.html")
+    return 0
+
+
+def _collect(arguments: argparse.Namespace, shown: Progress) -> ProfileReport:
+    path = Path(arguments.FILE)
+    collect, runner = profile.collect, tvmc.runner
+    is_package = path.suffix in (".so", ".dll", ".dylib", ".tar") or (
+        path.is_file() and tarfile.is_tarfile(path)
+    )
+    if is_package:
+        package = tvmc.TVMCPackage(arguments.FILE)
+        shown.step(f"measuring {path}")
+        inputs = runner.inputs_from_arguments(arguments, package.content.inputs)
+        return collect.profile_package(package, path.name, inputs, arguments.fill_mode, arguments.repeat)
+    model = tvmc.compiler.load_from_arguments(arguments)
+    settings = tvmc.compiler.settings_from_arguments(arguments)
+    inputs = runner.inputs_from_arguments(arguments, tvmc.tensors.module_inputs(model.mod, model.params))
+    shown.step(f"compiling and measuring {path}")
+    return collect.profile_model(model, settings, path.name, inputs, arguments.fill_mode, arguments.repeat)

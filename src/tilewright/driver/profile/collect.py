@@ -1,0 +1,217 @@
+"""All that a profile has: of a model, compiled here, or of a package."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright import __version__
+from tilewright.codegen.llvm.build import LLVMModule
+from tilewright.codegen.llvm.limits import MachineLimits, machine_limits
+from tilewright.driver.profile.graphs import DrawnGraph, kernel_graph, operator_graph
+from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
+from tilewright.driver.profile.memory import MemoryProfile, memory_profile
+from tilewright.driver.profile.passes import CompileWatch, PassRun, PassTotal
+from tilewright.driver.tvmc.compiler import Settings
+from tilewright.driver.tvmc.errors import TVMCException
+from tilewright.driver.tvmc.executors import GraphRunnable
+from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
+from tilewright.driver.tvmc.runner import complete_inputs
+from tilewright.driver.tvmc.tensors import TensorInfo, module_inputs, module_outputs
+from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tilewright.relay.backend.graph import GraphBuilder
+from tilewright.relay.function import Function
+from tilewright.runtime.threads import num_threads
+from tilewright.support.cbuild import is_host
+
+CODE_FORMS = {"relay": "Relay", "tir": "Loops", "ll": "LLVM IR", "asm": "Assembly"}
+"""The forms in which a report shows a kernel's code, from the graph to the machine."""
+
+
+@dataclass(frozen=True)
+class CompileProfile:
+    """How long compiling took, and its passes: every run in order, and each pass's total."""
+
+    seconds: float
+    runs: tuple[PassRun, ...]
+    totals: tuple[PassTotal, ...]
+
+
+@dataclass(frozen=True)
+class ProfileReport:
+    """What was measured and seen. What only compiling shows is None, or empty, for a package."""
+
+    model: str
+    target: str
+    version: str
+    system: str
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    kernels: KernelProfile
+    memory: MemoryProfile
+    after_fusion: DrawnGraph
+    before_fusion: DrawnGraph | None = None
+    compiling: CompileProfile | None = None
+    code: Mapping[str, Mapping[str, str]] | None = None
+    """The forms of ``CODE_FORMS`` for each kernel by name."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs: without the graphs and the code."""
+        limits = self.kernels.limits
+        return {
+            "model": self.model,
+            "target": self.target,
+            "version": self.version,
+            "run_seconds": self.kernels.run_seconds,
+            "kernel_seconds": self.kernels.total_seconds,
+            "runs": self.kernels.runs,
+            "flops": self.kernels.flops,
+            "of_limit": self.kernels.of_limit,
+            "limits": None if limits is None else limits_json(limits),
+            "kernels": [kernel.as_json() for kernel in self.kernels.kernels()],
+            "memory": {
+                "arena_bytes": self.memory.arena_bytes,
+                "peak_bytes": self.memory.peak_bytes,
+                "parameter_bytes": self.memory.parameter_bytes,
+                "live_bytes": list(self.memory.live_bytes),
+            },
+            "compiling": None
+            if self.compiling is None
+            else {
+                "seconds": self.compiling.seconds,
+                "passes": [
+                    {"name": one.name, "runs": one.runs, "seconds": one.seconds}
+                    for one in self.compiling.totals
+                ],
+            },
+        }
+
+
+def limits_json(limits: MachineLimits) -> dict[str, Any]:
+    """The limits of the machine, for programs."""
+    return {
+        "processor": limits.processor,
+        "threads": limits.threads,
+        "flops_per_second": limits.flops_per_second,
+        "bandwidths": [
+            {
+                "level": one.level,
+                "capacity_bytes": one.capacity_bytes,
+                "bytes_per_second": one.bytes_per_second,
+            }
+            for one in limits.bandwidths
+        ],
+    }
+
+
+def _measured(runnable: GraphRunnable, repeat: int) -> KernelProfile:
+    """The kernels beside the machine's limits, which are measured before and after."""
+    before = machine_limits(num_threads())
+    profile = measure_kernels(runnable.executor, runnable.graph, repeat)
+    return replace(profile, limits=before.best_of(machine_limits(num_threads())))
+
+
+def profile_model(
+    model: TVMCModel,
+    settings: Settings,
+    name: str = "model",
+    inputs: Mapping[str, Any] | None = None,
+    fill_mode: str = "random",
+    repeat: int = 10,
+) -> ProfileReport:
+    """Compile a model, with a clock on every pass, and measure it."""
+    if settings.executor != "graph":
+        raise TVMCException(f"kernels are timed one by one by the graph executor, not by {settings.executor}")
+    triple = str(settings.target.attrs.get("mtriple", ""))
+    if not is_host(triple):
+        raise TVMCException(f"code for {triple} cannot be measured here: profile it where it runs")
+    infos = module_inputs(model.mod, model.params)
+    values = complete_inputs(infos, inputs or {}, fill_mode)
+    watch = CompileWatch()
+    factory = replace(settings, instruments=(watch,)).compile(model.mod, model.params)
+    watch.finish()
+    assert isinstance(factory, GraphExecutorFactoryModule)
+    runnable = GraphRunnable(factory.graph_json_str, factory.lib, factory.params)
+    runnable.set_inputs(values)
+    graph = factory.graph_json_str
+    functions = _functions(factory)
+    return ProfileReport(
+        name,
+        str(settings.target),
+        __version__,
+        _system(),
+        tuple(infos),
+        tuple(module_outputs(model.mod)),
+        _measured(runnable, repeat),
+        memory_profile(graph, runnable.executor.arena_bytes, _bytes(factory.params)),
+        kernel_graph(graph, frozenset(factory.params)),
+        None if watch.before_fusion is None else operator_graph(watch.before_fusion["main"], functions),
+        CompileProfile(watch.seconds, tuple(watch.runs), tuple(watch.totals())),
+        _code(factory, functions, watch),
+    )
+
+
+def profile_package(
+    package: TVMCPackage,
+    name: str = "model",
+    inputs: Mapping[str, Any] | None = None,
+    fill_mode: str = "random",
+    repeat: int = 10,
+) -> ProfileReport:
+    """Measure a compiled model. It has neither its passes nor its code with it."""
+    content = package.content
+    if content.executor != "graph" or content.graph is None:
+        raise TVMCException(
+            f"kernels are timed one by one by the graph executor alone, and {name} is for {content.executor}: "
+            "compile with --executor graph"
+        )
+    runnable = GraphRunnable(content.graph, package.load_library(), content.params)
+    runnable.set_inputs(complete_inputs(content.inputs, inputs or {}, fill_mode))
+    return ProfileReport(
+        name,
+        content.target,
+        __version__,
+        _system(),
+        tuple(content.inputs),
+        tuple(content.outputs),
+        _measured(runnable, repeat),
+        memory_profile(content.graph, runnable.executor.arena_bytes, _bytes(content.params)),
+        kernel_graph(content.graph, frozenset(content.params)),
+    )
+
+
+def _system() -> str:
+    return f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+def _bytes(params: Mapping[str, Any]) -> int:
+    return sum(int(value.numpy().nbytes) for value in params.values())
+
+
+def _functions(factory: GraphExecutorFactoryModule) -> dict[str, list[Function]]:
+    """The fused functions of every kernel: one for each place that calls it."""
+    found: dict[str, list[Function]] = {}
+    for node in GraphBuilder(f"tvmgen_{factory.libmod_name}").build(factory.ir_mod["main"]).nodes:
+        if node.function is not None and node.kernel is not None:
+            found.setdefault(node.kernel, []).append(node.function)
+    return found
+
+
+def _code(
+    factory: GraphExecutorFactoryModule, functions: Mapping[str, list[Function]], watch: CompileWatch
+) -> dict[str, dict[str, str]]:
+    """Every kernel in every form."""
+    library = factory.lib
+    assert isinstance(library, LLVMModule)
+    made = {}
+    for name, calls in functions.items():
+        loops = watch.loops.get(name)
+        made[name] = {
+            "relay": calls[0].astext(show_meta_data=False),
+            "tir": loops.script() if loops is not None else library.get_function_source(name, "tir"),
+            "ll": library.get_function_source(name, "ll"),
+            "asm": library.get_function_source(name, "asm"),
+        }
+    return made

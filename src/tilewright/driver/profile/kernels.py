@@ -1,0 +1,246 @@
+"""The time of every kernel of a model for the graph executor, beside what the machine can do.
+
+All that is needed is in the graph: the executor's JSON says of every node what it computes, on how many bytes, and for
+which nodes of the model.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.codegen.llvm.limits import MachineLimits
+from tilewright.runtime.benchmark import time_evaluator
+from tilewright.runtime.graph_executor import GraphExecutor
+from tilewright.support.dtype import DataType
+from tilewright.support.errors import ModelError
+
+NOTHING_TO_RUN = "__nop"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node of the graph that calls a kernel. ``begin_seconds`` is from one run, ``seconds`` the median of all.
+    ``flops`` is None where the graph does not say."""
+
+    node: int
+    name: str
+    kernel: str
+    begin_seconds: float
+    seconds: float
+    flops: int | None
+    size_bytes: int
+    shapes: tuple[str, ...]
+    model_nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """All calls of one kernel."""
+
+    name: str
+    steps: tuple[Step, ...]
+    total_seconds: float
+    """Of all kernels of the model."""
+    limits: MachineLimits | None = field(repr=False)
+
+    @property
+    def short_name(self) -> str:
+        """Without what all kernels have in front."""
+        return short_name(self.name)
+
+    @property
+    def calls(self) -> int:
+        """How often one run calls it."""
+        return len(self.steps)
+
+    @property
+    def seconds(self) -> float:
+        """All calls of one run."""
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def share(self) -> float:
+        """Its part of all kernels' time."""
+        return self.seconds / self.total_seconds if self.total_seconds else 0.0
+
+    @property
+    def flops(self) -> int | None:
+        """Arithmetic operations of all calls."""
+        counts = [step.flops for step in self.steps if step.flops is not None]
+        return sum(counts) if len(counts) == len(self.steps) else None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that all calls have to move."""
+        return sum(step.size_bytes for step in self.steps)
+
+    @property
+    def gflops_per_second(self) -> float | None:
+        """None where the operations are not known."""
+        return None if self.flops is None or not self.seconds else self.flops / self.seconds / 1e9
+
+    @property
+    def gigabytes_per_second(self) -> float | None:
+        """None where no time was measured."""
+        return self.size_bytes / self.seconds / 1e9 if self.seconds else None
+
+    @property
+    def of_limit(self) -> float | None:
+        """The least time that the machine could need, as a part of the time it took."""
+        if self.limits is None or not self.seconds:
+            return None
+        least = sum(self.limits.least_seconds(step.flops or 0, step.size_bytes) for step in self.steps)
+        return least / self.seconds
+
+    @property
+    def bound_by(self) -> str | None:
+        """What limits it at best: ``compute``, or the level of memory that its data fits."""
+        if self.limits is None or not self.steps:
+            return None
+        step = self.steps[0]
+        level = self.limits.bandwidth_for(step.size_bytes)
+        compute = (step.flops or 0) / self.limits.flops_per_second
+        return "compute" if compute >= step.size_bytes / level.bytes_per_second else level.level
+
+    @property
+    def model_nodes(self) -> list[str]:
+        """The nodes of the model that it computes, each once."""
+        return list(dict.fromkeys(name for step in self.steps for name in step.model_nodes))
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "kernel": self.name,
+            "calls": self.calls,
+            "seconds": self.seconds,
+            "share": self.share,
+            "flops": self.flops,
+            "bytes": self.size_bytes,
+            "gflops_per_second": self.gflops_per_second,
+            "gigabytes_per_second": self.gigabytes_per_second,
+            "of_limit": self.of_limit,
+            "bound_by": self.bound_by,
+            "model_nodes": self.model_nodes,
+            "nodes": [
+                {
+                    "node": step.node,
+                    "name": step.name,
+                    "seconds": step.seconds,
+                    "model_nodes": step.model_nodes,
+                }
+                for step in self.steps
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class KernelProfile:
+    """A model's run, kernel by kernel. ``run_seconds`` is a whole run, measured on its own: more than the sum of the
+    kernels by what the executor costs."""
+
+    steps: tuple[Step, ...]
+    run_seconds: float
+    runs: int
+    limits: MachineLimits | None = None
+
+    @property
+    def total_seconds(self) -> float:
+        """The sum of all kernels' times."""
+        return sum(step.seconds for step in self.steps)
+
+    @property
+    def flops(self) -> int | None:
+        """Arithmetic operations of one run; None where the graph does not say."""
+        counts = [step.flops for step in self.steps if step.flops is not None]
+        return sum(counts) if len(counts) == len(self.steps) else None
+
+    @property
+    def of_limit(self) -> float | None:
+        """The least time that the machine could need for the kernels one by one, as a part of the time they took."""
+        if self.limits is None or not self.total_seconds:
+            return None
+        least = sum(self.limits.least_seconds(step.flops or 0, step.size_bytes) for step in self.steps)
+        return least / self.total_seconds
+
+    def kernels(self) -> list[Kernel]:
+        """Every kernel once, the one that takes most time first."""
+        by_name: dict[str, list[Step]] = {}
+        for step in self.steps:
+            by_name.setdefault(step.kernel, []).append(step)
+        total = self.total_seconds
+        made = [Kernel(name, tuple(steps), total, self.limits) for name, steps in by_name.items()]
+        return sorted(made, key=lambda kernel: -kernel.seconds)
+
+
+def short_name(kernel: str) -> str:
+    """A kernel's name without what all have in front: ``nn_conv2d_add_nn_relu_1f2e3d4c``."""
+    _, separator, rest = kernel.partition("_fused_")
+    return rest if separator and kernel.startswith("tvmgen") else kernel
+
+
+def measure_kernels(
+    executor: GraphExecutor, graph: str, repeat: int = 10, limits: MachineLimits | None = None
+) -> KernelProfile:
+    """Run a model, whose inputs are set, ``repeat`` times with a clock at every kernel, and as often without."""
+    if repeat < 1:
+        raise ModelError(f"repeat is at least 1, not {repeat}")
+    whole = time_evaluator(executor["run"], 1, repeat)().median
+    measured = executor.run_timed(repeat)
+    typical = sorted(measured, key=lambda run: sum(run[1]))[len(measured) // 2]
+    parsed = json.loads(graph)
+    nodes = parsed["nodes"]
+    tensors = GraphTensors(parsed)
+    steps: list[Step] = []
+    for index, node in enumerate(nodes):
+        attributes = node.get("attrs", {})
+        kernel = attributes.get("func_name", NOTHING_TO_RUN)
+        if node["op"] == "null" or kernel == NOTHING_TO_RUN:
+            continue
+        outputs = range(int(attributes.get("num_outputs", "1")))
+        size = sum(tensors.size_bytes(index, output) for output in outputs)
+        size += sum(tensors.size_bytes(entry[0], entry[1]) for entry in node["inputs"])
+        steps.append(
+            Step(
+                index,
+                node["name"],
+                kernel,
+                typical[0][index],
+                statistics.median(run[1][index] for run in measured),
+                int(attributes["flops"]) if "flops" in attributes else None,
+                int(attributes.get("bytes", size)),
+                tuple(tensors.text(index, output) for output in outputs),
+                tuple(name for name in attributes.get("model_nodes", "").split("\n") if name),
+            )
+        )
+    return KernelProfile(tuple(steps), whole, repeat, limits)
+
+
+class GraphTensors:
+    """Shapes and types of the tensors of a graph in the executor's JSON."""
+
+    def __init__(self, parsed: Mapping[str, Any]) -> None:
+        self._rows: Sequence[int] = parsed["node_row_ptr"]
+        self._shapes: Sequence[Sequence[int]] = parsed["attrs"]["shape"][1]
+        self._dtypes: Sequence[str] = parsed["attrs"]["dltype"][1]
+
+    def entry(self, node: int, output: int) -> int:
+        """The position of a tensor among all."""
+        return self._rows[node] + output
+
+    def size_bytes(self, node: int, output: int = 0) -> int:
+        """The bytes of a tensor."""
+        entry = self.entry(node, output)
+        dtype = DataType(self._dtypes[entry])
+        total = (dtype.bits * dtype.lanes + 7) // 8
+        for extent in self._shapes[entry]:
+            total *= int(extent)
+        return total
+
+    def text(self, node: int, output: int = 0) -> str:
+        """As a person would write it: ``float32[1, 3, 224, 224]``."""
+        entry = self.entry(node, output)
+        return f"{self._dtypes[entry]}[{', '.join(str(extent) for extent in self._shapes[entry])}]"

@@ -1,0 +1,104 @@
+"""The kernels as a table for the terminal."""
+
+from __future__ import annotations
+
+from tilewright.driver.profile.kernels import Kernel, KernelProfile
+
+COLUMNS = [
+    "kernel",
+    "time",
+    "share",
+    "calls",
+    "GFLOP/s",
+    "GB/s",
+    "of limit",
+    "bound by",
+    "nodes of the model",
+]
+
+_SHOWN_NODES = 3
+_LONGEST_NAME = 48
+
+
+def time_text(seconds: float) -> str:
+    """Seconds in the unit that suits them: ``3.42 ms``."""
+    for limit, scale, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
+        if seconds < limit:
+            return (
+                f"{seconds * scale:.3g} {unit}" if seconds * scale < 100 else f"{seconds * scale:.0f} {unit}"
+            )
+    return f"{seconds:.3g} s"
+
+
+def rate_text(value: float | None) -> str:
+    """A rate with three digits."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def share_text(value: float | None) -> str:
+    """A part of a whole."""
+    return "-" if value is None else f"{value:.1%}"
+
+
+def nodes_text(names: list[str]) -> str:
+    """The first few names."""
+    more = len(names) - _SHOWN_NODES
+    return ", ".join(names[:_SHOWN_NODES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _row(kernel: Kernel) -> list[str]:
+    name = kernel.short_name
+    return [
+        name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 10]}…{name[-9:]}",
+        time_text(kernel.seconds),
+        share_text(kernel.share),
+        str(kernel.calls),
+        rate_text(kernel.gflops_per_second),
+        rate_text(kernel.gigabytes_per_second),
+        share_text(kernel.of_limit),
+        kernel.bound_by or "-",
+        nodes_text(kernel.model_nodes),
+    ]
+
+
+def kernel_rows(profile: KernelProfile) -> list[list[str]]:
+    """A row a kernel, the slowest first, and the sum of all."""
+    rows = [_row(kernel) for kernel in profile.kernels()]
+    total = profile.total_seconds
+    flops = profile.flops
+    moved = sum(step.size_bytes for step in profile.steps)
+    rows.append(
+        [
+            "all kernels",
+            time_text(total),
+            share_text(1.0 if total else 0.0),
+            str(len(profile.steps)),
+            rate_text(flops / total / 1e9 if flops is not None and total else None),
+            rate_text(moved / total / 1e9 if total else None),
+            share_text(profile.of_limit),
+            "",
+            "",
+        ]
+    )
+    return rows
+
+
+def summary_lines(profile: KernelProfile) -> list[str]:
+    """What stands under the table: a whole run, and the limits that the kernels are compared with."""
+    lines = [
+        f"A run takes {time_text(profile.run_seconds)}, the median of {profile.runs}; "
+        f"the kernels in it {time_text(profile.total_seconds)}."
+    ]
+    limits = profile.limits
+    if limits is not None:
+        levels = ", ".join(
+            f"{one.bytes_per_second / 1e9:.3g} GB/s from {one.level}" for one in limits.bandwidths
+        )
+        lines.append(
+            f"The limit of this machine ({limits.processor}, {limits.threads} "
+            f"thread{'s' if limits.threads > 1 else ''}), measured now: "
+            f"{limits.flops_per_second / 1e9:.3g} GFLOP/s in float32, {levels}."
+        )
+    return lines
