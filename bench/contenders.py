@@ -11,7 +11,9 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -64,15 +66,22 @@ class Ready:
 # ---- Tilewright ----
 
 
-def compile_tilewright(task: Task) -> float:
-    """From the ONNX file to a library; the seconds are those of reading and compiling."""
+def built_by_tilewright(task: Task) -> tuple[Any, Any]:
+    """The module read from the ONNX file, and what it is compiled to."""
     import tilewright as tvm
     from tilewright import relay
 
-    started = time.perf_counter()
     module, params = relay.frontend.from_onnx(task.model, freeze_params=True)
     with tvm.transform.PassContext(opt_level=3):
-        library = relay.build(module, target="llvm", params=params)
+        return module, relay.build(module, target="llvm", params=params)
+
+
+def compile_tilewright(task: Task) -> float:
+    """From the ONNX file to a library; the seconds are those of reading and compiling."""
+    import tilewright  # noqa: F401 - loading the compiler is no part of compiling
+
+    started = time.perf_counter()
+    _, library = built_by_tilewright(task)
     seconds = time.perf_counter() - started
     library.export_library(str(task.scratch / "tilewright.so"))
     return seconds
@@ -229,27 +238,30 @@ def torch_compile(task: Task) -> Ready:
 def compile_ncnn(task: Task) -> float:
     """ncnn's own format, by pnnx, from a trace of the torch definition."""
     import pnnx
+    import torch
 
     started = time.perf_counter()
     model, inputs = torch_model(task)
     folder = task.scratch / "ncnn"
     folder.mkdir(exist_ok=True)
-    here = Path.cwd()
-    os.chdir(folder)
-    try:
-        pnnx.export(model, "model.pt", tuple(inputs), fp16=False)
-    finally:
-        os.chdir(here)
-    if not (folder / "model.ncnn.param").exists():
-        raise RuntimeError("pnnx wrote no model for ncnn")
+    with torch.no_grad():
+        torch.jit.trace(model, tuple(inputs), check_trace=False).save(str(folder / "model.pt"))
+    kinds = {torch.float32: "f32", torch.int64: "i64"}
+    shapes = ",".join(f"[{','.join(map(str, value.shape))}]{kinds[value.dtype]}" for value in inputs)
+    # The program, and not the function of the package, which then loads Python code that is not always valid.
+    command = [pnnx.EXEC_PATH, "model.pt", f"inputshape={shapes}", "fp16=0"]
+    finished = subprocess.run(command, cwd=folder, stdout=sys.stderr, check=False)
+    if finished.returncode or not (folder / "model.ncnn.param").exists():
+        raise RuntimeError(f"pnnx wrote no model for ncnn (exit {finished.returncode})")
     return time.perf_counter() - started
 
 
 def ncnn(task: Task) -> Ready:
-    """ncnn in float32. Its tensors have no batch, so a leading one is taken off and put back."""
+    """ncnn in float32. Its tensors have no batch: the program that pnnx wrote says which axis that was."""
     import ncnn as runtime
 
     folder = task.scratch / "ncnn"
+    example = (folder / "model_ncnn.py").read_text()
     net = runtime.Net()
     options = net.opt
     options.num_threads = task.threads
@@ -258,18 +270,21 @@ def ncnn(task: Task) -> Ready:
             setattr(options, f"use_{name}", False)
     if net.load_param(str(folder / "model.ncnn.param")) or net.load_model(str(folder / "model.ncnn.bin")):
         raise RuntimeError("ncnn does not load what pnnx wrote")
-    values = []
-    for value in task.inputs().values():
-        plain = value[0] if value.shape[0] == 1 and value.ndim > 1 else value
+    values = {}
+    for index, value in enumerate(task.inputs().values()):
+        if f'ex.input("in{index}"' not in example:
+            raise RuntimeError(f"pnnx left out input {index}")
+        batch = re.search(rf'ex\.input\("in{index}".*batch_index=(\d+)', example)
+        plain = np.take(value, 0, int(batch[1])) if batch else value
         plain = plain.astype(np.int32) if plain.dtype.kind == "i" else plain
-        values.append(runtime.Mat(np.ascontiguousarray(plain)).clone())
+        values[f"in{index}"] = runtime.Mat(np.ascontiguousarray(plain)).clone()
     count = len(task.about()["outputs"])
     latest: list[Any] = []
 
     def call() -> None:
         extractor = net.create_extractor()
-        for index, value in enumerate(values):
-            extractor.input(f"in{index}", value)
+        for name, value in values.items():
+            extractor.input(name, value)
         found = [extractor.extract(f"out{index}") for index in range(count)]
         if any(status for status, _ in found):
             raise RuntimeError("ncnn did not compute an output")

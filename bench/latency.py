@@ -35,6 +35,7 @@ sys.path.insert(0, str(HERE))
 from contenders import CONTENDERS, installed  # noqa: E402
 from harness import PAUSE, thread_environment  # noqa: E402
 from latency_report import write_report  # noqa: E402
+from limits import machine_limits  # noqa: E402
 from models import FAMILIES  # noqa: E402
 
 REFERENCE = "onnxruntime"
@@ -70,21 +71,6 @@ class Row:
     limit: float = 0.0
     failure: str = ""
     entries: dict[str, Entry] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The machine: multiply-adds of all threads a second (as operations), and how fast memory is read."""
-
-    flops: float
-    threads: int
-
-    def seconds(self, operations: int, amount: int) -> float:
-        """The least time for so many operations, and for reading so many bytes from where they would be."""
-        from limits import bandwidth
-
-        read = bandwidth(max(1, amount >> 20), self.threads, 5)["read"]
-        return max(operations / self.flops, amount / read)
 
 
 class Child:
@@ -281,10 +267,7 @@ def main() -> None:
     if REFERENCE not in names:
         names.insert(0, REFERENCE)
 
-    from limits import bandwidth, peak_flops
-
-    limits = Limits(peak_flops() * options.threads, options.threads)
-    memory = bandwidth(512, options.threads)
+    limits = machine_limits(options.threads)
     rows = []
     for name in models:
         row = Row(name)
@@ -297,10 +280,12 @@ def main() -> None:
             continue
         about = json.loads((folder / "about.json").read_text())
         row.operations, row.bytes = about["operations"], about["bytes"]
-        row.limit = limits.seconds(row.operations, row.bytes)
         measure(row, folder, names, options.rounds, options.threads)
         # After each model, so that a run that is broken off leaves what it has.
-        write_report(options.output, rows, names, limits.flops, memory, options.threads, options.rounds)
+        limits = limits.best_of(machine_limits(options.threads))
+        for one in rows:
+            one.limit = limits.least_seconds(one.operations, one.bytes)
+        write_report(options.output, rows, names, limits, options.rounds)
     if not any(math.isfinite(entry.seconds or math.nan) for row in rows for entry in row.entries.values()):
         raise SystemExit("nothing could be measured")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -115,9 +115,7 @@ def write_report(
     path: Path,
     rows: Sequence[Any],
     names: Sequence[str],
-    flops: float,
-    memory: Mapping[str, float],
-    threads: int,
+    limits: Any,
     rounds: int,
 ) -> None:
     """The table at ``path`` and the plot beside it."""
@@ -132,15 +130,16 @@ def write_report(
         "compile s",
         "MB ours / ONNX Runtime",
     ]
+    threads = limits.threads
+    levels = ", ".join(f"{one.level} {one.bytes_per_second / 1e9:.0f}" for one in limits.bandwidths)
     about = (
         f"{threads} threads, batch 1, float32, no tuning. Medians of {rounds} alternating rounds, each contender in "
-        f"its own process. FMA peak of {threads} threads {flops / 1e9:.0f} GFLOP/s; memory of 512 MB is read at "
-        f"{memory['read'] / 1e9:.1f} GB/s and copied at {memory['copy'] / 1e9:.1f} GB/s (read and written bytes). "
-        "The limit of a model is the longer of its multiply-adds at that peak and its weights read once, "
-        "at the rate measured for that many bytes; "
-        "convolutions count as direct ones, so that Winograd can pass it. Compile time is from the ONNX file with an "
-        "empty cache. Memory is the most while running, beyond that of the process before the model was loaded. "
-        "OpenVINO is told to keep to float32. "
+        f"its own process. FMA peak of {threads} threads {limits.flops_per_second / 1e9:.0f} GFLOP/s, GB/s read: "
+        f"{levels}. The limit of a model is the longer of its multiply-adds at that peak and its weights read once "
+        "from the smallest level that holds them; convolutions count as direct ones, so that Winograd can pass it. "
+        "Compile time is from the ONNX file with an empty cache. Memory is the most while running, beyond that of "
+        "the process before the model was loaded. OpenVINO is told to keep to float32. LiteRT is not here: its "
+        "converter (litert-torch) would replace packages of the environment that the others run in. "
         f"Load average of the machine at the end: {os.getloadavg()[0]:.1f}."
     )
     versions = ", ".join(f"{CONTENDERS[name].title} {version(name)}".strip() for name in names)
