@@ -38,8 +38,19 @@ def outline(emitter: StatementEmitter, node: For) -> None:
         function.effect(f"store {kind} {operand}, ptr {slot}")
     name = emitter.module.text.unique(f"{emitter.context.name}.parallel")
     _emit_body(emitter, node, name, closure_type, captured)
-    arguments = [("ptr", f"@{name}"), ("ptr", closure), ("i32", "0")]
+    arguments = [("ptr", f"@{name}"), ("ptr", closure), ("i32", _negated(emitter, extent))]
     fail_unless_zero(emitter, emitter.call_c("tilewright_parallel_launch", "i32", arguments))
+
+
+def _negated(emitter: StatementEmitter, extent: str) -> str:
+    """The number of iterations, at most what 31 bits hold, as the pool wants it: negative, to choose the tasks itself.
+    A loop without iterations asks for one, and its task finds nothing to do."""
+    index, function = emitter.types.index, emitter.function
+    for bound, test in ((1, "slt"), (0x7FFFFFFF, "sgt")):
+        beyond = function.value(f"icmp {test} {index} {extent}, {bound}")
+        extent = function.value(f"select i1 {beyond}, {index} {bound}, {index} {extent}")
+    narrow = extent if index == "i32" else function.value(f"trunc {index} {extent} to i32")
+    return function.value(f"sub i32 0, {narrow}")
 
 
 def _captured(emitter: StatementEmitter, node: For) -> list[Var]:

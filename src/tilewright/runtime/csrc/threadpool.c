@@ -20,6 +20,9 @@
 #define MOST_UNITS (64 * MASK_WORDS)
 #define MOST_THREADS MOST_UNITS
 #define SLOTS 16
+/* Tasks that a loop's iterations are grouped into, for each thread: when the system takes a core away for a while, the others
+ * do what is left of its share. */
+#define TASKS_A_THREAD 4
 /* Long enough to bridge the gaps between the regions of one model, and regions whose tasks take unequal times: waking a core
  * that has gone idle takes up to milliseconds on a virtual machine. */
 #define SPIN_NANOSECONDS 2000000u
@@ -333,7 +336,11 @@ int32_t tilewright_parallel_launch(TilewrightTask body, void* closure, int32_t n
   const TilewrightHost* host = tw_bound_host();
   if (host != NULL) return host->parallel_launch(body, closure, num_tasks);
   int32_t threads = tilewright_num_threads();
-  if (num_tasks <= 0) num_tasks = threads;
+  if (num_tasks < 0) {
+    int64_t iterations = -(int64_t)num_tasks, most = (int64_t)threads * TASKS_A_THREAD;
+    num_tasks = (int32_t)(iterations < most ? iterations : most);
+  }
+  if (num_tasks == 0) num_tasks = threads;
   TwThreadState* state = tw_thread();
   if (num_tasks == 1 || threads == 1 || state->in_parallel) return run_in_place(state, body, closure, num_tasks);
   if (!atomic_load_explicit(&pool.started, memory_order_acquire)) start_workers();

@@ -231,7 +231,8 @@ TILEWRIGHT_API int32_t tilewright_workspace_free(int32_t device_type, int32_t de
 /* ---- Threads ------------------------------------------------------------------------------------------------------------ */
 typedef int32_t (*TilewrightTask)(int32_t task_id, int32_t num_tasks, void* closure);
 
-/* Runs `body` once for each task id in [0, num_tasks) and returns when all are done. Zero tasks means one a thread.
+/* Runs `body` once for each task id in [0, num_tasks) and returns when all are done. Zero tasks means one a thread;
+ * a negative number is that of a loop's iterations, for the pool to choose how many tasks they become.
  * Tasks may share a thread: a task must never wait for another. The first non-zero return is the result, and the error
  * of that task becomes the caller's; tasks not begun by then are left out. Inside a task, regions run in place. */
 TILEWRIGHT_API int32_t tilewright_parallel_launch(TilewrightTask body, void* closure, int32_t num_tasks);

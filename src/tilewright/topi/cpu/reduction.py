@@ -51,7 +51,7 @@ def schedule_reduction(
         _in_plain_loops(*stages, kept, producers, cpu)
         return
     found = classify(kept, vector, lanes)
-    sizes = _tile_sizes(kept, found, lanes, cpu)
+    sizes = tile_sizes(kept, found, lanes, cpu)
     leading = _leading(kept, found, producers, shared, sizes, cpu)
     place = tile_stages(*stages, kept, found, sizes, cpu, leading)
     for producer in producers:
@@ -77,7 +77,7 @@ def _with_result(schedule: Schedule, kept: Kept, result: Kept | None) -> tuple[S
     return kept.stage, schedule[cached[0]]
 
 
-def _tile_sizes(kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription) -> list[int]:
+def tile_sizes(kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription) -> list[int]:
     """The size of the register tile along each data axis."""
     axes = kept.compute.axes
     row_axes = [axes[position] for position in found.row_axes]

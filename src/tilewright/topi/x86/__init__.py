@@ -12,6 +12,9 @@ from tilewright.topi.cpu.layouts import (
     conv2d_layouts,
     dense_block,
 )
+from tilewright.topi.cpu.machine import current_cpu
+from tilewright.topi.cpu.winograd import schedule_winograd as schedule_conv2d_winograd_NCHWc
+from tilewright.topi.cpu.winograd_model import Convolution, choose_winograd_tile
 from tilewright.topi.x86.conv2d import (
     conv2d_nchw,
     conv2d_NCHWc,
@@ -57,3 +60,4 @@ from tilewright.topi.x86.schedules import (
     schedule_softmax,
     schedule_sparse_dense,
 )
+from tilewright.topi.x86.winograd import conv2d_winograd_NCHWc

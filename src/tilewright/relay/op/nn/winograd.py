@@ -59,7 +59,7 @@ def weight_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 def _weight_reference(attrs: Any, weight: Any) -> Any:
     g = winograd_matrices(attrs.tile_size, weight.shape[2])[2]
-    return np.einsum("ah,bw,oihw->aboi", g, g, weight.astype(np.float64)).astype(weight.dtype)
+    return np.einsum("ah,bw,oihw->aboi", g, g, weight.astype(np.float64), optimize=True).astype(weight.dtype)
 
 
 CONV2D_WEIGHT = define(
@@ -84,6 +84,8 @@ def contrib_conv2d_winograd_weight_transform(weight: RelayExpr, tile_size: int) 
 
 def _restored(attrs: Any, weight: Any) -> Any:
     """The weight OIHW of a transformed one."""
+    if weight.ndim == 5:
+        weight = weight.swapaxes(3, 4).reshape(*weight.shape[:2], -1, weight.shape[3])
     size = per_axis(attrs.kernel_size, 2, "kernel_size")[0]
     g = np.linalg.pinv(winograd_matrices(weight.shape[0] - size + 1, size)[2])
     return np.einsum("ha,wb,aboi->oihw", g, g, weight.astype(np.float64))
@@ -115,6 +117,20 @@ def square_relation(space: str) -> Relation:
     return winograd_convolution
 
 
+def _unpacked(weight: Tensor) -> Tensor:
+    """A transformed weight as (n, n, O, I), also if it was packed in blocks of outputs (n, n, O/o, I, o)."""
+    if len(weight.shape) == 4:
+        return weight
+    size, _, outer, inputs, block = weight.shape
+    made: Tensor = te.compute(
+        (size, size, outer * block, inputs),
+        lambda eps, nu, o, i: weight(eps, nu, o // block, i, o % block),
+        name="unpacked_weight",
+        tag=topi.tag.INJECTIVE,
+    )
+    return made
+
+
 def _conv2d_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
     layout = "NHWC" if attrs.data_layout == "NHWC" else "NCHW"
     compute = {
@@ -123,7 +139,7 @@ def _conv2d_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list
     }[layout]
     made = compute(
         converted(inputs[0], attrs.data_layout, layout),
-        inputs[1],
+        _unpacked(inputs[1]),
         attrs.strides,
         attrs.padding,
         attrs.dilation,
@@ -162,7 +178,8 @@ def contrib_conv2d_winograd_without_weight_transform(
     out_layout: str = "",
     out_dtype: str = "",
 ) -> Call:
-    """The convolution with a weight from ``contrib_conv2d_winograd_weight_transform``."""
+    """The convolution with a weight from ``contrib_conv2d_winograd_weight_transform``, as it is or packed in blocks of
+    outputs, (n, n, O/o, I, o)."""
     attrs = Conv2DWinogradAttrs(
         tile_size=tile_size,
         **spatial_attributes(2, strides, padding, dilation, channels, kernel_size),

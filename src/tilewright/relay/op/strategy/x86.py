@@ -85,6 +85,22 @@ def batch_matmul_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, 
     return made
 
 
+def conv2d_winograd_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
+    """A packed weight with the channels of the data in blocks; others as they are."""
+    default = strategies.conv2d_winograd_without_weight_transfrom_strategy.fdefault
+    packed = len(inputs[1].shape) == 5 and len(inputs[0].shape) == 5 and len(out_type.shape) == 5
+    if not packed or tuple(attrs.kernel_size) != (3, 3):
+        return default(attrs, inputs, out_type, target)  # type: ignore[no-any-return]
+    made = OpStrategy()
+    made.add_implementation(
+        wrap_compute_conv2d(topi.x86.conv2d_winograd_NCHWc),
+        wrap_topi_schedule(topi.x86.schedule_conv2d_winograd_NCHWc),
+        name="conv2d_winograd_NCHWc.x86",
+    )
+    return made
+
+
+strategies.conv2d_winograd_without_weight_transfrom_strategy.register("cpu", conv2d_winograd_strategy_cpu)
 strategies.conv2d_strategy.register("cpu", conv2d_strategy_cpu)
 strategies.dense_strategy.register("cpu", dense_strategy_cpu)
 strategies.dense_pack_strategy.register("cpu", dense_pack_strategy_cpu)

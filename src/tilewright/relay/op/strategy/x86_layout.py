@@ -7,11 +7,19 @@ from typing import Any
 
 from tilewright import topi
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.transform import PassContext
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.convolution_rules import is_multiplied
 from tilewright.support.dtype import DataType
 from tilewright.topi.utils import get_const_tuple
-from tilewright.topi.x86 import conv2d_layouts, dense_block
+from tilewright.topi.x86 import (
+    Conv2DLayouts,
+    Convolution,
+    choose_winograd_tile,
+    conv2d_layouts,
+    current_cpu,
+    dense_block,
+)
 
 
 def _constant(shape: Any) -> tuple[int, ...] | None:
@@ -44,6 +52,10 @@ def conv2d_in_blocks(
     layouts = conv2d_layouts(channels, outputs, attrs.groups, str(tinfos[0].dtype))
     if layouts is None:
         return None
+    if attrs.groups == 1:
+        tile = _winograd_tile(attrs, tinfos, out_type, layouts.oc_bn)
+        if tile is not None:
+            return _winograd(attrs, inputs, kernel, layouts, tile)
     name = "nn.contrib_depthwise_conv2d_NCHWc" if depthwise else "nn.contrib_conv2d_NCHWc"
     return call(
         name,
@@ -57,6 +69,41 @@ def conv2d_in_blocks(
         kernel_size=kernel[2:],
         data_layout=layouts.data_layout,
         kernel_layout=layouts.kernel_layout,
+        out_layout=layouts.out_layout,
+        out_dtype=attrs.out_dtype,
+    )
+
+
+def _winograd_tile(attrs: Any, tinfos: Sequence[Any], out_type: Any, lanes: int) -> int | None:
+    """The tile for minimal filtering; None for a convolution that is not of its kind or is not faster so."""
+    shape, kernel = _constant(out_type.shape), _constant(tinfos[1].shape)
+    if shape is None or kernel is None or kernel[2:] != (3, 3):
+        return None
+    if tuple(attrs.strides) != (1, 1) or tuple(attrs.dilation) != (1, 1) or str(out_type.dtype) != "float32":
+        return None
+    batch, outputs, height, width = shape
+    convolution = Convolution(batch, kernel[1], outputs, height, width, lanes)
+    largest = PassContext.current().get("relay.winograd.largest_tile")
+    return choose_winograd_tile(current_cpu(), convolution, largest)
+
+
+def _winograd(
+    attrs: Any, inputs: Sequence[RelayExpr], kernel: tuple[int, ...], layouts: Conv2DLayouts, tile: int
+) -> RelayExpr:
+    """The convolution by minimal filtering, with the weight transformed and packed."""
+    outputs, channels, block, size = kernel[0], kernel[1], layouts.oc_bn, tile + 2
+    weight = call("nn.contrib_conv2d_winograd_weight_transform", inputs[1], tile_size=tile)
+    weight = call("reshape", weight, newshape=(size, size, outputs // block, block, channels))
+    weight = call("transpose", weight, axes=(0, 1, 2, 4, 3))
+    return call(
+        "nn.contrib_conv2d_winograd_without_weight_transform",
+        inputs[0],
+        weight,
+        tile_size=tile,
+        padding=attrs.padding,
+        channels=outputs,
+        kernel_size=(3, 3),
+        data_layout=layouts.data_layout,
         out_layout=layouts.out_layout,
         out_dtype=attrs.out_dtype,
     )

@@ -1,0 +1,122 @@
+"""What a convolution by minimal filtering costs: which tile to take, if any, and in which blocks to compute.
+
+Everything is counted in cycles of one core. Multiply-adds run at the rate of the tiles in registers; transforming an
+element costs a few vector operations; what does not fit in the second cache is paid for by the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.target.cpu import CPUDescription
+
+TILES: Final = (4, 2, 6)
+PRODUCT_EFFICIENCY: Final = 0.8
+DIRECT_EFFICIENCY: Final = 0.85
+"""Shares of the rate of multiply-adds, as measured."""
+TRANSFORM_CYCLES: Final = 2.5
+"""Cycles that one vector takes through a transformation."""
+BYTES_A_CYCLE: Final = 6.0
+"""What one core gets from beyond its second cache while it computes."""
+BETTER: Final = 1.1
+"""How much faster than four by four another tile must be: two has more products, six a larger error and more code."""
+WORTH_IT: Final = 1.2
+"""How much faster than the direct convolution the prediction must be."""
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """Sizes of a convolution of stride one with a kernel of three by three taps; ``height`` and ``width`` are the
+    result's."""
+
+    batch: int
+    inputs: int
+    outputs: int
+    height: int
+    width: int
+    lanes: int
+    element_bytes: int = 4
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Rows of tiles in a block, vectors of output channels in a group, and whether all inputs are transformed before
+    the first block."""
+
+    rows: int
+    group: int
+    inputs_first: bool
+
+
+def choose_winograd_tile(cpu: CPUDescription, convolution: Convolution, largest: int) -> int | None:
+    """The tile of outputs, at most ``largest``, with which the convolution is fastest; None if that is without any."""
+    direct = _direct_cycles(cpu, convolution)
+    best: int | None = None
+    limit = direct / WORTH_IT
+    for tile in TILES:
+        cycles = choose_winograd_blocks(cpu, convolution, tile)[1] if tile <= largest else direct
+        if cycles < limit:
+            best, limit = tile, cycles / BETTER
+    return best
+
+
+def _direct_cycles(cpu: CPUDescription, convolution: Convolution) -> float:
+    channels = convolution.inputs * convolution.outputs
+    products = 9 * convolution.batch * convolution.height * convolution.width * channels
+    rate = convolution.lanes * max(cpu.fma_units, 1) * DIRECT_EFFICIENCY
+    return (products / rate + 9 * channels * convolution.element_bytes / BYTES_A_CYCLE) / cpu.cores
+
+
+def choose_winograd_blocks(cpu: CPUDescription, convolution: Convolution, tile: int) -> tuple[Blocks, float]:
+    """The blocks in which the convolution is fastest with tiles of this size, and the cycles that it then takes."""
+    return min(
+        ((blocks, _cycles(cpu, convolution, tile, blocks)) for blocks in _candidates(convolution, tile)),
+        key=lambda found: found[1],
+    )
+
+
+def _candidates(convolution: Convolution, tile: int) -> Iterator[Blocks]:
+    rows = -(-convolution.height // tile)
+    groups = -(-convolution.outputs // convolution.lanes)
+    for count in _divisors(rows):
+        for group in reversed(_divisors(groups)):
+            for inputs_first in (False, True):
+                yield Blocks(count, group, inputs_first)
+
+
+def _cycles(cpu: CPUDescription, convolution: Convolution, tile: int, blocks: Blocks) -> float:
+    positions = (tile + 2) ** 2
+    rows, columns = -(-convolution.height // tile), -(-convolution.width // tile)
+    tiles = convolution.batch * rows * columns
+    row_blocks = convolution.batch * rows // blocks.rows
+    groups = -(-convolution.outputs // convolution.lanes // blocks.group)
+    size, lanes = convolution.element_bytes, convolution.lanes
+    position_bytes = positions * size * columns * blocks.rows
+    weight_bytes = positions * size * convolution.inputs * convolution.outputs
+    input_bytes = position_bytes * convolution.inputs
+    group_bytes = position_bytes * lanes * blocks.group
+    cache = cpu.l2_bytes
+
+    products = positions * tiles * convolution.inputs * convolution.outputs
+    # A group of one vector leaves registers idle: each loaded input is multiplied once only.
+    efficiency = PRODUCT_EFFICIENCY * (0.75 if blocks.group == 1 else 1.0)
+    cycles = products / (lanes * max(cpu.fma_units, 1) * efficiency)
+    vectors = tiles * positions * (convolution.inputs + convolution.outputs) / lanes
+    cycles += vectors * TRANSFORM_CYCLES
+    # Weights pass by once a block, inputs once a group, unless they stay in the cache.
+    traffic = weight_bytes * (row_blocks if weight_bytes > cache // 2 else 1)
+    if blocks.inputs_first:
+        traffic += input_bytes * row_blocks * (2 + (groups if input_bytes > cache // 2 else 1))
+    elif input_bytes > cache // 2:
+        traffic += input_bytes * row_blocks * (1 + groups)
+    if group_bytes > cache // 4:
+        traffic += 2 * group_bytes * row_blocks * groups
+    cycles += traffic / BYTES_A_CYCLE
+    units = row_blocks * (groups if blocks.inputs_first else 1)
+    return cycles * -(-units // cpu.cores) / units
+
+
+def _divisors(number: int) -> list[int]:
+    return [size for size in range(1, number + 1) if number % size == 0]
