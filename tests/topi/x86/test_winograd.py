@@ -9,6 +9,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay, te, topi
+from tilewright.contrib import graph_executor
 from tilewright.topi.nn.winograd_util import winograd_matrices
 
 ERROR = {2: 2e-6, 4: 4e-5, 6: 8e-5}
@@ -139,7 +140,7 @@ def test_chosen_by_the_compiler(largest: int, filtered: bool) -> None:
         library = relay.build(module, "llvm", params=params)
     kernels = [node["name"] for node in json.loads(library.get_graph_json())["nodes"]]
     assert any("winograd" in name for name in kernels) == filtered
-    executor = tvm.contrib.graph_executor.GraphModule(library["default"](tvm.cpu(0)))
+    executor = graph_executor.GraphModule(library["default"](tvm.cpu(0)))
     executor.run(data=data)
     expected = np.maximum(
         convolved(data, params["weight"], (1, 1, 1, 1)) + params["bias"].reshape(1, -1, 1, 1), 0

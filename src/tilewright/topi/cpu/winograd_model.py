@@ -106,7 +106,8 @@ def _cycles(cpu: CPUDescription, convolution: Convolution, tile: int, blocks: Bl
     vectors = tiles * positions * (convolution.inputs + convolution.outputs) / lanes
     cycles += vectors * TRANSFORM_CYCLES
     # Weights pass by once a block, inputs once a group, unless they stay in the cache.
-    traffic = weight_bytes * (row_blocks if weight_bytes > cache // 2 else 1)
+    fits = weight_bytes + input_bytes + group_bytes <= cache
+    traffic = weight_bytes * (1 if fits else row_blocks)
     if blocks.inputs_first:
         traffic += input_bytes * row_blocks * (2 + (groups if input_bytes > cache // 2 else 1))
     elif input_bytes > cache // 2:
