@@ -337,12 +337,22 @@ def _as_constants(lhs: Any, rhs: Any) -> tuple[Any, Any]:
     return lhs, rhs
 
 
+_ROUNDING: Final = 1e-9
+"""Numbers further apart than this are different, however large they are."""
+
+
 def _same_value(lhs: Any, rhs: Any) -> bool:
-    """Equality of what is no node: floats by their bits but for NaNs, arrays by type, shape and contents."""
+    """Equality of what is no node: arrays by type, shape and contents, floats as numbers that are the same float32.
+
+    An attribute may have gone through an array of float32 on one side (1e-5 is 9.99999974e-6 there): such numbers are
+    the same, NaNs are too, zeros of different sign are not.
+    """
     if isinstance(lhs, float) and isinstance(rhs, float):
         if math.isnan(lhs) or math.isnan(rhs):
             return math.isnan(lhs) and math.isnan(rhs)
-        return lhs == rhs and math.copysign(1.0, lhs) == math.copysign(1.0, rhs)
+        if lhs == rhs:
+            return math.copysign(1.0, lhs) == math.copysign(1.0, rhs)
+        return abs(lhs - rhs) < _ROUNDING and np.float32(lhs) == np.float32(rhs)
     if isinstance(lhs, np.ndarray) or isinstance(rhs, np.ndarray):
         return (
             isinstance(lhs, np.ndarray)

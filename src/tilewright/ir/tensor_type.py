@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 
 from tilewright.ir import operators
 from tilewright.ir.expr import Any, ExprLike, IntImm, PrimExpr
@@ -39,21 +40,26 @@ class TensorType(Type):
         return tuple(extents)
 
     def _dimension_keys(self) -> tuple[object, ...]:
-        """What decides equality of two shapes: the value of a constant, the identity of another expression."""
-        keys: list[object] = []
-        for extent in self.shape:
-            if isinstance(extent, IntImm):
-                keys.append(extent.value)
-            else:
-                keys.append(Any if isinstance(extent, Any) else id(extent))
-        return tuple(keys)
+        """What two equal shapes have in common: the values of constants, and where the other dimensions stand."""
+        return tuple(
+            extent.value if isinstance(extent, IntImm) else Any if isinstance(extent, Any) else None
+            for extent in self.shape
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, TensorType)
             and self.dtype is other.dtype
             and self._dimension_keys() == other._dimension_keys()
+            and all(
+                mine is theirs or isinstance(mine, IntImm | Any) or EQUAL_DIMENSIONS[0](mine, theirs)
+                for mine, theirs in zip(self.shape, other.shape, strict=True)
+            )
         )
 
     def __hash__(self) -> int:
         return hash((self.dtype, self._dimension_keys()))
+
+
+EQUAL_DIMENSIONS: list[Callable[[PrimExpr, PrimExpr], bool]] = [operator.is_]
+"""What decides whether two symbolic dimensions are the same; set by ``arith``, which can prove it."""

@@ -83,6 +83,7 @@ from tilewright.relay.ty import (
     scalar_type,
 )
 from tilewright.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from tilewright.support.span import SourceName, Span
 
 _ON_FIRST_USE = ("frontend", "testing")
 """What brings other packages along, or is for tests: loaded when it is first named."""

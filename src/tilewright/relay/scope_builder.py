@@ -65,9 +65,12 @@ class ScopeBuilder:
             result = Let(variable, value, result)
         return result
 
-    def let(self, var: Var | str, value: Any) -> Var:
-        """Bind a value to a variable, or to a new one of this name; gives the variable."""
-        bound = Var(var) if isinstance(var, str) else var
+    def let(self, var: Var | str | tuple[str, Type], value: Any) -> Var:
+        """Bind a value to a variable, or to a new one of this name, or of this name and type; gives the variable."""
+        if isinstance(var, tuple):
+            bound = Var(*var)
+        else:
+            bound = Var(var) if isinstance(var, str) else var
         self._bindings[-1].append((bound, _as_expr(value)))
         return bound
 

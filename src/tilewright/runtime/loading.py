@@ -32,16 +32,27 @@ def register_module_loader(type_key: str, load: Callable[[str, bytes], Module]) 
     _loaders[type_key] = load
 
 
+def _open(path: Path) -> ctypes.CDLL:
+    """The library at a path; one that was linked without the runtime finds the runtime of this process."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        if "tilewright_" not in str(error):
+            raise failure("OSError", f"cannot load {path}: {error}") from error
+    ctypes.CDLL(LIBRARY._name, mode=ctypes.RTLD_GLOBAL)
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise failure("OSError", f"cannot load {path}: {error}") from error
+
+
 class LibraryModule(Module):
     """A shared library in this process. An artefact with its own runtime is bound to this process's."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("library")
         self.path = path
-        try:
-            self._library = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise failure("OSError", f"cannot load {path}: {error}") from error
+        self._library = _open(path)
         if self._address_of("__tilewright_bind_host"):
             self._library["__tilewright_bind_host"](ctypes.c_void_p(LIBRARY.tilewright_host()))
         self.describe(str(path))

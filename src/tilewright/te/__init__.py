@@ -5,6 +5,7 @@ from tilewright.te import hybrid, schedule
 from tilewright.te.autodiff import gradient
 from tilewright.te.create_prim_func import create_prim_func, create_prim_func_from_outputs
 from tilewright.te.extern import ExternOp, extern
+from tilewright.te.hybrid.operation import HybridOp
 from tilewright.te.operation import (
     BaseComputeOp,
     ComputeOp,

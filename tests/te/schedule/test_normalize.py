@@ -61,6 +61,22 @@ def test_inlined_stages_go_into_their_readers() -> None:
     check(s, [a, d], [values], plus.T * 2 - plus[::-1, ::-1].T)
 
 
+def test_long_chains_are_put_in_once() -> None:
+    """An element that is read twice is one expression, however many levels read it twice."""
+    tensor = te.placeholder((4,), name="A")
+    tensors = [tensor]
+    for number in range(200):
+        below = tensors[-1]
+        made = te.compute((4,), lambda i, below=below: below[i] * 0.5 + below[i], name=f"B{number}")
+        tensors.append(made)
+    s = te.create_schedule(tensors[-1].op)
+    for inner in tensors[1:-1]:
+        s[inner].compute_inline()
+    body = s.normalize().stages[-1].op.body[0]
+    assert len(post_order(body)) < 1000
+    assert [part.producer for part in post_order(body) if isinstance(part, ProducerLoad)] == [tensor] * 2
+
+
 def test_inlining_into_a_reduction_and_a_pair() -> None:
     """Reductions of several outputs stay one reduction."""
     a = te.placeholder((4, 7), name="A")

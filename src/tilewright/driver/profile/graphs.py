@@ -103,7 +103,7 @@ def kernel_graph(graph: str, parameters: frozenset[str]) -> DrawnGraph:
             outputs = range(int(attributes.get("num_outputs", "1")))
             detail = ", ".join(tensors.text(index, output) for output in outputs)
             made = DrawnNode(
-                "reshape" if is_view else short_name(kernel).rpartition("_")[0] or kernel,
+                "reshape" if is_view else _plain_name(kernel),
                 detail,
                 places,
                 None if is_view else kernel,
@@ -116,3 +116,9 @@ def kernel_graph(graph: str, parameters: frozenset[str]) -> DrawnGraph:
             if source in numbers:
                 edges[numbers[source], numbers[index]] = None
     return _drawn(nodes, edges)
+
+
+def _plain_name(kernel: str) -> str:
+    """The operators of a kernel: ``conv2d_add_relu``, without namespaces and without the digest at the end."""
+    operators = short_name(kernel).rpartition("_")[0] or kernel
+    return operators.replace("contrib_", "").replace("nn_", "")

@@ -14,6 +14,8 @@ NODE_WIDTH, NODE_HEIGHT = 190.0, 44.0
 GAP, LAYER_GAP, POINT_WIDTH = 24.0, 40.0, 10.0
 
 _SWEEPS = 6
+# How much a passing edge's wish counts beside a node's.
+_POINT_WEIGHT = 0.001
 # A graph whose edges pass more layers than this in all is drawn with straight ones.
 _MOST_POINTS = 40_000
 
@@ -117,47 +119,61 @@ def _across(
     """Where the middle of every node stands: near those of its neighbours, in order, with room between."""
     across: dict[int, float] = {}
     for row in rows:
-        at = 0.0
-        for node in row:
-            width = _width(node, count)
-            across[node] = at + width / 2
-            at += width + GAP
-        for node in row:
-            across[node] -= (at - GAP) / 2
+        for node, place in zip(row, _spread(row, [0.0] * len(row), count), strict=True):
+            across[node] = place
     for sweep in range(_SWEEPS):
         neighbours = above if sweep % 2 == 0 else below
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            wanted = [
-                sum(across[other] for other in neighbours[node]) / len(neighbours[node])
-                if neighbours[node]
-                else across[node]
-                for node in row
-            ]
+            wanted = [_wish(node, neighbours[node], across, count) for node in row]
             for node, place in zip(row, _spread(row, wanted, count), strict=True):
                 across[node] = place
     return across
 
 
+def _wish(node: int, neighbours: Sequence[int], across: dict[int, float], count: int) -> float:
+    """Below its neighbours, nodes before passing edges: the main line of a model stays straight."""
+    followed = [other for other in neighbours if other < count] or neighbours
+    return sum(across[other] for other in followed) / len(followed) if followed else across[node]
+
+
 def _spread(row: Sequence[int], wanted: Sequence[float], count: int) -> list[float]:
-    """Places in order, no two too near, and as close to the wanted ones as their average allows: neighbours that want
-    the same place share it around its middle."""
-    groups: list[
-        tuple[list[int], float, float]
-    ] = []  # members, the middle of the first's wanted place, sizes so far
-    room = [_width(node, count) + GAP for node in row]
+    """Places in order, no two too near, and as close to the wanted ones as can be; nodes weigh more than passing edges.
+
+    Neighbours that want the same place form a group, which begins where their wishes put it on average.
+    """
+    groups: list[_Group] = []
     for index, place in enumerate(wanted):
-        members, total, size = [index], place, room[index]
-        # What a group wants: the average of its members' wishes for where the group begins.
-        while groups and groups[-1][1] / len(groups[-1][0]) + groups[-1][2] / 2 > (
-            total / len(members) - size / 2
-        ):
-            before, before_total, before_size = groups.pop()
-            members, total, size = before + members, before_total + total, before_size + size
-        groups.append((members, total, size))
+        room = _width(row[index], count) + GAP
+        weight = 1.0 if row[index] < count else _POINT_WEIGHT
+        group = _Group([index], weight * (place - room / 2), weight, room)
+        while groups and groups[-1].begin + groups[-1].room > group.begin:
+            group = groups.pop().joined(group)
+        groups.append(group)
     places = [0.0] * len(row)
-    for members, total, size in groups:
-        at = total / len(members) - size / 2
-        for index in members:
-            places[index] = at + room[index] / 2
-            at += room[index]
+    for group in groups:
+        at = group.begin
+        for index in group.members:
+            room = _width(row[index], count) + GAP
+            places[index] = at + room / 2
+            at += room
     return places
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Nodes side by side: the weighted sum of where each would have the group begin, the weights, and its width."""
+
+    members: list[int]
+    wishes: float
+    weight: float
+    room: float
+
+    @property
+    def begin(self) -> float:
+        return self.wishes / self.weight
+
+    def joined(self, after: _Group) -> _Group:
+        wishes = self.wishes + after.wishes - after.weight * self.room
+        return _Group(
+            self.members + after.members, wishes, self.weight + after.weight, self.room + after.room
+        )

@@ -47,8 +47,10 @@ class OpAttrs(Attrs):
     type_key: ClassVar[str] = ""
 
     def keys(self) -> list[str]:
-        """The names, in order."""
-        return [field.name for field in fields(self)]  # type: ignore[arg-type]
+        """The names, in order. What a tuner may note for itself counts once it is there, so that ``dict(attrs)`` are
+        arguments of the operator."""
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return [name for name in names if name != _TUNERS_NOTE or getattr(self, name)]
 
     def __getitem__(self, item: str) -> Any:
         try:
@@ -68,11 +70,15 @@ class OpAttrs(Attrs):
         return type(self)(**{**dict(self.items()), **changes})
 
     def changed(self) -> list[tuple[str, Any]]:
-        """The attributes that differ from their defaults: what the text form prints."""
+        """The attributes that differ from their defaults, and those that are always said: what the text form prints."""
         found = []
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if value != plain(field.default) or isinstance(value, bool) != isinstance(field.default, bool):
+            if (
+                field.name in _ALWAYS_SAID
+                or value != plain(field.default)
+                or isinstance(value, bool) != isinstance(field.default, bool)
+            ):
                 found.append((field.name, value))
         return found
 
@@ -93,6 +99,12 @@ class OpAttrs(Attrs):
     def list_field_info(self) -> list[AttrFieldInfo]:
         """What there is to know about each field."""
         return [AttrFieldInfo(field.name, str(field.type), "") for field in fields(self)]  # type: ignore[arg-type]
+
+
+_TUNERS_NOTE = "auto_scheduler_rewritten_layout"
+
+_ALWAYS_SAID = frozenset({"pool_size"})
+"""Attributes that have no default in the text form."""
 
 
 @dataclass_transform(frozen_default=True)

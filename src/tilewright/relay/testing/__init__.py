@@ -24,4 +24,4 @@ from tilewright.relay.testing import (
 )
 from tilewright.relay.testing.checking import check_grad, count_ops, rand, run_infer_type, run_opt_pass
 from tilewright.relay.testing.init import create_workload
-from tilewright.relay.testing.nat import count, make_nat_expr, make_nat_value
+from tilewright.relay.testing.nat import add_nat_definitions, count, make_nat_expr, make_nat_value

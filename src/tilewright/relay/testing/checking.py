@@ -18,7 +18,7 @@ from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing.init import known_shape
-from tilewright.runtime.ndarray import numpy_dtype
+from tilewright.runtime.ndarray import NDArray, array, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 
@@ -38,9 +38,9 @@ def run_infer_type(expr: RelayExpr) -> RelayExpr:
     return run_opt_pass(expr, transform.InferType())
 
 
-def rand(dtype: str = "float32", *shape: int) -> np.ndarray[Any, Any]:
+def rand(dtype: str, *shape: int) -> NDArray:
     """Random numbers between zero and one."""
-    return np.asarray(np.random.default_rng().random(shape)).astype(numpy_dtype(DataType(dtype)))
+    return array(np.asarray(np.random.default_rng().random(shape)).astype(numpy_dtype(DataType(dtype))))
 
 
 def count_ops(expr: RelayExpr) -> dict[str, int]:

@@ -19,8 +19,8 @@ class FunctionPass(Pass):
     """Base of passes over functions; a subclass gives ``transform_function``.
 
     Functions of other levels, and those that another code generator takes ("Compiler"), pass through untouched. Where
-    ``typed`` is set, every expression has its ``checked_type`` when the pass sees it. The rewriting runs with room for
-    deep recursion.
+    ``typed`` is set, every expression has its ``checked_type`` when the pass sees it, and so has every expression that
+    it leaves. The rewriting runs with room for deep recursion.
     """
 
     typed: ClassVar[bool] = True
@@ -45,7 +45,8 @@ class FunctionPass(Pass):
             return made
 
         with recursion_room():
-            return mod.map_functions(change)
+            made = mod.map_functions(change)
+        return infer_module(made) if self.typed else made
 
 
 FunctionTransform = Callable[[Function, IRModule, PassContext], Function | None]

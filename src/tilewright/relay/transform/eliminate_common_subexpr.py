@@ -14,6 +14,7 @@ from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
+from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.transform import PassContext
 from tilewright.relay.analysis.blocks import Blocks
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem
@@ -44,7 +45,12 @@ def _same_attributes(first: Any, second: Any) -> bool:
         return True
     if first.attrs is None or second.attrs is None:
         return False
-    return type(first.attrs) is type(second.attrs) and structural_equal(first.attrs, second.attrs)
+    # The hash tells numbers apart that structural equality takes for rounded ones of each other.
+    return (
+        type(first.attrs) is type(second.attrs)
+        and structural_equal(first.attrs, second.attrs)
+        and structural_hash(first.attrs) == structural_hash(second.attrs)
+    )
 
 
 @dataclass

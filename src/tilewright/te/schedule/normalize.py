@@ -7,6 +7,7 @@ ranges do not carry their offset in every expression.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING
 
 from tilewright.ir import operators
@@ -15,10 +16,10 @@ from tilewright.ir.functor import Mutator, substitute_expr
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import recursion_room
 from tilewright.te.operation import ComputeOp, PlaceholderOp, share_reduction
-from tilewright.te.schedule.dataflow import replace_dataflow, set_operation
+from tilewright.te.schedule.dataflow import set_operation
 from tilewright.te.schedule.relations import Fuse, Rebase, Split
-from tilewright.te.schedule.stage import AttachType, Stage
-from tilewright.te.tensor import Tensor
+from tilewright.te.schedule.stage import AttachType
+from tilewright.te.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
     from tilewright.te.schedule.schedule import Schedule
@@ -34,58 +35,76 @@ def normalize(schedule: Schedule) -> Schedule:
 
 
 class _Inline(Mutator):
-    """Replaces reads of a tensor by the expression that computes it."""
+    """Replaces reads of inlined tensors by the expressions that compute them, and reads of tensors that were replaced
+    by reads of those that stand for them.
+
+    An expression is put in as it was written, and then looked at in turn: a chain costs as much as it is long. Reads of
+    one element are one expression.
+    """
 
     memoize = True
 
-    def __init__(self, operation: ComputeOp) -> None:
+    def __init__(self, inlined: Set[Operation], replaced: Mapping[Tensor, Tensor]) -> None:
         super().__init__()
-        self.operation = operation
+        self.inlined = inlined
+        self.replaced = replaced
+        self.elements: dict[tuple[Tensor, tuple[int, ...]], PrimExpr] = {}
 
     def visit_producer_load(self, node: ProducerLoad) -> PrimExpr:
         made = node.map_children(self.visit)
         tensor = node.producer
-        if not isinstance(tensor, Tensor) or tensor.op is not self.operation:
+        if not isinstance(tensor, Tensor):
             return made
-        # An index that is data may be wider than the axis that it stands for.
-        mapping = {
-            axis.var: operators.cast(axis.var.dtype, index)
-            for axis, index in zip(self.operation.axes, made.indices, strict=True)
-        }
-        return substitute_expr(self.operation.body[tensor.value_index], mapping)
+        operation = tensor.op
+        if operation not in self.inlined:
+            other = self.replaced.get(tensor)
+            return made if other is None else ProducerLoad(other, made.indices, made.span)
+        assert isinstance(operation, ComputeOp)
+        # The indices stay alive in the memo of visits.
+        key = (tensor, tuple(id(index) for index in made.indices))
+        if key not in self.elements:
+            # An index that is data may be wider than the axis that it stands for.
+            mapping = {
+                axis.var: operators.cast(axis.var.dtype, index)
+                for axis, index in zip(operation.axes, made.indices, strict=True)
+            }
+            self.elements[key] = self.visit(substitute_expr(operation.body[tensor.value_index], mapping))
+        return self.elements[key]
 
 
 def _inline(schedule: Schedule) -> None:
-    """Put inlined stages into their readers, last ones first so that each expression is put in whole."""
-    for position in range(len(schedule.stages) - 1, -1, -1):
-        stage = schedule.stages[position]
-        if stage.attach_type != AttachType.INLINE:
-            continue
+    """Put inlined stages into their readers, producers first. What was inlined itself stays as it was written."""
+    inlined: set[Operation] = set()
+    replaced: dict[Tensor, Tensor] = {}
+    for stage in schedule.stages:
         operation = stage.op
-        if not isinstance(operation, ComputeOp) or operation.reduce_axis:
-            stage.fail("compute_inline", None, "only a computation without a reduction can be inlined")
-        stage.attach_type = AttachType.INLINED_ALREADY
-        for reader in schedule.stages[position + 1 :]:
-            if not any(tensor.op is operation for tensor in reader.op.input_tensors):
-                continue
-            if not isinstance(reader.op, ComputeOp):
-                raise ScheduleError(
-                    f"compute_inline on stage {stage.label}: its reader {reader.label} is not a computation "
-                    f"({type(reader.op).__name__}), it needs the tensor in memory"
-                )
-            _inline_into(schedule, reader, operation)
+        if stage.attach_type == AttachType.INLINE:
+            if not isinstance(operation, ComputeOp) or operation.reduce_axis:
+                stage.fail("compute_inline", None, "only a computation without a reduction can be inlined")
+            stage.attach_type = AttachType.INLINED_ALREADY
+            inlined.add(operation)
+            continue
+        missing = [tensor for tensor in operation.input_tensors if tensor.op in inlined]
+        if missing and not isinstance(operation, ComputeOp):
+            raise ScheduleError(
+                f"compute_inline on stage {schedule[missing[0]].label}: its reader {stage.label} is not a computation "
+                f"({type(operation).__name__}), it needs the tensor in memory"
+            )
+        if missing and isinstance(operation, ComputeOp):
+            made: Operation = _with_inlined(operation, _Inline(inlined, replaced))
+        else:
+            made = operation.replace_inputs(replaced)
+        if made is not operation:
+            replaced.update(zip(operation.outputs, made.outputs, strict=True))
+            set_operation(stage, made)
 
 
-def _inline_into(schedule: Schedule, reader: Stage, operation: ComputeOp) -> None:
-    old = reader.op
-    assert isinstance(old, ComputeOp)
-    rewriter = _Inline(operation)
+def _with_inlined(operation: ComputeOp, rewriter: _Inline) -> ComputeOp:
     with recursion_room():
-        body = [_visit_value(rewriter, value) for value in old.body]
-    made = ComputeOp(old.name, old.tag, old.attrs, old.axes, share_reduction(body), old.span)
-    replaced = dict(zip(old.outputs, made.outputs, strict=True))
-    set_operation(reader, made)
-    replace_dataflow(schedule.stages[schedule.stages.index(reader) + 1 :], replaced)
+        body = [_visit_value(rewriter, value) for value in operation.body]
+    return ComputeOp(
+        operation.name, operation.tag, operation.attrs, operation.axes, share_reduction(body), operation.span
+    )
 
 
 def _visit_value(rewriter: _Inline, value: PrimExpr) -> PrimExpr:

@@ -12,11 +12,12 @@ from tilewright.topi.utils import InvalidShapeError, get_const_tuple, simplify
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
-    """Each pixel as a block of ``block_size`` squared; in its channels the block comes first (DCR) or last (CRD)."""
+    """Each pixel as a block of ``block_size`` squared; in its channels the block comes first (DCR) or last (CDR, or
+    CRD as ONNX spells it)."""
     if layout not in ("NCHW", "NHWC"):
         raise OpAttributeInvalid(f"depth_to_space knows the layouts NCHW and NHWC, not {layout!r}")
-    if mode not in ("DCR", "CRD"):
-        raise OpAttributeInvalid(f"depth_to_space knows the modes DCR and CRD, not {mode!r}")
+    if mode not in ("DCR", "CDR", "CRD"):
+        raise OpAttributeInvalid(f"depth_to_space knows the modes DCR and CDR, not {mode!r}")
     extent = dict(zip(layout, data.shape, strict=True))
     area = block_size * block_size
     (given,) = get_const_tuple([extent["C"]])

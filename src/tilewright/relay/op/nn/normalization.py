@@ -87,7 +87,7 @@ class LRNAttrs(OpAttrs):
     size: int = 5
     axis: int = 1
     bias: float = 2.0
-    alpha: float = 1e-5
+    alpha: float = 1e-4
     beta: float = 0.75
 
 

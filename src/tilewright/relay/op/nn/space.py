@@ -33,7 +33,8 @@ from tilewright.te.tensor import Tensor
 
 @attributes
 class SubPixelAttrs(OpAttrs):
-    """depth_to_space and space_to_depth; in mode DCR the block is the outer part of the channels, in CRD the inner."""
+    """depth_to_space and space_to_depth; in mode DCR the block is the outer part of the channels, in CDR (also
+    CRD, as ONNX spells it) the inner."""
 
     block_size: int = 1
     layout: str = "NCHW"
@@ -43,8 +44,8 @@ class SubPixelAttrs(OpAttrs):
         """Layout and mode must be known ones."""
         if self.layout not in ("NCHW", "NHWC"):
             raise OpAttributeInvalid(f"the layout is NCHW or NHWC, not {self.layout!r}")
-        if self.mode not in ("DCR", "CRD"):
-            raise OpAttributeInvalid(f"the mode is DCR or CRD, not {self.mode!r}")
+        if self.mode not in ("DCR", "CDR", "CRD"):
+            raise OpAttributeInvalid(f"the mode is DCR or CDR, not {self.mode!r}")
 
 
 @attributes
@@ -189,7 +190,7 @@ SPACE_TO_DEPTH = define(
 
 
 def depth_to_space(data: RelayExpr, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Call:
-    """Channels spread over blocks of space, the block outermost among the channels (DCR) or innermost (CRD)."""
+    """Channels spread over blocks of space, the block outermost among the channels (DCR) or innermost (CDR)."""
     return Call(DEPTH_TO_SPACE, (data,), SubPixelAttrs(block_size, layout, mode))
 
 

@@ -1,0 +1,49 @@
+"""The limits of the machine."""
+
+import pytest
+
+from tilewright.codegen.llvm.limits import Bandwidth, MachineLimits, bandwidth, machine_limits, peak_flops
+
+
+@pytest.fixture(scope="module")
+def limits():
+    """What is measured with one thread."""
+    return machine_limits(1)
+
+
+def test_measured_limits_are_plausible(limits):
+    """At least a hundred million operations and bytes a second; nearer levels are smaller and faster."""
+    assert limits.threads == 1 and limits.flops_per_second > 1e8
+    assert limits.bandwidths[-1].level == "memory" and limits.bandwidths[-1].capacity_bytes is None
+    speeds = [one.bytes_per_second for one in limits.bandwidths]
+    assert speeds == sorted(speeds, reverse=True) and speeds[-1] > 1e8
+    sizes = [one.capacity_bytes for one in limits.bandwidths[:-1]]
+    assert sizes == sorted(sizes)
+
+
+def test_single_measurements():
+    """The benchmarks ask for the peak, and for copying and reading, alone."""
+    assert peak_flops(repeats=1, steps=10_000) > 1e7
+    assert set(bandwidth(8, 2, repeats=1)) == {"copy", "read"}
+
+
+MADE_UP = MachineLimits("made up", 2, 100e9, (Bandwidth("L2", 1000, 50e9), Bandwidth("memory", None, 10e9)))
+
+
+@pytest.mark.parametrize(
+    ("flops", "size", "seconds"),
+    [(100e9, 0, 1.0), (0, 1000, 1000 / 50e9), (0, 2000, 2000 / 10e9), (1e9, 10e9, 1.0)],
+    ids=["compute", "cache", "memory", "both"],
+)
+def test_least_time_is_the_slower_of_two(flops, size, seconds):
+    """Computing and moving overlap at best; data that fits a level comes from it."""
+    assert MADE_UP.least_seconds(flops, size) == pytest.approx(seconds)
+
+
+def test_better_of_two_measurements():
+    """Each figure is the better one, and a level that is no faster than a larger one goes."""
+    slow = MachineLimits("made up", 2, 120e9, (Bandwidth("L2", 1000, 40e9), Bandwidth("memory", None, 60e9)))
+    best = MADE_UP.best_of(slow)
+    assert best.flops_per_second == 120e9
+    assert best.bandwidths == (Bandwidth("memory", None, 60e9),)
+    assert MADE_UP.best_of(MADE_UP) == MADE_UP
