@@ -22,11 +22,12 @@
 #define SLOTS 16
 /* Tasks that a loop's iterations are grouped into, for each thread: when the system takes a core away for a while, the others
  * do what is left of its share. */
-#define TASKS_A_THREAD 4
+#define TASKS_A_THREAD 8
 /* Long enough to bridge the gaps between the regions of one model, and regions whose tasks take unequal times: waking a core
  * that has gone idle takes up to milliseconds on a virtual machine. */
 #define SPIN_NANOSECONDS 2000000u
-#define BUSY_SPIN_NANOSECONDS 30000u
+/* Whoever yields on a busy machine gets its core back milliseconds later, so this comes late. */
+#define BUSY_SPIN_NANOSECONDS 1000000u
 #define MOVE_NANOSECONDS 1000000u
 
 typedef struct {
