@@ -11,7 +11,7 @@ LIMITS = MachineLimits("made up", 1, 100e9, (Bandwidth("L2", 10_000, 50e9), Band
 
 def step(kernel, seconds, flops, size, *names):
     """One call of a kernel."""
-    return Step(0, f"{kernel}_0", kernel, 0.0, seconds, flops, size, ("float32[1]",), names)
+    return Step(0, f"{kernel}_0", kernel, seconds, flops, size, ("float32[1]",), names)
 
 
 def test_rates_and_limits_of_a_kernel():
