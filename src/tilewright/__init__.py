@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tilewright.support.errors import TilewrightError
 
 _MODULES = (
+    "_ffi",
     "arith",
     "codegen",
     "contrib",
