@@ -5,8 +5,36 @@ import os
 # Read once, when tilewright is imported: so this stands before any import of it.
 os.environ["TILEWRIGHT_CHECK"] = "1"
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from api_trace import Trace
 
 # A shared two-core machine stalls for hundreds of milliseconds; a deadline would report that as a failure.
 settings.register_profile("tilewright", deadline=None)
 settings.load_profile("tilewright")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--api-trace FILE``: see tools/api_trace.py."""
+    parser.addoption(
+        "--api-trace", metavar="FILE", type=Path, help="add the names of TVM's interface that are called"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch from the start where it is asked for."""
+    if config.getoption("--api-trace"):
+        config.stash[_TRACE] = Trace()
+        config.stash[_TRACE].start()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Write what was seen."""
+    if _TRACE in config.stash:
+        config.stash[_TRACE].stop(config.getoption("--api-trace"))
+
+
+_TRACE = pytest.StashKey[Trace]()

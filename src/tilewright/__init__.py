@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tilewright import not_yet
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from tilewright.support.errors import TilewrightError
 
 _MODULES = (
+    "_ffi",
     "arith",
     "codegen",
     "contrib",
@@ -94,12 +97,7 @@ _NAMES = {
 }
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
 
-_NOT_YET = {
-    "autotvm": "tuning with templates",
-    "auto_scheduler": "template-free tuning",
-    "rpc": "remote devices",
-    "micro": "microcontrollers",
-}
+not_yet.install()
 
 
 def __getattr__(name: str) -> Any:
@@ -113,10 +111,8 @@ def __getattr__(name: str) -> Any:
     elif name in _RENAMED:
         module, renamed = _RENAMED[name]
         found = getattr(importlib.import_module(module), renamed)
-    elif name in _NOT_YET:
-        raise AttributeError(f"tilewright.{name} ({_NOT_YET[name]}) is not part of version {__version__}")
     else:
-        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+        found = not_yet.attribute_not_there(__name__, name)
     globals()[name] = found
     return found
 

@@ -202,3 +202,21 @@ def test_memory_is_planned() -> None:
     graph["attrs"]["storage_id"][1][3] = 2
     shared = GraphExecutor(json.dumps(graph), Operators())
     assert shared.arena_bytes == 64
+
+
+def test_runs_are_timed_node_by_node() -> None:
+    """Every run has a begin and a duration for every node, in order; nodes without a function take no time."""
+    executor = GraphExecutor(make_graph(), Operators())
+    runs = executor.run_timed(3)
+    assert len(runs) == 3
+    names = executor.node_names()
+    for begins, seconds in runs:
+        assert len(begins) == len(seconds) == len(names)
+        assert begins == sorted(begins) and begins[0] >= 0
+        assert seconds[names.index("shifted")] > 0 and seconds[0] == 0
+    with pytest.raises(ValueError, match="at least 1"):
+        executor.run_timed(0)
+    failing = Operators()
+    failing.fails = True
+    with pytest.raises(KeyError, match="inside an operator"):
+        GraphExecutor(make_graph(), failing).run_timed(2)

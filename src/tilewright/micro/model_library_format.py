@@ -36,6 +36,10 @@ FORMAT_VERSION = 5
 """The version of TVM 0.8, whose layout this is."""
 
 
+class UnsupportedInModelLibraryFormatError(ModelError):
+    """A model that model library format cannot hold."""
+
+
 @dataclass(frozen=True)
 class ModelLibrary:
     """The content of a model library; every file name is relative to its folder."""
@@ -108,10 +112,10 @@ class GraphFactory(Protocol):
     def get_lib(self) -> Module: ...
 
 
-def export_model_library_format(module: Any, file_name: str | Path) -> str:
+def export_model_library_format(mod: Any, file_name: str | Path) -> str:
     """Writes a model or a module of operators as a model library; the name of the file, whole or not there."""
     path = Path(file_name)
-    library = _describe(module)
+    library = _describe(mod)
     files = library.files()
     content = json.dumps(library.metadata(files), indent=2).encode()
 
@@ -129,15 +133,21 @@ def export_model_library_format(module: Any, file_name: str | Path) -> str:
 def _describe(module: Any) -> ModelLibrary:
     if isinstance(module, ModelLibrary):
         return module
-    if isinstance(module, DescribesItself):
-        return module.model_library()
+    for one in (
+        module,
+        getattr(module, "lib", None),
+    ):  # a model for the executor of ahead-of-time code holds one
+        if isinstance(one, DescribesItself):
+            return one.model_library()
     if isinstance(module, GraphFactory):
         lib = module.get_lib()
         config = {"graph.json": module.get_graph_json()}
         return _of_code(module.libmod_name, lib, "graph", params=module.get_params(), executor_config=config)
     if isinstance(module, Module):
         return _of_code(getattr(module, "name", None) or "default", module, "none")
-    raise ModelError(f"a {type(module).__name__} is not a module that model library format can hold")
+    raise UnsupportedInModelLibraryFormatError(
+        f"a {type(module).__name__} is not a module that model library format can hold"
+    )
 
 
 def _of_code(name: str, lib: Module, executor: str, **rest: Any) -> ModelLibrary:
@@ -145,11 +155,14 @@ def _of_code(name: str, lib: Module, executor: str, **rest: Any) -> ModelLibrary
     by_target = getattr(lib, "ir_module_by_target", {})
     code = lib.object_code()
     if code is None and lib.format != "c":
-        raise ModelError(
+        raise UnsupportedInModelLibraryFormatError(
             f"the {lib.type_key} module has neither object code nor C source: model library format holds host code"
         )
-    if lib.imported_modules:
-        raise ModelError("model library format holds host code alone, and the module imports device code")
+    # The graph and the parameters, which travel with the code elsewhere, are files of their own here.
+    if any(imported.type_key != "GraphExecutorFactory" for imported in lib.imported_modules):
+        raise UnsupportedInModelLibraryFormatError(
+            "model library format holds host code alone, and the module imports device code"
+        )
     return ModelLibrary(
         name=name,
         target=" ".join(str(target) for target in by_target),

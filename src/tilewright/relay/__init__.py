@@ -5,6 +5,7 @@ import importlib
 from tilewright.ir.base import RelayExpr as Expr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
+from tilewright.not_yet import attribute_not_there
 from tilewright.relay import (
     adt,
     analysis,
@@ -92,4 +93,4 @@ _ON_FIRST_USE = ("frontend", "testing")
 def __getattr__(name: str) -> object:
     if name in _ON_FIRST_USE:
         return importlib.import_module(f"tilewright.relay.{name}")
-    raise AttributeError(f"module 'tilewright.relay' has no attribute {name!r}")
+    return attribute_not_there(__name__, name)

@@ -25,6 +25,7 @@ from tilewright.ir.type import Type
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
+from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, node
 from tilewright.support.span import Span, current_span
@@ -394,3 +395,11 @@ def as_attrs(values: Mapping[str, Any] | Attrs | None) -> DictAttrs:
 
 
 global_var.RELAY_CALL[:] = [Call]
+
+
+__getattr__ = names_elsewhere(
+    __name__,
+    {
+        "bind": "tilewright.relay.expr_functor",
+    },
+)

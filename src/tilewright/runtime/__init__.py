@@ -1,6 +1,6 @@
 """The Python face of the C runtime: arrays, packed functions, modules, devices."""
 
-from tilewright.runtime import vm
+from tilewright.runtime import profiling, vm
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.convert import const, convert
 from tilewright.runtime.device import (

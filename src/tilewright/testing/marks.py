@@ -78,6 +78,16 @@ requires_rocm = _requirement("requires_rocm", lambda: enabled("rocm"), "ROCm")
 requires_metal = _requirement("requires_metal", lambda: enabled("metal"), "Metal")
 requires_vulkan = _requirement("requires_vulkan", lambda: enabled("vulkan"), "Vulkan")
 requires_llvm = _requirement("requires_llvm", lambda: enabled("llvm"), "LLVM")
+requires_hexagon = _requirement("requires_hexagon", lambda: enabled("hexagon"), "Hexagon")
+requires_nvptx = _requirement("requires_nvptx", lambda: enabled("nvptx"), "NVPTX")
+requires_tensorcore = _requirement("requires_tensorcore", lambda: enabled("cuda"), "a GPU with tensor cores")
+requires_cudagraph = _requirement("requires_cudagraph", lambda: False, "the executor of CUDA graphs")
+requires_cudnn = _requirement("requires_cudnn", lambda: False, "cuDNN")
+requires_cublas = _requirement("requires_cublas", lambda: False, "cuBLAS")
+requires_micro = _requirement("requires_micro", lambda: False, "the project interface of microcontrollers")
+requires_rpc = _requirement("requires_rpc", lambda: False, "RPC")
+requires_ethosn = _requirement("requires_ethosn", lambda: False, "Ethos-N")
+requires_cmsisnn = _requirement("requires_cmsisnn", lambda: False, "CMSIS-NN")
 
 
 def requires_package(*packages: str) -> Any:
@@ -108,9 +118,54 @@ def parametrize_targets(*args: Any) -> Any:
     return lambda function: apply(function, args)
 
 
-def parameter(*values: Any, ids: Any = None) -> Any:
-    """A fixture with these values: a test that takes it runs once for each."""
+def _noted(name: str, args: tuple[Any, ...]) -> Any:
+    """A decorator that notes targets on a test, for the plugin."""
+    return lambda function: _with_attribute(function, name, {*getattr(function, name, ()), *args})
+
+
+def _with_attribute(function: Any, name: str, value: Any) -> Any:
+    setattr(function, name, value)
+    return function
+
+
+def exclude_targets(*args: str) -> Any:
+    """A test that the plugin (``tilewright.testing.plugin``) runs on every enabled target but these."""
+    return _noted(EXCLUDED, args)
+
+
+def known_failing_targets(*args: str) -> Any:
+    """A test that the plugin (``tilewright.testing.plugin``) expects to fail on these targets."""
+    return _noted(FAILING, args)
+
+
+EXCLUDED, FAILING, GROUP = "excluded_targets", "known_failing_targets", "parameter_group"
+"""The attributes of functions in which these things are noted."""
+
+
+def parameter(*values: Any, ids: Any = None, by_dict: dict[str, Any] | None = None) -> Any:
+    """A fixture with these values, or with those of ``by_dict`` under their names: a test that takes it runs once for
+    each."""
+    if by_dict is not None:
+        if values or ids:
+            raise TilewrightError("parameter takes values, or names and values as by_dict, not both")
+        ids, values = list(by_dict), tuple(by_dict.values())
     return _pytest().fixture(params=values, ids=ids)(lambda request: request.param)
+
+
+def parameters(*value_sets: Sequence[Any], ids: Sequence[str] | None = None) -> list[Any]:
+    """Fixtures that vary together: ``x, y = parameters((1, 2), (3, 4))`` runs a test for (1, 2) and for (3, 4). The
+    plugin (``tilewright.testing.plugin``) puts them together."""
+    group = object()
+    return [
+        _member(group, position, column, ids) for position, column in enumerate(zip(*value_sets, strict=True))
+    ]
+
+
+def _member(group: object, position: int, column: tuple[Any, ...], ids: Sequence[str] | None) -> Any:
+    def member(request: Any) -> Any:
+        return request.param
+
+    return _pytest().fixture(_with_attribute(member, GROUP, (group, position, column, ids)))
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:

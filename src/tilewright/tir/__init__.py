@@ -1,5 +1,6 @@
 """The loop level: statements, functions, builders, analyses and passes."""
 
+from tilewright.not_yet import attribute_not_there
 from tilewright.tir import analysis, generic, ir_builder, stmt_functor, transform, verify
 from tilewright.tir.buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from tilewright.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
@@ -316,3 +317,7 @@ __all__ = [
     "vectorhigh",
     "vectorlow",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return attribute_not_there(__name__, name)

@@ -92,7 +92,7 @@ def test_click_shows_the_code(page, report_url, small_profile):
     page.wait("document.getElementById('code').textContent.includes('fn (')")
     for form in ("tir", "ll", "asm"):
         page.click(f"#code-forms [data-form={form}]")
-        page.wait(f"document.getElementById('code').textContent.includes({json.dumps(first.name)})")
+        page.wait(f"document.getElementById('code').dataset.shown === '{form}'")
         assert (
             page.evaluate("document.getElementById('code').textContent")
             == small_profile.code[first.name][form]

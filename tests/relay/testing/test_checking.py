@@ -44,7 +44,7 @@ def test_operators_are_counted() -> None:
 
 def test_random_arrays() -> None:
     """Of any element type and shape, between zero and one."""
-    array = testing.rand("float64", 3, 4)
+    array = testing.rand("float64", 3, 4).numpy()
     assert array.shape == (3, 4) and array.dtype == np.float64
     assert array.min() >= 0 and array.max() < 1
 

@@ -125,7 +125,7 @@ def test_mistakes_are_refused() -> None:
         topi.nn.depth_to_space(data, 2)
     with pytest.raises(OpAttributeInvalid, match="NCHW and NHWC"):
         topi.nn.space_to_depth(data, 1, "HWCN")
-    with pytest.raises(OpAttributeInvalid, match="DCR and CRD"):
+    with pytest.raises(OpAttributeInvalid, match="DCR and CDR"):
         topi.nn.depth_to_space(data, 1, mode="RCD")
     with pytest.raises(InvalidShapeError, match="no multiple of 2"):
         topi.nn.space_to_batch_nd(data, (2,), (0,), (0,))

@@ -81,9 +81,10 @@ def machine_limits(threads: int) -> MachineLimits:
     ]
     found: list[Bandwidth] = []
     for name, capacity in levels:
-        # Half of the level: the rest is for what else runs, and for the ways that the data's addresses leave out.
-        found.append(Bandwidth(name, capacity, _read_speed(capacity // 2, threads)))
-    beyond = max(64 * _MEGABYTE, min(4 * cpu.l3_bytes, 128 * _MEGABYTE))
+        # Half of the level: the rest is for what else runs. A large one is not read whole, which would take long.
+        found.append(Bandwidth(name, capacity, _read_speed(min(capacity // 2, 32 * _MEGABYTE), threads)))
+    # Two arrays, larger together than what one machine has of a cache that many share.
+    beyond = max(64 * _MEGABYTE, min(2 * cpu.l3_bytes, 96 * _MEGABYTE))
     memory = Bandwidth("memory", None, max(bandwidth(beyond // _MEGABYTE, threads, repeats=3).values()))
     peak = peak_flops(repeats=5, threads=threads, steps=1_000_000)
     return MachineLimits(cpu.name, threads, peak, _useful([*found, memory]))

@@ -22,13 +22,12 @@ NOTHING_TO_RUN = "__nop"
 
 @dataclass(frozen=True)
 class Step:
-    """One node of the graph that calls a kernel. ``begin_seconds`` is from one run, ``seconds`` the median of all.
-    ``flops`` is None where the graph does not say."""
+    """One node of the graph that calls a kernel. ``seconds`` is the median of all runs, ``flops`` None where the graph
+    does not say."""
 
     node: int
     name: str
     kernel: str
-    begin_seconds: float
     seconds: float
     flops: int | None
     size_bytes: int
@@ -191,7 +190,6 @@ def measure_kernels(
     whole = statistics.median(
         max((begin + seconds for begin, seconds in zip(*run, strict=True)), default=0.0) for run in measured
     )
-    typical = sorted(measured, key=lambda run: sum(run[1]))[len(measured) // 2]
     parsed = json.loads(graph)
     nodes = parsed["nodes"]
     tensors = GraphTensors(parsed)
@@ -209,7 +207,6 @@ def measure_kernels(
                 index,
                 node["name"],
                 kernel,
-                typical[0][index],
                 statistics.median(run[1][index] for run in measured),
                 int(attributes["flops"]) if "flops" in attributes else None,
                 int(attributes.get("bytes", size)),

@@ -35,9 +35,7 @@ _PER_INPUT_ELEMENT = {
     "nn.lrn": 6,
     "nn.global_avg_pool2d": 1,
     "nn.global_max_pool2d": 1,
-    "nn.adaptive_avg_pool1d": 1,
-    "nn.adaptive_avg_pool2d": 1,
-    "nn.adaptive_avg_pool3d": 1,
+    **{f"nn.adaptive_{kind}_pool{rank}d": 1 for kind in ("avg", "max") for rank in (1, 2, 3)},
     "variance": 3,
 }
 

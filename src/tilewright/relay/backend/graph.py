@@ -162,6 +162,12 @@ class GraphBuilder(ExprFunctor):
         """A kernel on the entries of its arguments."""
         if isinstance(call.op, Op) and call.op.get_attr("TOpIsStateful"):
             raise LoweringError(f"the graph executor cannot run {call.op.name}", span=call.span)
+        if isinstance(call.op, Op):
+            raise LoweringError(
+                f"{call.op.name} is not inside of a kernel: the pass FuseOps makes kernels of operators, it cannot be "
+                "disabled (PassContext(opt_level=0) fuses nothing)",
+                span=call.span,
+            )
         if not isinstance(call.op, Function) or not call.op.is_primitive:
             raise LoweringError(
                 "the graph executor calls kernels alone; functions are inlined, or run by the virtual machine",

@@ -32,6 +32,8 @@ from tilewright.support.errors import InternalError, TilewrightError
 
 LIMIT_SECONDS = 20
 """A file that takes longer counts as a hang."""
+LIMIT_BYTES = 128 << 20
+"""A file, small as it is, that takes more memory than any before it by so much counts as a failure."""
 
 
 @dataclass
@@ -210,12 +212,15 @@ def run(cases: int, seconds: float, seed: int, folder: Path | None = None, verbo
             _read(content, record)
         record.read = record.cases = 0
         record.errors.clear()
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = peak = _peak_bytes()
         for number in range(cases):
             if time.monotonic() > end:
                 break
             content = damaged(random.Random(seed * 1_000_003 + number), pool)
             complaint = _read(content, record)
+            before_case, peak = peak, _peak_bytes()
+            if not complaint and peak - before_case > LIMIT_BYTES:
+                complaint = f"{(peak - before_case) >> 20} MiB more than before"
             if complaint:
                 record.failures.append(f"seed {seed}, case {number}: {complaint}")
                 if folder is not None:
@@ -223,12 +228,20 @@ def run(cases: int, seconds: float, seed: int, folder: Path | None = None, verbo
                 if verbose:
                     print(record.failures[-1], flush=True)
             if verbose and number % 2000 == 1999:
-                print(f"{number + 1} cases, {record.read} read, {len(record.failures)} failures", flush=True)
-        record.grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) * 1024
+                grown = (peak - memory) >> 20
+                print(
+                    f"{number + 1} cases, {record.read} read, {len(record.failures)} failures, {grown} MiB",
+                    flush=True,
+                )
+        record.grown = peak - memory
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
     return record
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _read(content: bytes, record: Record) -> str:

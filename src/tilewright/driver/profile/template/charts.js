@@ -42,7 +42,7 @@ function drawRoofline() {
   const ridges = limits.bandwidths.map((one) => peak / (one.bytes_per_second / 1e9));
   const firstRidge = Math.max(lowX, Math.min(...ridges));
   svg.append(drawing("line", { class: "ceiling", x1: x(firstRidge), x2: width - right, y1: y(peak), y2: y(peak) }));
-  svg.append(drawing("text", { class: "label", x: width - right, y: y(peak) - 7, "text-anchor": "end" }, `${significant(peak)} GFLOP/s`));
+  svg.append(drawing("text", { class: "label", x: x(firstRidge) + 4, y: y(peak) - 7 }, `${significant(peak)} GFLOP/s`));
   for (const [index, level] of limits.bandwidths.entries()) {
     const speed = level.bytes_per_second / 1e9;
     const ridge = peak / speed;

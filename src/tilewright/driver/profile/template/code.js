@@ -72,6 +72,7 @@ async function showCode(code, form) {
   if (shownCode.kernel !== kernel || shownCode.form !== form) return;
   shownCode.text = text;
   byId("code").textContent = text;
+  byId("code").dataset.shown = form;
   byId("code").scrollTop = 0;
 }
 

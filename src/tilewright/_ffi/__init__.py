@@ -1,0 +1,10 @@
+"""Functions that are known by name, under the name of the package that TVM has them in."""
+
+from tilewright._ffi import base, registry, runtime_ctypes
+from tilewright._ffi.registry import (
+    get_global_func,
+    list_global_func_names,
+    register_func,
+    register_object,
+    remove_global_func,
+)

@@ -1,0 +1,210 @@
+"""What TVM 0.8 has and this version has not: one table, and modules that say so.
+
+``import tilewright.autotvm`` gives a module in which every name is an error that says what is missing and what to use
+instead. The error of an attribute is an ``AttributeError`` (``hasattr`` works), that of an import an ``ImportError``.
+A module that comes to exist is found before this table is asked.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from tilewright.support.errors import TilewrightError
+
+
+class NotInThisVersion(TilewrightError, AttributeError):
+    """A name of TVM's that this version does not have."""
+
+
+class ModuleNotInThisVersion(TilewrightError, ImportError):
+    """A name of TVM's that is imported from a module that this version does not have."""
+
+
+_AUTOTVM = "schedules are computed from the target's caches and registers instead: build without tuning"
+_AUTO_SCHEDULER = "operators have schedules without tuning; write others with te.create_schedule"
+_RPC = "export the library (lib.export_library), copy it to the device and load it there"
+_QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
+_EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
+_TIR_SCHEDULE = "use te.create_schedule on the tensor expressions, or write the loops in TVMScript"
+
+_MODULES = {
+    "autotvm": _AUTOTVM,
+    "auto_scheduler": _AUTO_SCHEDULER,
+    "rpc": _RPC,
+    "relay.qnn": _QUANTIZE,
+    "relay.quantize": _QUANTIZE,
+    "relay.data_dep_optimization": "use relay.transform.DenseToSparse and Conv2dToSparse",
+    "relay.frontend.pytorch": _EXPORT,
+    "relay.frontend.tensorflow": _EXPORT,
+    "relay.frontend.tensorflow2": _EXPORT,
+    "relay.frontend.tflite": _EXPORT,
+    "relay.frontend.mxnet": _EXPORT,
+    "relay.frontend.keras": _EXPORT,
+    "relay.frontend.caffe": _EXPORT,
+    "relay.frontend.caffe2": _EXPORT,
+    "relay.frontend.coreml": _EXPORT,
+    "relay.frontend.darknet": _EXPORT,
+    "relay.frontend.paddlepaddle": _EXPORT,
+    "relay.frontend.common": "the ONNX importer keeps its helpers to itself",
+    "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
+    "tir.schedule": _TIR_SCHEDULE,
+    "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
+    "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
+    "contrib.nvcc": "a build for the target cuda gives the source: imported_modules[0].get_source()",
+    "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
+    "contrib.cudnn": "operators are compiled",
+    "contrib.cublas": "operators are compiled",
+    "contrib.ndk": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
+    "contrib.xcode": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
+    "contrib.emcc": "use the target llvm -mtriple=wasm32",
+    "contrib.tedd": "print the schedule, or tvm.lower(..., simple_mode=True)",
+    "contrib.cuda_graph": "use contrib.graph_executor",
+    "contrib.pipeline_executor": "run one graph executor for each part",
+    "contrib.popen_pool": "use concurrent.futures",
+}
+"""What is not there, and what to use instead."""
+
+_PARTS = {
+    "autotvm": ("env", "record", "task", "measure", "tuner", "tophub", "graph_tuner", "feature"),
+    "autotvm.task": (
+        "task",
+        "space",
+        "topi_integration",
+        "relay_integration",
+        "dispatcher",
+        "code_hash",
+    ),
+    "autotvm.measure": ("measure", "measure_methods"),
+    "autotvm.tuner": (
+        "tuner",
+        "ga_tuner",
+        "xgboost_tuner",
+        "index_based_tuner",
+        "callback",
+        "sa_model_optimizer",
+    ),
+    "autotvm.graph_tuner": ("base_graph_tuner",),
+    "auto_scheduler": (
+        "compute_dag",
+        "measure",
+        "measure_record",
+        "search_task",
+        "search_policy",
+        "task_scheduler",
+        "dispatcher",
+        "relay_integration",
+        "workload_registry",
+        "loop_state",
+        "feature",
+        "cost_model",
+    ),
+    "auto_scheduler.cost_model": ("cost_model", "xgb_model"),
+    "rpc": ("client", "server", "tracker", "proxy", "base"),
+    "relay.qnn": ("op", "transform"),
+    "relay.qnn.op": ("qnn",),
+    "relay.quantize": ("quantize", "_calibrate"),
+    "relay.data_dep_optimization": ("bsr_dense",),
+    "tir.schedule": ("schedule", "trace"),
+    "contrib.cuda_graph": ("cuda_graph_executor",),
+}
+"""The modules within those that are packages."""
+
+_NAMES = {
+    "relay.frontend": {
+        name: _EXPORT
+        for name in (
+            "from_pytorch",
+            "from_tensorflow",
+            "from_tflite",
+            "from_mxnet",
+            "from_keras",
+            "from_caffe",
+            "from_caffe2",
+            "from_coreml",
+            "from_darknet",
+            "from_paddle",
+        )
+    },
+    "tir": {name: _TIR_SCHEDULE for name in ("Schedule", "ScheduleState", "BlockScope", "ScheduleError")},
+}
+"""Names that modules of this version do not have yet."""
+
+_PACKAGE = "tilewright"
+
+
+def _advice(name: str) -> str | None:
+    """What to use instead of a module, of what is inside it, or of a name; None where the tables do not know it."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        if ".".join(parts[:length]) in _MODULES:
+            return _MODULES[".".join(parts[:length])]
+    package, _, last = name.rpartition(".")
+    return _NAMES.get(package, {}).get(last)
+
+
+def _is_module(name: str) -> bool:
+    """True if this is a module of the table, so that importing it is no error yet."""
+    package, _, last = name.rpartition(".")
+    return name in _MODULES or last in _PARTS.get(package, ())
+
+
+def _message(name: str, advice: str) -> str:
+    return f"{_PACKAGE}.{name} is not in this version of Tilewright: {advice}"
+
+
+def attribute_not_there(module: str, name: str) -> Any:
+    """For the ``__getattr__`` of a module: the module of the table that is asked for; else the error."""
+    package = module.removeprefix(f"{_PACKAGE}.").removeprefix(_PACKAGE)
+    whole = f"{package}.{name}" if package else name
+    if _is_module(whole):
+        return importlib.import_module(f"{_PACKAGE}.{whole}")
+    advice = _advice(whole)
+    if advice is not None:
+        raise NotInThisVersion(_message(whole, advice))
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+class _MissingModule(ModuleType):
+    """A module of which nothing is there."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        whole = f"{self.__name__.removeprefix(f'{_PACKAGE}.')}.{name}"
+        if _is_module(whole):
+            return importlib.import_module(f"{_PACKAGE}.{whole}")
+        raise NotInThisVersion(_message(whole, _advice(whole) or ""))
+
+
+class _MissingModules(MetaPathFinder, Loader):
+    """Answers for the modules of the table, after every other finder."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        name = fullname.removeprefix(f"{_PACKAGE}.")
+        advice = None if name == fullname else _advice(name)
+        if advice is None:
+            return None
+        if not _is_module(name):
+            raise ModuleNotInThisVersion(_message(name, advice))
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        name = spec.name.removeprefix(f"{_PACKAGE}.")
+        return _MissingModule(spec.name, f"Not in this version of Tilewright: {_advice(name)}.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing to run."""
+
+
+def install() -> None:
+    """Answer for these modules from now on."""
+    if not any(isinstance(finder, _MissingModules) for finder in sys.meta_path):
+        sys.meta_path.append(_MissingModules())
