@@ -31,6 +31,7 @@ def prepare_passes() -> list[Pass]:
         transform.CanonicalizeOps(),
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
+        transform.MultiplyByReciprocal(),
         transform.SimplifyExpr(),
         # Layouts are the target's: it is the current one when this runs.
         transform.AlterOpLayout(),

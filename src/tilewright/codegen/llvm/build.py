@@ -273,7 +273,7 @@ def module_text(
 ) -> tuple[str, list[str]]:
     """The LLVM IR of functions with their names, and what they ask to be linked in."""
     text = ModuleText(machine.triple, machine.data_layout)
-    library = MathLibrary(machine.has_fma, text.attributes(machine.function_attributes()))
+    library = MathLibrary(machine.has_fma, text.attributes(machine.function_attributes()), machine.features)
     context = ModuleContext(machine, text, library)
     for name, function in functions:
         symbol = symbol_of(function, name)

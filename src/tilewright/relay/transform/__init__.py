@@ -40,6 +40,7 @@ from tilewright.relay.transform.lazy_gradient_init import LazyGradientInit
 from tilewright.relay.transform.legalize import Legalize
 from tilewright.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from tilewright.relay.transform.merge_composite import MergeComposite
+from tilewright.relay.transform.multiply_by_reciprocal import MultiplyByReciprocal
 from tilewright.relay.transform.partial_evaluate import PartialEvaluate
 from tilewright.relay.transform.partition_graph import PartitionGraph
 from tilewright.relay.transform.plan_devices import PlanDevices

@@ -144,6 +144,30 @@ def _in_range(name: str, first: Constant, second: Constant, both: Constant) -> b
     return bool((np.abs(values[np.broadcast_to(nonzero, values.shape)]) >= np.finfo(values.dtype).tiny).all())
 
 
+def reciprocal(divisor: RelayExpr, exact: bool) -> Constant | None:
+    """One over a constant, if all of it is in the range of normal numbers; ``exact``: if it has no rounding either."""
+    if not isinstance(divisor, Constant):
+        return None
+    values = divisor.data.numpy()
+    if values.dtype.kind != "f":
+        return None
+    with np.errstate(all="ignore"):
+        inverse = (1 / values).astype(values.dtype)
+    tiny = np.finfo(values.dtype).tiny
+    for numbers in (values, inverse):
+        if not (np.isfinite(numbers) & (np.abs(numbers) >= tiny)).all():
+            return None
+    if exact and not (np.abs(np.frexp(values)[0]) == 0.5).all():
+        return None
+    return const(inverse, str(_dtype(divisor)))
+
+
+def division(expr: Call) -> RelayExpr | None:
+    """Dividing by a power of two is multiplying by its reciprocal, to the last bit."""
+    factor = reciprocal(expr.args[1], exact=True)
+    return None if factor is None else call("multiply", expr.args[0], factor)
+
+
 def twice(expr: Call) -> RelayExpr | None:
     """An operator that undoes itself."""
     inner = expr.args[0]
@@ -193,6 +217,7 @@ LIKE = ("zeros_like", "ones_like", "full_like", "broadcast_to_like", "reshape_li
 RULES = {
     **{name: (with_uniform,) for name in BINARY},
     **{name: (with_uniform, constants_in_a_row) for name in ("add", "multiply")},
+    "divide": (with_uniform, division),
     **{name: (like,) for name in LIKE},
     "cast": (conversion,),
     "cast_like": (conversion_like,),

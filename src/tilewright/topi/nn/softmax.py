@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import te
+from tilewright.ir.operators import const
 from tilewright.te import Tensor
 from tilewright.topi.math import fast_exp
 from tilewright.topi.nn.utils import sum_types
@@ -65,9 +66,11 @@ def softmax_common(x: Tensor, axis: int, use_fast_exp: bool) -> Tensor:
     else:
         raised = te.compute(x.shape, lambda *indices: te.exp(rows.shifted(*indices)), name="T_softmax_exp")
     total = rows.sum_rows(raised)
+    # One division a row and a product an element: the sum is at least one, so its reciprocal loses no digits.
+    one = const(1, rows.inner)
     made: Tensor = te.compute(
         x.shape,
-        lambda *indices: (raised(*indices) / total(*rows.rest(indices))).astype(rows.result),
+        lambda *indices: (raised(*indices) * (one / total(*rows.rest(indices)))).astype(rows.result),
         name="T_softmax_norm",
         tag="softmax_output",
         attrs={"axis": rows.axis},

@@ -5,12 +5,17 @@ The samples run through all exponents and both signs; ``sweep.py`` beside this f
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.special
 
 from tilewright.codegen.llvm.math.library import FUNCTIONS
-from tilewright.ir.expr import Call
+from tilewright.ir.expr import Call, Load, Ramp, Var
+from tilewright.target.cpu import describe_cpu
+from tilewright.target.target import Target
+from tilewright.tir.stmt import For, ForKind, Store
 
 ROUNDING = {"floor", "ceil", "trunc", "round", "nearbyint"}
 SPECIAL = [
@@ -78,6 +83,76 @@ def test_float32(kit, name):
     )
     zeros = (exact == 0) & (x == 0)
     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(exact[zeros]))
+
+
+AVX512, AVX2 = "llvm -mcpu=skylake-avx512", "llvm -mcpu=haswell"
+
+
+def runs(target):
+    """A mark that leaves a case out where the machine that runs the tests lacks what the target has."""
+    wanted = describe_cpu(Target(target)).features
+    return pytest.mark.skipif(
+        not wanted & {"avx512f", "avx2"} <= describe_cpu(Target("llvm")).features, reason=f"not a {target}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "lanes"),
+    [
+        pytest.param(target, lanes, marks=runs(target))
+        for target, lanes in ((AVX512, 16), (AVX512, 32), (AVX512, 4), (AVX2, 8), (AVX2, 48))
+    ],
+)
+@pytest.mark.parametrize("name", ["exp", "exp2", "exp10", "sigmoid", "tanh", "erf"])
+def test_registers_of_every_width(kit, name, target, lanes):
+    """The bounds hold for whole registers, halves of them and several of them, each with instructions of its own."""
+    x = sample(1 << 15)
+    x = x[: len(x) // 96 * 96].copy()
+    with np.errstate(all="ignore"):
+        exact = reference(name)(x.astype(np.float64))
+    got = kit.elementwise(call(name, lanes), [x], "float32", lanes=lanes, target=target)
+    distance = errors(got, exact)
+    worst = int(np.argmax(distance))
+    assert distance[worst] <= FUNCTIONS[name].single_ulp, (
+        f"{name}({x[worst]!r}) = {got[worst]!r}, not {exact[worst]!r}"
+    )
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "erf"])
+@pytest.mark.parametrize("lanes", [1, 8, 16])
+def test_limits_are_exact(kit, name, lanes):
+    """Far out each is its limit, and nowhere more: what rounds to 1 is 1."""
+    x = np.concatenate([np.linspace(3, 20, 4080), [30, 100, 1e30, np.inf], np.full(12, 1e4)]).astype(
+        np.float32
+    )
+    x = np.concatenate([x, -x])
+    got = kit.elementwise(call(name, lanes), [x], "float32", lanes=lanes)
+    far = x > (3.95 if name == "erf" else 17.5)
+    np.testing.assert_array_equal(got[far], 1)
+    assert np.abs(got).max() == 1
+    if name != "sigmoid":
+        np.testing.assert_array_equal(got, -got[np.r_[4096:8192, 0:4096]])
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "lanes", "most"),
+    [
+        ("exp", AVX512, 16, 14), ("exp", AVX2, 8, 20), ("sigmoid", AVX512, 16, 19), ("sigmoid", AVX2, 8, 24),
+        ("tanh", AVX512, 16, 20), ("tanh", AVX2, 8, 23), ("erf", AVX512, 16, 18), ("erf", AVX2, 8, 24),
+    ],
+)  # fmt: skip
+def test_few_instructions(kit, name, target, lanes, most):
+    """A vector takes few instructions and no branch, call or lane on its own."""
+    source, result, i = kit.buffer("x", 4 * lanes), kit.buffer("y", 4 * lanes), Var("i")
+    index = Ramp(i * lanes, 1, lanes)
+    value = call(name, lanes)(Load(f"float32x{lanes}", source.data, index))
+    body = For(i, 0, 4, ForKind.SERIAL, Store(result.data, value, index))
+    text = kit.build([source, result], body, target).get_source("asm")
+    # The function comes four times: its loop has a constant count.
+    arithmetic = re.findall(r"^\t(v[a-z0-9]+)\t.*%[yz]mm", text, re.MULTILINE)
+    counted = [found for found in arithmetic if not re.match(r"v(mov|pxor|broadcast|pbroadcast|zero)", found)]
+    assert 0 < len(counted) <= 4 * most, counted
+    assert not re.search(r"v(extract|insert|pextr|pinsr)|call.*(exp|erf|tanh)", text)
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "log10", "sin", "tan", "tanh", "erf", "atan"])

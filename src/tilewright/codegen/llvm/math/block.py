@@ -23,11 +23,19 @@ INTEGER_OF = {"half": "i16", "float": "i32", "double": "i64"}
 class Block:
     """The function under construction."""
 
-    def __init__(self, module: ModuleText, function: FunctionText, lanes: int, has_fma: bool) -> None:
+    def __init__(
+        self,
+        module: ModuleText,
+        function: FunctionText,
+        lanes: int,
+        has_fma: bool,
+        features: frozenset[str] = frozenset(),
+    ) -> None:
         self.module = module
         self.function = function
         self.lanes = lanes
         self.has_fma = has_fma
+        self.features = features
 
     def type_name(self, element: str) -> str:
         """The vector type with this element."""
@@ -100,6 +108,94 @@ class Block:
         for coefficient in coefficients[1:]:
             total = self.multiply_add(total, x, coefficient)
         return total
+
+    def has_scalef(self, x: Value) -> bool:
+        """True if ``scalef`` is there for vectors of this element and the block's lanes."""
+        bits = _BITS[x.element] * self.lanes
+        return (bits >= 512 and bits % 512 == 0 and "avx512f" in self.features) or (
+            bits in (128, 256) and "avx512vl" in self.features
+        )
+
+    def scalef(self, x: Value, power: Value) -> Value:
+        """``x * 2**floor(power)``, rounded once, by AVX-512's instruction."""
+        lanes, kind = min(self.lanes, 512 // _BITS[x.element]), "ps" if x.element == "float" else "pd"
+        bits = lanes * _BITS[x.element]
+        mask, rounding = f"i{max(lanes, 8)} -1", ", i32 4" if bits == 512 else ""
+        name = f"llvm.x86.avx512.mask.scalef.{kind}.{bits}"
+        part = vector(x.element, lanes)
+
+        def one(operands: Sequence[str]) -> str:
+            first, second = operands
+            text = f"{part} {first}, {part} {second}, {part} zeroinitializer, {mask}{rounding}"
+            return self.function.value(f"call {part} @{name}({text})")
+
+        return self.by_parts(x.element, lanes, [x, power], one)
+
+    def by_parts(
+        self, element: str, lanes: int, arguments: Sequence[Value], make: Callable[[Sequence[str]], str]
+    ) -> Value:
+        """What ``make`` gives of every part of ``lanes`` lanes of the arguments, put together."""
+        if lanes == self.lanes:
+            return Value(self, element, make([argument.operand for argument in arguments]))
+        made = []
+        for start in range(0, self.lanes, lanes):
+            picks = ", ".join(f"i32 {start + lane}" for lane in range(lanes))
+            made.append(
+                make(
+                    [
+                        self.function.value(
+                            f"shufflevector {self.type_name(argument.element)} {argument.operand}, "
+                            f"{self.type_name(argument.element)} poison, <{lanes} x i32> <{picks}>"
+                        )
+                        for argument in arguments
+                    ]
+                )
+            )
+        return Value(self, element, self._joined(element, lanes, made))
+
+    def _joined(self, element: str, lanes: int, parts: Sequence[str]) -> str:
+        """Vectors of equal size as one: each is set into the lanes that are still undefined."""
+        kind, wide = vector(element, lanes), self.type_name(element)
+        whole = "poison"
+        for start, part in zip(range(0, self.lanes, lanes), parts, strict=True):
+            spread = ", ".join(
+                f"i32 {lane - start}" if start <= lane < start + lanes else "i32 poison"
+                for lane in range(self.lanes)
+            )
+            moved = self.function.value(
+                f"shufflevector {kind} {part}, {kind} poison, <{self.lanes} x i32> <{spread}>"
+            )
+            if start == 0:
+                whole = moved
+                continue
+            picks = ", ".join(
+                f"i32 {lane if lane < start else self.lanes + lane}" for lane in range(start + lanes)
+            )
+            rest = ", i32 poison" * (self.lanes - start - lanes)
+            whole = self.function.value(
+                f"shufflevector {wide} {whole}, {wide} {moved}, <{self.lanes} x i32> <{picks}{rest}>"
+            )
+        return whole
+
+    def lookup_size(self) -> int:
+        """How many float32 numbers a register holds that ``lookup`` can pick from; 0 if it cannot."""
+        if self.lanes % 16 == 0 and "avx512f" in self.features:
+            return 16
+        return 8 if self.lanes % 8 == 0 and "avx2" in self.features else 0
+
+    def lookup(self, table: Sequence[float], index: Value) -> Value:
+        """The float32 numbers of a table of ``lookup_size`` numbers at places given by the low bits of ``index``."""
+        size = self.lookup_size()
+        name = "avx512.permvar.sf.512" if size == 16 else "avx2.permps"
+        kind, places = vector("float", size), vector("i32", size)
+        numbers = ", ".join(f"float {float_bits(round_to_float32(number))}" for number in table)
+
+        def one(operands: Sequence[str]) -> str:
+            return self.function.value(
+                f"call {kind} @llvm.x86.{name}({kind} <{numbers}>, {places} {operands[0]})"
+            )
+
+        return self.by_parts("float", size, [index], one)
 
     def unless_all_false(
         self, condition: Value, otherwise: Sequence[Value], make: Callable[[], Sequence[Value]]

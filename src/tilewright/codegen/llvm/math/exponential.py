@@ -1,9 +1,9 @@
 """Exponentials and what is made of them: exp, exp2, exp10, sigmoid, tanh, sinh, cosh.
 
 ``x`` is split into ``n * ln 2 + r`` with ``|r| <= ln 2 / 2``; ``exp(r) - 1 = r + r**2 q(r)`` with a polynomial
-``q`` fitted to ``(exp(r) - 1 - r) / r**2`` at Chebyshev points; the power of two is applied in two steps, so that
-denormal results are rounded once and overflow gives infinity. ``n`` is read from the bits of a sum with a large
-constant, which no input makes undefined.
+``q`` fitted to the least relative error of exp; the power of two is applied by AVX-512's instruction for it, or in two
+steps, so that denormal results are rounded once and overflow gives infinity. ``n`` is read from the bits of a sum with a
+large constant, which no input makes undefined.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ FORMATS = {
         23, 127, 1.5 * 2**23, 0.693359375, -2.1219444005469057e-04, 0.30078125, 2.4874566398119521e-04,
         -105.0, 89.0, 89.5, 9.1,
         (
-            0.00019891103147529066, 0.0013933751033619046, 0.00833331048488617, 0.041666463017463684,
-            0.1666666716337204, 0.5,
+            0.001382073387503624, 0.008368677459657192, 0.04166826605796814, 0.1666652113199234,
+            0.4999999403953552,
         ),
     ),
     "double": Format(
@@ -77,12 +77,31 @@ def power_of_two(block: Block, count: Value, element: str) -> Value:
     return (count + form.bias).shift_left(form.mantissa_bits).bitcast(element)
 
 
-def scale(block: Block, y: Value, count: Value) -> Value:
-    """``(1 + y) * 2**count``, rounded once even if the result is denormal."""
-    half = count.shift_right_signed(1)
-    first = power_of_two(block, half, y.element)
-    second = power_of_two(block, count - half, y.element)
-    return block.multiply_add(y, first, first) * second
+@dataclass(frozen=True)
+class Power:
+    """Two to the power n: ``whole`` is n as a float, and the low bits of ``shifted`` are n plus twice the bias."""
+
+    whole: Value
+    shifted: Value
+
+
+def nearest_power(block: Block, x: Value, factor: float) -> Power:
+    """The power of two for the integer nearest to ``x * factor``, which is in the range of the format's exponents."""
+    form = format_of(x)
+    magic = form.magic + 2 * form.bias
+    shifted = block.multiply_add(x, factor, magic)
+    return Power(shifted - magic, shifted)
+
+
+def scale(block: Block, y: Value, power: Power) -> Value:
+    """``y * 2**n``, rounded once even if the result is denormal."""
+    if block.has_scalef(y):
+        return block.scalef(y, power.whole)
+    # n + 2 bias is the sum of two exponents with the bias in each; what is above them falls out at the top.
+    digits, bits = format_of(y).mantissa_bits, power.shifted.bits()
+    half = bits.shift_right(1)
+    first, second = half.shift_left(digits), (bits - half).shift_left(digits)
+    return y * first.bitcast(y.element) * second.bitcast(y.element)
 
 
 def clamp(block: Block, x: Value, lowest: float, highest: float) -> Value:
@@ -91,13 +110,11 @@ def clamp(block: Block, x: Value, lowest: float, highest: float) -> Value:
     return block.select(x > highest, highest, x)
 
 
-def reduce_exp(block: Block, x: Value) -> tuple[Value, Value]:
-    """``y, n`` such that ``exp(x) = (1 + y) * 2**n``."""
+def remainder(block: Block, x: Value, whole: Value) -> Value:
+    """``x - whole * ln 2``."""
     form = format_of(x)
-    count, whole = round_to_integer(block, x, LOG2_E)
     r = block.multiply_add(whole, -form.ln2_high, x)
-    r = block.multiply_add(whole, -form.ln2_low, r)
-    return exp_minus_one(block, r), count
+    return block.multiply_add(whole, -form.ln2_low, r)
 
 
 def exp_minus_one(block: Block, r: Value) -> Value:
@@ -105,45 +122,67 @@ def exp_minus_one(block: Block, r: Value) -> Value:
     return block.multiply_add(r * r, block.polynomial(r, format_of(r).q), r)
 
 
+def exp_near_zero(block: Block, r: Value) -> Value:
+    """``exp(r)`` for ``|r| <= ln 2 / 2``."""
+    if not block.has_fma:
+        # Horner's last two steps would round products that are near one.
+        return exp_minus_one(block, r) + 1.0
+    return block.polynomial(r, (*format_of(r).q, 1.0, 1.0))
+
+
+def exp_in_range(block: Block, x: Value) -> Value:
+    """``exp(x)`` for x between the format's ``lowest`` and ``highest``, or NaN."""
+    power = nearest_power(block, x, LOG2_E)
+    return scale(block, exp_near_zero(block, remainder(block, x, power.whole)), power)
+
+
 def exp(block: Block, x: Value) -> Value:
     """e to the power x."""
     form = format_of(x)
-    y, count = reduce_exp(block, clamp(block, x, form.lowest, form.highest))
-    return scale(block, y, count)
+    return exp_in_range(block, clamp(block, x, form.lowest, form.highest))
 
 
 def exp2(block: Block, x: Value) -> Value:
     """Two to the power x."""
     form = format_of(x)
     x = clamp(block, x, form.lowest * LOG2_E, form.highest * LOG2_E)
-    count, whole = round_to_integer(block, x, 1.0)
-    return scale(block, exp_minus_one(block, (x - whole) * LN_2), count)
+    power = nearest_power(block, x, 1.0)
+    return scale(block, exp_near_zero(block, (x - power.whole) * LN_2), power)
 
 
 def exp10(block: Block, x: Value) -> Value:
     """Ten to the power x."""
     form = format_of(x)
     x = clamp(block, x, form.lowest / LN_10, form.highest / LN_10)
-    count, whole = round_to_integer(block, x, LOG2_10)
-    r = block.multiply_add(whole, -form.log10_2_high, x)
-    r = block.multiply_add(whole, -form.log10_2_low, r)
+    power = nearest_power(block, x, LOG2_10)
+    r = block.multiply_add(power.whole, -form.log10_2_high, x)
+    r = block.multiply_add(power.whole, -form.log10_2_low, r)
     # r * ln 10 in two parts: the rounding of ln 10 alone would cost half a unit.
     high = r.lift(2.25)
-    return scale(block, exp_minus_one(block, block.multiply_add(r, high, r * (LN_10 - 2.25))), count)
+    return scale(block, exp_near_zero(block, block.multiply_add(r, high, r * (LN_10 - 2.25))), power)
 
 
 def sigmoid(block: Block, x: Value) -> Value:
     """1 / (1 + exp(-x)), also where exp(-x) would overflow."""
-    tail = exp(block, -x.absolute())
+    size, lowest = -x.absolute(), format_of(x).lowest
+    tail = exp_in_range(block, block.select(size < lowest, lowest, size))
     return block.select(x < 0.0, tail, 1.0) / (tail + 1.0)
+
+
+def _exp_parts(block: Block, x: Value, exponent: int = 0) -> tuple[Value, Value]:
+    """``y, p`` such that ``exp(x) * 2**exponent = (1 + y) * p``; p must be a normal number."""
+    form = format_of(x)
+    magic = form.magic + form.bias + exponent
+    shifted = block.multiply_add(x, LOG2_E, magic)
+    power = shifted.bits().shift_left(form.mantissa_bits).bitcast(x.element)
+    return exp_minus_one(block, remainder(block, x, shifted - magic)), power
 
 
 def tanh(block: Block, x: Value) -> Value:
     """expm1(2x) / (expm1(2x) + 2) on the magnitude."""
     size = x.absolute()
     size = block.select(size > format_of(x).tanh_one, format_of(x).tanh_one, size)
-    y, count = reduce_exp(block, size + size)
-    power = power_of_two(block, count, x.element)
+    y, power = _exp_parts(block, size + size)
     shifted = block.multiply_add(power, y, power - 1.0)
     return (shifted / (shifted + 2.0)).copysign(x)
 
@@ -152,8 +191,7 @@ def _quarter_exp(block: Block, x: Value) -> tuple[Value, Value]:
     """``y, p`` such that ``exp(|x|) / 4 = (1 + y) * p``; a quarter overflows after the result does."""
     highest = format_of(x).hyperbolic_highest
     size = x.absolute()
-    y, count = reduce_exp(block, block.select(size > highest, highest, size))
-    return y, power_of_two(block, count - 2, x.element)
+    return _exp_parts(block, block.select(size > highest, highest, size), -2)
 
 
 def sinh(block: Block, x: Value) -> Value:

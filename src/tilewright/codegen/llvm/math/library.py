@@ -79,7 +79,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "acos": Function(inverse.acos, 1.5, None),
     "atan": Function(inverse.atan, 2.0, None),
     "atan2": Function(inverse.atan2, 2.0, None, arguments=2),
-    "erf": Function(special.erf, 1.5, None),
+    "erf": Function(special.erf, 2.5, None),
     "pow": Function(special.pow, 1.0, None, arguments=2),
     "hypot": Function(special.hypot, 0.5, None, arguments=2),
     "ldexp": Function(special.ldexp, 0.5, None, 0.5, arguments=2, second="i32"),
@@ -133,8 +133,9 @@ def _signature(name: str, dtype: DataType) -> Signature:
 class MathLibrary:
     """Finds functions by name and type, and emits those not yet in the module."""
 
-    def __init__(self, has_fma: bool, attributes: str) -> None:
+    def __init__(self, has_fma: bool, attributes: str, features: frozenset[str] = frozenset()) -> None:
         self.has_fma = has_fma
+        self.features = features
         self.attributes = attributes
         self._emitted: dict[str, MathFunction] = {}
 
@@ -154,7 +155,7 @@ class MathLibrary:
         )
         parameters = [(kind, f"%a{number}") for number, kind in enumerate(made.parameters)]
         text = FunctionText(symbol, made.result, parameters, "internal", f"alwaysinline {self.attributes}")
-        block = Block(module, text, lanes, self.has_fma)
+        block = Block(module, text, lanes, self.has_fma, self.features)
         arguments = [
             Value(block, element, name)
             for element, (_, name) in zip(signature.parameters, parameters, strict=True)
