@@ -8,14 +8,17 @@ with a large constant, which no input makes undefined.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tilewright.codegen.llvm.math.block import Block, Value
+from tilewright.codegen.llvm.math.pieces import Pieces, odd_by_pieces
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
 LN_10 = 2.302585092994046
 LOG2_10 = 3.321928094887362
+_TANH_PIECES = Pieces(math.tanh, count=16, step=39 / 64, degree=7, limit=9.25)
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,9 @@ def _exp_parts(block: Block, x: Value, exponent: int = 0) -> tuple[Value, Value]
 
 
 def tanh(block: Block, x: Value) -> Value:
-    """expm1(2x) / (expm1(2x) + 2) on the magnitude."""
+    """By pieces where a register holds sixteen numbers; else expm1(2x) / (expm1(2x) + 2) on the magnitude."""
+    if x.element == "float" and block.lookup_size() == _TANH_PIECES.count:
+        return odd_by_pieces(block, x, _TANH_PIECES)
     size = x.absolute()
     size = block.select(size > format_of(x).tanh_one, format_of(x).tanh_one, size)
     y, power = _exp_parts(block, size + size)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from tilewright.codegen.llvm.math.block import INTEGER_OF, Block, Value
 from tilewright.codegen.llvm.math.exponential import (
@@ -17,6 +15,7 @@ from tilewright.codegen.llvm.math.exponential import (
     round_to_integer,
 )
 from tilewright.codegen.llvm.math.logarithm import split, tail
+from tilewright.codegen.llvm.math.pieces import Pieces, odd_by_pieces
 
 _ERF_NEAR = (
     7.875874871388078e-05, -0.000801686430349946, 0.005189087241888046, -0.02685421146452427,
@@ -26,17 +25,18 @@ _ERF_FAR = (
     -1.6386372863053111e-06, 4.6087447117315605e-05, -0.0005970529746264219, 0.004760747775435448,
     -0.02642437070608139, 0.11008568108081818, 0.6318202614784241, 1.1302367448806763, -0.0003209143760614097,
 )  # fmt: skip
-ERF_ONE = 3.9375
-"""From here on erf rounds to 1 in float32."""
+_ERF_PIECES = {
+    16: Pieces(math.erf, count=16, step=17 / 64, degree=5, limit=3.9375),
+    8: Pieces(math.erf, count=8, step=17 / 32, degree=7, limit=3.9375),
+}
 _INFINITY = float("inf")
 _NAN = float("nan")
 
 
 def erf(block: Block, x: Value) -> Value:
     """By pieces where a vector register can be a table; else in two ranges, of which each lane takes one."""
-    if block.lookup_size():
-        return _erf_by_pieces(block, x, PIECES[block.lookup_size()])
-    return _erf_in_two_ranges(block, x)
+    pieces = _ERF_PIECES.get(block.lookup_size())
+    return _erf_in_two_ranges(block, x) if pieces is None else odd_by_pieces(block, x, pieces)
 
 
 def _erf_in_two_ranges(block: Block, x: Value) -> Value:
@@ -46,71 +46,6 @@ def _erf_in_two_ranges(block: Block, x: Value) -> Value:
     far_size = block.select(size > 4.0, 4.0, size)
     far = (1.0 - exp_in_range(block, -block.polynomial(far_size, _ERF_FAR))).copysign(x)
     return block.select(size < 1.0, near, far)
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """erf on ``count`` intervals with centres at the multiples of ``step``, each a polynomial of the distance."""
-
-    count: int
-    step: float
-    degree: int
-
-    def tables(self) -> list[list[float]]:
-        """For each power, the highest first, the coefficient of every piece."""
-        pieces = [self._first(), *(self._piece(place * self.step) for place in range(1, self.count))]
-        return [[piece[power] for piece in pieces] for power in range(self.degree, -1, -1)]
-
-    def _piece(self, centre: float) -> list[float]:
-        half = self.step / 2
-        return _interpolation(lambda distance: math.erf(centre + distance), -half, half, self.degree)
-
-    def _first(self) -> list[float]:
-        """Around zero: x times a polynomial of the square, so that the relative error is small there too."""
-        even = _interpolation(
-            lambda square: math.erf(math.sqrt(square)) / math.sqrt(square),
-            0.0,
-            self.step**2 / 4,
-            self.degree // 2,
-        )
-        return [0.0 if power % 2 == 0 else even[power // 2] for power in range(self.degree + 1)]
-
-
-def _interpolation(function: Callable[[float], float], low: float, high: float, degree: int) -> list[float]:
-    """The polynomial, lowest power first, that has a function's values at the Chebyshev points of a range."""
-    angles = [math.pi * (place + 0.5) / (degree + 1) for place in range(degree + 1)]
-    points = [(low + high) / 2 + (high - low) / 2 * math.cos(angle) for angle in angles]
-    differences = [function(point) for point in points]
-    for order in range(1, degree + 1):
-        for place in range(degree, order - 1, -1):
-            gap = points[place] - points[place - order]
-            differences[place] = (differences[place] - differences[place - 1]) / gap
-    result = [differences[degree]]
-    for place in range(degree - 1, -1, -1):
-        shifted = [0.0, *result]
-        for power, coefficient in enumerate(result):
-            shifted[power] -= points[place] * coefficient
-        shifted[0] += differences[place]
-        result = shifted
-    return result
-
-
-PIECES = {16: Pieces(16, 17 / 64, 5), 8: Pieces(8, 17 / 32, 7)}
-"""By the numbers that a register holds. The last piece reaches ``ERF_ONE``; products with a step are exact."""
-_MAGIC = 1.5 * 2**23
-
-
-def _erf_by_pieces(block: Block, x: Value, pieces: Pieces) -> Value:
-    """Coefficients picked from registers by the nearest centre; no division and no exponential."""
-    size = x.absolute()
-    size = block.select(size > ERF_ONE, ERF_ONE, size)
-    shifted = block.multiply_add(size, 1 / pieces.step, _MAGIC)
-    distance = block.multiply_add(shifted - _MAGIC, -pieces.step, size)
-    index = shifted.bits()
-    total, *rest = (block.lookup(table, index) for table in pieces.tables())
-    for coefficient in rest:
-        total = block.multiply_add(total, distance, coefficient)
-    return total.copysign(x)
 
 
 def pow(block: Block, x: Value, y: Value) -> Value:
