@@ -386,12 +386,12 @@ def l2_normalize(data: RelayExpr, eps: float, axis: Any = None) -> Call:
 
 
 def lrn_relation(types: Sequence[Type], attrs: Any) -> Type | None:
-    """Floating-point numbers, and a window of odd size along one of their axes."""
+    """Floating-point numbers, and a window along one of their axes; that its size is odd is asked where it is computed."""
     data = floating_type(types, attrs)
     if isinstance(data, TensorType):
         normal_axis(attrs.axis, len(data.shape))
-        if attrs.size < 1 or attrs.size % 2 == 0:
-            raise RelationError(f"the size of the window is odd and positive, not {attrs.size}")
+        if attrs.size < 1:
+            raise RelationError(f"the size of the window is positive, not {attrs.size}")
     return data
 
 
