@@ -387,7 +387,7 @@ def l2_normalize(data: RelayExpr, eps: float, axis: Any = None) -> Call:
 
 
 def lrn_relation(types: Sequence[Type], attrs: Any) -> Type | None:
-    """Floating-point numbers, and a window along one of their axes. That its size is odd is asked of who computes it."""
+    """Floating-point numbers, and a window along one of their axes. Who computes it asks that its size is odd."""
     data = floating_type(types, attrs)
     if isinstance(data, TensorType):
         normal_axis(attrs.axis, len(data.shape))
