@@ -99,9 +99,7 @@ def conv2d_transpose_NCHWc(
 
     def element(n: Any, o: Any, h: Any, w: Any, i: Any) -> Any:
         at = (n, o, h // every_stride[0], w // every_stride[1], i)
-        values = [
-            _chosen([_value(part, at, adding) for part in line], w % every_stride[1]) for line in parts
-        ]
+        values = [_chosen([_value(part, at, adding) for part in line], w % every_stride[1]) for line in parts]
         return _chosen(values, h % every_stride[0]).astype(result)
 
     made: Tensor = te.compute(
@@ -132,7 +130,9 @@ def _phase(
         value = padded(
             n, outer, y + (down.shift + before[0]) - ry.var, x + (right.shift + before[1]) - rx.var, lane
         )
-        weight = kernel(o, outer, ry.var * strides[0] + down.first, rx.var * strides[1] + right.first, lane, i)
+        weight = kernel(
+            o, outer, ry.var * strides[0] + down.first, rx.var * strides[1] + right.first, lane, i
+        )
         return te.sum(value.astype(dtype) * weight.astype(dtype), axis=[outer, ry, rx, lane])
 
     shape = (padded.shape[0], kernel.shape[0], *counts, kernel.shape[5])

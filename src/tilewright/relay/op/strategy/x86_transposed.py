@@ -69,7 +69,9 @@ class Transposed:
         """The phases of height and width."""
         return [
             axis_phases(*axis)
-            for axis in zip(self.data[2:], self.kernel[2:], self.strides, *self.padding, self.more, strict=True)
+            for axis in zip(
+                self.data[2:], self.kernel[2:], self.strides, *self.padding, self.more, strict=True
+            )
         ]
 
 
@@ -84,9 +86,7 @@ def _described(attrs: Any, types: Sequence[Any], layouts: tuple[str, str], rank:
         return None
     first, last = pad_sides(attrs.padding, rank)
     lead = 2 - rank
-    data, kernel, result = (
-        (*shape[:2], *(1,) * lead, *shape[2:]) for shape in shapes if shape is not None
-    )
+    data, kernel, result = ((*shape[:2], *(1,) * lead, *shape[2:]) for shape in shapes if shape is not None)
     return Transposed(
         data,
         kernel,
@@ -229,7 +229,9 @@ def _all_phases(
     of zeros follow."""
     inputs, outputs, *taps = found.kernel
     # One tap of zeros more along each axis, for the places where a phase has none.
-    made: RelayExpr = call("nn.pad", weight, const(0.0, found.dtype), pad_width=((0, 0), (0, 0), (0, 1), (0, 1)))
+    made: RelayExpr = call(
+        "nn.pad", weight, const(0.0, found.dtype), pad_width=((0, 0), (0, 0), (0, 1), (0, 1))
+    )
     extents: list[int] = []
     for position, (axis, window) in enumerate(zip(axes, windows, strict=True)):
         taken = window.taken(axis, found.strides[position], taps[position])
