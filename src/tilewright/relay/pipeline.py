@@ -33,6 +33,8 @@ def prepare_passes() -> list[Pass]:
         transform.FoldConstant(),
         transform.MultiplyByReciprocal(),
         transform.SimplifyExpr(),
+        # What follows a product elementwise stands next to it now, for FuseOps to find.
+        transform.SinkReshape(),
         # Layouts are the target's: it is the current one when this runs.
         transform.AlterOpLayout(),
         transform.FastMath(),
