@@ -57,7 +57,7 @@ class AnalyzerCore:
         self.rewriter = Rewriter(self.pool, self.bounds, self.congruences, self._assume)
         self.canonical = Canonical(self.pool, self.rewriter)
         self._scopes = 0
-        self.ranges: dict[Var, Range] = {}
+        self.ranges: dict[Var, Range] = self.rewriter.ranges
 
     # Questions.
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.topi.scheduling import Loops, placeholder, random_feeds, run
 
-from tilewright import te, topi
+import tilewright as tvm
+from tilewright import relay, te, topi
+from tilewright.contrib import graph_executor
 from tilewright.topi import x86
 
 SHAPES = [(1, 40, 64), (3, 33, 50), (8, 64, 48), (17, 100, 29), (40, 7, 16), (12, 1, 5)]
@@ -85,3 +88,29 @@ def test_bytes_are_summed_as_asked() -> None:
     }
     (found,) = run(x86.schedule_dense_pack, x86.dense(data, weight, out_dtype="int32"), feeds)
     np.testing.assert_array_equal(found, feeds[data].astype("int32") @ feeds[weight].astype("int32").T)
+
+
+@pytest.mark.parametrize(("rows", "depth", "units"), [(1, 24, 50), (8, 33, 257), (5, 16, 1000), (4, 7, 5)])
+def test_units_that_fill_no_whole_blocks(rows: int, depth: int, units: int) -> None:
+    """A layer of any number of units, built at the level at which weights are packed, with what follows it."""
+    generator = np.random.default_rng(units)
+    arrays = [generator.standard_normal(shape).astype("float32") for shape in ((rows, depth), (units, depth))]
+    bias = generator.standard_normal(units).astype("float32")
+    data, weight = (relay.var(name, shape=array.shape) for name, array in zip("xw", arrays, strict=True))
+    made = relay.nn.relu(relay.nn.bias_add(relay.nn.dense(data, weight), relay.const(bias)))
+    with tvm.transform.PassContext(opt_level=3):
+        library = relay.build(tvm.IRModule.from_expr(made), "llvm", params={"w": arrays[1]})
+    executor = graph_executor.GraphModule(library["default"](tvm.cpu(0)))
+    executor.run(x=arrays[0])
+    kernels = [node for node in json.loads(library.get_graph_json())["nodes"] if node["op"] != "null"]
+    assert len(kernels) == 1
+    expected = np.maximum(arrays[0].astype("float64") @ arrays[1].T + bias, 0)
+    np.testing.assert_allclose(executor.get_output(0).numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_number_of_units_that_the_blocks_do_not_hold_is_refused() -> None:
+    """Two blocks of sixteen hold seventeen to thirty-two units."""
+    data, weight = relay.var("x", shape=(2, 8)), relay.var("w", shape=(2, 8, 16))
+    call = relay.nn.contrib_dense_pack(data, weight, "NC16n", units=16)
+    with pytest.raises(tvm.TVMError, match="do not hold just 16"):
+        relay.transform.InferType()(tvm.IRModule.from_expr(call))

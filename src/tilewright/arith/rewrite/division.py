@@ -7,6 +7,9 @@ that ``x // x`` is one.
 The dividend is taken apart into addends ``coefficient * term``. Those that the divisor divides leave the
 division. If what remains is ``g * high + low`` with ``g`` a divisor of the divisor and ``0 <= low < g``, the
 low part does not matter to the quotient.
+
+By a symbol, a dividend that a range or its own form keeps below the divisor has the quotient zero: with ``x`` in
+``range(0, n)`` and ``y`` in ``range(0, m)``, so have ``x``, ``y % m`` and ``x * m + y`` by ``n``, ``m`` and ``n * m``.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from tilewright.arith.const_int_bound import Bound
 from tilewright.arith.pool import Expr, NodeClass, is_index
 from tilewright.ir.expr import (
     Add,
@@ -29,6 +33,7 @@ from tilewright.ir.expr import (
     Mul,
     Ramp,
     Sub,
+    Var,
 )
 
 if TYPE_CHECKING:
@@ -269,11 +274,56 @@ def _without_factor(rw: Rewriter, term: Expr, b: Expr) -> Expr | None:
     return None
 
 
+def _end_of(rw: Rewriter, a: Expr, depth: int = 4) -> Expr | None:
+    """A symbol that an expression without negative values is known to stay below; None where none is in plain
+    sight."""
+    kind = type(a)
+    if kind is Var:
+        known = rw.ranges.get(a)
+        if (
+            known is None
+            or type(known.extent) is IntImm
+            or not (a.dtype is known.min.dtype is known.extent.dtype)
+        ):
+            return None
+        return rw.add(rw.visit(known.min), rw.visit(known.extent))
+    if not depth:
+        return None
+    if kind is FloorMod:
+        return a.b if type(a.b) is not IntImm and rw.bound(a.b)[0] >= 0 else None
+    if kind is FloorDiv:
+        # Values below p * m, of which there are any only if m is positive, have quotients by m below p.
+        end = _end_of(rw, a.a, depth - 1) if rw.bound(a.b)[0] >= 0 and rw.bound(a.a)[0] >= 0 else None
+        return None if end is None else _without_factor(rw, end, a.b)
+    if kind is Add:
+        for high, low in ((a.a, a.b), (a.b, a.a)):
+            if type(high) is Mul and rw.bound(low)[0] >= 0:
+                end = _end_of(rw, low, depth - 1)
+                number = None if end is None else _without_factor(rw, high, end)
+                if end is not None and number is not None:
+                    limit = _end_of(rw, number, depth - 1) if rw.bound(number)[0] >= 0 else None
+                    return None if limit is None else rw.mul(limit, end)
+    return None
+
+
+def _stays_below(rw: Rewriter, a: Expr, bound_a: Bound, b: Expr) -> bool:
+    """True if ``0 <= a < b`` is known of a symbol ``b``."""
+    if bound_a[0] < 0 or (not rw.ranges and type(a) is not FloorMod):
+        return False
+    end = _end_of(rw, a)
+    if end is None or end is b:
+        return end is b
+    distance = rw.sub(end, b)
+    return type(distance) is IntImm and distance.value <= 0
+
+
 def _quotient_by_symbol(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     """``(x * n + y) / n = x + y / n``."""
     whole = _without_factor(rw, a, b)
     if whole is not None:
         return whole
+    if _stays_below(rw, a, rw.bound(a), b):
+        return rw.integer(a.dtype, 0)
     if kind is FloorDiv and type(a) is Add:
         for x, y in ((a.a, a.b), (a.b, a.a)):
             whole = _without_factor(rw, x, b)
@@ -309,6 +359,8 @@ def _remainder(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
         return _remainder_by_constant(rw, kind, a, b) if b.value > 0 else rw.make(kind, a, b)
     if _without_factor(rw, a, b) is not None:
         return rw.integer(dtype, 0)
+    if _stays_below(rw, a, bound_a, b):
+        return a
     if kind is FloorMod and type(a) is Add:
         for x, y in ((a.a, a.b), (a.b, a.a)):
             if _without_factor(rw, x, b) is not None:

@@ -42,6 +42,7 @@ from tilewright.ir.expr import (
     Or,
     PrimExpr,
     Ramp,
+    Range,
     Select,
     SizeVar,
     Sub,
@@ -75,8 +76,8 @@ class Rewriter:
     """Simplifies by rules; ``memo`` and ``truths`` belong to the present scope."""
 
     __slots__ = (
-        "bindings", "bound", "make", "memo", "modular", "pool", "scope", "scope_depth", "scoped_visits",
-        "table", "truths",
+        "bindings", "bound", "make", "memo", "modular", "pool", "ranges", "scope", "scope_depth",
+        "scoped_visits", "table", "truths",
     )  # fmt: skip
 
     def __init__(self, pool: Pool, bounds: BoundAnalyzer, modular: ModularAnalyzer, scope: Scope) -> None:
@@ -91,6 +92,7 @@ class Rewriter:
         self.memo: dict[Expr, Expr] = {}
         self.truths: dict[Expr, Expr] = {}
         self.bindings: dict[Var, Expr] = {}
+        self.ranges: dict[Var, Range] = {}
 
     add = addition.add
     sub = addition.sub

@@ -80,9 +80,14 @@ def dense(
 
 
 def dense_pack(
-    data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    out_dtype: str | None = None,
+    units: Any = None,
 ) -> Tensor:
-    """``dense`` with weights in blocks of units: (units / block, features, block)."""
+    """``dense`` with weights in blocks of units: (units / block, features, block). With ``units`` the last block holds
+    no more than are left of them."""
     if len(data.shape) != 2 or len(weight.shape) != 3:
         raise InvalidShapeError(
             "dense_pack takes a matrix and weights of three dimensions, "
@@ -93,7 +98,7 @@ def dense_pack(
     inner, result = sum_types(data.dtype, out_dtype)
     k = te.reduce_axis((0, data.shape[1]), name="k")
     product = te.compute(
-        (data.shape[0], simplify(weight.shape[0] * block)),
+        (data.shape[0], simplify(weight.shape[0] * block) if units is None else units),
         lambda y, x: te.sum(
             data(y, k).astype(inner) * weight(x // block, k, x % block).astype(inner), axis=k
         ),

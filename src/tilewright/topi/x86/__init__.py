@@ -12,7 +12,6 @@ from tilewright.topi.cpu.layouts import (
     conv2d_layouts,
     dense_block,
 )
-from tilewright.topi.cpu.machine import current_cpu
 from tilewright.topi.cpu.winograd import schedule_winograd as schedule_conv2d_winograd_NCHWc
 from tilewright.topi.cpu.winograd_model import Convolution, choose_winograd_tile
 from tilewright.topi.x86.conv2d import (

@@ -30,16 +30,21 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: s
 
 
 def dense_pack(
-    data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    out_dtype: str | None = None,
+    units: Any = None,
 ) -> Tensor:
-    """``dense`` with weights in blocks of units. Weights of three dimensions are packed already."""
+    """``dense`` with weights in blocks of units. Weights of three dimensions are packed already; the last block may
+    then hold fewer than a block's units."""
     if len(weight.shape) == 3:
-        return dense_with_packed_weights(data, weight, bias, out_dtype)
-    units, depth = get_const_tuple(weight.shape)
+        return dense_with_packed_weights(data, weight, bias, out_dtype, units)
+    columns, depth = get_const_tuple(weight.shape)
     rows = get_const_tuple(data.shape)[0]
-    block = dense_block(units, rows if isinstance(rows, int) else None, depth, str(data.dtype))
+    block = dense_block(columns, rows if isinstance(rows, int) else None, depth, str(data.dtype))
     # Weights that do not fall into whole blocks keep a narrower block rather than units that do not exist.
-    while units % block:
+    while columns % block:
         block -= 1
     return dense_with_packed_weights(data, pack_weight(weight, block), bias, out_dtype)
 

@@ -15,7 +15,7 @@ from tilewright.relay.op.calls import call, tensor_type
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.windows import wide_product
-from tilewright.relay.op.shapes import Dimension, broadcast_dimension, combine, dims, same, tensor
+from tilewright.relay.op.shapes import Dimension, broadcast_dimension, combine, dims, known, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.te.tensor import Tensor
@@ -230,11 +230,15 @@ def _blocked_product(types: Sequence[Type], attrs: Any) -> Type | None:
         )
     same(given[1], packed[1], "the dimensions that are summed over")
     units = combine(lambda blocks, block: blocks * block, packed[0], packed[2])
+    if attrs.units is not None and known(units, packed[2]):
+        if not units - packed[2] < attrs.units <= units:
+            raise RelationError(f"{packed[0]} blocks of {packed[2]} units do not hold just {attrs.units}")
+        units = attrs.units
     return TensorType((given[0], units), attrs.out_dtype or data.dtype)
 
 
 def _blocked_reference(attrs: Any, data: Any, weight: Any) -> Any:
-    whole = weight.swapaxes(1, 2).reshape(-1, weight.shape[1])
+    whole = weight.swapaxes(1, 2).reshape(-1, weight.shape[1])[: attrs.units]
     return _cast(wide_product(data, whole.T), attrs, data)
 
 
@@ -250,7 +254,7 @@ DENSE_PACK = define(
     attrs=DensePackAttrs,
     relation=_blocked_product,
     compute=lambda attrs, inputs, out_type: [
-        topi.nn.dense_pack(inputs[0], inputs[1], None, attrs.out_dtype or None)
+        topi.nn.dense_pack(inputs[0], inputs[1], None, attrs.out_dtype or None, out_type.shape[1])
     ],
     reference=_blocked_reference,
     layout=_blocked_layouts,
@@ -267,7 +271,7 @@ def contrib_dense_pack(
     units: int | None = None,
     out_dtype: str = "",
 ) -> Call:
-    """``dense`` with a weight (units / block, features, block)."""
+    """``dense`` with a weight (units / block, features, block); ``units`` where the last block has fewer."""
     return Call(DENSE_PACK, (data, weight), DensePackAttrs(units, out_dtype, weight_layout))
 
 

@@ -23,6 +23,7 @@ from tilewright.relay.op.nn.activation import vector_completion
 from tilewright.relay.op.nn.layouts import channel_layouts
 from tilewright.relay.op.relations import floating_type
 from tilewright.relay.op.shapes import dims, normal_axes, normal_axis, require_multiple, same, tensors
+from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te.tensor import Tensor
 from tilewright.topi.nn.normalization import batch_norm as compute_batch_norm
 from tilewright.topi.nn.normalization import group_norm as compute_group_norm
@@ -386,16 +387,18 @@ def l2_normalize(data: RelayExpr, eps: float, axis: Any = None) -> Call:
 
 
 def lrn_relation(types: Sequence[Type], attrs: Any) -> Type | None:
-    """Floating-point numbers, and a window of odd size along one of their axes."""
+    """Floating-point numbers, and a window along one of their axes. Who computes it asks that its size is odd."""
     data = floating_type(types, attrs)
     if isinstance(data, TensorType):
         normal_axis(attrs.axis, len(data.shape))
-        if attrs.size < 1 or attrs.size % 2 == 0:
-            raise RelationError(f"the size of the window is odd and positive, not {attrs.size}")
+        if attrs.size < 1:
+            raise RelationError(f"the size of the window is positive, not {attrs.size}")
     return data
 
 
 def _lrn_reference(attrs: Any, data: Any) -> Any:
+    if attrs.size % 2 == 0:
+        raise OpAttributeInvalid(f"lrn: the size of the window is odd and positive, not {attrs.size}")
     wide = np.moveaxis(data.astype(np.float64), attrs.axis, 0)
     half = attrs.size // 2
     padded = np.pad(wide * wide, [(half, half)] + [(0, 0)] * (wide.ndim - 1))

@@ -145,6 +145,15 @@ def wrap_compute_dense(topi_compute: Callable[..., Any], need_auto_scheduler_lay
     return _wrapped(topi_compute, arguments)
 
 
+def wrap_compute_dense_pack(topi_compute: Callable[..., Any]) -> Compute:
+    """(data, packed weight, no bias, out dtype, units)."""
+
+    def arguments(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> Sequence[Any]:
+        return [*inputs, None, attrs.out_dtype or None, out_type.shape[1]]
+
+    return _wrapped(topi_compute, arguments)
+
+
 def wrap_compute_batch_matmul(
     topi_compute: Callable[..., Any], need_auto_scheduler_layout: bool = False, need_out_dtype: bool = False
 ) -> Compute:

@@ -13,6 +13,7 @@ from tilewright.relay.op.strategy.wrapping import (
     wrap_compute_batch_matmul,
     wrap_compute_conv2d,
     wrap_compute_dense,
+    wrap_compute_dense_pack,
     wrap_topi_schedule,
 )
 from tilewright.support.dtype import DataType
@@ -67,7 +68,7 @@ def dense_pack_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, ta
     """A weight that is packed already."""
     made = OpStrategy()
     made.add_implementation(
-        wrap_compute_dense(topi.x86.dense_pack),
+        wrap_compute_dense_pack(topi.x86.dense_pack),
         wrap_topi_schedule(topi.x86.schedule_dense_pack),
         name="dense_pack.x86",
     )

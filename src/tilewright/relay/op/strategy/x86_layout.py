@@ -8,16 +8,17 @@ from typing import Any
 from tilewright import topi
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.transform import PassContext
+from tilewright.relay.expr import const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.convolution_rules import is_multiplied
 from tilewright.support.dtype import DataType
+from tilewright.topi.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.utils import get_const_tuple
 from tilewright.topi.x86 import (
     Conv2DLayouts,
     Convolution,
     choose_winograd_tile,
     conv2d_layouts,
-    current_cpu,
     dense_block,
 )
 
@@ -112,24 +113,39 @@ def _winograd(
 def dense_in_blocks(
     attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
 ) -> RelayExpr | None:
-    """A dense layer with its weight in blocks of units; None where it should stay as it is."""
+    """A dense layer with its weight in blocks of units; None where it should stay as it is.
+
+    One row reads every weight once, and does so best in the order in which they lie. Units that do not fall into
+    whole blocks leave the last one partly empty.
+    """
     weight = _constant(tinfos[1].shape)
     if weight is None or len(tinfos[0].shape) != 2 or not _blocks_help(tinfos[0].dtype):
         return None
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
+    if rows == 1:
+        return None
     count = rows if isinstance(rows, int) else None
-    block = dense_block(units, count, depth, str(tinfos[0].dtype))
-    while units % block:
-        block -= 1
+    block = _whole_block(units, dense_block(units, count, depth, str(tinfos[0].dtype)))
+    missing = -units % block
+    packed = inputs[1]
+    if missing:
+        packed = call("nn.pad", packed, const(0.0, str(tinfos[1].dtype)), pad_width=((0, missing), (0, 0)))
     return call(
         "nn.contrib_dense_pack",
         inputs[0],
-        inputs[1],
+        packed,
         units=units,
         out_dtype=attrs.out_dtype,
         weight_layout=f"NC{block}n",
     )
+
+
+def _whole_block(units: int, block: int) -> int:
+    """A block of at least half the size, in whole vectors, that divides the units; else the block itself."""
+    lanes = lanes_of(current_cpu(), "float32")
+    fitting = [size for size in range(block, block // 2, -1) if units % size == 0 and size % lanes == 0]
+    return units if units <= lanes else next(iter(fitting), block)
 
 
 topi.nn.conv2d_alter_layout.register("cpu", conv2d_in_blocks)
