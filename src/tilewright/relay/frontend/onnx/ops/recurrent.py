@@ -21,7 +21,7 @@ from tilewright.relay.frontend.onnx.ops.dimensions import as_scalar, extent_of, 
 from tilewright.relay.frontend.onnx.ops.recurrent_layer import layer_steps, whole_layer
 from tilewright.relay.frontend.onnx.registry import converter
 
-UNROLLED_STEPS = 256
+UNROLLED_STEPS = 128
 """Sequences of at most so many steps are written out."""
 
 Function = Callable[[RelayExpr], RelayExpr]
@@ -184,38 +184,53 @@ def _steps(
 ) -> tuple[RelayExpr, list[RelayExpr]]:
     """All hidden states (steps, batch, hidden), and the last state."""
     node = own.node
-    dtype = node.dtype(state[0])
+    zero = const(0, node.dtype(state[0]))
+
+    def lasting(positions: RelayExpr) -> RelayExpr | None:
+        """Which sequences have a step at a position, (..., batch, 1)."""
+        if lengths is None:
+            return None
+        return relay.expand_dims(relay.less(relay.cast(positions, "int32"), relay.cast(lengths, "int32")), -1)
 
     def step(
-        position: RelayExpr, now: RelayExpr, values: list[RelayExpr]
+        going: RelayExpr | None, now: RelayExpr, values: list[RelayExpr]
     ) -> tuple[list[RelayExpr], RelayExpr]:
+        """The next state, and what the step alone made of the hidden one."""
         following = cell(own, weights, now, values)
-        if lengths is None:
+        if going is None:
             return following, following[0]
-        going = relay.expand_dims(relay.less(relay.cast(position, "int32"), relay.cast(lengths, "int32")), 1)
-        shown = relay.where(going, following[0], const(0, dtype))
         kept: list[RelayExpr] = [
             relay.where(going, new, old) for new, old in zip(following, values, strict=True)
         ]
-        return kept, shown
+        return kept, following[0]
+
+    def shown(going: RelayExpr | None, made: RelayExpr) -> RelayExpr:
+        return made if going is None else relay.where(going, made, zero)
 
     count = node.shape(given)[0]
     if count is not None and 0 < count <= UNROLLED_STEPS:
         every: list[RelayExpr] = []
-        for place, now in enumerate(relay.split(given, count, 0)):
-            state, shown = step(const(place, "int32"), relay.squeeze(now, [0]), state)
-            every.append(shown)
-        return relay.stack(every, 0), state
+        masks = lasting(const([[place] for place in range(count)], "int32"))
+        for place in range(count):
+            # A position that is data leaves all steps the same kernels.
+            now, going = (
+                None if one is None else relay.squeeze(relay.take(one, const([place], "int32"), axis=0), [0])
+                for one in (given, masks)
+            )
+            state, made = step(going, _required(now), state)
+            every.append(made)
+        return shown(masks, relay.stack(every, 0)), state
     whole, limit = Var("given", node.type_of(given)), Var("steps", TensorType((), "int64"))
 
     def turn(position: Var, values: Sequence[Var]) -> tuple[Body, list[RelayExpr], list[RelayExpr]]:
-        following, shown = step(position, relay.take(whole, position, axis=0), list(values))
-        return Body([], {}), following, [shown]
+        going = lasting(position)
+        following, made = step(going, relay.take(whole, position, axis=0), list(values))
+        return Body([], {}), following, [shown(going, made)]
 
-    made = repeated(node, state, turn, lambda position, values: relay.less(position, limit))
-    made = Let(whole, given, Let(limit, as_scalar(extent_of(node, given, 0)), made))
-    last = [TupleGetItem(made, 1 + place) for place in range(len(state))]
-    results = TupleGetItem(made, 1 + len(state))
+    loop = repeated(node, state, turn, lambda position, values: relay.less(position, limit))
+    loop = Let(whole, given, Let(limit, as_scalar(extent_of(node, given, 0)), loop))
+    last = [TupleGetItem(loop, 1 + place) for place in range(len(state))]
+    results = TupleGetItem(loop, 1 + len(state))
     return with_known(node, results, [count, *node.shape(results)[1:]]), list(last)
 
 
