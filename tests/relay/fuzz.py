@@ -39,6 +39,9 @@ from tilewright.relay.testing.random_program import Program, random_program  # n
 from tilewright.support.errors import TilewrightError  # noqa: E402
 
 SECONDS_A_PROGRAM = 120
+"""Of the processor: on a machine that is busy with other things, programs take longer than that."""
+PATIENCE = 5
+"""A program that waits for something that never comes ends after so many times the seconds by the clock."""
 MACHINE_ONLY = {"if", "loop", "reference", "data", "unknown"}
 """What the graph executor cannot run."""
 LEFT_OUT = {"random.threefry_generate", "random.threefry_split", "random.uniform", "debug"}
@@ -231,7 +234,8 @@ def in_child(work: Callable[[], list[Failure]], seed: int, seconds: float) -> li
         if child == 0:
             status = 1
             try:
-                signal.alarm(int(seconds))
+                signal.setitimer(signal.ITIMER_PROF, seconds)
+                signal.setitimer(signal.ITIMER_REAL, PATIENCE * seconds)
                 os.environ["TILEWRIGHT_COMPILE_PROCESSES"] = "1"
                 place.write_text(json.dumps([vars(failure) for failure in work()]))
                 status = 0
@@ -240,7 +244,9 @@ def in_child(work: Callable[[], list[Failure]], seed: int, seconds: float) -> li
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
-            what = "does not end" if number == signal.SIGALRM else f"killed by signal {number}"
+            what = (
+                "does not end" if number in (signal.SIGALRM, signal.SIGPROF) else f"killed by signal {number}"
+            )
             return [Failure(seed, "process", what)]
         if not place.exists():
             return [Failure(seed, "process", f"ended with status {status}")]

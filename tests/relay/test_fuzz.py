@@ -107,18 +107,23 @@ def test_differences_are_found(own_cache: None) -> None:
 
 
 def test_a_crash_is_a_finding() -> None:
-    """A process that is killed, and one that does not end, are failures of their seed."""
+    """A process that is killed, and one that works or waits without end, are failures of their seed."""
 
     def crash() -> list[fuzz.Failure]:
         fuzz.os.kill(fuzz.os.getpid(), fuzz.signal.SIGKILL)
         return []
 
-    def hang() -> list[fuzz.Failure]:
+    def work() -> list[fuzz.Failure]:
+        while True:
+            pass
+
+    def wait() -> list[fuzz.Failure]:
         fuzz.time.sleep(30)
         return []
 
     assert fuzz.in_child(crash, 5, 10) == [fuzz.Failure(5, "process", "killed by signal 9")]
-    assert fuzz.in_child(hang, 6, 1) == [fuzz.Failure(6, "process", "does not end")]
+    assert fuzz.in_child(work, 6, 0.2) == [fuzz.Failure(6, "process", "does not end")]
+    assert fuzz.in_child(wait, 7, 0.2) == [fuzz.Failure(7, "process", "does not end")]
 
 
 def test_one_cause_is_one_kind() -> None:

@@ -32,6 +32,8 @@ def prepare_passes() -> list[Pass]:
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
         transform.SimplifyExpr(),
+        # What follows a product elementwise stands next to it now, for FuseOps to find.
+        transform.SinkReshape(),
         # Layouts are the target's: it is the current one when this runs.
         transform.AlterOpLayout(),
         transform.FastMath(),

@@ -244,6 +244,21 @@ class NDArray:
         described._extents = extents
         return described
 
+    def _memory(self) -> npt.NDArray[Any] | None:
+        """The elements of a compact array on this machine, not copied, in one row; None of another."""
+        tensor = self._dltensor
+        shape, count = self.shape, 1
+        for extent, step in zip(reversed(shape), reversed(self.strides), strict=True):
+            if step != count and extent > 1:
+                return None
+            count *= extent
+        if tensor.device.device_type != 1 or not tensor.data:
+            return None
+        kind = numpy_dtype(self.dtype)
+        count *= self.dtype.lanes
+        held = (ctypes.c_char * (count * kind.itemsize)).from_address(tensor.data + tensor.byte_offset)
+        return np.frombuffer(held, kind)
+
     def copyfrom(self, source_array: Any) -> NDArray:
         """Copies elements in, from an NDArray or anything NumPy can make an array of; the shape must be the same."""
         if isinstance(source_array, NDArray):
@@ -256,6 +271,10 @@ class NDArray:
             raise failure(
                 "ValueError", f"cannot copy an array of shape {source.shape} into one of shape {shape}"
             )
+        target = self._memory() if not source.flags.c_contiguous else None
+        if target is not None:
+            np.copyto(target.reshape(shape), source, casting="unsafe")
+            return self
         values = np.ascontiguousarray(source, dtype=numpy_dtype(element)).reshape(shape)
         described = self._described_as(values, element)
         check(LIBRARY.tilewright_tensor_copy(ctypes.addressof(described), self._address))

@@ -31,6 +31,10 @@ def conv(groups: int = 1) -> Any:
 CASES: dict[str, Callable[[], Any]] = {
     "conv2d": lambda: conv() * constant(8, 1, 1),
     "the factor in front": lambda: constant(1, 8, 1, 1) * conv(),
+    "conv2d_transpose": lambda: (
+        relay.nn.conv2d_transpose(relay.var("x", shape=(1, 4, 5, 5)), constant(4, 8, 3, 3), strides=(2, 2))
+        * constant(8, 1, 1)
+    ),
     "a scalar": lambda: conv() * relay.const(3.0),
     "groups": lambda: conv(2) * constant(8, 1, 1),
     "depthwise": lambda: conv(4) * constant(8, 1, 1),
@@ -105,6 +109,10 @@ STAYS: dict[str, Callable[[], Any]] = {
     "a factor as large as the data": lambda: (
         relay.nn.dense(relay.var("x", shape=(1, 4)), relay.var("w", shape=(8, 4)))
         * relay.var("gate", shape=(1, 8))
+    ),
+    "a transposed convolution in groups": lambda: (
+        relay.nn.conv2d_transpose(relay.var("x", shape=(1, 4, 5, 5)), constant(4, 4, 3, 3), groups=2)
+        * constant(8, 1, 1)
     ),
     "a sum with other data": lambda: (conv() + relay.var("y", shape=(1, 8, 5, 5))) * constant(8, 1, 1),
     "integers": lambda: (

@@ -3,8 +3,9 @@
 import pytest
 
 from tilewright import tir
+from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import LoweringError
-from tilewright.tir.transform.lower_tvm_builtin import LowerTVMBuiltin
+from tilewright.tir.transform.lower_tvm_builtin import LowerTVMBuiltin, fits_stack
 
 
 def lowered_calls(nodes_of, function):
@@ -125,3 +126,13 @@ def test_unused_results_are_released(apply, nodes_of):
     (branch,) = nodes_of(made.body, tir.IfThenElse)
     assert int(branch.condition.b) == 64
     assert branch.then_case.value.args[0].value == "tilewright_any_release"
+
+
+@pytest.mark.parametrize(
+    ("scope", "count", "stays"), [("local", 2048, True), ("local", 2049, False), ("global", 2048, False)]
+)
+def test_what_is_meant_for_registers_stays_on_the_stack(scope: str, count: int, stays: bool) -> None:
+    """Eight kilobytes of the scope "local" do; memory of other scopes comes from the workspace much sooner."""
+    buffer = tir.Var("accumulators", PointerType(PrimType("float32"), scope))
+    body = tir.Allocate(buffer, "float32", [count], tir.const(True, "bool"), tir.Evaluate(tir.const(0)))
+    assert fits_stack(body) == stays

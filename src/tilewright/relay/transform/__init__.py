@@ -47,6 +47,7 @@ from tilewright.relay.transform.remove_unused_functions import RemoveUnusedFunct
 from tilewright.relay.transform.simplify_expr import SimplifyExpr
 from tilewright.relay.transform.simplify_fc_transpose import SimplifyFCTranspose
 from tilewright.relay.transform.simplify_inference import SimplifyInference
+from tilewright.relay.transform.sink_reshape import SinkReshape
 from tilewright.relay.transform.split_args import SplitArgs
 from tilewright.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
 from tilewright.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm

@@ -28,6 +28,7 @@ from tilewright.relay.transform.rewriting import (
 from tilewright.relay.transform.scale_axis import (
     CONVOLUTIONS,
     DENSE,
+    TRANSPOSED,
     Factor,
     channel_axes,
     factor_of,
@@ -44,6 +45,9 @@ from tilewright.support.span import span_scope
 
 _Kind = tuple[tuple[int, ...], bool]
 """The axes of a factor, and whether it is constant."""
+
+LAYERS = CONVOLUTIONS | {DENSE, TRANSPOSED}
+"""Operators with a weight that can take a factor."""
 
 ANY, POSITIVE, SMALL = 1, 2, -1
 """What an expression can take: any factor, or positive ones alone. SMALL is for operands that are no larger than the
@@ -84,11 +88,13 @@ class _Backward(ExprMutator):
         assert isinstance(expr, Call)
         attrs: Any = expr.attrs
         rank = len(shape_of(expr))
-        if name in CONVOLUTIONS or name == DENSE:
+        if name in LAYERS:
             if not same_dtype(expr, expr.args[1]) or (expr.args[1] in self.constants and not constant):
                 # A weight that is computed at compile time stays so.
                 return 0
-        if name in CONVOLUTIONS:
+        if name == TRANSPOSED and attrs.groups != 1:
+            return 0
+        if name in CONVOLUTIONS or name == TRANSPOSED:
             layout = output_layout(attrs)
             fits = within(axes, channel_axes(layout)) and kernel_matches(layout, attrs.kernel_layout, "O")
             return ANY if fits else 0
@@ -147,7 +153,7 @@ class _Backward(ExprMutator):
 
     def _scaled_call(self, expr: Call, factor: Factor) -> RelayExpr:
         name = operator_name(expr)
-        if name in CONVOLUTIONS or name == DENSE:
+        if name in LAYERS:
             return self._scaled_layer(expr, factor)
         if name in ("nn.relu", "nn.leaky_relu", "nn.pad"):
             rest = [self.visit(argument) for argument in expr.args[1:]]

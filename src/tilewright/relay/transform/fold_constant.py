@@ -83,7 +83,7 @@ def _is_constant(expr: RelayExpr) -> bool:
 def _as_expr(value: Any) -> RelayExpr:
     if isinstance(value, tuple):
         return Tuple([_as_expr(part) for part in value])
-    return Constant(array(np.ascontiguousarray(value).reshape(np.shape(value))))
+    return Constant(array(value))
 
 
 class Folder(ExprMutator):

@@ -29,6 +29,8 @@ CONVOLUTIONS = frozenset(
     }
 )
 DENSE = "nn.dense"
+TRANSPOSED = "nn.conv2d_transpose"
+"""In one group, ``O`` of its kernel are the channels of its result, as in a convolution."""
 
 
 @dataclass(frozen=True, eq=False)

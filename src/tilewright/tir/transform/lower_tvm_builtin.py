@@ -55,9 +55,20 @@ from tilewright.tir.transform.scoped_rewriter import ScopedMutator
 
 _CPU = 1
 LARGEST_STACK_ALLOCATION = 1024
-"""Bytes: a larger buffer comes from the workspace pool."""
+LARGEST_LOCAL_ALLOCATION = 8192
+"""Bytes: a larger buffer comes from the workspace pool. What a schedule puts into the scope "local" is meant for
+registers, and gets there from the stack alone."""
 
 _PACKED_CALLS = ("tir.tvm_call_packed", "tir.tvm_call_trace_packed")
+
+
+def fits_stack(node: Allocate) -> bool:
+    """True for a buffer that stays on the stack of the function that uses it."""
+    size = node.constant_size()
+    annotation = node.buffer_var.type_annotation
+    local = isinstance(annotation, PointerType) and annotation.storage_scope == "local"
+    most = LARGEST_LOCAL_ALLOCATION if local else LARGEST_STACK_ALLOCATION
+    return size is not None and size * node.dtype.itemsize * node.dtype.lanes <= most
 
 
 @dataclass
@@ -156,10 +167,9 @@ class _Lower(ScopedMutator):
 
     def visit_allocate(self, node: Allocate) -> Stmt:
         made: Allocate = node.map_children(self.visit)
-        size = made.constant_size()
         itemsize = made.dtype.itemsize * made.dtype.lanes
         on_host = isinstance(self.device_type, IntImm) and self.device_type.value == _CPU
-        if on_host and size is not None and size * itemsize <= LARGEST_STACK_ALLOCATION:
+        if on_host and fits_stack(made):
             return made
         total: PrimExpr = operators.const(itemsize, "uint64")
         for extent in made.extents:

@@ -74,6 +74,10 @@ def tile_stages(
     shared, panel_place, place = _parallel(result, kept, loops, cpu, leading, panel_loops if packed else 0)
     if packed and panel_place is not None:
         _pack(reduction, found, result, panel_place, cpu)
+    for loop in loops:
+        # The last tile of an axis is code of its own, so that the others check nothing.
+        if loop.is_cut and loop.count is not None and loop.axis in result.leaf_iter_vars:
+            result.pragma(loop.axis, "loop_partition_hint")
     for axis in inner_axes[:-1]:
         result.unroll(axis)
     _vectorize(result, found.vector, inner)

@@ -15,7 +15,11 @@ from tilewright.topi.nn.bitserial_dense import bitserial_dense
 from tilewright.topi.nn.bitserial_util import binary_op_multiplier, bitpack
 from tilewright.topi.nn.bnn import binarize_pack, binary_dense
 from tilewright.topi.nn.conv1d import conv1d, conv1d_ncw, conv1d_nwc, group_conv1d_ncw, group_conv1d_nwc
-from tilewright.topi.nn.conv1d_transpose import conv1d_transpose_ncw, group_conv1d_transpose_ncw
+from tilewright.topi.nn.conv1d_transpose import (
+    conv1d_transpose_legalize,
+    conv1d_transpose_ncw,
+    group_conv1d_transpose_ncw,
+)
 from tilewright.topi.nn.conv2d import (
     conv2d,
     conv2d_alter_layout,
@@ -37,6 +41,7 @@ from tilewright.topi.nn.conv2d import (
     unpack_NCHWc_to_nchw,
 )
 from tilewright.topi.nn.conv2d_transpose import (
+    conv2d_transpose_alter_layout,
     conv2d_transpose_legalize,
     conv2d_transpose_nchw,
     conv2d_transpose_nchw_preprocess,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.target import generic_func
 from tilewright.te import Tensor
 from tilewright.topi.nn.convolution import conv_transpose
 
@@ -45,3 +46,9 @@ def group_conv1d_transpose_ncw(
         name="group_conv1d_transpose_ncw",
         tag="group_conv1d_transpose_ncw",
     )
+
+
+@generic_func
+def conv1d_transpose_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
+    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    return None

@@ -10,6 +10,7 @@ from tilewright.topi.nn.convolution import conv_transpose, transposed_inputs
 from tilewright.topi.transform import layout_transform
 
 __all__ = [
+    "conv2d_transpose_alter_layout",
     "conv2d_transpose_legalize",
     "conv2d_transpose_nchw",
     "conv2d_transpose_nchw_preprocess",
@@ -77,4 +78,10 @@ def group_conv2d_transpose_nchw(
 @generic_func
 def conv2d_transpose_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
     """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    return None
+
+
+@generic_func
+def conv2d_transpose_alter_layout(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
+    """A call in another layout that the target prefers, or None to leave the call as it is."""
     return None

@@ -12,6 +12,7 @@ from tilewright.topi.cpu.layouts import (
     conv2d_layouts,
     dense_block,
 )
+from tilewright.topi.cpu.transposed import schedule_transposed as schedule_conv2d_transpose_NCHWc
 from tilewright.topi.cpu.winograd import schedule_winograd as schedule_conv2d_winograd_NCHWc
 from tilewright.topi.cpu.winograd_model import Convolution, choose_winograd_tile
 from tilewright.topi.x86.conv2d import (
@@ -24,6 +25,7 @@ from tilewright.topi.x86.conv2d import (
     depthwise_conv2d_nhwc,
     group_conv2d_nchw,
 )
+from tilewright.topi.x86.conv2d_transpose import AxisPhases, axis_phases, conv2d_transpose_NCHWc
 from tilewright.topi.x86.dense import batch_matmul, dense, dense_nopack, dense_pack
 from tilewright.topi.x86.schedules import (
     schedule_adaptive_pool,

@@ -59,7 +59,9 @@ def weight_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 def _weight_reference(attrs: Any, weight: Any) -> Any:
     g = winograd_matrices(attrs.tile_size, weight.shape[2])[2]
-    return np.einsum("ah,bw,oihw->aboi", g, g, weight.astype(np.float64), optimize=True).astype(weight.dtype)
+    rows = weight.reshape(-1, weight.shape[2] * weight.shape[3]).astype(np.float64)
+    made = (np.kron(g, g) @ rows.T).astype(weight.dtype)
+    return made.reshape(len(g), len(g), *weight.shape[:2])
 
 
 CONV2D_WEIGHT = define(

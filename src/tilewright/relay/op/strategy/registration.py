@@ -108,6 +108,7 @@ def _asks(function: Callable[..., Any]) -> Callable[..., Any]:
 
 ALTER_LAYOUT = {
     "nn.conv2d": topi.nn.conv2d_alter_layout,
+    "nn.conv2d_transpose": topi.nn.conv2d_transpose_alter_layout,
     "nn.conv3d": topi.nn.conv3d_alter_layout,
     "nn.dense": topi.nn.dense_alter_layout,
     "nn.sparse_dense": topi.nn.sparse_dense_alter_layout,
@@ -115,6 +116,7 @@ ALTER_LAYOUT = {
 
 LEGALIZE = {
     "nn.conv2d": topi.nn.conv2d_legalize,
+    "nn.conv1d_transpose": topi.nn.conv1d_transpose_legalize,
     "nn.conv2d_transpose": topi.nn.conv2d_transpose_legalize,
     "nn.conv3d_transpose": topi.nn.conv3d_transpose_legalize,
     "nn.dense": topi.nn.dense_legalize,

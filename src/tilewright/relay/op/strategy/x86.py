@@ -12,6 +12,7 @@ from tilewright.relay.op.strategy.strategies import is_depthwise_conv2d
 from tilewright.relay.op.strategy.wrapping import (
     wrap_compute_batch_matmul,
     wrap_compute_conv2d,
+    wrap_compute_conv2d_transpose,
     wrap_compute_dense,
     wrap_compute_dense_pack,
     wrap_topi_schedule,
@@ -101,6 +102,25 @@ def conv2d_winograd_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: An
     return made
 
 
+def conv2d_transpose_strategy_cpu(
+    attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any
+) -> OpStrategy:
+    """With channels in blocks, an ordinary convolution for each phase of the result; others as they are."""
+    blocked = len(inputs[0].shape) == 5 and len(inputs[1].shape) == 6 and len(out_type.shape) == 5
+    if not blocked or attrs.groups != 1 or set(attrs.dilation) != {1}:
+        return strategies.conv2d_transpose_strategy.fdefault(  # type: ignore[no-any-return]
+            attrs, inputs, out_type, target
+        )
+    made = OpStrategy()
+    made.add_implementation(
+        wrap_compute_conv2d_transpose(topi.x86.conv2d_transpose_NCHWc),
+        wrap_topi_schedule(topi.x86.schedule_conv2d_transpose_NCHWc),
+        name="conv2d_transpose_NCHWc.x86",
+    )
+    return made
+
+
+strategies.conv2d_transpose_strategy.register("cpu", conv2d_transpose_strategy_cpu)
 strategies.conv2d_winograd_without_weight_transfrom_strategy.register("cpu", conv2d_winograd_strategy_cpu)
 strategies.conv2d_strategy.register("cpu", conv2d_strategy_cpu)
 strategies.dense_strategy.register("cpu", dense_strategy_cpu)

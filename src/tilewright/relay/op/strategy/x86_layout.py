@@ -23,13 +23,13 @@ from tilewright.topi.x86 import (
 )
 
 
-def _constant(shape: Any) -> tuple[int, ...] | None:
+def constant_shape(shape: Any) -> tuple[int, ...] | None:
     """A shape as integers; None where a dimension is not constant."""
     found = get_const_tuple(shape)
     return found if all(isinstance(extent, int) for extent in found) else None
 
 
-def _blocks_help(dtype: Any) -> bool:
+def blocks_help(dtype: Any) -> bool:
     """True for the types that the blocked kernels are made for: floats of 32 and 64 bits."""
     kind = DataType(dtype)
     return kind.is_float and kind.bits >= 32
@@ -39,9 +39,9 @@ def conv2d_in_blocks(
     attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
 ) -> RelayExpr | None:
     """A conv2d of NCHW with its channels in blocks; None where it should stay as it is."""
-    data, kernel = _constant(tinfos[0].shape[1:]), _constant(tinfos[1].shape)
+    data, kernel = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
     plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
-    if not plain or data is None or kernel is None or not _blocks_help(tinfos[0].dtype):
+    if not plain or data is None or kernel is None or not blocks_help(tinfos[0].dtype):
         return None
     channels, weight = data[0], inputs[1]
     outputs = kernel[0]
@@ -77,7 +77,7 @@ def conv2d_in_blocks(
 
 def _winograd_tile(attrs: Any, tinfos: Sequence[Any], out_type: Any, lanes: int) -> int | None:
     """The tile for minimal filtering; None for a convolution that is not of its kind or is not faster so."""
-    shape, kernel = _constant(out_type.shape), _constant(tinfos[1].shape)
+    shape, kernel = constant_shape(out_type.shape), constant_shape(tinfos[1].shape)
     if shape is None or kernel is None or kernel[2:] != (3, 3):
         return None
     if tuple(attrs.strides) != (1, 1) or tuple(attrs.dilation) != (1, 1) or str(out_type.dtype) != "float32":
@@ -118,8 +118,8 @@ def dense_in_blocks(
     One row reads every weight once, and does so best in the order in which they lie. Units that do not fall into
     whole blocks leave the last one partly empty.
     """
-    weight = _constant(tinfos[1].shape)
-    if weight is None or len(tinfos[0].shape) != 2 or not _blocks_help(tinfos[0].dtype):
+    weight = constant_shape(tinfos[1].shape)
+    if weight is None or len(tinfos[0].shape) != 2 or not blocks_help(tinfos[0].dtype):
         return None
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
