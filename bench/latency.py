@@ -35,7 +35,7 @@ sys.path.insert(0, str(HERE))
 from contenders import CONTENDERS, installed  # noqa: E402
 from harness import PAUSE, thread_environment  # noqa: E402
 from latency_report import write_report  # noqa: E402
-from limits import machine_limits  # noqa: E402
+from limits import limits_from  # noqa: E402
 from models import FAMILIES  # noqa: E402
 
 REFERENCE = "onnxruntime"
@@ -81,7 +81,7 @@ class Child:
         self.log = scratch / f"{name}.log"
         arguments = [str(HERE / "contenders.py"), name, str(folder), str(scratch), str(threads), *more]
         # Compiled code of earlier runs is not found, so that compile times are those of the first time.
-        environment = thread_environment(threads) | {"TILEWRIGHT_CACHE_DIR": str(scratch / "cache")}
+        environment = thread_environment(threads) | {"TILEWRIGHT_NO_CACHE": "1"}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-W", "ignore", *arguments],
@@ -141,11 +141,16 @@ def child(*arguments: Any) -> Iterator[Child]:
         made.end()
 
 
-def exported(name: str, cache: Path) -> Path:
-    """The folder of a model's files, which are made where they are missing or the definition has changed."""
+def folder_of(name: str, cache: Path) -> Path:
+    """Where a model's files are: another folder when the definition has changed."""
     definitions = [HERE / "models" / f"{part}.py" for part in (FAMILIES[name], "recipe", "export")]
     mark = hashlib.sha256(b"".join(path.read_bytes() for path in definitions)).hexdigest()[:12]
-    folder = cache / f"{name}-{mark}"
+    return cache / f"{name}-{mark}"
+
+
+def exported(name: str, cache: Path) -> Path:
+    """The folder of a model's files, which are made where they are missing."""
+    folder = folder_of(name, cache)
     if (folder / "about.json").exists():
         return folder
     draft = cache / f"{name}-{os.getpid()}.draft"
@@ -261,13 +266,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=HERE / "results" / "latency.md")
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
     parser.add_argument("--models", type=Path, default=default, help="where exported models are kept")
+    parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
     options = parser.parse_args()
     models = chosen(options.only, list(FAMILIES), "model")
     names = chosen(options.contenders, list(CONTENDERS), "contender")
     if REFERENCE not in names:
         names.insert(0, REFERENCE)
 
-    limits = machine_limits(options.threads)
+    limits = limits_from(options.limits, options.threads)
     rows = []
     for name in models:
         row = Row(name)
@@ -282,7 +288,7 @@ def main() -> None:
         row.operations, row.bytes = about["operations"], about["bytes"]
         measure(row, folder, names, options.rounds, options.threads)
         # After each model, so that a run that is broken off leaves what it has.
-        limits = limits.best_of(machine_limits(options.threads))
+        limits = limits.best_of(limits_from(options.limits, options.threads))
         for one in rows:
             one.limit = limits.least_seconds(one.operations, one.bytes)
         write_report(options.output, rows, names, limits, options.rounds)

@@ -137,7 +137,7 @@ def write_report(
         f"its own process. FMA peak of {threads} threads {limits.flops_per_second / 1e9:.0f} GFLOP/s, GB/s read: "
         f"{levels}. The limit of a model is the longer of its multiply-adds at that peak and its weights read once "
         "from the smallest level that holds them; convolutions count as direct ones, so that Winograd can pass it. "
-        "Compile time is from the ONNX file with an empty cache. Memory is the most while running, beyond that of "
+        "Compile time is from the ONNX file with no kernel cached. Memory is the most while running, beyond that of "
         "the process before the model was loaded. OpenVINO is told to keep to float32. LiteRT is not here: its "
         "converter (litert-torch) would replace packages of the environment that the others run in. "
         f"Load average of the machine at the end: {os.getloadavg()[0]:.1f}."

@@ -99,8 +99,8 @@ class Measured:
 class Server:
     """A contender's process that has many operators ready."""
 
-    def __init__(self, contender: str, threads: int, cache: Path) -> None:
-        environment = thread_environment(threads) | {"TILEWRIGHT_CACHE_DIR": str(cache)}
+    def __init__(self, contender: str, threads: int) -> None:
+        environment = thread_environment(threads) | {"TILEWRIGHT_NO_CACHE": "1"}
         self.contender = contender
         self.process = subprocess.Popen(
             [
@@ -138,29 +138,28 @@ class Server:
 
 def time_operators(measured: Sequence[Measured], names: Sequence[str], rounds: int, threads: int) -> None:
     """Fill in the times: a few operators in each turn of a contender."""
-    with tempfile.TemporaryDirectory(prefix="tilewright-ops-") as cache:
-        servers = [Server(name, threads, Path(cache)) for name in names]
-        try:
-            folders = [str(one.operator.folder) for one in measured]
-            for server in servers:
-                for one, facts in zip(measured, server.ask({"prepare": folders}), strict=True):
-                    if "failure" in facts:
-                        one.failures[server.contender] = facts["failure"]
-                    one.facts |= facts
-            times: dict[tuple[int, str], list[float]] = {}
-            for start in range(0, len(measured), TURN):
-                turn = list(range(start, min(start + TURN, len(measured))))
-                for number in range(rounds):
-                    for server in servers if number % 2 == 0 else reversed(servers):
-                        time.sleep(PAUSE)
-                        for index, seconds in zip(turn, server.ask({"time": turn}), strict=True):
-                            if seconds is not None:
-                                times.setdefault((index, server.contender), []).append(seconds)
-            for (index, name), values in times.items():
-                measured[index].seconds[name] = statistics.median(values)
-        finally:
-            for server in servers:
-                server.end()
+    servers = [Server(name, threads) for name in names]
+    try:
+        folders = [str(one.operator.folder) for one in measured]
+        for server in servers:
+            for one, facts in zip(measured, server.ask({"prepare": folders}), strict=True):
+                if "failure" in facts:
+                    one.failures[server.contender] = facts["failure"]
+                one.facts |= facts
+        times: dict[tuple[int, str], list[float]] = {}
+        for start in range(0, len(measured), TURN):
+            turn = list(range(start, min(start + TURN, len(measured))))
+            for number in range(rounds):
+                for server in servers if number % 2 == 0 else reversed(servers):
+                    time.sleep(PAUSE)
+                    for index, seconds in zip(turn, server.ask({"time": turn}), strict=True):
+                        if seconds is not None:
+                            times.setdefault((index, server.contender), []).append(seconds)
+        for (index, name), values in times.items():
+            measured[index].seconds[name] = statistics.median(values)
+    finally:
+        for server in servers:
+            server.end()
 
 
 def operator_rows(measured: Sequence[Measured], limits: Any) -> Iterator[list[str]]:
@@ -271,6 +270,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=HERE / "results" / "ops.md")
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
     parser.add_argument("--models", type=Path, default=default, help="where exported models are kept")
+    parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -278,9 +278,9 @@ def main() -> None:
         return
     os.environ.update(thread_environment(options.threads))
 
-    from limits import machine_limits
+    from limits import limits_from
 
-    limits = machine_limits(options.threads)
+    limits = limits_from(options.limits, options.threads)
     profiles, measured, notes = {}, [], []
     with tempfile.TemporaryDirectory(prefix="tilewright-ops-") as place:
         for name in chosen(options.only, list(FAMILIES), "model"):
@@ -293,10 +293,10 @@ def main() -> None:
             except Exception as error:  # noqa: BLE001 - a model that fails is a note under the table
                 notes.append(f"- {name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
             say(f"{name} is read")
-            limits = limits.best_of(machine_limits(options.threads))
+            limits = limits.best_of(limits_from(options.limits, options.threads))
         if measured:
             time_operators(measured, ("tilewright", "onnxruntime"), options.rounds, options.threads)
-    write(options, limits.best_of(machine_limits(options.threads)), profiles, measured, notes)
+    write(options, limits.best_of(limits_from(options.limits, options.threads)), profiles, measured, notes)
 
 
 def new_operators(name: str, folder: Path, scratch: Path, known: Sequence[Measured]) -> list[Measured]:

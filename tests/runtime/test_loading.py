@@ -21,8 +21,11 @@ from tilewright.runtime import (
     remove_global_func,
     system_lib,
 )
+from tilewright.runtime.artefact import unpack_imports
+from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.library import LIBRARY
-from tilewright.runtime.loading import LibraryModule, ObjectModule
+from tilewright.runtime.loading import LibraryModule, ObjectModule, _stored_imports
+from tilewright.runtime.ndarray import array
 from tilewright.support import cbuild
 from tilewright.support.errors import TilewrightError
 
@@ -105,6 +108,33 @@ def test_imported_source_travels(kernels: Module, tmp_path: Path) -> None:
             ("k2", "k3"),
         )
         assert loaded["sum_workspace"](4) == 6
+
+
+def _resident(kind: str) -> int:
+    """Bytes of this process that are in memory: RssAnon for its own, RssFile for those of mapped files."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{kind}:")[1].split()[0]) * 1024
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the system does not say what is in memory"
+)
+def test_weights_are_in_memory_once(kernels: Module, tmp_path: Path) -> None:
+    """The parameters of a loaded model are its tensors alone: the pages of the file that they came from are given
+    back, and read the same when they are needed again."""
+    values = np.arange(8 << 20, dtype="float32")
+    root = ObjectModule([kernels.object_code() or b""], "kernels")
+    root.import_module(GraphExecutorFactory("{}", {"weight": array(values)}))
+    root.export_library(str(tmp_path / "model.so"))
+    before = _resident("RssFile")
+    loaded = load_module(tmp_path / "model.so")
+    assert _resident("RssFile") - before < values.nbytes // 4
+    (factory,) = loaded.imported_modules
+    assert isinstance(factory, GraphExecutorFactory)
+    np.testing.assert_array_equal(factory.params["weight"].numpy(), values)
+    (stored,) = unpack_imports(_stored_imports(loaded), "it")
+    again = GraphExecutorFactory.load_from_bytes(stored.type_key, stored.content)
+    np.testing.assert_array_equal(again.params["weight"].numpy(), values)
 
 
 def test_imports_do_not_fit_in_one_object(kernels: Module, tmp_path: Path) -> None:

@@ -172,3 +172,11 @@ def test_numpy_conversion_protocol() -> None:
     assert np.asarray(array, dtype="float64").dtype == np.float64
     with pytest.raises(ValueError, match="from_dlpack"):
         np.array(array, copy=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "float16"])
+def test_elements_in_another_order(dtype: str) -> None:
+    """A transposed array, one with gaps and one without elements are copied as they read."""
+    values = (np.arange(24).reshape(2, 3, 4) % 5).astype(dtype)
+    for source in (values.T, values[:, ::2], values[:, :, ::-1], values[:0].T):
+        np.testing.assert_array_equal(nd.array(source).numpy(), source)

@@ -36,21 +36,21 @@ class StoredModule:
     """A module as data: its kind, its bytes, and the index of its importer (-1: the root)."""
 
     type_key: str
-    content: bytes
+    content: bytes | memoryview
     parent: int
 
 
 def pack_imports(modules: list[StoredModule]) -> bytes:
     """One block of bytes for all of them."""
-    parts = [_IMPORTS_MAGIC, struct.pack("<I", len(modules))]
+    parts: list[bytes | memoryview] = [_IMPORTS_MAGIC, struct.pack("<I", len(modules))]
     for module in modules:
         key = module.type_key.encode()
         parts += [struct.pack("<iIQ", module.parent, len(key), len(module.content)), key, module.content]
     return b"".join(parts)
 
 
-def unpack_imports(block: bytes, what: str) -> list[StoredModule]:
-    """The reverse; nothing outside the block is read, whatever it says."""
+def unpack_imports(block: bytes | memoryview, what: str) -> list[StoredModule]:
+    """The reverse; nothing outside the block is read, whatever it says. What is made of a view has views."""
     modules: list[StoredModule] = []
     at = len(_IMPORTS_MAGIC) + 4
     if block[: len(_IMPORTS_MAGIC)] != _IMPORTS_MAGIC or len(block) < at:
@@ -67,7 +67,7 @@ def unpack_imports(block: bytes, what: str) -> list[StoredModule]:
             raise failure(
                 "ValueError", f"{what} is damaged: imported module {index} is cut short or out of order"
             )
-        key = block[at : at + key_size].decode(errors="replace")
+        key = bytes(block[at : at + key_size]).decode(errors="replace")
         modules.append(StoredModule(key, block[at + key_size : at + key_size + size], parent))
         at += key_size + size
     return modules
@@ -234,7 +234,7 @@ def append_checksum(path: Path) -> None:
         file.write(_CHECKSUM_MAGIC + hashlib.sha256(content).digest())
 
 
-def check_checksum(content: bytes, what: str) -> None:
+def check_checksum(content: bytes | memoryview, what: str) -> None:
     """An error for a file whose content is not what its checksum was made of; a file without one passes."""
     size = len(_CHECKSUM_MAGIC) + 32
     body, mark, digest = content[:-size], content[-size:-32], content[-32:]

@@ -35,7 +35,7 @@ _HOST_MACHINES = {
 _NO_BITS = 8  # a section type without content in the file
 
 
-def check_elf(content: bytes, what: str) -> None:
+def check_elf(content: bytes | memoryview, what: str) -> None:
     """An error for an ELF file that is cut short, inconsistent or for another machine; ``what`` names it."""
     if content[:4] != _MAGIC:
         return
@@ -65,7 +65,9 @@ def check_elf(content: bytes, what: str) -> None:
             raise failure("ValueError", f"{what} is damaged: section {index} ends outside the file")
 
 
-def _check_table(content: bytes, offset: int, entry: int, count: int, expected: int, what: str) -> None:
+def _check_table(
+    content: bytes | memoryview, offset: int, entry: int, count: int, expected: int, what: str
+) -> None:
     """A table of headers must lie within the file and have entries of the standard size."""
     if count and (entry != expected or offset < 52 or offset + entry * count > len(content)):
         raise failure("ValueError", f"{what} is damaged: a table of its ELF header lies outside the file")

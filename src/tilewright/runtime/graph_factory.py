@@ -62,11 +62,11 @@ class GraphExecutorFactory(Module):
         return struct.pack("<Q", len(head)) + head + save_param_dict(self.params)
 
     @staticmethod
-    def load_from_bytes(type_key: str, content: bytes) -> GraphExecutorFactory:
+    def load_from_bytes(type_key: str, content: bytes | memoryview) -> GraphExecutorFactory:
         """The reverse."""
         try:
             (size,) = struct.unpack_from("<Q", content)
-            head = json.loads(content[8 : 8 + size])
+            head = json.loads(bytes(content[8 : 8 + size]))
             return GraphExecutorFactory(
                 str(head["graph"]), load_param_dict(content[8 + size :]), str(head["name"])
             )
@@ -74,7 +74,7 @@ class GraphExecutorFactory(Module):
             raise failure("ValueError", f"the model in the library is damaged: {error}") from error
 
 
-register_module_loader(TYPE_KEY, GraphExecutorFactory.load_from_bytes)
+register_module_loader(TYPE_KEY, GraphExecutorFactory.load_from_bytes, in_place=True)
 
 
 def executor_of(library: Module, name: str = "default", device: Any = None) -> GraphExecutor:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import itertools
+import mmap
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tilewright.runtime.artefact import Archive, check_checksum, unpack_imports
 from tilewright.runtime.device import Device
@@ -22,14 +25,18 @@ from tilewright.support.cbuild import find_compiler, is_host, link_shared
 _LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 _SOURCE_KINDS = ("cuda", "opencl", "metal", "webgpu", "vulkan", "rocm")
 
-_loaders: dict[str, Callable[[str, bytes], Module]] = dict.fromkeys(
-    _SOURCE_KINDS, SourceModule.load_from_bytes
-)
+_loaders: dict[str, Callable[[str, Any], Module]] = dict.fromkeys(_SOURCE_KINDS, SourceModule.load_from_bytes)
+_read_in_place: set[str] = set()
 
 
-def register_module_loader(type_key: str, load: Callable[[str, bytes], Module]) -> None:
-    """Says how a kind of imported module is made again from its bytes; ``load(type_key, content)`` returns it."""
+def register_module_loader(type_key: str, load: Callable[[str, Any], Module], in_place: bool = False) -> None:
+    """Says how a kind of imported module is made again from its bytes; ``load(type_key, content)`` returns it.
+
+    With ``in_place`` the content is a view of the library's own memory, valid during the call: weights need not be in
+    memory twice to be read.
+    """
     _loaders[type_key] = load
+    (_read_in_place.add if in_place else _read_in_place.discard)(type_key)
 
 
 def _open(path: Path) -> ctypes.CDLL:
@@ -56,7 +63,9 @@ class LibraryModule(Module):
         if self._address_of("__tilewright_bind_host"):
             self._library["__tilewright_bind_host"](ctypes.c_void_p(LIBRARY.tilewright_host()))
         self.describe(str(path))
-        _attach_imports(self, _stored_imports(self), str(path))
+        block = _stored_imports(self)
+        _attach_imports(self, block, str(path))
+        _leave_in_file(block)
 
     def _address_of(self, symbol: str) -> int:
         try:
@@ -122,12 +131,27 @@ class SystemLibrary(Module):
         return int(LIBRARY.tilewright_system_symbol(symbol.encode()) or 0)
 
 
-def _stored_imports(module: Module) -> bytes:
+def _stored_imports(module: Module) -> memoryview:
+    """The block of imported modules, where it lies in the library."""
     start, size = module._address_of("__tilewright_imports"), module._address_of("__tilewright_imports_size")
-    return ctypes.string_at(start, ctypes.c_uint64.from_address(size).value) if start and size else b""
+    length = ctypes.c_uint64.from_address(size).value if start and size else 0
+    return memoryview((ctypes.c_char * length).from_address(start)).cast("B") if length else memoryview(b"")
 
 
-def _attach_imports(root: Module, block: bytes, what: str) -> None:
+def _leave_in_file(block: memoryview) -> None:
+    """Give back the memory of a block that was read from a mapped file and is not written to; whoever reads it again
+    gets it from the file again. Where the system has no such call the pages stay until they are needed."""
+    process = ctypes.CDLL(None) if os.name == "posix" else None
+    if not block or process is None or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    start = ctypes.addressof(ctypes.c_char.from_buffer(block))
+    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    last = (start + len(block)) // mmap.PAGESIZE * mmap.PAGESIZE
+    if first < last:
+        process.madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), mmap.MADV_DONTNEED)
+
+
+def _attach_imports(root: Module, block: bytes | memoryview, what: str) -> None:
     made: list[Module] = []
     for stored in unpack_imports(block, what) if block else ():
         load = _loaders.get(stored.type_key)
@@ -135,7 +159,8 @@ def _attach_imports(root: Module, block: bytes, what: str) -> None:
             raise failure(
                 "ValueError", f"{what} imports a {stored.type_key} module, which this process cannot load"
             )
-        module = load(stored.type_key, stored.content)
+        in_place = stored.type_key in _read_in_place
+        module = load(stored.type_key, stored.content if in_place else bytes(stored.content))
         made.append(module)
         (made[stored.parent] if stored.parent >= 0 else root).import_module(module)
 
@@ -180,6 +205,15 @@ def _load_archive(path: Path) -> Module:
     return module
 
 
+def _check_library(file: Path) -> None:
+    """An error for a library that is damaged; its content is looked at where it lies, and not kept."""
+    with file.open("rb") as handle:
+        empty = os.fstat(handle.fileno()).st_size == 0
+        content = memoryview(b"" if empty else mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
+    check_checksum(content, str(file))
+    check_elf(content, str(file))
+
+
 def load_module(path: str | Path, fmt: str = "") -> Module:
     """A module from a shared library, an object file or a tar archive of objects, by ``fmt`` or the file's suffix."""
     file = Path(path)
@@ -187,9 +221,7 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
         raise failure("ValueError", f"cannot load the module {file}: there is no such file")
     kind = f".{fmt.lstrip('.')}" if fmt else file.suffix
     if kind in _LIBRARY_SUFFIXES:
-        content = file.read_bytes()
-        check_checksum(content, str(file))
-        check_elf(content, str(file))
+        _check_library(file)
         return LibraryModule(file.resolve())
     if kind in (".o", ".obj"):
         module = _load_objects([file.read_bytes()], str(file))

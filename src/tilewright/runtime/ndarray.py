@@ -252,12 +252,13 @@ class NDArray:
             if step != count and extent > 1:
                 return None
             count *= extent
-        if tensor.device.device_type != 1 or not tensor.data:
+        if tensor.device.device_type != 1 or count == 0:
             return None
         kind = numpy_dtype(self.dtype)
         count *= self.dtype.lanes
         held = (ctypes.c_char * (count * kind.itemsize)).from_address(tensor.data + tensor.byte_offset)
-        return np.frombuffer(held, kind)
+        made: npt.NDArray[Any] = np.frombuffer(memoryview(held), kind)
+        return made
 
     def copyfrom(self, source_array: Any) -> NDArray:
         """Copies elements in, from an NDArray or anything NumPy can make an array of; the shape must be the same."""

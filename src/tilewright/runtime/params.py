@@ -40,7 +40,7 @@ def _save_array(value: NDArray) -> bytes:
 class _Reader:
     """Bytes from front to back; an error instead of a step past the end."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes | bytearray | memoryview) -> None:
         self.content = memoryview(content)
         self.at = 0
 
@@ -56,9 +56,9 @@ class _Reader:
         return struct.unpack(form, self.take(struct.calcsize(form)))
 
 
-def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, NDArray]:
+def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, NDArray]:
     """The named arrays that ``save_param_dict`` wrote; an error for bytes that are not such a block."""
-    reader = _Reader(bytes(param_bytes))
+    reader = _Reader(param_bytes)
     magic, _, count = reader.unpack("<QQQ")
     if magic != _LIST_MAGIC:
         raise failure("ValueError", "these bytes are not parameters: they do not begin with the right mark")

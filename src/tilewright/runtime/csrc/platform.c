@@ -99,6 +99,7 @@ void* tw_process_symbol(const char* name) {
 #elif TW_HAS_THREADS
 #include <dlfcn.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 void tw_mutex_init(TwMutex* mutex) { pthread_mutex_init(mutex, NULL); }
 void tw_mutex_lock(TwMutex* mutex) { pthread_mutex_lock(mutex); }
@@ -172,8 +173,19 @@ uint64_t tw_now_nanoseconds(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Large tensors are read from end to end: with pages of two megabytes, where the system gives them when asked, the
+ * translation of addresses is no part of that. What is beyond the last whole page has small ones. */
+#define HUGE_PAGE ((size_t)2 << 20)
+
 static void* system_aligned_alloc(size_t num_bytes) {
   void* pointer;
+#if defined(MADV_HUGEPAGE)
+  if (num_bytes >= 2 * HUGE_PAGE) {
+    if (posix_memalign(&pointer, HUGE_PAGE, num_bytes) != 0) return NULL;
+    (void)madvise(pointer, num_bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    return pointer;
+  }
+#endif
   return posix_memalign(&pointer, TW_ALIGNMENT, num_bytes) == 0 ? pointer : NULL;
 }
 void tw_aligned_free(void* pointer) { free(pointer); }

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from tilewright.ir.expr import IterVar
+from tilewright.ir.expr import Call, IterVar
+from tilewright.ir.functor import post_order
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
-from tilewright.topi.cpu.access import Read, constant_extent, extent_of
+from tilewright.topi.cpu.access import Read, constant_extent, extent_of, values_of
 from tilewright.topi.cpu.contraction import Contraction, block_of, step_of
 from tilewright.topi.cpu.graph import Kept
 from tilewright.topi.cpu.loops import parallel_prefix
@@ -74,9 +75,10 @@ def tile_stages(
     shared, panel_place, place = _parallel(result, kept, loops, cpu, leading, panel_loops if packed else 0)
     if packed and panel_place is not None:
         _pack(reduction, found, result, panel_place, cpu)
+    checks = has_likely(kept)
     for loop in loops:
         # The last tile of an axis is code of its own, so that the others check nothing.
-        if loop.is_cut and loop.count is not None and loop.axis in result.leaf_iter_vars:
+        if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
     for axis in inner_axes[:-1]:
         result.unroll(axis)
@@ -86,6 +88,15 @@ def tile_stages(
     lanes = lanes_of(cpu, kept.operation.output(0).dtype)
     _reduce_in_tile(reduction, kept, found, sizes, lanes)
     return shared
+
+
+def has_likely(kept: Kept) -> bool:
+    """True if elements are read under conditions that hold for most of them: inside of an image with a border."""
+    return any(
+        isinstance(part, Call) and getattr(part.op, "name", "") == "tir.likely"
+        for value in values_of(kept.compute)
+        for part in post_order(value)
+    )
 
 
 def _tile_order(found: Contraction, positions: Sequence[int]) -> list[int]:

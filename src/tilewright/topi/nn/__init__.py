@@ -92,6 +92,7 @@ from tilewright.topi.nn.normalization import batch_norm, group_norm, instance_no
 from tilewright.topi.nn.pad import mirror_pad, pad
 from tilewright.topi.nn.pooling import pool1d, pool2d, pool3d, pool_grad
 from tilewright.topi.nn.qnn import simulated_dequantize, simulated_quantize
+from tilewright.topi.nn.recurrent import recurrent, recurrent_block
 from tilewright.topi.nn.softmax import fast_softmax, log_softmax, softmax, softmax_common
 from tilewright.topi.nn.space_to_batch_nd import space_to_batch_nd
 from tilewright.topi.nn.space_to_depth import space_to_depth

@@ -21,12 +21,12 @@ from tilewright.topi.x86.conv2d import (
     conv2d_NCHWc_int8,
     conv2d_nhwc,
     depthwise_conv2d_nchw,
-    depthwise_conv2d_NCHWc,
     depthwise_conv2d_nhwc,
     group_conv2d_nchw,
 )
 from tilewright.topi.x86.conv2d_transpose import AxisPhases, axis_phases, conv2d_transpose_NCHWc
 from tilewright.topi.x86.dense import batch_matmul, dense, dense_nopack, dense_pack
+from tilewright.topi.x86.depthwise import depthwise_conv2d_NCHWc
 from tilewright.topi.x86.schedules import (
     schedule_adaptive_pool,
     schedule_batch_matmul,

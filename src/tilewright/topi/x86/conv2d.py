@@ -15,7 +15,7 @@ from tilewright.topi.nn.conv2d import (
 )
 from tilewright.topi.nn.conv2d import group_conv2d_nchw as plain_group_conv2d_nchw
 from tilewright.topi.nn.depthwise_conv2d import depthwise_conv2d_nchw as plain_depthwise_conv2d_nchw
-from tilewright.topi.nn.depthwise_conv2d import depthwise_conv2d_NCHWc, depthwise_conv2d_nhwc
+from tilewright.topi.nn.depthwise_conv2d import depthwise_conv2d_nhwc
 from tilewright.topi.utils import get_const_tuple
 from tilewright.topi.x86.packing import pack_channels, pack_kernel
 
@@ -24,7 +24,6 @@ __all__ = [
     "conv2d_NCHWc_int8",
     "conv2d_nchw",
     "conv2d_nhwc",
-    "depthwise_conv2d_NCHWc",
     "depthwise_conv2d_nchw",
     "depthwise_conv2d_nhwc",
     "group_conv2d_nchw",

@@ -1,11 +1,17 @@
 """RNN, GRU and LSTM against ONNX Runtime."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
 from tests.relay.frontend.onnx import reference_runtime
 
+import tilewright as tvm
+from tilewright import relay
+from tilewright.contrib import graph_executor
 from tilewright.relay.frontend.onnx import backend
+from tilewright.relay.frontend.onnx.ops import recurrent
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 INPUT, HIDDEN, BATCH = 3, 4, 2
@@ -74,9 +80,10 @@ def test_directions(kind, direction, settings):
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
-def test_long_sequences(kind):
-    """Longer sequences are a loop: the same numbers, backwards and with lengths too."""
-    _check(*_model(kind, 19, direction="bidirectional", lengths=True, states=True))
+def test_long_sequences(kind, monkeypatch):
+    """Longer sequences of unusual cells are a loop: the same numbers, backwards and with lengths too."""
+    monkeypatch.setattr(recurrent, "UNROLLED_STEPS", 4)
+    _check(*_model(kind, 7, direction="bidirectional", lengths=True, states=True))
 
 
 def test_peepholes_and_coupled_gates():
@@ -113,12 +120,38 @@ def test_activations(names, alpha, beta):
     _check(*_model("RNN", 2, activations=names, **given))
 
 
-def test_compiled():
-    """Few steps run on the graph executor, many on the virtual machine."""
-    model, inputs = _model("LSTM", 3)
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_compiled(kind):
+    """Layers of the usual cells are one operator, which the graph executor runs, however many steps there are."""
+    settings = {"linear_before_reset": 1} if kind == "GRU" else {}
+    model, inputs = _model(kind, 150, states=True, direction="bidirectional", **settings)
+    module, parameters = relay.frontend.from_onnx(model)
+    assert str(module).count("nn.contrib_recurrent(") == 2
+    library = relay.build(module, "llvm", params=parameters)
+    executor = graph_executor.GraphModule(library["default"](tvm.cpu()))
+    executor.run(**inputs)
+    for place, wanted in enumerate(reference_runtime.outputs(model, inputs)):
+        np.testing.assert_allclose(executor.get_output(place).numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_written_out():
+    """Steps of an unusual cell share their kernels: the graph executor runs them, and few kernels are compiled."""
+    model, inputs = _model("GRU", 40, lengths=True)
+    module, parameters = relay.frontend.from_onnx(model)
+    library = relay.build(module, "llvm", params=parameters)
+    kernels = {
+        node["attrs"]["func_name"]
+        for node in json.loads(library.get_graph_json())["nodes"]
+        if "attrs" in node
+    }
+    assert len(kernels) < 20
     _check(model, inputs, None)
-    model, inputs = _model("GRU", 18, direction="reverse")
-    _check(model, inputs, None)
+
+
+def test_loop_on_the_virtual_machine(monkeypatch):
+    """An unusual cell over many steps runs where loops do."""
+    monkeypatch.setattr(recurrent, "UNROLLED_STEPS", 4)
+    _check(*_model("GRU", 6, direction="reverse"), None)
 
 
 def test_unknown_steps_and_batch():

@@ -121,6 +121,22 @@ def conv2d_transpose_strategy_cpu(
 
 
 strategies.conv2d_transpose_strategy.register("cpu", conv2d_transpose_strategy_cpu)
+
+
+def depthwise_conv2d_NCHWc_strategy_cpu(
+    attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any
+) -> OpStrategy:
+    """Without a padded copy where the image is wide."""
+    made = OpStrategy()
+    made.add_implementation(
+        wrap_compute_conv2d(topi.x86.depthwise_conv2d_NCHWc, need_data_layout=True, need_out_layout=True),
+        wrap_topi_schedule(topi.x86.schedule_depthwise_conv2d_NCHWc),
+        name="depthwise_conv2d_NCHWc.x86",
+    )
+    return made
+
+
+strategies.depthwise_conv2d_NCHWc_strategy.register("cpu", depthwise_conv2d_NCHWc_strategy_cpu)
 strategies.conv2d_winograd_without_weight_transfrom_strategy.register("cpu", conv2d_winograd_strategy_cpu)
 strategies.conv2d_strategy.register("cpu", conv2d_strategy_cpu)
 strategies.dense_strategy.register("cpu", dense_strategy_cpu)

@@ -77,10 +77,13 @@ def conv2d_in_blocks(
 
 def _winograd_tile(attrs: Any, tinfos: Sequence[Any], out_type: Any, lanes: int) -> int | None:
     """The tile for minimal filtering; None for a convolution that is not of its kind or is not faster so."""
-    shape, kernel = constant_shape(out_type.shape), constant_shape(tinfos[1].shape)
-    if shape is None or kernel is None or kernel[2:] != (3, 3):
+    kernel = constant_shape(tinfos[1].shape)
+    if kernel is None or kernel[2:] != (3, 3):
         return None
     if tuple(attrs.strides) != (1, 1) or tuple(attrs.dilation) != (1, 1) or str(out_type.dtype) != "float32":
+        return None
+    shape = constant_shape(out_type.shape)
+    if shape is None:
         return None
     batch, outputs, height, width = shape
     convolution = Convolution(batch, kernel[1], outputs, height, width, lanes)

@@ -1,8 +1,8 @@
 """RNN, GRU and LSTM.
 
-What the inputs contribute is one matrix product over all steps. The steps themselves are written out where they are
-few, and a loop otherwise. Sequences of different lengths keep their state after their end; a backward direction runs
-over each of them turned around.
+What the inputs contribute is one matrix product over all steps. The steps of the usual cells are one operator (see
+``recurrent_layer``); those of others are written out where they are not too many, and a loop otherwise. Sequences of
+different lengths keep their state after their end; a backward direction runs over each of them turned around.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from tilewright.relay.frontend.onnx.importer import Body
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.control_flow import repeated
 from tilewright.relay.frontend.onnx.ops.dimensions import as_scalar, extent_of, reshaped, with_known
+from tilewright.relay.frontend.onnx.ops.recurrent_layer import layer_steps, whole_layer
 from tilewright.relay.frontend.onnx.registry import converter
 
-UNROLLED_STEPS = 16
+UNROLLED_STEPS = 128
 """Sequences of at most so many steps are written out."""
 
 Function = Callable[[RelayExpr], RelayExpr]
@@ -64,9 +65,10 @@ def _activation(node: Node, name: str, alpha: float | None, beta: float | None, 
     return found
 
 
-def _activations(node: Node, defaults: Sequence[str], directions: int, dtype: str) -> list[list[Function]]:
+def _activations(
+    node: Node, names: Sequence[str], each: int, directions: int, dtype: str
+) -> list[list[Function]]:
     """The functions of each direction. Numbers are given for those functions that take them, in order."""
-    names = list(node.attr("activations", None) or [*defaults] * directions)
     alphas, betas = list(node.attr("activation_alpha", [])), list(node.attr("activation_beta", []))
     takes_alpha = {"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"}
     takes_beta = {"affine", "scaledtanh", "hardsigmoid"}
@@ -75,7 +77,6 @@ def _activations(node: Node, defaults: Sequence[str], directions: int, dtype: st
         alpha = alphas.pop(0) if alphas and name.lower() in takes_alpha else None
         beta = betas.pop(0) if betas and name.lower() in takes_beta else None
         made.append(_activation(node, name, alpha, beta, dtype))
-    each = len(defaults)
     if len(made) != each * directions:
         raise node.fail(f"{len(made)} activations are named, {each * directions} are needed")
     return [made[place * each : (place + 1) * each] for place in range(directions)]
@@ -183,38 +184,53 @@ def _steps(
 ) -> tuple[RelayExpr, list[RelayExpr]]:
     """All hidden states (steps, batch, hidden), and the last state."""
     node = own.node
-    dtype = node.dtype(state[0])
+    zero = const(0, node.dtype(state[0]))
+
+    def lasting(positions: RelayExpr) -> RelayExpr | None:
+        """Which sequences have a step at a position, (..., batch, 1)."""
+        if lengths is None:
+            return None
+        return relay.expand_dims(relay.less(relay.cast(positions, "int32"), relay.cast(lengths, "int32")), -1)
 
     def step(
-        position: RelayExpr, now: RelayExpr, values: list[RelayExpr]
+        going: RelayExpr | None, now: RelayExpr, values: list[RelayExpr]
     ) -> tuple[list[RelayExpr], RelayExpr]:
+        """The next state, and what the step alone made of the hidden one."""
         following = cell(own, weights, now, values)
-        if lengths is None:
+        if going is None:
             return following, following[0]
-        going = relay.expand_dims(relay.less(relay.cast(position, "int32"), relay.cast(lengths, "int32")), 1)
-        shown = relay.where(going, following[0], const(0, dtype))
         kept: list[RelayExpr] = [
             relay.where(going, new, old) for new, old in zip(following, values, strict=True)
         ]
-        return kept, shown
+        return kept, following[0]
+
+    def shown(going: RelayExpr | None, made: RelayExpr) -> RelayExpr:
+        return made if going is None else relay.where(going, made, zero)
 
     count = node.shape(given)[0]
     if count is not None and 0 < count <= UNROLLED_STEPS:
         every: list[RelayExpr] = []
-        for place, now in enumerate(relay.split(given, count, 0)):
-            state, shown = step(const(place, "int32"), relay.squeeze(now, [0]), state)
-            every.append(shown)
-        return relay.stack(every, 0), state
+        masks = lasting(const([[place] for place in range(count)], "int32"))
+        for place in range(count):
+            # A position that is data leaves all steps the same kernels.
+            now, going = (
+                None if one is None else relay.squeeze(relay.take(one, const([place], "int32"), axis=0), [0])
+                for one in (given, masks)
+            )
+            state, made = step(going, _required(now), state)
+            every.append(made)
+        return shown(masks, relay.stack(every, 0)), state
     whole, limit = Var("given", node.type_of(given)), Var("steps", TensorType((), "int64"))
 
     def turn(position: Var, values: Sequence[Var]) -> tuple[Body, list[RelayExpr], list[RelayExpr]]:
-        following, shown = step(position, relay.take(whole, position, axis=0), list(values))
-        return Body([], {}), following, [shown]
+        going = lasting(position)
+        following, made = step(going, relay.take(whole, position, axis=0), list(values))
+        return Body([], {}), following, [shown(going, made)]
 
-    made = repeated(node, state, turn, lambda position, values: relay.less(position, limit))
-    made = Let(whole, given, Let(limit, as_scalar(extent_of(node, given, 0)), made))
-    last = [TupleGetItem(made, 1 + place) for place in range(len(state))]
-    results = TupleGetItem(made, 1 + len(state))
+    loop = repeated(node, state, turn, lambda position, values: relay.less(position, limit))
+    loop = Let(whole, given, Let(limit, as_scalar(extent_of(node, given, 0)), loop))
+    last = [TupleGetItem(loop, 1 + place) for place in range(len(state))]
+    results = TupleGetItem(loop, 1 + len(state))
     return with_known(node, results, [count, *node.shape(results)[1:]]), list(last)
 
 
@@ -241,7 +257,10 @@ def _recurrent(
     if batch_first:
         data = relay.transpose(data, (1, 0, 2))
     limit = node.attr("clip", None)
-    functions = _activations(node, defaults, len(backwards), dtype)
+    names = list(node.attr("activations", None) or [*defaults] * len(backwards))
+    each = len(defaults)
+    functions = _activations(node, names, each, len(backwards), dtype)
+    special = lengths is not None or peepholes is not None or limit is not None
     all_steps, all_last = [], []
     for place, backward in enumerate(backwards):
         own = Setting(
@@ -251,24 +270,37 @@ def _recurrent(
             functions[place],
         )
         mine = _turned(data, lengths) if backward else data
+        state = [_initial(node, value, mine, place, hidden, batch_first) for value in initial]
+        whole = None if special else whole_layer(node, gates, names[place * each : (place + 1) * each], mine)
+        if whole is not None:
+            of_inputs, of_state = (_required(_direction(one, place)) for one in (weight, state_weight))
+            own_bias = _direction(bias, place)
+            steps, last = layer_steps(node, whole, gates, hidden, mine, of_inputs, of_state, own_bias, state)
+            all_steps.append(_turned(steps, lengths) if backward else steps)
+            all_last.append(last)
+            continue
         given, state_bias = _contributed(node, mine, weight, bias, place, gates, hidden)
         weights = Weights(
             _required(_direction(state_weight, place)),
             state_bias,
             None if peepholes is None else list(relay.split(_required(_direction(peepholes, place)), 3, 0)),
         )
-        state = [_initial(node, value, mine, place, hidden, batch_first) for value in initial]
         steps, last = _steps(own, cell, weights, given, state, lengths)
         all_steps.append(_turned(steps, lengths) if backward else steps)
         all_last.append(last)
-    outputs = [relay.stack(all_steps, 1)]
-    outputs += [relay.stack([last[place] for last in all_last], 0) for place in range(len(initial))]
+    outputs = [_stacked(all_steps, 1)]
+    outputs += [_stacked([last[place] for last in all_last], 0) for place in range(len(initial))]
     if batch_first:
         outputs = [
             relay.transpose(outputs[0], (2, 0, 1, 3)),
             *(relay.transpose(one, (1, 0, 2)) for one in outputs[1:]),
         ]
     return list(outputs)
+
+
+def _stacked(directions: list[RelayExpr], axis: int) -> RelayExpr:
+    """The tensors of all directions in one; that of a single direction without a copy."""
+    return relay.stack(directions, axis) if len(directions) > 1 else relay.expand_dims(directions[0], axis)
 
 
 def _required(value: RelayExpr | None) -> RelayExpr:
