@@ -314,7 +314,7 @@ def test_compiled_code_agrees_with_the_reference(table: str, start: int, level: 
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize("table", TABLES)
 def test_the_levels_between_agree_too(table: str, level: int) -> None:
-    """At the optimisation levels between, a sample of each table, or all of it where ``TILEWRIGHT_ALL_CASES`` is set."""
+    """At the levels between, a sample of each table, or all of it where ``TILEWRIGHT_ALL_CASES`` is set."""
     chosen = cases(table)
     if not flag("TILEWRIGHT_ALL_CASES"):
         chosen = chosen[level :: max(len(chosen) // 4, 1)]
