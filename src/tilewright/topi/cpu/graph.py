@@ -6,6 +6,7 @@ and by nothing else: what may be computed inside of the root's loops.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -14,7 +15,7 @@ from tilewright.ir.expr import IterVar, Var
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
-from tilewright.te.tensor import Operation
+from tilewright.te.tensor import Operation, Tensor
 from tilewright.topi.cpu.access import Read, assumed, extent_of, reads_of
 from tilewright.topi.cpu.cost import cost_of
 from tilewright.topi.cpu.machine import STORE_WORK
@@ -104,6 +105,21 @@ def cones(stages: list[Kept], roots: set[Kept]) -> dict[Kept, list[Kept]]:
         if owner[kept] is not kept:
             found[owner[kept]].append(kept)
     return found
+
+
+def has_tag(outs: Tensor | Sequence[Tensor], tag: str) -> bool:
+    """True if a computation that leads to these tensors has this tag."""
+    pending = [tensor.op for tensor in ([outs] if isinstance(outs, Tensor) else outs)]
+    seen: set[Operation] = set()
+    while pending:
+        operation = pending.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        if getattr(operation, "tag", "") == tag:
+            return True
+        pending += [tensor.op for tensor in operation.input_tensors]
+    return False
 
 
 def reads_in_place(reader: Kept, producer: Kept) -> bool:

@@ -12,8 +12,6 @@ from tilewright.topi.cpu.layouts import (
     conv2d_layouts,
     dense_block,
 )
-from tilewright.topi.cpu.transposed import schedule_transposed as schedule_conv2d_transpose_NCHWc
-from tilewright.topi.cpu.winograd import schedule_winograd as schedule_conv2d_winograd_NCHWc
 from tilewright.topi.cpu.winograd_model import Convolution, choose_winograd_tile
 from tilewright.topi.x86.conv2d import (
     conv2d_nchw,
@@ -43,6 +41,8 @@ from tilewright.topi.x86.schedules import (
     schedule_conv2d_NCHWc_int8,
     schedule_conv2d_nhwc,
     schedule_conv2d_transpose_nchw,
+    schedule_conv2d_transpose_NCHWc,
+    schedule_conv2d_winograd_NCHWc,
     schedule_conv3d_ncdhw,
     schedule_conv3d_ndhwc,
     schedule_conv3d_transpose_ncdhw,

@@ -6,18 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.te.schedule.schedule import Schedule
+from tilewright.topi.cpu.graph import has_tag
 from tilewright.topi.cpu.schedule import construct_schedule
+from tilewright.topi.cpu.transposed import TRANSPOSED, schedule_transposed
+from tilewright.topi.cpu.winograd import WINOGRAD, schedule_winograd
 from tilewright.topi.generic.default import Outputs, named
 from tilewright.topi.generic.injective import schedule_injective_from_existing
 
 __all__ = ["schedule_injective_from_existing"]
 
 
-def _constructed(operator: str) -> Callable[..., Schedule]:
-    """The constructed schedule under an operator's name."""
+def _constructed(
+    operator: str, tag: str | None = None, special: Callable[[Any], Schedule] = construct_schedule
+) -> Callable[..., Schedule]:
+    """The constructed schedule under an operator's name; a special one for what has a stage with this tag."""
 
     def schedule(outs: Outputs, *layouts: Any) -> Schedule:
-        return construct_schedule(outs)
+        return (special if tag is None or has_tag(outs, tag) else construct_schedule)(outs)
 
     return named(schedule, operator)
 
@@ -36,6 +41,8 @@ schedule_conv2d_NCHWc = _constructed("conv2d_NCHWc")
 schedule_conv2d_nchw_int8 = _constructed("conv2d_nchw_int8")
 schedule_conv2d_NCHWc_int8 = _constructed("conv2d_NCHWc_int8")
 schedule_conv2d_transpose_nchw = _constructed("conv2d_transpose_nchw")
+schedule_conv2d_transpose_NCHWc = _constructed("conv2d_transpose_NCHWc", TRANSPOSED, schedule_transposed)
+schedule_conv2d_winograd_NCHWc = _constructed("conv2d_winograd_NCHWc", WINOGRAD, schedule_winograd)
 schedule_conv3d_ncdhw = _constructed("conv3d_ncdhw")
 schedule_conv3d_ndhwc = _constructed("conv3d_ndhwc")
 schedule_conv3d_transpose_ncdhw = _constructed("conv3d_transpose_ncdhw")
