@@ -72,7 +72,7 @@ def test_products(call: Any, shapes: list[tuple[int, ...]], name: str) -> None:
     assert implementation(call, shapes, OTHER).name == f"{name}.generic"
 
 
-def test_a_target_registers_its_own() -> None:
+def test_a_target_registers_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """An implementation of a higher level, under a key, is taken for targets that have the key."""
 
     def fast(attrs: Any, inputs: Any, out_type: Any, target: Any) -> OpStrategy:
@@ -85,6 +85,9 @@ def test_a_target_registers_its_own() -> None:
         )
         return made  # type: ignore[no-any-return]
 
+    entries = relay.op.get("nn.softmax").get_attr("FTVMStrategy").dispatch_dict
+    monkeypatch.setitem(entries, "a_key_of_this_test", None)
+    del entries["a_key_of_this_test"]
     generic.softmax_strategy.register("a_key_of_this_test", fast)
     mine = tvm.target.Target("llvm -keys=a_key_of_this_test,cpu")
     assert implementation(relay.nn.softmax, [(2, 5)], mine).name == "softmax.fast"
