@@ -28,6 +28,7 @@ def altered(call: Any, shapes: list[tuple[int, ...]], dtype: str = "float32") ->
         ({}, (48, 16, 1, 1)),
         ({"groups": 16, "padding": 1}, (16, 1, 3, 3)),
         ({"groups": 16, "channels": 32, "kernel_size": 3}, (16, 2, 3, 3)),
+        ({"groups": 16, "channels": 32, "padding": 1}, (32, 1, 3, 3)),
     ],
 )
 def test_conv2d_in_blocks_gives_the_same(attributes: dict[str, Any], weight: tuple[int, ...]) -> None:

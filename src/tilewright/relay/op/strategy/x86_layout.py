@@ -45,7 +45,10 @@ def conv2d_in_blocks(
         return None
     channels, weight = data[0], inputs[1]
     outputs = kernel[0]
-    depthwise = is_multiplied(attrs.groups, channels, kernel[0])
+    # Several outputs for each channel, as (channels, multiplier, ...) or as groups of one channel.
+    depthwise = is_multiplied(attrs.groups, channels, kernel[0]) or (
+        attrs.groups > 1 and attrs.groups == channels and kernel[1] == 1
+    )
     if depthwise:
         outputs = kernel[0] * kernel[1]
         if kernel[1] != 1:
