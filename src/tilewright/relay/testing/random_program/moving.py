@@ -142,6 +142,8 @@ def _bounds(g: Generator, extent: int) -> tuple[int, int, int]:
 def strided_slice(g: Generator) -> Any:
     """Of all axes or of some, forwards or backwards."""
     data = g.tensor(ANYTHING, rank=RANKS)
+    if 0 in data.shape:
+        return None
     if g.chance(0.4):
         axis = g.integer(0, data.rank - 1)
         begin, end, step = _bounds(g, data.shape[axis])
