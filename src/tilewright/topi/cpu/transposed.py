@@ -13,8 +13,7 @@ from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.target.cpu import CPUDescription
-from tilewright.te.operation import ComputeOp
-from tilewright.te.schedule.schedule import Schedule, create_schedule
+from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.topi.cpu.access import extent_of
@@ -24,6 +23,7 @@ from tilewright.topi.cpu.injective import schedule_injective_root
 from tilewright.topi.cpu.loops import BALANCE
 from tilewright.topi.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.cpu.reduction import tile_sizes
+from tilewright.topi.cpu.tagged import schedule_of, storing_stage
 from tilewright.topi.cpu.tile_schedule import tile_stages
 
 TRANSPOSED: Final = "conv2d_transpose_NCHWc"
@@ -40,30 +40,16 @@ class Blocks:
 
 def schedule_transposed(outs: Tensor | Sequence[Tensor]) -> Schedule:
     """The schedule of a convolution tagged as transposed, in phases, and what follows it elementwise."""
-    tensors = [outs] if isinstance(outs, Tensor) else list(outs)
-    schedule = create_schedule([tensor.op for tensor in tensors])
+    schedule, convolution = schedule_of(outs, TRANSPOSED)
     cpu = current_cpu()
-    convolution = next(stage for stage in schedule.stages if getattr(stage.op, "tag", "") == TRANSPOSED)
     phases = [schedule[tensor] for tensor in convolution.op.input_tensors]
     padded = {tensor for phase in phases for tensor in phase.op.input_tensors if tensor.op.name == "data_pad"}
-    own = {id(stage) for stage in (convolution, *phases, *(schedule[tensor] for tensor in padded))}
-    result = schedule[tensors[0]]
-    if len(tensors) > 1 or _extents(result) != _extents(convolution):
-        result = convolution
-    for stage in schedule.stages:
-        if id(stage) not in own and isinstance(stage.op, ComputeOp) and not stage.is_output:
-            stage.compute_inline()
-    if result is not convolution:
-        convolution.compute_inline()
+    result = storing_stage(schedule, convolution, [*phases, *(schedule[tensor] for tensor in padded)])
     _schedule_blocks(schedule, phases, convolution.op.attrs["strides"], result, cpu)
     for kept in kept_stages(schedule):
         if kept.is_schedulable and kept.stage is not result:
             schedule_injective_root(kept, cpu)
     return schedule
-
-
-def _extents(stage: Stage) -> list[int]:
-    return [extent_of(axis) for axis in stage.op.axis]
 
 
 def _schedule_blocks(

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.target.cpu import CPUDescription
-from tilewright.te.operation import ComputeOp
-from tilewright.te.schedule.schedule import Schedule, create_schedule
+from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.topi.cpu.access import extent_of
@@ -23,6 +22,7 @@ from tilewright.topi.cpu.graph import kept_stages
 from tilewright.topi.cpu.injective import schedule_injective_root
 from tilewright.topi.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.cpu.reduction import tile_sizes
+from tilewright.topi.cpu.tagged import schedule_of, storing_stage
 from tilewright.topi.cpu.tile_schedule import tile_stages
 from tilewright.topi.cpu.winograd_model import Blocks, Convolution, choose_winograd_blocks
 
@@ -45,20 +45,10 @@ class Stages:
 
 def schedule_winograd(outs: Tensor | Sequence[Tensor]) -> Schedule:
     """The schedule of a convolution tagged as Winograd's and what follows it elementwise."""
-    tensors = [outs] if isinstance(outs, Tensor) else list(outs)
-    schedule = create_schedule([tensor.op for tensor in tensors])
+    schedule, convolution = schedule_of(outs, WINOGRAD)
     cpu = current_cpu()
-    stages = _stages(schedule)
-    own = {id(stage) for stage in vars(stages).values()}
-    result = schedule[tensors[0]]
-    convolution = stages.convolution
-    if len(tensors) > 1 or not _same_shape(result, convolution):
-        result = convolution
-    for stage in schedule.stages:
-        if id(stage) not in own and isinstance(stage.op, ComputeOp) and not stage.is_output:
-            stage.compute_inline()
-    if result is not convolution:
-        convolution.compute_inline()
+    stages = _stages(schedule, convolution)
+    result = storing_stage(schedule, convolution, vars(stages).values())
     _schedule_blocks(schedule, stages, result, cpu)
     for kept in kept_stages(schedule):
         if kept.stage.is_output and kept.stage is not result:
@@ -66,17 +56,11 @@ def schedule_winograd(outs: Tensor | Sequence[Tensor]) -> Schedule:
     return schedule
 
 
-def _stages(schedule: Schedule) -> Stages:
-    convolution = next(stage for stage in schedule.stages if getattr(stage.op, "tag", "") == WINOGRAD)
+def _stages(schedule: Schedule, convolution: Stage) -> Stages:
     chain = [convolution]
     while len(chain) < 7:
         chain.append(schedule[chain[-1].op.input_tensors[0]])
     return Stages(*reversed(chain))
-
-
-def _same_shape(one: Stage, other: Stage) -> bool:
-    shapes = [[extent_of(axis) for axis in stage.op.axis] for stage in (one, other)]
-    return shapes[0] == shapes[1]
 
 
 def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPUDescription) -> None:

@@ -29,62 +29,60 @@ def _is_half(tensor: Any) -> bool:
     return kind.is_float and kind.bits == 16
 
 
+def only(compute: Any, schedule: Any, name: str) -> OpStrategy:
+    """The strategy of one implementation."""
+    made = OpStrategy()
+    made.add_implementation(compute, schedule, name=name)
+    return made
+
+
 def conv2d_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
     """NCHW through blocks of channels; other layouts as they are."""
     layouts = (attrs.data_layout, attrs.kernel_layout)
     if layouts != PLAIN or attrs.out_layout not in ("", "NCHW") or _is_half(inputs[0]):
         return strategies.conv2d_strategy.fdefault(attrs, inputs, out_type, target)  # type: ignore[no-any-return]
-    made = OpStrategy()
     if is_depthwise_conv2d(inputs[0].shape, "NCHW", inputs[1].shape, "OIHW", attrs.groups):
-        made.add_implementation(
+        return only(
             wrap_compute_conv2d(topi.x86.depthwise_conv2d_nchw),
             wrap_topi_schedule(topi.x86.schedule_depthwise_conv2d_nchw),
-            name="depthwise_conv2d_nchw.x86",
+            "depthwise_conv2d_nchw.x86",
         )
-    elif attrs.groups == 1:
-        made.add_implementation(
+    if attrs.groups == 1:
+        return only(
             wrap_compute_conv2d(topi.x86.conv2d_nchw),
             wrap_topi_schedule(topi.x86.schedule_conv2d_nchw),
-            name="conv2d_nchw.x86",
+            "conv2d_nchw.x86",
         )
-    else:
-        made.add_implementation(
-            wrap_compute_conv2d(topi.x86.group_conv2d_nchw, has_groups=True),
-            wrap_topi_schedule(topi.x86.schedule_group_conv2d_nchw),
-            name="group_conv2d_nchw.x86",
-        )
-    return made
+    return only(
+        wrap_compute_conv2d(topi.x86.group_conv2d_nchw, has_groups=True),
+        wrap_topi_schedule(topi.x86.schedule_group_conv2d_nchw),
+        "group_conv2d_nchw.x86",
+    )
 
 
 def dense_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
     """Few rows as dot products, many with the weight packed on the way."""
-    made = OpStrategy()
-    made.add_implementation(
-        wrap_compute_dense(topi.x86.dense), wrap_topi_schedule(topi.x86.schedule_dense_pack), name="dense.x86"
+    return only(
+        wrap_compute_dense(topi.x86.dense), wrap_topi_schedule(topi.x86.schedule_dense_pack), "dense.x86"
     )
-    return made
 
 
 def dense_pack_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
     """A weight that is packed already."""
-    made = OpStrategy()
-    made.add_implementation(
+    return only(
         wrap_compute_dense_pack(topi.x86.dense_pack),
         wrap_topi_schedule(topi.x86.schedule_dense_pack),
-        name="dense_pack.x86",
+        "dense_pack.x86",
     )
-    return made
 
 
 def batch_matmul_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
     """A transposed second matrix is turned first where many rows read it."""
-    made = OpStrategy()
-    made.add_implementation(
+    return only(
         wrap_compute_batch_matmul(topi.x86.batch_matmul),
         wrap_topi_schedule(topi.x86.schedule_batch_matmul),
-        name="batch_matmul.x86",
+        "batch_matmul.x86",
     )
-    return made
 
 
 def conv2d_winograd_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
@@ -93,13 +91,11 @@ def conv2d_winograd_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: An
     packed = len(inputs[1].shape) == 5 and len(inputs[0].shape) == 5 and len(out_type.shape) == 5
     if not packed or tuple(attrs.kernel_size) != (3, 3):
         return default(attrs, inputs, out_type, target)  # type: ignore[no-any-return]
-    made = OpStrategy()
-    made.add_implementation(
+    return only(
         wrap_compute_conv2d(topi.x86.conv2d_winograd_NCHWc),
         wrap_topi_schedule(topi.x86.schedule_conv2d_winograd_NCHWc),
-        name="conv2d_winograd_NCHWc.x86",
+        "conv2d_winograd_NCHWc.x86",
     )
-    return made
 
 
 def conv2d_transpose_strategy_cpu(
@@ -111,31 +107,25 @@ def conv2d_transpose_strategy_cpu(
         return strategies.conv2d_transpose_strategy.fdefault(  # type: ignore[no-any-return]
             attrs, inputs, out_type, target
         )
-    made = OpStrategy()
-    made.add_implementation(
+    return only(
         wrap_compute_conv2d_transpose(topi.x86.conv2d_transpose_NCHWc),
         wrap_topi_schedule(topi.x86.schedule_conv2d_transpose_NCHWc),
-        name="conv2d_transpose_NCHWc.x86",
+        "conv2d_transpose_NCHWc.x86",
     )
-    return made
-
-
-strategies.conv2d_transpose_strategy.register("cpu", conv2d_transpose_strategy_cpu)
 
 
 def depthwise_conv2d_NCHWc_strategy_cpu(
     attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any
 ) -> OpStrategy:
     """Without a padded copy where the image is wide."""
-    made = OpStrategy()
-    made.add_implementation(
+    return only(
         wrap_compute_conv2d(topi.x86.depthwise_conv2d_NCHWc, need_data_layout=True, need_out_layout=True),
         wrap_topi_schedule(topi.x86.schedule_depthwise_conv2d_NCHWc),
-        name="depthwise_conv2d_NCHWc.x86",
+        "depthwise_conv2d_NCHWc.x86",
     )
-    return made
 
 
+strategies.conv2d_transpose_strategy.register("cpu", conv2d_transpose_strategy_cpu)
 strategies.depthwise_conv2d_NCHWc_strategy.register("cpu", depthwise_conv2d_NCHWc_strategy_cpu)
 strategies.conv2d_winograd_without_weight_transfrom_strategy.register("cpu", conv2d_winograd_strategy_cpu)
 strategies.conv2d_strategy.register("cpu", conv2d_strategy_cpu)
