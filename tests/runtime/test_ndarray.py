@@ -180,3 +180,15 @@ def test_elements_in_another_order(dtype: str) -> None:
     values = (np.arange(24).reshape(2, 3, 4) % 5).astype(dtype)
     for source in (values.T, values[:, ::2], values[:, :, ::-1], values[:0].T):
         np.testing.assert_array_equal(nd.array(source).numpy(), source)
+
+
+def test_a_view_is_read_and_not_written() -> None:
+    """It shows the elements as they are now, and refuses to change them; other orders are copied."""
+    array = nd.array(np.arange(6, dtype="float32").reshape(2, 3))
+    view = array.numpy_view()
+    array.copyfrom(np.full((2, 3), 7, "float32"))
+    assert (view == 7).all()
+    with pytest.raises(ValueError, match="read-only"):
+        view[0, 0] = 1
+    turned = nd.from_dlpack(np.arange(6, dtype="float32").reshape(2, 3).T)
+    np.testing.assert_array_equal(turned.numpy_view(), turned.numpy())

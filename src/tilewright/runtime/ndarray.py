@@ -260,6 +260,16 @@ class NDArray:
         made: npt.NDArray[Any] = np.frombuffer(memoryview(held), kind)
         return made
 
+    def numpy_view(self) -> npt.NDArray[Any]:
+        """The elements where they lie, to be read while this array lives; a copy where NumPy cannot see them."""
+        found = self._memory()
+        if found is None:
+            return self.numpy()
+        lanes = (self.dtype.lanes,) if self.dtype.lanes > 1 else ()
+        made = found.reshape(self.shape + lanes)
+        made.flags.writeable = False
+        return made
+
     def copyfrom(self, source_array: Any) -> NDArray:
         """Copies elements in, from an NDArray or anything NumPy can make an array of; the shape must be the same."""
         if isinstance(source_array, NDArray):

@@ -86,6 +86,14 @@ def _as_expr(value: Any) -> RelayExpr:
     return Constant(array(value))
 
 
+class _ReadingInterpreter(Interpreter):
+    """Reads constants where they lie: what a fold makes is copied, what it reads is not."""
+
+    def visit_constant(self, node: Constant) -> Any:
+        """The array, not to be written."""
+        return node.data.numpy_view()
+
+
 class Folder(ExprMutator):
     """Computes what is constant, arguments first. Types are those of the rewritten expressions."""
 
@@ -155,7 +163,7 @@ def folded(call: Call) -> RelayExpr:
     if _too_large(call, op):
         return call
     try:
-        value = Interpreter().run(call)
+        value = _ReadingInterpreter().run(call)
     except (TilewrightError, IndexError, ValueError):
         # Where the call is never reached there is nothing wrong with it; where it is, the run will tell.
         return call
