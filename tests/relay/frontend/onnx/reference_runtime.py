@@ -1,7 +1,7 @@
 """ONNX Runtime in a process of its own, so that its threads and libraries stay out of the tests' process.
 
-``outputs(model, inputs)`` runs a model there; the process serves all tests and ends with them. Where ONNX Runtime is not
-installed, the test that asks is skipped. Run as a script, this file is that process: it reads a folder a line, and
+``outputs(model, inputs)`` runs a model there; the process serves all tests and ends with them. Where ONNX Runtime is
+not installed, the test that asks is skipped. Run as a script, this file is that process: it reads a folder a line, and
 answers with what it wrote there.
 """
 
