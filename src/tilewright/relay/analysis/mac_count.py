@@ -64,6 +64,18 @@ def _matrix_product(call: Call) -> int:
     return math.prod(_shape(call, "the result")) * shape[-2 if transposed else -1]
 
 
+def _attention(call: Call) -> int:
+    """Each query with each key, once over the channels of the keys and once over those of the values."""
+    attrs: Any = call.attrs
+    shapes = [
+        dict(zip(layout, _shape(one, "an operand"), strict=True))
+        for layout, one in zip(attrs.layouts, call.args, strict=False)
+    ]
+    query, key, value = shapes[:3]
+    pairs: int = query["N"] * int(attrs.heads) * query["T"] * key["T"]
+    return pairs * (query["C"] + value["C"])
+
+
 MAC_COUNTS: dict[str, Callable[[Call], int]] = {
     **{f"nn.conv{rank}d": _convolution for rank in (1, 2, 3)},
     "nn.contrib_conv2d_NCHWc": _convolution,
@@ -73,6 +85,7 @@ MAC_COUNTS: dict[str, Callable[[Call], int]] = {
     "nn.contrib_dense_pack": _dense,
     "nn.matmul": _matrix_product,
     "nn.batch_matmul": _matrix_product,
+    "nn.contrib_attention": _attention,
 }
 """The operators that count. ``register_op_attr(name, "FMacCount", function)`` adds one from outside."""
 
