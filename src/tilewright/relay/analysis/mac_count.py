@@ -67,13 +67,12 @@ def _matrix_product(call: Call) -> int:
 def _attention(call: Call) -> int:
     """Each query with each key, once over the channels of the keys and once over those of the values."""
     attrs: Any = call.attrs
-    shapes = [
-        dict(zip(layout, _shape(one, "an operand"), strict=True))
-        for layout, one in zip(attrs.layouts, call.args, strict=False)
-    ]
-    query, key, value = shapes[:3]
-    pairs: int = query["N"] * int(attrs.heads) * query["T"] * key["T"]
-    return pairs * (query["C"] + value["C"])
+    query, key, value = (
+        dict(zip(layout, _shape(operand, "an operand"), strict=True))
+        for layout, operand in zip(attrs.layouts, call.args[:3], strict=False)
+    )
+    pairs = math.prod((query["N"], attrs.heads, query["T"], key["T"]))
+    return int(pairs * (query["C"] + value["C"]))
 
 
 MAC_COUNTS: dict[str, Callable[[Call], int]] = {
