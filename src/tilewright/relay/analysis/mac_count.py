@@ -75,6 +75,14 @@ def _attention(call: Call) -> int:
     return int(pairs * (query["C"] + value["C"]))
 
 
+def _recurrent(call: Call) -> int:
+    """Each step multiplies the state of every unit with the weights of all gates. The product with the inputs is a
+    layer of its own."""
+    steps, batch, _ = _shape(call.args[0], "the inputs")
+    _, hidden, gates, _ = _shape(call.args[1], "the weight")
+    return steps * batch * gates * hidden * hidden
+
+
 MAC_COUNTS: dict[str, Callable[[Call], int]] = {
     **{f"nn.conv{rank}d": _convolution for rank in (1, 2, 3)},
     "nn.contrib_conv2d_NCHWc": _convolution,
@@ -85,6 +93,7 @@ MAC_COUNTS: dict[str, Callable[[Call], int]] = {
     "nn.matmul": _matrix_product,
     "nn.batch_matmul": _matrix_product,
     "nn.contrib_attention": _attention,
+    "nn.contrib_recurrent": _recurrent,
 }
 """The operators that count. ``register_op_attr(name, "FMacCount", function)`` adds one from outside."""
 
