@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
@@ -17,10 +18,15 @@ from tilewright.relay.transform.rewriting import OperatorRewriter, is_call, rewr
 def _shuffle(old: Call, new: Call) -> RelayExpr | None:
     """The operator in the place of the last reshape; None for any other."""
     swapped = new.args[0]
-    if not is_call(swapped, "transpose") or tuple(swapped.attrs.axes or ()) != (0, 2, 1, 3, 4):
+    if not isinstance(swapped, Call) or not is_call(swapped, "transpose"):
         return None
+    order: Any = swapped.attrs
     split = swapped.args[0]
-    if not is_call(split, "reshape"):
+    if (
+        tuple(order.axes or ()) != (0, 2, 1, 3, 4)
+        or not isinstance(split, Call)
+        or not is_call(split, "reshape")
+    ):
         return None
     data = split.args[0]
     before, parts, after = shape_of(data), shape_of(split), shape_of(old)

@@ -64,7 +64,9 @@ def _gradient(primal: Any, grad: Any) -> list[Any]:
     """Dealt out between as many groups as one had channels, everything is where it was."""
     attrs = primal.attrs
     _, channels, _, _ = whole_extents(dims(primal.checked_type), attrs.layout, "NCHW", "the data")
-    groups = int(channels) // attrs.groups  # type: ignore[call-overload]
+    if not isinstance(channels, int):
+        raise RelationError("the number of channels that are shuffled must be known")
+    groups = channels // attrs.groups
     return [call("nn.contrib_channel_shuffle", grad, groups=groups, layout=attrs.layout)]
 
 
