@@ -40,6 +40,9 @@ def prepare_passes() -> list[Pass]:
         transform.FindChannelShuffle(),
         # Layouts are the target's: it is the current one when this runs.
         transform.AlterOpLayout(),
+        transform.ReshapeUnmoved(),
+        # Where images lie with their channels last, a residual meets the product that it is added to.
+        transform.SinkReshape(),
         transform.FastMath(),
         transform.FoldConstant(),
     ]

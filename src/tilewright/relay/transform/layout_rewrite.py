@@ -10,7 +10,7 @@ function, is in the layout of the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,15 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType
-from tilewright.relay.expr import Call, Tuple, TupleGetItem
+from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call as make_call
 from tilewright.relay.op.layout import Layouts, MaybeLayout
 from tilewright.support.span import span_scope
 from tilewright.tir.data_layout import Layout
+
+IMAGE = Layout("NCHW")
 
 Replace = Callable[[Call, list[RelayExpr], list[Any]], RelayExpr | None]
 """(call, arguments in the layouts of the program, their types) to the call in its place, or None to keep it."""
@@ -86,9 +88,10 @@ def _transformed(expr: RelayExpr, source: Layout, wanted: Layout) -> RelayExpr:
 class LayoutRewriter(ExprMutator):
     """Rewrites one function. ``memo_map`` has expressions in the program's layouts; ``values`` the tensors."""
 
-    def __init__(self, replace: Replace) -> None:
+    def __init__(self, replace: Replace, wanted: Mapping[RelayExpr, Layout]) -> None:
         super().__init__()
         self.replace = replace
+        self.wanted = wanted
         self.values: dict[RelayExpr, list[Value]] = {}
 
     # The tensors of an expression
@@ -106,6 +109,9 @@ class LayoutRewriter(ExprMutator):
             found = self._field(expr)
         else:
             found = self._plain(expr, super().visit(expr))
+        if expr in self.wanted:
+            for value in found:
+                value.learn(IMAGE)
         self.values[expr] = found
         return found
 
@@ -206,7 +212,7 @@ class LayoutRewriter(ExprMutator):
         """Make the call on arguments in the layouts that its rule asks for."""
         rule = op.get_attr("FInferCorrectLayout")
         homes = [value.home for value in arguments]
-        chosen: Layouts = rule(attrs, [value.newest for value in arguments], homes, types)
+        chosen: Layouts = rule(attrs, self._offered(call, op, arguments, types), homes, types)
         if not _fits(chosen, program, arguments):
             op, attrs, chosen = _as_before(call, program)
         forms = [value.form(layout) for value, layout in zip(arguments, chosen.inputs, strict=True)]
@@ -219,6 +225,33 @@ class LayoutRewriter(ExprMutator):
             new_attrs = chosen.attrs if chosen.attrs is not None else attrs
             made = call.replace(op=op, args=_regrouped(call, forms), attrs=new_attrs)
         return _results(call, made, program, chosen)
+
+    def _offered(self, call: Call, op: Op, arguments: list[Value], types: list[Any]) -> list[MaybeLayout]:
+        """The layouts that arguments could have: the newest, or the one that is wanted for this call. An operator on one
+        image alone goes on in the image's layout, so that it stays next to what made it."""
+        newest = [value.newest for value in arguments]
+        wanted = self.wanted.get(call)
+        if wanted is None or op is not call.op:
+            return newest
+        images = [
+            value.home == IMAGE and not isinstance(argument, Constant)
+            for value, argument in zip(arguments, _tensors(call), strict=True)
+        ]
+        changed = [value.newest for value, image in zip(arguments, images, strict=True) if image]
+        if len(changed) == 1 and changed[0] != IMAGE:
+            return newest
+        return [wanted if image else layout for layout, image in zip(newest, images, strict=True)]
+
+
+def _tensors(call: Call) -> list[RelayExpr]:
+    """The tensors of a call's arguments: the fields of tuples that stand there."""
+    found: list[RelayExpr] = []
+    for argument in call.args:
+        fields = (
+            argument.fields if isinstance(argument, Tuple) else [argument] * _count(argument.checked_type)
+        )
+        found += fields
+    return found
 
 
 def _as_before(call: Call, program: Layouts) -> tuple[Op, Any, Layouts]:
@@ -296,8 +329,11 @@ def _count(kind: Any) -> int:
     return len(_flat(kind))
 
 
-def rewrite_layouts(function: Function, replace: Replace) -> Function:
-    """The function with its calls in the layouts that ``replace`` asks for."""
-    made = LayoutRewriter(replace).visit(function)
+def rewrite_layouts(
+    function: Function, replace: Replace, wanted: Mapping[RelayExpr, Layout] | None = None
+) -> Function:
+    """The function with its calls in the layouts that ``replace`` asks for. ``wanted`` are the layouts in which images
+    (tensors of layout NCHW in the program) should meet where they could have several."""
+    made = LayoutRewriter(replace, wanted or {}).visit(function)
     assert isinstance(made, Function)
     return made

@@ -19,6 +19,7 @@ from tilewright.relay.transform.base import FunctionPass
 from tilewright.relay.transform.rewriting import OperatorRewriter, Rule, is_call, rewritten
 
 Constants = tuple[int, ...]
+_PRODUCTS = ("nn.dense", "nn.matmul", "nn.contrib_dense_pack")
 _PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 
 
@@ -71,7 +72,7 @@ class _Sink(OperatorRewriter):
                 return known.source
             return self._remember(call("reshape", known.source, newshape=shape), known.source, known.shape)
         before = constant_shape(old.args[0])
-        if before is not None and is_call(source, "nn.dense", "nn.matmul") and shape[-1:] == before[-1:]:
+        if before is not None and shape[-1:] == before[-1:] and _is_of_product(old.args[0], before):
             return self._remember(new, source, before)
         return None
 
@@ -92,6 +93,20 @@ class _Sink(OperatorRewriter):
             # One number, or a row that is the same for all rows.
             return argument if len(before) <= len(wanted) else call("reshape", argument, newshape=before[-1:])
         return call("reshape", argument, newshape=wanted) if before == shape else None
+
+
+def _is_of_product(expr: RelayExpr, shape: Constants) -> bool:
+    """True for a product, and for what was computed from one elementwise."""
+    while isinstance(expr, Call) and isinstance(expr.op, Op):
+        if is_call(expr, *_PRODUCTS):
+            return True
+        if expr.op.get_attr("TOpPattern") not in _PATTERNS or constant_shape(expr) != shape:
+            return False
+        whole = [argument for argument in expr.args if constant_shape(argument) == shape]
+        if not whole:
+            return False
+        expr = whole[0]
+    return False
 
 
 def constant_shape(expr: RelayExpr) -> Constants | None:

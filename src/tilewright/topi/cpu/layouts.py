@@ -83,8 +83,12 @@ def conv2d_layouts(
     blocks = choose_conv2d_blocking(cpu, workload)
     if blocks is None:
         return None
-    inputs, outputs = blocks
-    inner = 1 if workload.is_depthwise else inputs
+    return layouts_of_blocks(*blocks, workload.is_depthwise)
+
+
+def layouts_of_blocks(inputs: int, outputs: int, is_depthwise: bool) -> Conv2DLayouts:
+    """The layouts with these blocks of input and output channels."""
+    inner = 1 if is_depthwise else inputs
     return Conv2DLayouts(inputs, outputs, f"NCHW{inputs}c", f"OIHW{inner}i{outputs}o", f"NCHW{outputs}c")
 
 

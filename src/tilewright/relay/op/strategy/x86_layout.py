@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Any, Final
 
 from tilewright import topi
 from tilewright.ir.base import RelayExpr
@@ -11,7 +13,13 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.convolution_rules import is_multiplied
+from tilewright.relay.op.strategy.blocks import (
+    BlockedConvolution,
+    blocks_in_force,
+    convolution_blocks,
+)
 from tilewright.support.dtype import DataType
+from tilewright.topi.cpu.layouts import layouts_of_blocks
 from tilewright.topi.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.utils import get_const_tuple
 from tilewright.topi.x86 import (
@@ -21,6 +29,7 @@ from tilewright.topi.x86 import (
     conv2d_layouts,
     dense_block,
 )
+from tilewright.topi.x86.depthwise import WIDE
 
 
 def constant_shape(shape: Any) -> tuple[int, ...] | None:
@@ -35,27 +44,46 @@ def blocks_help(dtype: Any) -> bool:
     return kind.is_float and kind.bits >= 32
 
 
-def conv2d_in_blocks(
-    attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
-) -> RelayExpr | None:
-    """A conv2d of NCHW with its channels in blocks; None where it should stay as it is."""
+@dataclass(frozen=True)
+class _Blockable:
+    """A conv2d of NCHW that could have its channels in blocks: its weight's shape, and the layouts that suit it."""
+
+    kernel: tuple[int, ...]
+    channels: int
+    outputs: int
+    depthwise: bool
+    layouts: Conv2DLayouts
+
+
+def _blockable(attrs: Any, tinfos: Sequence[Any]) -> _Blockable | None:
     data, kernel = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
     plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
     if not plain or data is None or kernel is None or not blocks_help(tinfos[0].dtype):
         return None
-    channels, weight = data[0], inputs[1]
-    outputs = kernel[0]
+    channels = data[0]
     # Several outputs for each channel, as (channels, multiplier, ...) or as groups of one channel.
     depthwise = is_multiplied(attrs.groups, channels, kernel[0]) or (
         attrs.groups > 1 and attrs.groups == channels and kernel[1] == 1
     )
-    if depthwise:
-        outputs = kernel[0] * kernel[1]
-        if kernel[1] != 1:
-            weight = call("reshape", weight, newshape=(outputs, 1, *kernel[2:]))
+    outputs = kernel[0] * kernel[1] if depthwise else kernel[0]
     layouts = conv2d_layouts(channels, outputs, attrs.groups, str(tinfos[0].dtype))
-    if layouts is None:
+    return None if layouts is None else _Blockable(kernel, channels, outputs, depthwise, layouts)
+
+
+def conv2d_in_blocks(
+    attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
+) -> RelayExpr | None:
+    """A conv2d of NCHW with its channels in blocks; None where it should stay as it is."""
+    found = _blockable(attrs, tinfos)
+    if found is None:
         return None
+    kernel, outputs, depthwise, layouts = found.kernel, found.outputs, found.depthwise, found.layouts
+    weight = inputs[1]
+    if depthwise and kernel[1] != 1:
+        weight = call("reshape", weight, newshape=(outputs, 1, *kernel[2:]))
+    blocks = blocks_in_force()
+    if blocks is not None:
+        layouts = layouts_of_blocks(*blocks, depthwise)
     if attrs.groups == 1:
         tile = _winograd_tile(attrs, tinfos, out_type, layouts.oc_bn)
         if tile is not None:
@@ -76,6 +104,49 @@ def conv2d_in_blocks(
         out_layout=layouts.out_layout,
         out_dtype=attrs.out_dtype,
     )
+
+
+DIRECT_EFFICIENCY: Final = 0.75
+"""The share of the rate of multiply-adds that direct convolutions run at."""
+PLAIN_INPUT: Final = 1.08
+WIDE_BLOCK: Final = 1.05
+"""What a convolution takes longer, as measured, when its input comes as NCHW, and with a block of more outputs than a
+tile has columns."""
+WIDE_DEPTHWISE: Final = 1.4
+WIDE_PADDED_DEPTHWISE: Final = 2.6
+"""The same for a depthwise convolution: its weights no longer stay in the first cache, nor a padded block of its
+input in the second."""
+
+
+def conv2d_block_costs(attrs: Any, tinfos: Sequence[Any], out_type: Any) -> BlockedConvolution | None:
+    """What a conv2d of NCHW costs with its channels in blocks of other sizes. One by minimal filtering keeps those that
+    its tiles are made for."""
+    found = _blockable(attrs, tinfos)
+    shape = constant_shape(out_type.shape)
+    if found is None or shape is None:
+        return None
+    cpu = current_cpu()
+    lanes = lanes_of(cpu, str(tinfos[0].dtype))
+    preferred = found.layouts.ic_bn, found.layouts.oc_bn
+    fixed = attrs.groups > 1 and (not found.depthwise or found.outputs != found.channels)
+    if attrs.groups == 1:
+        fixed = _winograd_tile(attrs, tinfos, out_type, preferred[1]) is not None
+    products = prod(shape) * prod(found.kernel[2:]) * (1 if found.depthwise else found.kernel[1])
+    least = products / (lanes * max(cpu.fma_units, 1) * DIRECT_EFFICIENCY)
+
+    def cycles(inputs: int, outputs: int) -> float:
+        if (inputs, outputs) == preferred:
+            return least
+        if fixed or found.channels % inputs or found.outputs % outputs:
+            return inf
+        if outputs != preferred[1] and outputs % lanes:
+            return inf
+        if found.depthwise:
+            slower = WIDE_DEPTHWISE if shape[3] >= WIDE else WIDE_PADDED_DEPTHWISE
+            return least * slower if inputs == outputs else inf
+        return least * (PLAIN_INPUT if inputs == 1 else 1.0) * (WIDE_BLOCK if outputs > 4 * lanes else 1.0)
+
+    return BlockedConvolution(preferred, cycles)
 
 
 def _winograd_tile(attrs: Any, tinfos: Sequence[Any], out_type: Any, lanes: int) -> int | None:
@@ -155,4 +226,5 @@ def _whole_block(units: int, block: int) -> int:
 
 
 topi.nn.conv2d_alter_layout.register("cpu", conv2d_in_blocks)
+convolution_blocks.register("cpu", conv2d_block_costs)
 topi.nn.dense_alter_layout.register("cpu", dense_in_blocks)
