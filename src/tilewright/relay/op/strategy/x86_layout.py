@@ -11,6 +11,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.convolution_rules import is_multiplied
+from tilewright.relay.op.strategy.shapes import constant_shape
+from tilewright.relay.op.strategy.x86_narrow import is_narrow, narrow_conv2d, narrow_dense
 from tilewright.support.dtype import DataType
 from tilewright.topi.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.utils import get_const_tuple
@@ -21,12 +23,6 @@ from tilewright.topi.x86 import (
     conv2d_layouts,
     dense_block,
 )
-
-
-def constant_shape(shape: Any) -> tuple[int, ...] | None:
-    """A shape as integers; None where a dimension is not constant."""
-    found = get_const_tuple(shape)
-    return found if all(isinstance(extent, int) for extent in found) else None
 
 
 def blocks_help(dtype: Any) -> bool:
@@ -41,7 +37,11 @@ def conv2d_in_blocks(
     """A conv2d of NCHW with its channels in blocks; None where it should stay as it is."""
     data, kernel = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
     plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
-    if not plain or data is None or kernel is None or not blocks_help(tinfos[0].dtype):
+    if not plain or data is None or kernel is None:
+        return None
+    if is_narrow(attrs, tinfos):
+        return narrow_conv2d(attrs, inputs, data, kernel, tinfos)
+    if not blocks_help(tinfos[0].dtype):
         return None
     channels, weight = data[0], inputs[1]
     outputs = kernel[0]
@@ -125,7 +125,11 @@ def dense_in_blocks(
     whole blocks leave the last one partly empty.
     """
     weight = constant_shape(tinfos[1].shape)
-    if weight is None or len(tinfos[0].shape) != 2 or not blocks_help(tinfos[0].dtype):
+    if weight is None or len(tinfos[0].shape) != 2:
+        return None
+    if is_narrow(attrs, tinfos):
+        return narrow_dense(attrs, inputs, weight, tinfos)
+    if not blocks_help(tinfos[0].dtype):
         return None
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
