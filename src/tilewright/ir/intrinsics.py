@@ -38,7 +38,13 @@ _PURE: Final = (
     *("pack_word", *DOT_PRODUCTS),
 )
 
-_READ_STATE: Final = ("tvm_context_id", "tvm_struct_get", "tvm_thread_context", "tvm_warp_activemask")
+_READ_STATE: Final = (
+    "matrix_unit_ready",
+    "tvm_context_id",
+    "tvm_struct_get",
+    "tvm_thread_context",
+    "tvm_warp_activemask",
+)
 
 _UPDATE_STATE: Final = (
     *("call_extern", "call_llvm_intrin", "prefetch", "atomic_add", "nd_mem_alloc_with_scope"),
@@ -49,7 +55,7 @@ _UPDATE_STATE: Final = (
     *("tvm_thread_allreduce", "tvm_storage_sync", "tvm_global_barrier_kinit"),
     *("tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down"),
     *("tvm_load_matrix_sync", "tvm_mma_sync", "tvm_bmma_sync", "tvm_fill_fragment", "tvm_store_matrix_sync"),
-    *("ptx_mma", "texture2d_load", "texture2d_store", "mem_copy"),
+    *("matrix_multiply_add", "ptx_mma", "texture2d_load", "texture2d_store", "mem_copy"),
     *("start_profile_intrinsic", "end_profile_intrinsic"),
 )
 

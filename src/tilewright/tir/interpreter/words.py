@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright.ir.expr import Call
 from tilewright.ir.intrinsics import DOT_PRODUCTS
+from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter.expressions import CallBuilder, ExpressionCompiler, Frame, Run
 from tilewright.tir.interpreter.values import bfloat16_bits, bfloat16_from_bits
 
@@ -58,4 +59,21 @@ def _dot(compiler: ExpressionCompiler, call: Call) -> Run:
     return multiply_floats if name == "dot_bfloat16" else multiply_integers
 
 
-WORD_CALLS: dict[str, CallBuilder] = {"pack_word": _pack, **dict.fromkeys(DOT_PRODUCTS, _dot)}
+def _no_matrix_unit(compiler: ExpressionCompiler, call: Call) -> Run:
+    """The loops beside a call of the unit are what it means."""
+    return lambda frame: False
+
+
+def _matrix_product(compiler: ExpressionCompiler, call: Call) -> Run:
+    def refuse(frame: Frame) -> Any:
+        raise TilewrightError(f"the interpreter has no matrix unit: {call}", span=call.span)
+
+    return refuse
+
+
+WORD_CALLS: dict[str, CallBuilder] = {
+    "matrix_unit_ready": _no_matrix_unit,
+    "matrix_multiply_add": _matrix_product,
+    "pack_word": _pack,
+    **dict.fromkeys(DOT_PRODUCTS, _dot),
+}

@@ -17,6 +17,7 @@ from tilewright.topi.cpu.dot_products import schedule_dot_products
 from tilewright.topi.cpu.graph import Kept
 from tilewright.topi.cpu.injective import schedule_injective_root
 from tilewright.topi.cpu.machine import lanes_of
+from tilewright.topi.cpu.matrix_unit import matrix_tile
 from tilewright.topi.cpu.row_reduction import row_reduction_axes
 from tilewright.topi.cpu.tile_model import Tile, TileProblem, choose_tile
 from tilewright.topi.cpu.tile_schedule import tile_stages
@@ -51,9 +52,10 @@ def schedule_reduction(
         _in_plain_loops(*stages, kept, producers, cpu)
         return
     found = classify(kept, vector, lanes)
-    sizes = tile_sizes(kept, found, lanes, cpu)
+    matrix = matrix_tile(kept, found, cpu)
+    sizes, words = matrix or (tile_sizes(kept, found, lanes, cpu), 0)
     leading = _leading(kept, found, producers, shared, sizes, cpu)
-    place = tile_stages(*stages, kept, found, sizes, cpu, leading)
+    place = tile_stages(*stages, kept, found, sizes, cpu, leading, words)
     for producer in producers:
         if place is None:
             schedule_injective_root(producer, cpu)

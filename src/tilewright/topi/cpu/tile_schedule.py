@@ -27,6 +27,8 @@ MOST_UNROLLED: Final = 64
 MOST_UNROLLED_WINDOW: Final = 160
 """The same where the whole reduction is unrolled, as over the window of a pooling."""
 ROWS_WORTH_PACKING: Final = 32
+MATRIX_UNIT: Final = "matrix_unit"
+"""The pragma of loops that the pass UseMatrixUnit gives to the matrix unit."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,12 @@ def tile_stages(
     sizes: Sequence[int],
     cpu: CPUDescription,
     first: Sequence[int] = (),
+    words: int = 0,
 ) -> IterVar | None:
     """Schedule both stages with tiles of these sizes, one for each data axis.
 
     ``first`` are axes whose loops are outermost, in this order, and parallel; the loop that they become is given
-    back, for producers to be computed at.
+    back, for producers to be computed at. With ``words``, the matrix unit computes a tile, so many words a step.
     """
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
@@ -80,13 +83,16 @@ def tile_stages(
         # The last tile of an axis is code of its own, so that the others check nothing.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
-    for axis in inner_axes[:-1]:
+    for axis in inner_axes[:-1] if not words else ():
         result.unroll(axis)
     _vectorize(result, found.vector, inner)
     reduction.compute_at(result, place)
     reduction.set_scope("local")
     lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    _reduce_in_tile(reduction, kept, found, sizes, lanes)
+    if words:
+        _reduce_in_matrix_unit(reduction, kept, found, sizes, words)
+    else:
+        _reduce_in_tile(reduction, kept, found, sizes, lanes)
     return shared
 
 
@@ -251,6 +257,21 @@ def _reduce_in_tile(
             reduction.vectorize(axes[position])
         else:
             reduction.unroll(axes[position])
+
+
+def _reduce_in_matrix_unit(
+    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], words: int
+) -> None:
+    """The loops of a reduction that the matrix unit takes as a whole, the words of a step apart."""
+    axes = list(reduction.op.axis)
+    steps = [axis for axis, _ in _reduction_loops(reduction, kept, found)]
+    rest, part = reduction.split(steps[-1], factor=words)
+    tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
+    fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
+    order = [*steps[:-1], rest, part, *(axes[position] for position in tiled)]
+    reduction.reorder(*fixed, *order)
+    reduction.vectorize(axes[found.vector])
+    reduction.pragma(order[0], MATRIX_UNIT)
 
 
 def _unroll_factor(extent: int | None, most: int) -> int:

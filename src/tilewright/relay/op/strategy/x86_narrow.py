@@ -19,6 +19,7 @@ from tilewright.relay.op.strategy.shapes import constant_shape
 from tilewright.support.dtype import DataType
 from tilewright.tir.words import numbers_of_word
 from tilewright.topi.cpu.machine import current_cpu
+from tilewright.topi.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
 from tilewright.topi.cpu.narrow import narrow_conv2d_layouts, uses_words, wanted_data_type
 from tilewright.topi.utils import get_const_tuple
 from tilewright.topi.x86 import dense_block
@@ -177,9 +178,11 @@ def narrow_dense(
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
     numbers = numbers_of_word(tinfos[0].dtype)
-    missing = -depth % numbers
+    in_tiles = has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST
+    missing = -depth % (numbers * TILE if in_tiles else numbers)
     words = (depth + missing) // numbers
     block = dense_block(units, rows if isinstance(rows, int) else None, words, "int32")
+    block = 2 * TILE if in_tiles else block
     value, packed = (
         _filled(each, 1, missing, 2, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
     )
