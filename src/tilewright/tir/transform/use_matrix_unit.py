@@ -56,7 +56,7 @@ class _Product:
 class _Rewriter(StmtMutator):
     def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
         if node.attr_key != PRAGMA:
-            return node.map_children(self.visit)  # type: ignore[no-any-return]
+            return node.map_children(self.visit)
         found = _product(node.body)
         call = None if found is None else _call(found)
         if call is None:
