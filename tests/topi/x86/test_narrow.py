@@ -180,8 +180,8 @@ def test_the_kind_of_integers_that_a_processor_multiplies(
 def test_blocks() -> None:
     """Whole vectors of words where channels allow it; else whole words; none where vectors would be mostly empty."""
     with tvm.target.Target("llvm -mcpu=cascadelake"):
-        assert [narrow_block(count, "int8") for count in (64, 256, 48, 24, 4)] == [64, 64, 48, 12, 4]
-        assert [narrow_block(count, "bfloat16") for count in (64, 24)] == [32, 12]
+        assert [narrow_block(count, "int8") for count in (64, 256, 48, 24, 4)] == [64, 64, 16, 24, 4]
+        assert [narrow_block(count, "bfloat16") for count in (64, 24)] == [32, 24]
         layouts = narrow_conv2d_layouts(64, 128, 1, "uint8")
         assert layouts is not None
         assert layouts.kernel_layout == "OIHW16i64o4i" and layouts.data_layout == "NCHW64c"

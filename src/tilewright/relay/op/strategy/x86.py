@@ -93,8 +93,10 @@ def conv2d_NCHWc_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, 
     numbers = topi.utils.get_const_int(inputs[1].shape[6])
     result = attrs.out_dtype or str(inputs[0].dtype)
 
-    def compute(*arguments: Any) -> Any:
-        return topi.x86.conv2d_NCHWc_int8(*arguments[:-1], out_dtype=result, n_elems=numbers)
+    def compute(data: Any, weight: Any, *window: Any) -> Any:
+        strides, padding, dilation, layout, out_layout, _ = window
+        given = (strides, padding, dilation, layout, out_layout, result, numbers)
+        return topi.x86.conv2d_NCHWc_int8(data, weight, *given)
 
     return only(
         wrap_compute_conv2d(compute, need_data_layout=True, need_out_layout=True),
