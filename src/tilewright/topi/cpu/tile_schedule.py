@@ -259,10 +259,12 @@ def _reduce_in_tile(
 
 
 def _unroll_factor(extent: int | None, most: int) -> int:
-    """The largest number of steps up to ``most`` that divides the loop."""
+    """The largest number of steps up to ``most`` that divides the loop; if there is one, a multiple of four, so that
+    machines that multiply by an element of a vector load the numbers of a row together."""
     if extent is None:
         return 1
-    return next((factor for factor in range(min(most, extent, 8), 1, -1) if extent % factor == 0), 1)
+    factors = [factor for factor in range(1, min(most, extent, 8) + 1) if extent % factor == 0]
+    return max(factors, key=lambda factor: (factor % 4 == 0, factor), default=1)
 
 
 def _reduction_loops(reduction: Stage, kept: Kept, found: Contraction) -> list[tuple[IterVar, int | None]]:
