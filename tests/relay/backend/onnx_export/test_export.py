@@ -19,6 +19,7 @@ from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.infer import infer_module
 from tilewright.relay.interpreter import Interpreter
 from tilewright.support.errors import ModelError, OpNotImplemented
+from tilewright.topi.nn.recurrent import CELLS
 
 Program = Callable[..., Any]
 
@@ -35,6 +36,22 @@ def module_of(program: Program, *arrays: Any) -> IRModule:
         for number, array in enumerate(arrays)
     ]
     return infer_module(IRModule.from_expr(relay.Function(variables, program(*variables))))
+
+
+def recurrent(cell: str, units: int) -> tuple[Program, tuple[Any, ...]]:
+    """A recurrent layer of blocks of four units."""
+    kind, blocks = CELLS[cell], -(-units // 4)
+    count = 2 + kind.states
+    arrays = (
+        floats(3, 2, blocks * kind.gates * 4),
+        floats(blocks, units, kind.gates, 4) / 4,
+        *[floats(2, units, seed=place) for place in range(kind.states)],
+        *[floats(blocks * 4, seed=7)] * kind.biases,
+    )
+    made = lambda *given: relay.nn.contrib_recurrent(
+        given[0], given[1], given[2:count], given[count:], cell
+    ).astuple()
+    return made, arrays
 
 
 def flat(value: Any) -> list[Any]:
@@ -97,6 +114,12 @@ CASES: dict[str, tuple[Program, tuple[Any, ...]]] = {
         (X, floats(4, 3, 3, 3)),
     ),
     "dense": (lambda a, w: relay.nn.dense(a, w), (floats(3, 5), floats(4, 5))),
+    "attention": (
+        lambda a, b, m: relay.nn.contrib_attention(
+            a, b, b, m, 2, 0.5, ("NTHC", "NHTC", "NHTC", "NTHC"), (0, 0, 1)
+        ),
+        (floats(2, 9, 2, 4), floats(2, 3, 5, 4), floats(1, 1, 5, 9)),
+    ),
     "products": (lambda a, b: relay.nn.batch_matmul(a, b), (floats(2, 3, 5), floats(2, 4, 5))),
     "pooling": (
         lambda a: (
@@ -150,6 +173,7 @@ CASES: dict[str, tuple[Program, tuple[Any, ...]]] = {
         (X,),
     ),
     "largest": (lambda a: relay.topk(a, k=2, axis=1, ret_type="both")[0], (floats(3, 5),)),
+    **{f"recurrent, {cell}": recurrent(cell, units) for cell, units in zip(CELLS, (5, 8, 3, 4), strict=True)},
 }
 
 
