@@ -1,7 +1,8 @@
 """Which names of TVM's interface a test run calls: ``pytest --api-trace FILE``.
 
 Only the functions behind the names of the listing are watched, each until it is called: on Python 3.12 and later by
-events of those code objects alone, before by a profile function. Names that were called are added to the file.
+events of those code objects alone, before by a profile function. Names that were called are added to the file, by
+each process of ``pytest -n`` for itself.
 """
 
 from __future__ import annotations
@@ -92,8 +93,9 @@ class Trace:
         else:
             sys.setprofile(None)
             threading.setprofile(None)
-        known = set(file.read_text().split()) if file.exists() else set()
-        file.write_text("\n".join(sorted(known | self.called)) + "\n")
+        with file.open("a") as names:
+            # One write, at the end of the file wherever that is by then: processes do not overwrite each other's.
+            names.write("".join(f"{name}\n" for name in sorted(self.called)))
 
 
 def _is_running(function: FunctionType, frame: FrameType) -> bool:

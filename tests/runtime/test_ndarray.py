@@ -182,13 +182,15 @@ def test_elements_in_another_order(dtype: str) -> None:
         np.testing.assert_array_equal(nd.array(source).numpy(), source)
 
 
-def test_a_view_is_read_and_not_written() -> None:
-    """It shows the elements as they are now, and refuses to change them; other orders are copied."""
+def test_what_kernels_can_use_in_place() -> None:
+    """An aligned, compact array is itself; one at an odd address or in another order is copied."""
     array = nd.array(np.arange(6, dtype="float32").reshape(2, 3))
-    view = array.numpy_view()
-    array.copyfrom(np.full((2, 3), 7, "float32"))
-    assert (view == 7).all()
-    with pytest.raises(ValueError, match="read-only"):
-        view[0, 0] = 1
-    turned = nd.from_dlpack(np.arange(6, dtype="float32").reshape(2, 3).T)
-    np.testing.assert_array_equal(turned.numpy_view(), turned.numpy())
+    assert array.aligned() is array
+    assert nd.empty((0, 3)).aligned().shape == (0, 3)
+    memory = np.arange(64, dtype="float32")
+    start = next(place for place in range(16) if memory[place:].ctypes.data % 64 == 4)
+    for odd in (memory[start : start + 8], array.numpy().T):
+        copied = nd.from_dlpack(odd).aligned()
+        np.testing.assert_array_equal(copied.numpy(), odd)
+        assert np.from_dlpack(copied).ctypes.data % 64 == 0
+        assert np.from_dlpack(copied).flags.c_contiguous

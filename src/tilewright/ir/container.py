@@ -59,6 +59,7 @@ class Map(dict[K, V]):
         return self is other
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
+        """An error: a Map cannot change."""
         raise TypeError("a Map cannot change; make a dict of it first")
 
     __setitem__ = __delitem__ = __ior__ = _refuse

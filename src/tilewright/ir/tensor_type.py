@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from tilewright.ir import operators
 from tilewright.ir.expr import Any, ExprLike, IntImm, PrimExpr
@@ -11,6 +12,12 @@ from tilewright.ir.type import Type
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Children, node
+
+
+@lru_cache(maxsize=4096)
+def _constant_extent(extent: int) -> PrimExpr:
+    """The constant of a dimension. Types are made by the thousand and have few sizes between them."""
+    return operators.const(extent)
 
 
 @node
@@ -21,7 +28,12 @@ class TensorType(Type):
     dtype: DataType
 
     def __init__(self, shape: Sequence[ExprLike], dtype: str = "float32") -> None:
-        self.shape = tuple(operators.as_expr(extent) for extent in shape)
+        self.shape = tuple(
+            [
+                _constant_extent(extent) if type(extent) is int else operators.as_expr(extent)
+                for extent in shape
+            ]
+        )
         self.dtype = DataType(dtype)
         for extent in self.shape:
             if not extent.dtype.is_integral:

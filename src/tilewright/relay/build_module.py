@@ -28,6 +28,7 @@ from tilewright.relay.backend.preparation import (
     as_module,
     as_target,
     bind_params_by_name,
+    owned,
     prepared,
     with_main,
 )
@@ -147,7 +148,8 @@ def _build(
         prefix = f"tvmgen_{mod_name}" if mod_name else "tvmgen"
         graph = build_graph(fused["main"], prefix)
         memory = plan_graph_memory(graph)
-    values = {node.name: node.value for node in graph.nodes if node.value is not None}
+    constants = {node.name: node.value for node in graph.nodes if node.value is not None}
+    values = dict(zip(constants, owned(list(constants.values()), params), strict=True))
     text = graph_json(graph, memory)
     if executor == "aot":
         if graph.external:

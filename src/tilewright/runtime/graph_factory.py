@@ -29,7 +29,7 @@ class GraphExecutorFactory(Module):
     def __init__(self, graph_json: str, params: Mapping[str, NDArray], name: str = "default") -> None:
         super().__init__(TYPE_KEY, (name, "debug_create"))
         self.graph_json = graph_json
-        self.params = dict(params)
+        self.params = {name: value.aligned() for name, value in params.items()}
         self.name = name
         self._library: Module | None = None
 

@@ -34,6 +34,7 @@ from tilewright.runtime.device import (
 from tilewright.runtime.dlpack import consume_capsule, export_capsule, is_capsule, request_capsule
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, OBJECT_HEADER_BYTES, QUICK, DLDataType, DLDevice, DLTensor
+from tilewright.support.arena import ALIGNMENT
 from tilewright.support.dtype import BFLOAT, DataType
 
 __all__ = [
@@ -260,15 +261,19 @@ class NDArray:
         made: npt.NDArray[Any] = np.frombuffer(memoryview(held), kind)
         return made
 
-    def numpy_view(self) -> npt.NDArray[Any]:
-        """The elements where they lie, to be read while this array lives; a copy where NumPy cannot see them."""
-        found = self._memory()
-        if found is None:
-            return self.numpy()
-        lanes = (self.dtype.lanes,) if self.dtype.lanes > 1 else ()
-        made = found.reshape(self.shape + lanes)
-        made.flags.writeable = False
-        return made
+    def memory_range(self) -> range:
+        """The addresses of a compact array's elements."""
+        tensor, element = self._dltensor, self.dtype
+        start = (tensor.data or 0) + tensor.byte_offset
+        return range(start, start + self.size * element.lanes * ((element.bits + 7) // 8))
+
+    def aligned(self) -> NDArray:
+        """This array if kernels can use it where it lies: compact, from an aligned address. Else a copy."""
+        if self._dltensor.device.device_type != 1:
+            return self
+        compact = self.size == 0 or self._memory() is not None
+        in_place = compact and self.memory_range().start % ALIGNMENT == 0
+        return self if in_place else self.copyto(self.device)
 
     def copyfrom(self, source_array: Any) -> NDArray:
         """Copies elements in, from an NDArray or anything NumPy can make an array of; the shape must be the same."""

@@ -25,6 +25,7 @@ from tilewright.tir.transform.lower_init_block import LowerInitBlock
 from tilewright.tir.transform.lower_match_buffer import LowerMatchBuffer
 from tilewright.tir.transform.narrow_data_type import NarrowDataType
 from tilewright.tir.transform.plan_buffer_allocation import PlanAndUpdateBufferAllocationLocation
+from tilewright.tir.transform.prefetch_panels import PrefetchPanels
 from tilewright.tir.transform.remove_no_op import RemoveNoOp
 from tilewright.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from tilewright.tir.transform.simplify import Simplify
@@ -81,6 +82,8 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         RemoveNoOp(),
         RewriteUnsafeSelect(),
         HoistIfThenElse(),
+        # Loops are what they will be: addresses ahead of them can be told.
+        PrefetchPanels(CACHE_LINE_SIZE),
         *added[3],
     ]
     if check_bounds:

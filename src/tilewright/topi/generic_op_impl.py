@@ -32,6 +32,7 @@ def _bind(method: str, function: Callable[[Any, Any], Any], turned: bool) -> Non
 
 
 def _astype(self: Tensor, dtype: str, span: Span | None = None) -> Any:
+    """The elements converted to another type: a tensor, or an expression where the tensor is a scalar."""
     return math.cast(self, dtype, span) if _has_dimensions(self) else ExprOp.astype(self, dtype, span)
 
 

@@ -89,6 +89,12 @@ def test_operators_of_users_may_count() -> None:
         Op.get("exp").reset_attr("FMacCount")
 
 
+def test_recurrent_layers_count_their_steps() -> None:
+    """The products of the state: here three steps of two rows, four gates of five units."""
+    layer = nn.contrib_recurrent(data(3, 2, 64), weight(1, 5, 4, 16), [data(2, 5), data(2, 5)])
+    assert get_total_mac_number(typed(layer.astuple())) == 3 * 2 * 4 * 5 * 5
+
+
 def test_types_are_needed() -> None:
     """Without them shapes are not known."""
     with pytest.raises(ValueError, match="InferType"):

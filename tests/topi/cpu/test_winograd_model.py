@@ -47,3 +47,9 @@ def test_blocks_are_for_all_cores(cores: int, size: int) -> None:
     assert 8 % blocks.group == 0
     assert pieces >= min(cores, rows * 8) // 2
     assert cycles > 0
+
+
+def test_weights_stay_small() -> None:
+    """Where tiles of four would take 38 MB for a layer, tiles of two are taken; with fewer channels, larger ones."""
+    assert choose_winograd_tile(SERVER, Convolution(1, 512, 512, 28, 28, 16), 6) == 2
+    assert choose_winograd_tile(SERVER, Convolution(1, 256, 256, 56, 56, 16), 6) in (4, 6)

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 from tests.topi.running import apply, evaluate, inputs
 
+import tilewright as tvm
 from tilewright import te, topi
 from tilewright.topi.utils import InvalidShapeError
 
@@ -58,3 +59,22 @@ def test_tags_and_mistakes() -> None:
     assert topi.nn.log_softmax(data).op.tag == "log_softmax_output"
     with pytest.raises(InvalidShapeError, match="axis 2 of a tensor of 2 dimensions"):
         topi.nn.softmax(data, 2)
+
+
+def test_elements_are_divided_where_reciprocals_are_not_wanted() -> None:
+    """With MultiplyByReciprocal disabled every element is a rounded quotient; the sum here is known exactly."""
+    feeds = inputs(np.zeros((1, 3), "float32"))
+
+    def third() -> Any:
+        return evaluate([topi.nn.softmax(*feeds)], feeds)[0]
+
+    with tvm.transform.PassContext(disabled_pass=["MultiplyByReciprocal"]):
+        np.testing.assert_array_equal(third(), np.full((1, 3), np.float32(1) / np.float32(3)))
+        feeds = inputs(np.zeros((1, 49), "float32"))
+        divided = third()
+    assert (divided == np.float32(1) / np.float32(49)).all()
+    data = np.log(np.arange(1, 42, dtype="float32"))[None]
+    feeds = inputs(data)
+    product = third()
+    with tvm.transform.PassContext(disabled_pass=["MultiplyByReciprocal"]):
+        assert (third() != product).any()

@@ -64,6 +64,14 @@ def _matrix_product(call: Call) -> int:
     return math.prod(_shape(call, "the result")) * shape[-2 if transposed else -1]
 
 
+def _recurrent(call: Call) -> int:
+    """Each step multiplies the state of every unit with the weights of all gates. The product with the inputs is a
+    layer of its own."""
+    steps, batch, _ = _shape(call.args[0], "the inputs")
+    _, hidden, gates, _ = _shape(call.args[1], "the weight")
+    return steps * batch * gates * hidden * hidden
+
+
 MAC_COUNTS: dict[str, Callable[[Call], int]] = {
     **{f"nn.conv{rank}d": _convolution for rank in (1, 2, 3)},
     "nn.contrib_conv2d_NCHWc": _convolution,
@@ -73,6 +81,7 @@ MAC_COUNTS: dict[str, Callable[[Call], int]] = {
     "nn.contrib_dense_pack": _dense,
     "nn.matmul": _matrix_product,
     "nn.batch_matmul": _matrix_product,
+    "nn.contrib_recurrent": _recurrent,
 }
 """The operators that count. ``register_op_attr(name, "FMacCount", function)`` adds one from outside."""
 

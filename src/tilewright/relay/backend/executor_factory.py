@@ -61,12 +61,12 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         self.target = target
         self.graph_json_str = graph_json_str
         self.libmod_name = libmod_name
-        self.params = dict(params)
         self.function_metadata = dict(function_metadata or {})
         self.memory = memory
         self.cache_report = cache_report
         self.lib = libmod
-        self.module = GraphExecutorFactory(graph_json_str, self.params, libmod_name)
+        self.module = GraphExecutorFactory(graph_json_str, params, libmod_name)
+        self.params = self.module.params
         libmod.import_module(self.module)
 
     def export_library(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
@@ -48,6 +49,20 @@ def as_constant(value: Any) -> Constant:
     if isinstance(value, Constant):
         return value
     return Constant(value) if isinstance(value, NDArray) else const(value)
+
+
+def owned(constants: Sequence[NDArray], params: Params) -> list[NDArray]:
+    """The constants of a built model. Those that lie in the memory of the caller's parameters are copied: what the
+    caller writes there later is not meant for the model."""
+    foreign = [value.memory_range() for value in params.values() if isinstance(value, NDArray)]
+    foreign.sort(key=lambda addresses: addresses.start)
+
+    def is_foreign(value: NDArray) -> bool:
+        start = value.memory_range().start
+        place = bisect_right(foreign, start, key=lambda addresses: addresses.start) - 1
+        return place >= 0 and start in foreign[place]
+
+    return [value.copyto(value.device) if is_foreign(value) else value for value in constants]
 
 
 def as_module(mod: IRModule | RelayExpr) -> IRModule:

@@ -32,7 +32,7 @@ from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.shapes import dims, known
 from tilewright.relay.transform.base import FunctionPass
 from tilewright.relay.transform.rewriting import keep_type, made_type
-from tilewright.runtime.ndarray import array, numpy_dtype
+from tilewright.runtime.ndarray import array, from_dlpack, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.support.span import span_scope
@@ -83,15 +83,20 @@ def _is_constant(expr: RelayExpr) -> bool:
 def _as_expr(value: Any) -> RelayExpr:
     if isinstance(value, tuple):
         return Tuple([_as_expr(part) for part in value])
-    return Constant(array(value))
+    shared = value.nbytes >= LARGE and value.flags.c_contiguous and value.dtype.kind in "fiu"
+    return Constant(from_dlpack(value) if shared else array(value))
 
 
 class _ReadingInterpreter(Interpreter):
-    """Reads constants where they lie: what a fold makes is copied, what it reads is not."""
+    """Reads constants where they lie: weights are large, and a model folds each of them several times."""
 
     def visit_constant(self, node: Constant) -> Any:
-        """The array, not to be written."""
-        return node.data.numpy_view()
+        """The array, not to be written; what is a view of it keeps it alive."""
+        data: Any = node.data
+        shared = (
+            data.device.device_type == 1 and data.dtype.lanes == 1 and numpy_dtype(data.dtype).kind in "fiu"
+        )
+        return np.from_dlpack(data) if shared else data.numpy()
 
 
 class Folder(ExprMutator):

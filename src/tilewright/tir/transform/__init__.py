@@ -41,6 +41,7 @@ from tilewright.tir.transform.merge_dynamic_shared_memory_allocations import (
 )
 from tilewright.tir.transform.narrow_data_type import NarrowDataType
 from tilewright.tir.transform.plan_buffer_allocation import PlanAndUpdateBufferAllocationLocation
+from tilewright.tir.transform.prefetch_panels import PrefetchPanels
 from tilewright.tir.transform.remove_no_op import RemoveNoOp
 from tilewright.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from tilewright.tir.transform.simplify import Simplify
@@ -96,6 +97,7 @@ __all__ = [
     "NarrowDataType",
     "PlanAndUpdateBufferAllocationLocation",
     "PrimFuncPass",
+    "PrefetchPanels",
     "RemoveNoOp",
     "RewriteUnsafeSelect",
     "Simplify",

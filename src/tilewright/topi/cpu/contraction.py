@@ -38,6 +38,11 @@ class Contraction:
         """True if rows share a panel and vectors share scalars: what a tile of both saves loads for."""
         return bool(self.scalars) and self.shares_panel and bool(self.row_axes)
 
+    @property
+    def panel_bytes(self) -> int:
+        """Memory that all panels take together."""
+        return sum(_bytes(read) for read in {id(read.tensor): read for read in self.panel}.values())
+
     def scalar_bytes(self, axes: Sequence[IterVar]) -> int:
         """Memory that the scalars of one batch take."""
         batch = prod(extent_of(axes[position]) for position in self.batch_axes)

@@ -86,7 +86,7 @@ def tile_stages(
     reduction.compute_at(result, place)
     reduction.set_scope("local")
     lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    _reduce_in_tile(reduction, kept, found, sizes, lanes)
+    _reduce_in_tile(reduction, kept, found, sizes, lanes, _asks_ahead(kept, found, sizes, cpu))
     return shared
 
 
@@ -134,9 +134,7 @@ def _outer_order(
     if panels and found.scalar_bytes(axes) > cpu.l2_bytes // 2:
         # All rows pass by as many panels as the second cache holds well.
         main = max(panels, key=lambda position: outer[position].count or 0)
-        steps = prod(extent_of(axis) for axis in kept.compute.reduce_axis)
-        width = prod(sizes[number] for number in {found.vector, *found.panel_axes})
-        together = cpu.l2_bytes // 4 // max(4 * width * steps, 1)
+        together = cpu.l2_bytes // 4 // max(_bytes_of_a_panel(kept, found, sizes), 1)
         loop = outer[main]
         if together > 1 and loop.count is not None and loop.count > 1:
             factor = _best_group(loop.count, min(together, loop.count))
@@ -146,6 +144,20 @@ def _outer_order(
             within = [OuterLoop(within_group, factor, loop.is_cut)]
     choosing = leading + batch + around
     return choosing + others + within, len(choosing) if others and around else 0
+
+
+def _bytes_of_a_panel(kept: Kept, found: Contraction, sizes: Sequence[int]) -> int:
+    steps = prod(extent_of(axis) for axis in kept.compute.reduce_axis)
+    return 4 * steps * prod(sizes[number] for number in {found.vector, *found.panel_axes})
+
+
+def _asks_ahead(kept: Kept, found: Contraction, sizes: Sequence[int], cpu: CPUDescription) -> bool:
+    """True if panels come from beyond the second cache, and that holds the one in use and the next."""
+    return (
+        found.is_product
+        and found.panel_bytes > cpu.l2_bytes // 4
+        and 2 * _bytes_of_a_panel(kept, found, sizes) <= cpu.l2_bytes * 3 // 4
+    )
 
 
 def _best_group(count: int, most: int) -> int:
@@ -221,9 +233,9 @@ def _parallel_loops(
 
 
 def _reduce_in_tile(
-    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], lanes: int
+    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], lanes: int, ahead: bool
 ) -> None:
-    """The loops of the reduction inside of one tile."""
+    """The loops of the reduction inside of one tile; ``ahead``: the next panel is asked for while one is read."""
     axes = list(reduction.op.axis)
     steps = _reduction_loops(reduction, kept, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
@@ -245,6 +257,9 @@ def _reduce_in_tile(
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
             steps = [*steps[:-1], (rest, None), (part, factor)]
+            axis = rest
+        if ahead:
+            reduction.pragma(axis, "prefetch_next_panel")
     reduction.reorder(*fixed, *[axis for axis, _ in steps], *[axes[position] for position in tiled])
     for position in tiled:
         if position == found.vector:

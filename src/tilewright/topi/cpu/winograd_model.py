@@ -12,7 +12,7 @@ from typing import Final
 
 from tilewright.target.cpu import CPUDescription
 
-TILES: Final = (4, 2, 6)
+TILES: Final = (2, 4, 6)
 PRODUCT_EFFICIENCY: Final = 0.8
 DIRECT_EFFICIENCY: Final = 0.85
 """Shares of the rate of multiply-adds, as measured."""
@@ -20,8 +20,10 @@ TRANSFORM_CYCLES: Final = 2.5
 """Cycles that one vector takes through a transformation."""
 BYTES_A_CYCLE: Final = 6.0
 """What one core gets from beyond its second cache while it computes."""
-BETTER: Final = 1.1
-"""How much faster than four by four another tile must be: two has more products, six a larger error and more code."""
+BETTER: Final = 1.15
+"""How much faster than with smaller tiles a larger one must be: its weights take more memory, its error is larger."""
+LARGEST_WEIGHTS: Final = 32 << 20
+"""Bytes of a layer's transformed weights: a model has many such layers, and is not to need much more memory so."""
 WORTH_IT: Final = 1.2
 """How much faster than the direct convolution the prediction must be."""
 
@@ -56,10 +58,16 @@ def choose_winograd_tile(cpu: CPUDescription, convolution: Convolution, largest:
     best: int | None = None
     limit = direct / WORTH_IT
     for tile in TILES:
-        cycles = choose_winograd_blocks(cpu, convolution, tile)[1] if tile <= largest else direct
+        if tile > largest or _weight_bytes(convolution, tile) > LARGEST_WEIGHTS:
+            break
+        cycles = choose_winograd_blocks(cpu, convolution, tile)[1]
         if cycles < limit:
             best, limit = tile, cycles / BETTER
     return best
+
+
+def _weight_bytes(convolution: Convolution, tile: int) -> int:
+    return (tile + 2) ** 2 * convolution.element_bytes * convolution.inputs * convolution.outputs
 
 
 def _direct_cycles(cpu: CPUDescription, convolution: Convolution) -> float:
@@ -94,7 +102,7 @@ def _cycles(cpu: CPUDescription, convolution: Convolution, tile: int, blocks: Bl
     groups = -(-convolution.outputs // convolution.lanes // blocks.group)
     size, lanes = convolution.element_bytes, convolution.lanes
     position_bytes = positions * size * columns * blocks.rows
-    weight_bytes = positions * size * convolution.inputs * convolution.outputs
+    weight_bytes = _weight_bytes(convolution, tile)
     input_bytes = position_bytes * convolution.inputs
     group_bytes = position_bytes * lanes * blocks.group
     cache = cpu.l2_bytes

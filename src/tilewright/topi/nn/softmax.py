@@ -9,6 +9,7 @@ from typing import Any
 
 from tilewright import te
 from tilewright.ir.operators import const
+from tilewright.ir.transform import PassContext
 from tilewright.te import Tensor
 from tilewright.topi.math import fast_exp
 from tilewright.topi.nn.utils import sum_types
@@ -66,11 +67,17 @@ def softmax_common(x: Tensor, axis: int, use_fast_exp: bool) -> Tensor:
     else:
         raised = te.compute(x.shape, lambda *indices: te.exp(rows.shifted(*indices)), name="T_softmax_exp")
     total = rows.sum_rows(raised)
-    # One division a row and a product an element: the sum is at least one, so its reciprocal loses no digits.
-    one = const(1, rows.inner)
+
+    def normalised(*indices: Any) -> Any:
+        over = total(*rows.rest(indices))
+        if "MultiplyByReciprocal" in PassContext.current().disabled_pass:
+            return (raised(*indices) / over).astype(rows.result)
+        # One division a row and a product an element: the sum is at least one, so its reciprocal loses no digits.
+        return (raised(*indices) * (const(1, rows.inner) / over)).astype(rows.result)
+
     made: Tensor = te.compute(
         x.shape,
-        lambda *indices: (raised(*indices) * (one / total(*rows.rest(indices)))).astype(rows.result),
+        normalised,
         name="T_softmax_norm",
         tag="softmax_output",
         attrs={"axis": rows.axis},

@@ -8,6 +8,7 @@ A tile of ``m`` outputs of a filter of ``r`` taps reads ``n = m + r - 1`` inputs
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -48,10 +49,11 @@ def _inverse(matrix: Matrix) -> Matrix:
     return [row[size:] for row in work]
 
 
+@cache
 def winograd_matrices(
     tile_size: int, kernel_size: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """``A`` (n, m), ``B`` (n, n) and ``G`` (n, r) in float64."""
+    """``A`` (n, m), ``B`` (n, n) and ``G`` (n, r) in float64, to be read only."""
     count = tile_size + kernel_size - 1
     if tile_size < 1 or kernel_size < 1 or count - 1 > len(_POINTS):
         raise OpAttributeInvalid(
@@ -71,6 +73,8 @@ def winograd_matrices(
         for row in b:
             row[index] *= scale
     made = [np.array([[float(value) for value in row] for row in matrix]) for matrix in (a, b, g)]
+    for matrix in made:
+        matrix.flags.writeable = False
     return made[0], made[1], made[2]
 
 

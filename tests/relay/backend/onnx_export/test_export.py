@@ -19,6 +19,7 @@ from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.infer import infer_module
 from tilewright.relay.interpreter import Interpreter
 from tilewright.support.errors import ModelError, OpNotImplemented
+from tilewright.topi.nn.recurrent import CELLS
 
 Program = Callable[..., Any]
 
@@ -35,6 +36,22 @@ def module_of(program: Program, *arrays: Any) -> IRModule:
         for number, array in enumerate(arrays)
     ]
     return infer_module(IRModule.from_expr(relay.Function(variables, program(*variables))))
+
+
+def recurrent(cell: str, units: int) -> tuple[Program, tuple[Any, ...]]:
+    """A recurrent layer of blocks of four units."""
+    kind, blocks = CELLS[cell], -(-units // 4)
+    count = 2 + kind.states
+    arrays = (
+        floats(3, 2, blocks * kind.gates * 4),
+        floats(blocks, units, kind.gates, 4) / 4,
+        *[floats(2, units, seed=place) for place in range(kind.states)],
+        *[floats(blocks * 4, seed=7)] * kind.biases,
+    )
+    made = lambda *given: relay.nn.contrib_recurrent(
+        given[0], given[1], given[2:count], given[count:], cell
+    ).astuple()
+    return made, arrays
 
 
 def flat(value: Any) -> list[Any]:
@@ -150,6 +167,7 @@ CASES: dict[str, tuple[Program, tuple[Any, ...]]] = {
         (X,),
     ),
     "largest": (lambda a: relay.topk(a, k=2, axis=1, ret_type="both")[0], (floats(3, 5),)),
+    **{f"recurrent, {cell}": recurrent(cell, units) for cell, units in zip(CELLS, (5, 8, 3, 4), strict=True)},
 }
 
 

@@ -14,7 +14,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType
-from tilewright.relay.backend.onnx_export import elementwise, network, transforms
+from tilewright.relay.backend.onnx_export import elementwise, network, recurrent, transforms
 from tilewright.relay.backend.onnx_export.builder import WRITERS, GraphWriter
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprVisitor
@@ -24,7 +24,7 @@ from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError, OpNotImplemented
 from tilewright.support.recursion import recursion_room
 
-assert elementwise and network and transforms  # importing them registers the writers
+assert elementwise and network and recurrent and transforms  # importing them registers the writers
 
 
 def to_onnx(

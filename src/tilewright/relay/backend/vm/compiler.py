@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tilewright.codegen.llvm.build import link_units
@@ -14,7 +15,7 @@ from tilewright.relay import transform
 from tilewright.relay.backend.compile_cache import compile_kernels, compile_loops
 from tilewright.relay.backend.executor import Executor, ordered_arguments
 from tilewright.relay.backend.external import compile_external
-from tilewright.relay.backend.preparation import Params, as_module, as_target, prepared, with_main
+from tilewright.relay.backend.preparation import Params, as_module, as_target, owned, prepared, with_main
 from tilewright.relay.backend.shape_functions import lower_shape_function
 from tilewright.relay.backend.vm.codegen import ProgramBuilder
 from tilewright.relay.function import Function
@@ -84,7 +85,8 @@ class VMCompiler:
         module, _ = self.optimize(mod, chosen)
         builder = ProgramBuilder(module, "tvmgen_default")
         with recursion_room(), chosen:
-            self._program = builder.build()
+            program = builder.build()
+        self._program = replace(program, constants=owned(program.constants, self._params))
         self._builder, self._target, self._executable = builder, chosen, None
 
     def codegen(self) -> None:

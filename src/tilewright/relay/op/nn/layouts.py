@@ -7,6 +7,7 @@ written for one order of whole axes ("NCHW", "OIHW") serves every layout of thos
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import Layout
 
 
+@lru_cache(maxsize=1024)
 def parsed(name: str, axes: str, what: str) -> Layout:
     """The layout of this name, which must have exactly these whole axes."""
     try:

@@ -7,7 +7,7 @@ it: the references do that, and convolve.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from tilewright.topi.nn.convolution import conv
 from tilewright.topi.nn.winograd_util import winograd_matrices
 from tilewright.topi.utils import const_matrix
 
+_ROWS_AT_ONCE: Final = 4096
+"""Kernels transformed at a time: in float64 they and what becomes of them stay in the cache."""
+
 
 def transforms_depth(depth: Any, size: Any) -> bool:
     """True if a three-dimensional kernel is transformed along its depth too: a cube of three to seven taps."""
@@ -59,8 +62,12 @@ def weight_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 def _weight_reference(attrs: Any, weight: Any) -> Any:
     g = winograd_matrices(attrs.tile_size, weight.shape[2])[2]
-    rows = weight.reshape(-1, weight.shape[2] * weight.shape[3]).astype(np.float64)
-    made = (np.kron(g, g) @ rows.T).astype(weight.dtype)
+    rows = weight.reshape(-1, weight.shape[2] * weight.shape[3])
+    both = np.kron(g, g)
+    made = np.empty((len(both), len(rows)), weight.dtype)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        made[:, part] = both @ rows[part].T.astype(np.float64)
     return made.reshape(len(g), len(g), *weight.shape[:2])
 
 

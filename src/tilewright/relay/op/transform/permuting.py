@@ -236,7 +236,7 @@ def _transformed(attrs: Any, data: Array) -> Array:
         parts += [extent] if factor < 0 else [extent // factor, factor]
         letters += [axis] if factor < 0 else [axis, axis.lower()]
     order = [letters.index(destination[place]) for place in range(len(destination))]
-    return np.ascontiguousarray(whole.reshape(parts).transpose(order))
+    return whole.reshape(parts).transpose(order)
 
 
 _LAYOUT_TRANSFORM = define(

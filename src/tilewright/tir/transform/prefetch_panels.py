@@ -1,0 +1,170 @@
+"""Turns the pragma ``prefetch_next_panel`` of a reduction's innermost loop into hints for what comes after it.
+
+A panel of weights is read from end to end by the loops of a reduction, and so again for every tile of rows around
+them; then the loop around those goes to the next panel. The processor sees by itself that memory is read in order,
+but not that a panel which is still far away comes after this one: it would wait for that one's first pass. So every
+iteration asks for its share of the next panel, to be in the second cache by then.
+
+Nothing is done where panels do not follow each other in memory without gaps, or are read once only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tilewright.arith import Analyzer
+from tilewright.ir import operators
+from tilewright.ir.expr import IntImm, Load, PrimExpr, Ramp, Var
+from tilewright.ir.functor import post_order, substitute_expr
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.tir.function import PrimFunc
+from tilewright.tir.stmt import AttrStmt, Evaluate, For, Stmt, stmt_seq
+from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.statement_rewriter import StmtMutator
+
+PRAGMA = "pragma_prefetch_next_panel"
+
+SECOND_CACHE = 2
+"""The place that a hint asks for, as LLVM counts: 3 is the first cache."""
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Loads of one buffer in the marked loop, and the loops around them: those that read the panel, those that read it
+    again, and the one that goes to the next. ``length`` is in elements."""
+
+    load: Load
+    start: PrimExpr
+    reading: Sequence[For]
+    repeating: Sequence[For]
+    following: For
+    length: int
+
+    def hints(self, line_bytes: int) -> list[Stmt]:
+        """What one iteration asks for: as many lines as make a whole panel over all of them."""
+        times = prod(_count(loop) for loop in (*self.reading, *self.repeating))
+        step = -(-self.length // times)
+        line = max(line_bytes // max(self.load.dtype.bits // 8, 1), 1)
+        lines = -(-step // line)
+        number: PrimExpr = operators.const(0, self.following.loop_var.dtype)
+        for loop in (*reversed(self.repeating), *reversed(self.reading)):
+            number = operators.add(
+                operators.multiply(number, _count(loop)), operators.subtract(loop.loop_var, loop.min)
+            )
+        # The last panel has none after it, and the last iterations nothing left to ask for.
+        last = operators.subtract(operators.add(self.following.min, self.following.extent), 1)
+        after = operators.minimum(operators.add(self.following.loop_var, 1), last)
+        start = substitute_expr(self.start, {self.following.loop_var: after})
+        within = operators.minimum(operators.multiply(number, step), max(self.length - lines * line, 0))
+        first = Analyzer().simplify(operators.add(start, within))
+        found: list[Stmt] = []
+        for count in range(lines):
+            place = Load(self.load.dtype.element, self.load.buffer_var, operators.add(first, count * line))
+            address = operators.call("address_of", "handle", [place])
+            found.append(Evaluate(operators.call("prefetch", place.dtype, [address, 0, SECOND_CACHE, 1])))
+        return found
+
+
+def _count(loop: For) -> int:
+    assert isinstance(loop.extent, IntImm)
+    return int(loop.extent.value)
+
+
+class _Injector(StmtMutator):
+    def __init__(self, line_bytes: int) -> None:
+        super().__init__()
+        self.line_bytes = line_bytes
+        self.loops: list[For] = []
+
+    def visit_for(self, node: For) -> Stmt:
+        self.loops.append(node)
+        made: Stmt = node.map_children(self.visit)
+        self.loops.pop()
+        return made
+
+    def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
+        made: AttrStmt = node.map_children(self.visit)
+        if node.attr_key != PRAGMA:
+            return made
+        loop = made.body
+        panel = _panel([*self.loops, loop]) if isinstance(loop, For) else None
+        if panel is None or not isinstance(loop, For):
+            return made.body
+        return loop.replace(body=stmt_seq(*panel.hints(self.line_bytes), loop.body))
+
+
+def _panel(loops: Sequence[For]) -> _Panel | None:
+    """The panel that the innermost of these loops reads, if there is one and it is the only one."""
+    around = loops[-2].loop_var if len(loops) > 1 else None
+    loads = [
+        load
+        for load in post_order(loops[-1].body)
+        if isinstance(load, Load) and isinstance(load.index, Ramp) and _has(load.index, loops[-1].loop_var)
+    ]
+    repeated = [load for load in loads if around is None or not _has(load.index, around)] or loads
+    if not repeated or any(load.buffer_var is not repeated[0].buffer_var for load in repeated):
+        return None
+    return _of_loads(repeated, loops)
+
+
+def _of_loads(loads: Sequence[Load], loops: Sequence[For]) -> _Panel | None:
+    index = loads[0].index
+    outward = list(reversed(loops))
+    moving = [_has(index, loop.loop_var) for loop in outward]
+    first_repeating = moving.index(False) if False in moving else len(moving)
+    following = moving.index(True, first_repeating) if True in moving[first_repeating:] else len(moving)
+    if first_repeating == following or following == len(moving):
+        return None
+    reading, repeating = outward[:first_repeating], outward[first_repeating:following]
+    next_loop = outward[following]
+    if not all(isinstance(loop.extent, IntImm) for loop in (*reading, *repeating)):
+        return None
+    analyzer = Analyzer()
+    begin = {loop.loop_var: loop.min for loop in reading}
+    lanes: dict[int, int] = {}
+    first: PrimExpr | None = None
+    for load in loads:
+        ramp = load.index
+        if not (isinstance(ramp, Ramp) and _is(ramp.stride, 1)):
+            return None
+        start = substitute_expr(ramp.base, begin)
+        first = start if first is None else first
+        distance = analyzer.simplify(operators.subtract(start, first))
+        if not isinstance(distance, IntImm):
+            return None
+        lanes[int(distance.value)] = load.dtype.lanes
+    assert first is not None
+    lowest = analyzer.simplify(operators.add(first, min(lanes)))
+    after = substitute_expr(lowest, {next_loop.loop_var: operators.add(next_loop.loop_var, 1)})
+    length = sum(lanes.values()) * prod(_count(loop) for loop in reading)
+    if not _is(analyzer.simplify(operators.subtract(after, lowest)), length):
+        return None
+    return _Panel(loads[0], lowest, reading, repeating, next_loop, length)
+
+
+def _has(expr: PrimExpr, variable: Var) -> bool:
+    return any(part is variable for part in post_order(expr))
+
+
+def _is(expr: PrimExpr, value: int) -> bool:
+    return isinstance(expr, IntImm) and expr.value == value
+
+
+def prefetch_panels(stmt: Stmt, line_bytes: int) -> Stmt:
+    """The statement with the hints in its marked loops, and without the marks."""
+    marked = any(isinstance(part, AttrStmt) and part.attr_key == PRAGMA for part in post_order(stmt))
+    return _Injector(line_bytes).visit(stmt) if marked else stmt
+
+
+@dataclass(frozen=True)
+class PrefetchPanels(PrimFuncPass):
+    """Asks for the next panel of weights while one is used."""
+
+    line_bytes: int = 64
+    name = "tir.PrefetchPanels"
+
+    def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
+        return function.with_body(prefetch_panels(function.body, self.line_bytes))
