@@ -165,6 +165,8 @@ def test_what_cannot_be_built_says_why() -> None:
         relay.build(module)
     with pytest.raises(TilewrightError, match="no function main"):
         relay.build(tvm.IRModule(), "llvm")
+    with pytest.raises(TargetError, match="llvm and c targets, not cuda"):
+        relay.build(module, "cuda")
     with pytest.raises(TargetError, match="graph and aot"):
         relay.build(module, "llvm", executor="steam")
     condition = relay.var("c", shape=(), dtype="bool")
@@ -182,6 +184,47 @@ def test_ahead_of_time() -> None:
     assert "tilewright_default_run" in model.header()
     source = relay.build(module, "c -executor=aot", params=params).get_lib()
     assert "int32_t tilewright_default_run" in source.header()
+
+
+@pytest.mark.parametrize(
+    "target", ["c -executor=aot", "llvm --executor=aot --link-params --workspace-byte-alignment=8"]
+)
+def test_a_model_ahead_of_time_is_exported(target: str, tmp_path: Path) -> None:
+    """What the build gives writes an object with its header, and a library."""
+    module, params = network()
+    made = relay.build(module, target, params=params)
+    assert isinstance(made, relay.backend.executor_factory.AOTExecutorFactoryModule)
+    made.export_library(str(tmp_path / "model.o"))
+    assert (tmp_path / "model.o").read_bytes()[:4] == b"\x7fELF"
+    assert "tilewright_default_run" in (tmp_path / "model.h").read_text()
+    made.export_library(str(tmp_path / "model.so"))
+    assert b"tilewright_default_run" in (tmp_path / "model.so").read_bytes()
+
+
+@pytest.mark.parametrize("target", ["c", "c --runtime=c --system-lib --link-params"])
+def test_graphs_as_c_source(target: str, tmp_path: Path) -> None:
+    """The kernels are C, which the machine's compiler makes a library of; until then it is source, and says so."""
+    module, params = network()
+    data = GENERATOR.standard_normal((1, 4, 8, 8)).astype("float32")
+    expected = relay.create_executor("debug", module, params=params).evaluate()(data).numpy()
+    library = relay.build(module, target, params=params)
+    assert "int32_t __tvm_ffi_tvmgen_default_fused_nn_conv2d" in library.get_lib().get_source("c")
+    with pytest.raises(TilewrightError, match="c source"):
+        run(library, data)
+    for name in ("model.so", "model.tar"):
+        path = str(tmp_path / name)
+        library.export_library(path)
+        np.testing.assert_allclose(run(tvm.runtime.load_module(path), data), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_model_without_kernels_as_c_source(tmp_path: Path) -> None:
+    """A library without a kernel is one all the same."""
+    data = relay.var("data", shape=(2, 3))
+    module = tvm.IRModule.from_expr(relay.Function([data], relay.reshape(data, (3, 2))))
+    relay.build(module, "c").export_library(str(tmp_path / "model.so"))
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    found = run(tvm.runtime.load_module(str(tmp_path / "model.so")), values)
+    np.testing.assert_array_equal(found, values.reshape(3, 2))
 
 
 def test_a_model_without_kernels() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+import tilewright as tvm
 from tilewright import relay
 from tilewright.relay.analysis import post_order_visit
 
@@ -31,3 +35,45 @@ def test_lets_are_visited_from_the_inside() -> None:
     assert found[:3] == [y, x, z]
     assert found[-2] is inner
     assert len(found) == 5
+
+
+class Named(relay.ExprFunctor):
+    """The class of a node, for every node that has no method."""
+
+    def visit_default(self, expr: relay.Expr) -> str:
+        return type(expr).__name__
+
+    def visit_call(self, call: relay.Call) -> str:
+        """Goes on to the method above where the call is of an operator."""
+        return "called" if isinstance(call.op, relay.Function) else super().visit_call(call)
+
+
+def test_each_node_has_a_method_to_go_back_to() -> None:
+    """Every method of the base gives what ``visit_default`` gives; there it is an error that names the method."""
+    x = relay.var("x", shape=(2,))
+    made = relay.RefCreate(x)
+    option = relay.GlobalTypeVar("Option")
+    constructor = relay.Constructor("None", [], option)
+    nodes = {
+        "function": relay.Function([x], x),
+        "let": relay.Let(x, x, x),
+        "call": relay.exp(x),
+        "var": x,
+        "if": relay.If(x, x, x),
+        "tuple": relay.Tuple([x]),
+        "tuple_getitem": relay.TupleGetItem(relay.Tuple([x]), 0),
+        "global_var": relay.GlobalVar("main"),
+        "op": relay.op.get("exp"),
+        "constant": relay.const(np.float32(1)),
+        "ref_create": made,
+        "ref_read": relay.RefRead(made),
+        "ref_write": relay.RefWrite(made, x),
+        "constructor": constructor,
+        "match": relay.Match(x, [relay.Clause(relay.PatternWildcard(), x)]),
+    }
+    for kind, node in nodes.items():
+        assert Named().visit(node) == type(node).__name__
+        with pytest.raises(NotImplementedError, match=f"ExprFunctor has no visit_{type(node).node_kind}"):
+            getattr(relay.ExprFunctor(), f"visit_{kind}")(node)
+    assert Named().visit(relay.Call(relay.Function([x], x), [x])) == "called"
+    assert isinstance(tvm.relay.ExprVisitor(), relay.ExprFunctor)

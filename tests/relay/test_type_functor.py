@@ -75,3 +75,19 @@ def test_a_functor_without_the_method_is_an_error() -> None:
     """It says which method is missing."""
     with pytest.raises(NotImplementedError, match="visit_tuple_type"):
         TypeFunctor().visit(TupleType([]))
+
+
+def test_each_type_has_a_method_to_go_back_to() -> None:
+    """A subclass may pass a type on to the base's method, which gives what ``visit_default`` gives."""
+
+    class Named(TypeFunctor):
+        def visit_default(self, typ: Any) -> str:
+            return type(typ).__name__
+
+        def visit_tuple_type(self, typ: Any) -> str:
+            return "empty" if not typ.fields else str(super().visit_tuple_type(typ))
+
+    assert Named().visit(TupleType([])) == "empty"
+    assert Named().visit(TupleType([TupleType([])])) == "TupleType"
+    assert Named().visit(TensorType((2,))) == "TensorType"
+    assert Named().visit_func_type(FuncType([], TupleType([]))) == "FuncType"

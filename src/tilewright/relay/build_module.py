@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from tilewright import codegen
 from tilewright.codegen.llvm.build import link_units
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.relay.backend.aot import compile_aot
-from tilewright.relay.backend.compile_cache import compile_kernels
+from tilewright.relay.backend.compile_cache import CacheReport, compile_kernels
 from tilewright.relay.backend.executor import Executor, ordered_arguments
 from tilewright.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
@@ -41,10 +42,12 @@ from tilewright.relay.pipeline import fusing_passes
 from tilewright.runtime import ndarray
 from tilewright.runtime.device import Device, cpu
 from tilewright.runtime.graph_executor import GraphExecutor as RuntimeGraphExecutor
+from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TargetError, TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
+from tilewright.te.build_module import build as build_loops
 
 
 def build_target_by_device_type_map(target: Any) -> dict[int, Target]:
@@ -129,7 +132,7 @@ def build(
     """Compile a model. ``params`` gives values to parameters of ``main`` by name: they become part of the model.
 
     The passes run under the current ``PassContext``. The executor is "graph", or "aot" where the target says
-    ``-executor=aot``.
+    ``-executor=aot``. The target ``c`` gives source, which ``export_library`` compiles with the machine's C compiler.
     """
     chosen = as_target(target, target_host)
     kind = executor or get_executor_from_target(chosen)
@@ -160,15 +163,23 @@ def _build(
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
         model = compile_aot(text, values, loops, target, mod_name)
         return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
-    if target.kind.name != "llvm":
-        raise TargetError(f"relay.build compiles for llvm targets, not {target.kind.name}")
-    units, report = compile_kernels(graph.kernels, target)
-    library = link_units([units[name] for name in graph.kernels], target)
+    library, report = _library(graph.kernels, target)
     for part in compile_external(graph.external):
         library.import_module(part)
     return GraphExecutorFactoryModule(
         fused, target, text, library, mod_name, values, memory=memory, cache_report=report
     )
+
+
+def _library(kernels: Mapping[str, Function], target: Target) -> tuple[Module, CacheReport | None]:
+    """The code of the kernels: machine code through the cache for ``llvm``, source for ``c``."""
+    if target.kind.name == "llvm":
+        units, report = compile_kernels(kernels, target)
+        return link_units([units[name] for name in kernels], target), report
+    if target.kind.name == "c":
+        loops = [lower_primitive(function, target, name) for name, function in kernels.items()]
+        return build_loops(loops, target=target) if loops else codegen.build(IRModule(), target), None
+    raise TargetError(f"relay.build compiles for llvm and c targets, not {target.kind.name}")
 
 
 class GraphExecutor(Executor):

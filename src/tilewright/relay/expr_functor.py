@@ -44,7 +44,7 @@ from tilewright.support.recursion import recursion_room
 
 
 class ExprFunctor(Functor):
-    """Dispatch with a memory of results. What has no method is an error."""
+    """Dispatch with a memory of results. What a subclass has no method for goes to ``visit_default``: an error here."""
 
     def __init__(self) -> None:
         self.memo_map: dict[RelayExpr, Any] = {}
@@ -75,6 +75,66 @@ class ExprFunctor(Functor):
     def visit_type(self, typ: Type) -> Type:
         """A type that stands in an expression."""
         return typ
+
+    def visit_function(self, _: Function) -> Any:
+        """A function."""
+        return self.visit_default(_)
+
+    def visit_let(self, _: Let) -> Any:
+        """A binding."""
+        return self.visit_default(_)
+
+    def visit_call(self, _: Call) -> Any:
+        """A call."""
+        return self.visit_default(_)
+
+    def visit_var(self, _: Var) -> Any:
+        """A local variable."""
+        return self.visit_default(_)
+
+    def visit_if(self, _: If) -> Any:
+        """A choice."""
+        return self.visit_default(_)
+
+    def visit_tuple(self, _: Tuple) -> Any:
+        """A tuple."""
+        return self.visit_default(_)
+
+    def visit_tuple_getitem(self, _: TupleGetItem) -> Any:
+        """A field of a tuple."""
+        return self.visit_default(_)
+
+    def visit_global_var(self, _: GlobalVar) -> Any:
+        """A function's name."""
+        return self.visit_default(_)
+
+    def visit_op(self, _: Op) -> Any:
+        """An operator."""
+        return self.visit_default(_)
+
+    def visit_constant(self, _: Constant) -> Any:
+        """A constant."""
+        return self.visit_default(_)
+
+    def visit_ref_create(self, _: RefCreate) -> Any:
+        """A new reference."""
+        return self.visit_default(_)
+
+    def visit_ref_write(self, _: RefWrite) -> Any:
+        """A write to a reference."""
+        return self.visit_default(_)
+
+    def visit_ref_read(self, _: RefRead) -> Any:
+        """A read of a reference."""
+        return self.visit_default(_)
+
+    def visit_constructor(self, _: Constructor) -> Any:
+        """A constructor."""
+        return self.visit_default(_)
+
+    def visit_match(self, _: Match) -> Any:
+        """A choice by patterns."""
+        return self.visit_default(_)
 
 
 class ExprVisitor(ExprFunctor):

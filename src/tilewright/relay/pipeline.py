@@ -32,6 +32,8 @@ def prepare_passes() -> list[Pass]:
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
         transform.MultiplyByReciprocal(),
+        # Transposes around attention cancel in what comes next.
+        transform.FuseAttention(),
         transform.SimplifyExpr(),
         # What follows a product elementwise stands next to it now, for FuseOps to find.
         transform.SinkReshape(),

@@ -12,7 +12,7 @@ from tilewright.ir.type_relation import TypeCall, TypeRelation
 
 
 class TypeFunctor(Functor):
-    """Dispatch by the class of a type. What has no method is an error."""
+    """Dispatch by the class of a type. What a subclass has no method for goes to ``visit_default``: an error here."""
 
     def visit(self, typ: Type) -> Any:
         """The result for a type."""
@@ -29,6 +29,42 @@ class TypeFunctor(Functor):
 
     def visit_ref_type(self, _: RelayRefType) -> Any:
         """A reference."""
+        return self.visit_default(_)
+
+    def visit_type_var(self, _: TypeVar) -> Any:
+        """A type variable."""
+        return self.visit_default(_)
+
+    def visit_incomplete_type(self, _: IncompleteType) -> Any:
+        """A type that is not known yet."""
+        return self.visit_default(_)
+
+    def visit_tensor_type(self, _: TensorType) -> Any:
+        """A tensor."""
+        return self.visit_default(_)
+
+    def visit_func_type(self, _: FuncType) -> Any:
+        """A function."""
+        return self.visit_default(_)
+
+    def visit_tuple_type(self, _: TupleType) -> Any:
+        """A tuple."""
+        return self.visit_default(_)
+
+    def visit_type_relation(self, _: TypeRelation) -> Any:
+        """A relation between types."""
+        return self.visit_default(_)
+
+    def visit_global_type_var(self, _: GlobalTypeVar) -> Any:
+        """A type of the module."""
+        return self.visit_default(_)
+
+    def visit_type_call(self, _: TypeCall) -> Any:
+        """A type with its arguments."""
+        return self.visit_default(_)
+
+    def visit_type_data(self, _: TypeData) -> Any:
+        """The definition of a data type."""
         return self.visit_default(_)
 
 

@@ -82,11 +82,11 @@ _ALL_KINDS: Final = (
         ("cpu",),
         {
             "mattr": STRINGS,
-            **_options("mcpu mtriple mfloat-abi mabi runtime interface-api", STRING),
+            **_options("mcpu mtriple mfloat-abi mabi runtime executor interface-api", STRING),
             **_options("system-lib link-params unpacked-api", BOOL),
             **_options("fast-math fast-math-nnan fast-math-ninf fast-math-nsz", BOOL),
             **_options("fast-math-arcp fast-math-contract fast-math-reassoc", BOOL),
-            **_options("opt-level num-cores", INTEGER),
+            **_options("opt-level num-cores workspace-byte-alignment", INTEGER),
         },
     ),
     TargetKind(

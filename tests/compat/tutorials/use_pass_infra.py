@@ -27,7 +27,8 @@ mod = fold_const(mod)
 assert "multiply" not in mod.astext(show_meta_data=False)
 mod = relay.transform.EliminateCommonSubexpr()(mod)
 mod = relay.transform.FuseOps(fuse_opt_level=0)(mod)
-assert mod.astext(show_meta_data=False).count("Primitive=1") >= 3
+# The convolution and three sums, each a function of its own at this level.
+assert mod.astext(show_meta_data=False).count("Primitive=1") == 4
 
 mod = tvm.IRModule.from_expr(example())
 seq = tvm.transform.Sequential(
@@ -40,15 +41,16 @@ seq = tvm.transform.Sequential(
 mod1 = seq(mod)
 with tvm.transform.PassContext(opt_level=3):
     mod2 = seq(mod)
-assert mod1.astext(show_meta_data=False).count("add(") > mod2.astext(show_meta_data=False).count("add(")
+# EliminateCommonSubexpr belongs to level 3.
+assert mod1.astext(show_meta_data=False).count("add(") == 4
+assert mod2.astext(show_meta_data=False).count("add(") == 3
 with tvm.transform.PassContext(opt_level=3, disabled_pass=["EliminateCommonSubexpr"]):
     mod3 = seq(mod)
-assert mod3.astext(show_meta_data=False).count("add(") > mod2.astext(show_meta_data=False).count("add(")
+assert mod3.astext(show_meta_data=False).count("add(") == 4
 with tvm.target.Target("llvm"):
     mod4 = relay.transform.AlterOpLayout()(seq(mod))
-assert "nn.conv2d" in mod4.astext(show_meta_data=False) or "contrib_conv2d" in mod4.astext(
-    show_meta_data=False
-)
+# What is fused already keeps its layout.
+assert mod4.astext(show_meta_data=False).count("nn.conv2d(") == 1
 
 
 @relay.transform.function_pass(opt_level=1)
@@ -71,7 +73,8 @@ class CustomPipeline:
 custom_pass = CustomPipeline(multiplier=relay.const(3, "float32"))
 assert custom_pass.info.name == "CustomPipeline"
 mod3 = custom_pass(tvm.IRModule.from_expr(example()))
-assert mod3.astext(show_meta_data=False).count("multiply") == 5 or "multiply" in mod3.astext()
+# One product in the program, and one for each of its two constants: a shared constant is replaced once.
+assert mod3.astext(show_meta_data=False).count("multiply(") == 3
 
 
 @tvm.transform.module_pass(opt_level=2)

@@ -51,6 +51,13 @@ def test_all_of_the_next_panel_and_nothing_else():
         assert {address // 16 for address in asked} == set(range(after * 8, after * 8 + 8))
 
 
+def test_panels_that_lie_apart():
+    """What lies between panels is not asked for."""
+    (index,) = hints(prefetch_panels(product(PANEL * 640 + K * 16), 64))
+    asked = {at(index, 1, row, k) // 16 for row in range(3) for k in range(8)}
+    assert asked == set(range(80, 88))
+
+
 def test_several_lines_at_a_time():
     """Where a line is shorter than an iteration's share, the iteration asks for several."""
     found = hints(prefetch_panels(product(PANEL * 128 + K * 16, rows=2), 16))
@@ -63,7 +70,7 @@ def test_several_lines_at_a_time():
     ("index", "why"),
     [
         (K * 64 + PANEL * 16, "a row of all panels lies together"),
-        (PANEL * 160 + K * 16, "there are gaps between panels"),
+        (PANEL * 640 + K * 32, "there are gaps in a panel"),
         (PANEL * 384 + ROW * 128 + K * 16, "every panel is read once"),
         (K * 16, "there is one panel"),
     ],

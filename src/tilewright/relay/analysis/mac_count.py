@@ -64,6 +64,17 @@ def _matrix_product(call: Call) -> int:
     return math.prod(_shape(call, "the result")) * shape[-2 if transposed else -1]
 
 
+def _attention(call: Call) -> int:
+    """Each query with each key, once over the channels of the keys and once over those of the values."""
+    attrs: Any = call.attrs
+    query, key, value = (
+        dict(zip(layout, _shape(operand, "an operand"), strict=True))
+        for layout, operand in zip(attrs.layouts, call.args[:3], strict=False)
+    )
+    pairs = math.prod((query["N"], attrs.heads, query["T"], key["T"]))
+    return int(pairs * (query["C"] + value["C"]))
+
+
 def _recurrent(call: Call) -> int:
     """Each step multiplies the state of every unit with the weights of all gates. The product with the inputs is a
     layer of its own."""
@@ -81,6 +92,7 @@ MAC_COUNTS: dict[str, Callable[[Call], int]] = {
     "nn.contrib_dense_pack": _dense,
     "nn.matmul": _matrix_product,
     "nn.batch_matmul": _matrix_product,
+    "nn.contrib_attention": _attention,
     "nn.contrib_recurrent": _recurrent,
 }
 """The operators that count. ``register_op_attr(name, "FMacCount", function)`` adds one from outside."""

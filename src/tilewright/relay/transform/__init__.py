@@ -30,6 +30,7 @@ from tilewright.relay.transform.fold_constant import FoldConstant, FoldConstantE
 from tilewright.relay.transform.fold_explicit_padding import FoldExplicitPadding
 from tilewright.relay.transform.fold_scale_axis import FoldScaleAxis
 from tilewright.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
+from tilewright.relay.transform.fuse_attention import FuseAttention
 from tilewright.relay.transform.fuse_ops import FuseOps
 from tilewright.relay.transform.gradient import gradient
 from tilewright.relay.transform.infer_type import InferType

@@ -5,7 +5,7 @@ them; then the loop around those goes to the next panel. The processor sees by i
 but not that a panel which is still far away comes after this one: it would wait for that one's first pass. So every
 iteration asks for its share of the next panel, to be in the second cache by then.
 
-Nothing is done where panels do not follow each other in memory without gaps, or are read once only.
+Nothing is done where the elements of a panel do not lie together in memory, or are read once only.
 """
 
 from __future__ import annotations
@@ -124,23 +124,25 @@ def _of_loads(loads: Sequence[Load], loops: Sequence[For]) -> _Panel | None:
         return None
     analyzer = Analyzer()
     begin = {loop.loop_var: loop.min for loop in reading}
+    ramps = [load.index for load in loads if isinstance(load.index, Ramp) and _is(load.index.stride, 1)]
+    if len(ramps) < len(loads):
+        return None
+    first = substitute_expr(ramps[0].base, begin)
     lanes: dict[int, int] = {}
-    first: PrimExpr | None = None
-    for load in loads:
-        ramp = load.index
-        if not (isinstance(ramp, Ramp) and _is(ramp.stride, 1)):
-            return None
-        start = substitute_expr(ramp.base, begin)
-        first = start if first is None else first
-        distance = analyzer.simplify(operators.subtract(start, first))
+    for ramp in ramps:
+        distance = analyzer.simplify(operators.subtract(substitute_expr(ramp.base, begin), first))
         if not isinstance(distance, IntImm):
             return None
-        lanes[int(distance.value)] = load.dtype.lanes
-    assert first is not None
+        lanes[int(distance.value)] = ramp.lanes
     lowest = analyzer.simplify(operators.add(first, min(lanes)))
     after = substitute_expr(lowest, {next_loop.loop_var: operators.add(next_loop.loop_var, 1)})
-    length = sum(lanes.values()) * prod(_count(loop) for loop in reading)
-    if not _is(analyzer.simplify(operators.subtract(after, lowest)), length):
+    step = analyzer.simplify(operators.subtract(after, lowest))
+    end = {loop.loop_var: operators.add(loop.min, _count(loop) - 1) for loop in reading}
+    span = analyzer.simplify(operators.subtract(substitute_expr(ramps[0].base, end), first))
+    each = sum(lanes.values())
+    length = each * prod(_count(loop) for loop in reading)
+    # Read from end to end, and not the neighbours of what the next one reads.
+    if not _is(span, length - each) or not (isinstance(step, IntImm) and step.value >= length):
         return None
     return _Panel(loads[0], lowest, reading, repeating, next_loop, length)
 

@@ -4,6 +4,7 @@ Several operators have the name of the module that they stand in; as attributes 
 """
 
 from tilewright.topi.nn.adaptive_pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d, global_pool
+from tilewright.topi.nn.attention import attention
 from tilewright.topi.nn.batch_matmul import batch_matmul, batch_matmul_legalize
 from tilewright.topi.nn.batch_to_space_nd import batch_to_space_nd
 from tilewright.topi.nn.bitserial_conv2d import (

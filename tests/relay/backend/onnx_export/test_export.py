@@ -114,6 +114,12 @@ CASES: dict[str, tuple[Program, tuple[Any, ...]]] = {
         (X, floats(4, 3, 3, 3)),
     ),
     "dense": (lambda a, w: relay.nn.dense(a, w), (floats(3, 5), floats(4, 5))),
+    "attention": (
+        lambda a, b, m: relay.nn.contrib_attention(
+            a, b, b, m, 2, 0.5, ("NTHC", "NHTC", "NHTC", "NTHC"), (0, 0, 1)
+        ),
+        (floats(2, 9, 2, 4), floats(2, 3, 5, 4), floats(1, 1, 5, 9)),
+    ),
     "products": (lambda a, b: relay.nn.batch_matmul(a, b), (floats(2, 3, 5), floats(2, 4, 5))),
     "pooling": (
         lambda a: (

@@ -100,7 +100,9 @@ class AOTModule:
     def _triple(self) -> str:
         return str(self.target.attrs.get("mtriple", "") or "")
 
-    def export_library(self, file_name: str, **kwargs: Any) -> None:
+    def export_library(
+        self, file_name: str, fcompile: Callable[..., Any] | None = None, addons: Any = None, **kwargs: Any
+    ) -> None:
         """Writes the model in the form that the file's suffix says.
 
         ``.c`` and ``.o``: code that needs no library but libc, with the header (``.h``) and, where they are the
@@ -120,7 +122,7 @@ class AOTModule:
         elif path.suffix == ".tar":
             export_model_library_format(self, file_name)
         else:
-            self._linkable().export_library(file_name, **kwargs)
+            self._linkable().export_library(file_name, fcompile, addons, **kwargs)
 
     def _linkable(self) -> Module:
         """The code as a module with an object."""

@@ -116,6 +116,28 @@ def write_product(graph: GraphWriter, call: Any, a: str, b: str) -> str:
     return _typed(graph, call, graph.node("MatMul", [turned(a, 0, transpose_a), turned(b, 1, transpose_b)]))
 
 
+@writes("nn.contrib_attention")
+def write_attention(graph: GraphWriter, call: Any, *operands: str) -> str:
+    """Attention the plain way: two products with a softmax between them."""
+    attrs = call.attrs
+    shapes = [shape_of(argument) for argument in call.args]
+
+    def heads(place: int, order: str) -> str:
+        layout, first = attrs.layouts[place], attrs.first_heads[place]
+        turned = graph.transpose(operands[place], [layout.index(letter) for letter in order])
+        if shapes[place][layout.index("H")] == attrs.heads:
+            return turned
+        limits = [graph.integers([value]) for value in (first, first + attrs.heads, 1)]
+        return graph.node("Slice", [turned, *limits])
+
+    scale = graph.constant(attrs.scale, dtype_of(call))
+    scores = graph.node("Mul", [graph.node("MatMul", [heads(0, "NHTC"), heads(1, "NHCT")]), scale])
+    if len(operands) > 3:
+        scores = graph.node("Add", [scores, graph.transpose(operands[3], [0, 1, 3, 2])])
+    made = graph.node("MatMul", [graph.node("Softmax", [scores], axis=-1), heads(2, "NHTC")])
+    return graph.transpose(made, ["NHTC".index(letter) for letter in attrs.out_layout])
+
+
 @writes("nn.contrib_dense_pack")
 def write_dense_pack(graph: GraphWriter, call: Any, data: str, weight: str) -> str:
     """A dense layer whose weight lies in blocks of units."""

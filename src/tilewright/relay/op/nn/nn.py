@@ -13,6 +13,7 @@ from tilewright.relay.op.nn.activation import (
     relu,
     softmax,
 )
+from tilewright.relay.op.nn.attention import contrib_attention
 from tilewright.relay.op.nn.bitserial import (
     bitpack,
     bitserial_conv2d,
@@ -138,6 +139,7 @@ __all__ = [
     "contrib_conv3d_winograd_without_weight_transform",
     "contrib_dense_pack",
     "contrib_depthwise_conv2d_nchwc",
+    "contrib_attention",
     "contrib_recurrent",
     "conv1d",
     "conv1d_transpose",

@@ -1,0 +1,348 @@
+"""FuseAttention: two products with a softmax between them become one operator, which never holds all scores.
+
+Found are ``batch_matmul(softmax(scale * batch_matmul(q, k.T) + mask), v)``, where scores may be masked by additions and
+by ``where`` with minus infinity, factors may stand at the scores or at the operands, and operands may be split off one
+projection. The transposes that bring heads before tokens go: operands are read where the projections put them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.transform import PassContext
+from tilewright.relay.expr import Call, TupleGetItem, const
+from tilewright.relay.function import Function
+from tilewright.relay.op.calls import call
+from tilewright.relay.op.shapes import dims
+from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.rewriting import OperatorRewriter, is_call, made_type, rewritten, scalar_value
+from tilewright.target.target import Target
+
+FEWEST_QUERIES: Final = 8
+"""Queries from which the operator is worth it: with one or two, vectors of queries are mostly empty."""
+
+FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
+
+Extents = tuple[int, ...]
+
+
+def _extents(expr: RelayExpr) -> Extents | None:
+    """The shape of a tensor, where it is constant and has elements."""
+    kind = made_type(expr)
+    if not isinstance(kind, TensorType):
+        return None
+    found = tuple(extent for extent in dims(kind) if isinstance(extent, int) and extent > 0)
+    return found if len(found) == len(kind.shape) else None
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """A tensor of four dimensions in an order of N, T, H and C, at which head its heads begin, and a factor."""
+
+    source: RelayExpr
+    layout: str
+    first_head: int
+    factor: float
+
+
+@dataclass
+class _Scores:
+    """What was found between the softmax and the first product."""
+
+    product: Call
+    factor: float
+    masks: list[RelayExpr] = field(default_factory=list)
+
+
+def _unscaled(expr: RelayExpr) -> tuple[RelayExpr, float]:
+    """The expression without factors that are one number, and their product."""
+    factor = 1.0
+    while isinstance(expr, Call) and is_call(expr, "multiply", "divide"):
+        first, second = (scalar_value(argument) for argument in expr.args)
+        if second is not None and _extents(expr.args[0]) == _extents(expr):
+            factor = factor * second if is_call(expr, "multiply") else factor / second
+            expr = expr.args[0]
+        elif first is not None and is_call(expr, "multiply") and _extents(expr.args[1]) == _extents(expr):
+            factor, expr = factor * first, expr.args[1]
+        else:
+            break
+    return expr, factor
+
+
+class _Fuse(OperatorRewriter):
+    def __init__(self, body: RelayExpr) -> None:
+        super().__init__({"nn.batch_matmul": self._attention})
+        self.readers = _readers(body)
+        self.masks: dict[tuple[RelayExpr, Extents], RelayExpr] = {}
+
+    def _attention(self, old: Call, new: Call) -> RelayExpr | None:
+        """Attention in the place of its second product."""
+        attrs: Any = new.attrs
+        weights = self._unshaped(old.args[0])
+        if attrs.transpose_a or attrs.out_dtype or not is_call(weights, "nn.softmax"):
+            return None
+        softmax: Any = weights
+        rank = len(_extents(softmax) or ())
+        if rank not in (3, 4) or softmax.attrs.axis not in (-1, rank - 1) or not self._is_read_once(softmax):
+            return None
+        scores = self._scores(softmax.args[0])
+        if scores is None:
+            return None
+        return self._made(old, softmax, scores)
+
+    def _made(self, old: Call, softmax: Any, scores: _Scores) -> RelayExpr | None:
+        first: Any = scores.product.attrs
+        second: Any = old.attrs
+        shape, keys = _extents(scores.product), _extents(old.args[1])
+        kind = made_type(old)
+        if shape is None or keys is None or not isinstance(kind, TensorType) or str(kind.dtype) not in FLOATS:
+            return None
+        if first.transpose_a or first.out_dtype or shape[1] < FEWEST_QUERIES or shape[0] != keys[0]:
+            return None
+        if any(_extents(argument) is None for argument in scores.product.args):
+            return None
+        orders = ("TC", "TC" if first.transpose_b else "CT", "CT" if second.transpose_b else "TC")
+        parts = (*scores.product.args, old.args[1])
+        if any((_extents(part) or (0,))[0] != shape[0] for part in parts):
+            return None
+        operands = _operands(parts, orders, shape[0])
+        extents = dict(zip(operands[0].layout, _extents(operands[0].source) or (), strict=True))
+        batch = extents["N"]
+        heads = shape[0] // batch
+        mask = self._mask(scores.masks, softmax, (batch, heads, shape[1], shape[2]))
+        if scores.masks and mask is None:
+            return None
+        scale = scores.factor * operands[0].factor * operands[1].factor
+        if operands[2].factor != 1.0:
+            return None
+        layout = self._wanted_layout(old, (batch, heads))
+        read = [self.visit(operand.source) for operand in operands]
+        made = call(
+            "nn.contrib_attention",
+            *read,
+            *([] if mask is None else [mask]),
+            heads=heads,
+            scale=scale,
+            query_layout=operands[0].layout,
+            key_layout=operands[1].layout,
+            value_layout=operands[2].layout,
+            out_layout=layout,
+            first_heads=[operand.first_head for operand in operands],
+        )
+        in_order = call("transpose", made, axes=(0, 2, 1, 3)) if layout == "NTHC" else made
+        return call("reshape", in_order, newshape=_extents(old))
+
+    def _scores(self, expr: RelayExpr) -> _Scores | None:
+        """What the softmax is of; None where something else is between it and a product, or reads scores too."""
+        masks: list[RelayExpr] = []
+        while isinstance(expr, Call) and self._is_read_once(expr):
+            inner = _masked(expr)
+            if inner is None:
+                break
+            expr = inner[0]
+            masks.append(inner[1])
+        if not self._is_read_once(expr):
+            return None
+        expr, factor = _unscaled(expr)
+        product = self._unshaped(expr)
+        if not isinstance(product, Call) or not is_call(product, "nn.batch_matmul"):
+            return None
+        return _Scores(product, factor, masks) if self._is_read_once(product) else None
+
+    def _unshaped(self, expr: RelayExpr) -> RelayExpr:
+        """What reshapes that nobody else reads are of."""
+        while isinstance(expr, Call) and is_call(expr, "reshape") and self._is_read_once(expr):
+            expr = expr.args[0]
+        return expr
+
+    def _is_read_once(self, expr: RelayExpr) -> bool:
+        return len(self.readers.get(expr, ())) == 1
+
+    def _mask(self, masks: Sequence[RelayExpr], softmax: Call, wanted: Extents) -> RelayExpr | None:
+        """All masks as one of (batch, heads, keys, queries); None where one does not fit."""
+        rank = len(_extents(softmax) or ())
+        total: RelayExpr | None = None
+        for mask in masks:
+            made = self._turned_mask(mask, rank, wanted)
+            if made is None:
+                return None
+            total = made if total is None else call("add", total, made)
+        if total is None:
+            return None
+        full = (*wanted[:2], wanted[3], wanted[2])
+        shape = _extents(total) or ()
+        return total if all(extent in (1, whole) for extent, whole in zip(shape, full, strict=True)) else None
+
+    def _turned_mask(self, mask: RelayExpr, rank: int, wanted: Extents) -> RelayExpr | None:
+        found = self.masks.get((mask, wanted))
+        if found is not None:
+            return found
+        shape = _extents(mask)
+        if shape is None:
+            return None
+        shape = (1,) * (rank - len(shape)) + shape
+        batch, heads, _, keys = wanted
+        if rank == 3:
+            shape = (1, 1, *shape[1:]) if shape[0] == 1 else (batch, heads, *shape[1:])
+        if shape[3] != keys:
+            return None
+        turned = call("transpose", call("reshape", self.visit(mask), newshape=shape), axes=(0, 1, 3, 2))
+        self.masks[mask, wanted] = turned
+        return turned
+
+    def _wanted_layout(self, old: Call, heads: Extents) -> str:
+        """The order in which the result is read: tokens first where the only reader transposes it so."""
+        reader = self._reader(old)
+        if is_call_to(reader, "reshape") and (_extents(reader) or ())[:2] == heads:
+            reader = self._reader(reader)
+            if is_call_to(reader, "transpose") and tuple(reader.attrs.axes or ()) == (0, 2, 1, 3):
+                return "NTHC"
+        return "NHTC"
+
+    def _reader(self, expr: RelayExpr) -> Any:
+        found = self.readers.get(expr, [])
+        return found[0] if len(found) == 1 else None
+
+
+def is_call_to(expr: RelayExpr | None, name: str) -> bool:
+    """True if there is an expression, and it calls this operator."""
+    return expr is not None and is_call(expr, name)
+
+
+def _readers(body: RelayExpr) -> dict[RelayExpr, list[RelayExpr]]:
+    """Who reads each expression; the function itself reads its body."""
+    found: dict[RelayExpr, list[RelayExpr]] = {body: [body]}
+    stack = [body]
+    while stack:
+        expr = stack.pop()
+        children: Any = expr.children()
+        for child in children:
+            known = found.get(child)
+            if known is None:
+                found[child] = [expr]
+                stack.append(child)
+            else:
+                known.append(expr)
+    return found
+
+
+def _reshaped(expr: RelayExpr) -> RelayExpr:
+    """What a reshape is of."""
+    while isinstance(expr, Call) and is_call(expr, "reshape"):
+        expr = expr.args[0]
+    return expr
+
+
+def _masked(expr: Call) -> tuple[RelayExpr, RelayExpr] | None:
+    """(scores, mask to add) where an expression masks scores."""
+    shape = _extents(expr)
+    if is_call(expr, "add"):
+        for scores, mask in (expr.args, expr.args[::-1]):
+            if _extents(scores) == shape and _leads_to_product(scores):
+                return scores, mask
+    if is_call(expr, "where"):
+        kind: Any = made_type(expr)
+        zero, lowest = const(0.0, str(kind.dtype)), const(float("-inf"), str(kind.dtype))
+        for place, values in ((1, (zero, lowest)), (2, (lowest, zero))):
+            other = scalar_value(expr.args[3 - place])
+            scores = expr.args[place]
+            if other == float("-inf") and _extents(scores) == shape and _leads_to_product(scores):
+                return scores, call("where", expr.args[0], *values)
+    return None
+
+
+def _leads_to_product(expr: RelayExpr) -> bool:
+    """True if an expression is a product but for masks, factors and reshapes."""
+    while isinstance(expr, Call):
+        if is_call(expr, "nn.batch_matmul"):
+            return True
+        if not is_call(expr, "add", "where", "multiply", "divide", "reshape"):
+            return False
+        shape = _extents(expr)
+        if is_call(expr, "reshape"):
+            expr = expr.args[0]
+            continue
+        candidates = [one for one in expr.args if _extents(one) == shape and isinstance(one, Call)]
+        if len(candidates) != 1:
+            return False
+        expr = candidates[0]
+    return False
+
+
+def _operands(parts: Sequence[RelayExpr], orders: Sequence[str], count: int) -> list[_Operand]:
+    """Query, key and value where they lie; with one batch of heads, as they are, where they do not agree on batches."""
+    found = [_operand(part, order) for part, order in zip(parts, orders, strict=True)]
+    batches = {
+        dict(zip(one.layout, _extents(one.source) or (), strict=True))["N"]
+        for one in found
+        if one is not None
+    }
+    if None not in found and len(batches) == 1:
+        return [one for one in found if one is not None]
+    return [
+        _Operand(call("reshape", part, newshape=(1, *(_extents(part) or ()))), f"NH{order}", 0, 1.0)
+        for part, order in zip(parts, orders, strict=True)
+    ]
+
+
+def _operand(expr: RelayExpr, order: str) -> _Operand | None:
+    """Where an operand (heads, tokens, channels) comes from; None where heads were not put together from batches."""
+    expr, factor = _unscaled(expr)
+    inner = expr.args[0] if isinstance(expr, Call) and is_call(expr, "reshape") else None
+    shape, whole = _extents(expr), None if inner is None else _extents(inner)
+    if inner is None or shape is None or whole is None or len(whole) != 4 or whole[2:] != shape[1:]:
+        return None
+    layout = f"NH{order}"
+    inner, more = _unscaled(inner)
+    factor *= more
+    if isinstance(inner, Call) and is_call(inner, "transpose"):
+        attrs: Any = inner.attrs
+        axes = attrs.axes if attrs.axes is not None else (3, 2, 1, 0)
+        layout = "".join(
+            letter for _, letter in sorted(zip((axis % 4 for axis in axes), layout, strict=True))
+        )
+        inner, more = _unscaled(inner.args[0])
+        factor *= more
+    return _part_of_split(inner, layout, factor) or _Operand(inner, layout, 0, factor)
+
+
+def _part_of_split(expr: RelayExpr, layout: str, factor: float) -> _Operand | None:
+    """The heads of one part of a projection, found in the whole of it."""
+    extents, part = _extents(expr), _reshaped(expr)
+    if layout != "NTHC" or extents is None or not isinstance(part, TupleGetItem):
+        return None
+    split: Any = part.tuple_value
+    if not is_call(split, "split"):
+        return None
+    whole, own = _extents(split.args[0]), _extents(part)
+    if whole is None or own is None or split.attrs.axis not in (-1, len(whole) - 1):
+        return None
+    sections = split.attrs.indices_or_sections
+    start = sections[part.index - 1] if isinstance(sections, tuple) and part.index else 0
+    if isinstance(sections, int):
+        start = part.index * own[-1]
+    heads, size = extents[2:]
+    if own[-1] != heads * size or whole[-1] % size or start % size:
+        return None
+    together = call("reshape", split.args[0], newshape=(*extents[:2], whole[-1] // size, size))
+    return _Operand(together, layout, start // size, factor)
+
+
+@dataclass
+class FuseAttention(FunctionPass):
+    """Replace products with a softmax between them by ``nn.contrib_attention``, on processors."""
+
+    name = "FuseAttention"
+    opt_level = 3
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """Rewrite one function."""
+        target = Target.current()
+        if target is not None and "cpu" not in target.keys:
+            return func
+        return rewritten(_Fuse(func.body), func)

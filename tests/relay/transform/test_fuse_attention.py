@@ -1,0 +1,213 @@
+"""FuseAttention: two products with a softmax between them are one operator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tvm
+from tilewright import relay
+from tilewright.relay.testing import run_opt_pass
+
+BATCH, TOKENS, HEADS, SIZE = 2, 10, 3, 4
+WIDTH = HEADS * SIZE
+
+
+def of_heads(expr, axes=(0, 2, 1, 3)):
+    """(batch, tokens, width) as (batch * heads, ...)."""
+    apart = relay.transpose(relay.reshape(expr, (BATCH, TOKENS, HEADS, SIZE)), axes)
+    shape = {(0, 2, 1, 3): (-1, TOKENS, SIZE), (0, 2, 3, 1): (-1, SIZE, TOKENS)}[axes]
+    return relay.reshape(apart, shape)
+
+
+def together(expr):
+    """(batch * heads, tokens, size) as (batch, tokens, width)."""
+    apart = relay.reshape(expr, (BATCH, HEADS, TOKENS, SIZE))
+    return relay.reshape(relay.transpose(apart, (0, 2, 1, 3)), (BATCH, TOKENS, WIDTH))
+
+
+def operands():
+    """Query, key and value."""
+    return [relay.var(name, shape=(BATCH, TOKENS, WIDTH)) for name in "qkv"]
+
+
+def scores_of(query, key):
+    """(batch, heads, queries, keys)."""
+    product = relay.nn.batch_matmul(of_heads(query), of_heads(key))
+    return relay.reshape(product, (BATCH, HEADS, TOKENS, TOKENS))
+
+
+def weighted(scores, value):
+    """The second half."""
+    weights = relay.reshape(relay.nn.softmax(scores, axis=-1), (-1, TOKENS, TOKENS))
+    return together(relay.nn.batch_matmul(weights, of_heads(value), transpose_b=False))
+
+
+def names_of(function):
+    """How often each operator is called."""
+    found = {}
+
+    def visit(expr):
+        if isinstance(expr, relay.Call):
+            found[expr.op.name] = found.get(expr.op.name, 0) + 1
+
+    relay.analysis.post_order_visit(function, visit)
+    return found
+
+
+def fused(expr):
+    """The function after the pass, and after transposes have cancelled."""
+    function = relay.Function(relay.analysis.free_vars(expr), expr)
+    made = run_opt_pass(function, relay.transform.FuseAttention())
+    return run_opt_pass(made, relay.transform.SimplifyExpr())
+
+
+def the_call(function):
+    """The one call of the operator."""
+    found = []
+    relay.analysis.post_order_visit(
+        function,
+        lambda expr: (
+            found.append(expr)
+            if isinstance(expr, relay.Call) and expr.op.name == "nn.contrib_attention"
+            else None
+        ),
+    )
+    assert len(found) == 1
+    return found[0]
+
+
+def same_numbers(expr, rtol=1e-5):
+    """What is compiled with the pass gives what the reference gives without it."""
+    module = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(expr), expr))
+    typed = relay.transform.InferType()(module)
+    random = np.random.default_rng(7)
+    arrays = []
+    for parameter in typed["main"].params:
+        shape, dtype = parameter.checked_type.concrete_shape, str(parameter.checked_type.dtype)
+        drawn = random.normal(size=shape)
+        arrays.append((drawn > 0) if dtype == "bool" else drawn.astype(dtype))
+    with tvm.transform.PassContext(opt_level=3):
+        found = relay.create_executor("graph", module, tvm.cpu(), "llvm").evaluate()(*arrays).numpy()
+    wanted = relay.create_executor("debug", module, tvm.cpu(), "llvm").evaluate()(*arrays).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=1e-5)
+
+
+def test_heads_are_read_where_they_lie():
+    """No transpose is left: operands and result have tokens before heads."""
+    query, key, value = operands()
+    expr = weighted(scores_of(query, key), value)
+    function = fused(expr)
+    assert names_of(function) == {"nn.contrib_attention": 1, "reshape": 4}
+    attrs = the_call(function).attrs
+    assert attrs.layouts == ("NTHC",) * 4 and attrs.heads == HEADS and attrs.scale == 1.0
+    same_numbers(expr)
+
+
+@pytest.mark.parametrize("axes", [(0, 2, 1, 3), (0, 2, 3, 1)])
+def test_factors(axes):
+    """Factors of operands and scores are one."""
+    query, key, value = operands()
+    left, right = of_heads(query) * relay.const(2.0), relay.const(0.5) * of_heads(key, axes)
+    product = relay.nn.batch_matmul(left, right, transpose_b=axes[2] == 1)
+    scores = relay.reshape(product, (BATCH, HEADS, TOKENS, TOKENS)) / relay.const(4.0)
+    expr = weighted(scores, value)
+    assert the_call(fused(expr)).attrs.scale == 0.25
+    same_numbers(expr)
+
+
+@pytest.mark.parametrize(
+    "shape", [(TOKENS,), (TOKENS, TOKENS), (BATCH, 1, 1, TOKENS), (BATCH, HEADS, TOKENS, TOKENS)]
+)
+def test_masks_that_are_added(shape):
+    """A mask of any shape that scores can be added to, before or after them; two masks are one."""
+    query, key, value = operands()
+    mask, other = relay.var("mask", shape=shape), relay.var("other", shape=(1, 1, 1, TOKENS))
+    expr = weighted(other + (scores_of(query, key) * relay.const(0.25) + mask), value)
+    assert names_of(fused(expr))["nn.contrib_attention"] == 1
+    same_numbers(expr)
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_masks_by_where(negated):
+    """``where`` with minus infinity is a mask."""
+    query, key, value = operands()
+    keep = relay.const(np.tri(TOKENS) > 0)
+    lowest = relay.const(np.full((BATCH, HEADS, TOKENS, TOKENS), -np.inf, "float32"))
+    scores = scores_of(query, key)
+    masked = (
+        relay.where(relay.logical_not(keep), lowest, scores) if negated else relay.where(keep, scores, lowest)
+    )
+    expr = weighted(masked, value)
+    assert names_of(fused(expr))["nn.contrib_attention"] == 1
+    same_numbers(expr)
+
+
+def test_parts_of_one_projection():
+    """Operands that are split off one tensor are read in it."""
+    whole = relay.var("whole", shape=(BATCH, TOKENS, 3 * WIDTH))
+    query, key, value = relay.split(whole, 3, axis=-1)
+    expr = weighted(scores_of(query, key), value)
+    function = fused(expr)
+    assert "split" not in names_of(function)
+    assert the_call(function).attrs.first_heads == (0, HEADS, 2 * HEADS)
+    same_numbers(expr)
+
+
+def test_three_dimensions():
+    """Products of plain batches, whose scores have no heads."""
+    query, key, value = (relay.var(name, shape=(3, 9, 5)) for name in "qkv")
+    mask = relay.var("mask", shape=(3, 1, 9))
+    scores = relay.nn.batch_matmul(query, key) + mask
+    expr = relay.nn.batch_matmul(relay.nn.softmax(scores), value, transpose_b=False)
+    assert names_of(fused(expr))["nn.contrib_attention"] == 1
+    same_numbers(expr)
+
+
+def _not_along_keys(query, key, value):
+    product = relay.reshape(relay.nn.softmax(scores_of(query, key), axis=2), (-1, TOKENS, TOKENS))
+    return together(relay.nn.batch_matmul(product, of_heads(value), transpose_b=False))
+
+
+def _scores_are_read_twice(query, key, value):
+    scores = scores_of(query, key)
+    return relay.Tuple([weighted(scores, value), scores])
+
+
+def _factor_of_the_masked(query, key, value):
+    mask = relay.var("mask", shape=(TOKENS,))
+    return weighted((scores_of(query, key) + mask) * relay.const(0.5), value)
+
+
+def _finite_where(query, key, value):
+    keep = relay.const(np.tri(TOKENS) > 0)
+    low = relay.const(np.full((BATCH, HEADS, TOKENS, TOKENS), -1e9, "float32"))
+    return weighted(relay.where(keep, scores_of(query, key), low), value)
+
+
+def _few_queries(query, key, value):
+    left, right = relay.var("left", shape=(6, 1, 4)), relay.var("right", shape=(6, 20, 4))
+    weights = relay.nn.softmax(relay.nn.batch_matmul(left, right))
+    return relay.nn.batch_matmul(weights, right, transpose_b=False)
+
+
+@pytest.mark.parametrize(
+    "make", [_not_along_keys, _scores_are_read_twice, _factor_of_the_masked, _finite_where, _few_queries]
+)
+def test_what_stays(make):
+    """Another axis, scores that are wanted, a factor of the mask too, a ``where`` that leaves weight to what is masked,
+    and a single query stay two products."""
+    found = names_of(fused(make(*operands())))
+    assert "nn.contrib_attention" not in found and found["nn.softmax"] == 1
+
+
+def test_switched_off():
+    """``disabled_pass`` leaves the products, and so does the target of another device."""
+    query, key, value = operands()
+    module = tvm.IRModule.from_expr(weighted(scores_of(query, key), value))
+    typed = relay.transform.InferType()(module)
+    passes = tvm.transform.Sequential([relay.transform.FuseAttention()])
+    with tvm.transform.PassContext(opt_level=3, disabled_pass=["FuseAttention"]):
+        assert "nn.softmax" in names_of(passes(typed)["main"])
+    with tvm.target.Target("cuda"):
+        assert "nn.softmax" in names_of(passes(typed)["main"])
