@@ -37,6 +37,7 @@ def prepare_passes() -> list[Pass]:
         transform.SimplifyExpr(),
         # What follows a product elementwise stands next to it now, for FuseOps to find.
         transform.SinkReshape(),
+        transform.FindChannelShuffle(),
         # Layouts are the target's: it is the current one when this runs.
         transform.AlterOpLayout(),
         transform.FastMath(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch.nn.functional as functional
 from tests.relay.op.cases import Case, Input
@@ -140,6 +142,14 @@ def _blocks(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x[:, i::2, j::3] for i in range(2) for j in range(3)])
 
 
+def _shuffled_in_blocks(x: Any, groups: int) -> Any:
+    n, outer, h, w, block = x.shape
+    channels = [x[:, c // block, :, :, c % block] for c in range(outer * block)]
+    size = len(channels) // groups
+    dealt = [channels[group * size + place] for place in range(size) for group in range(groups)]
+    return np.stack(dealt, 1).reshape(n, outer, block, h, w).transpose(0, 1, 3, 4, 2)
+
+
 SPACE = [
     Case(
         "batch_flatten",
@@ -147,6 +157,29 @@ SPACE = [
         [IMAGE],
         lambda x: x.reshape(2, 60),
         gradient=True,
+    ),
+    Case(
+        "channel_shuffle",
+        lambda x: relay.nn.contrib_channel_shuffle(x, 3),
+        [Input((2, 12, 2, 3))],
+        by_torch(lambda x: functional.channel_shuffle(x, 3)),
+        gradient=True,
+        dynamic=False,
+    ),
+    Case(
+        "channel_shuffle_of_whole_blocks",
+        lambda x: relay.nn.contrib_channel_shuffle(x, 2, "NCHW4c"),
+        [Input((1, 4, 2, 3, 4))],
+        lambda x: _shuffled_in_blocks(x, 2),
+        gradient=True,
+        dynamic=False,
+    ),
+    Case(
+        "channel_shuffle_across_blocks",
+        lambda x: relay.nn.contrib_channel_shuffle(x, 3, "NCHW4c"),
+        [Input((1, 3, 2, 3, 4))],
+        lambda x: _shuffled_in_blocks(x, 3),
+        dynamic=False,
     ),
     Case(
         "depth_to_space_crd",

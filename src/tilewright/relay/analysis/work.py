@@ -56,6 +56,7 @@ _MOVERS = frozenset(
         "strided_slice",
         "squeeze",
         "expand_dims",
+        "nn.contrib_channel_shuffle",
         "nn.pad",
         "nn.batch_flatten",
         "broadcast_to",

@@ -24,6 +24,7 @@ from tilewright.relay.transform.eliminate_common_subexpr import EliminateCommonS
 from tilewright.relay.transform.eta_expand import EtaExpand
 from tilewright.relay.transform.fake_quantization_to_integer import FakeQuantizationToInteger
 from tilewright.relay.transform.fast_math import FastMath
+from tilewright.relay.transform.find_channel_shuffle import FindChannelShuffle
 from tilewright.relay.transform.first_order_gradient import FirstOrderGradient
 from tilewright.relay.transform.flatten_atrous_conv import FlattenAtrousConv
 from tilewright.relay.transform.fold_constant import FoldConstant, FoldConstantExpr

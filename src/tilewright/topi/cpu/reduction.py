@@ -77,28 +77,38 @@ def _with_result(schedule: Schedule, kept: Kept, result: Kept | None) -> tuple[S
     return kept.stage, schedule[cached[0]]
 
 
-def tile_sizes(kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription) -> list[int]:
-    """The size of the register tile along each data axis."""
+def tile_problem(kept: Kept, found: Contraction, lanes: int, group: int | None = None) -> TileProblem:
+    """What the register tile is chosen by; ``group`` is how many panels are computed at a time, where not all are."""
     axes = kept.compute.axes
     row_axes = [axes[position] for position in found.row_axes]
     rows = [constant_extent(axis) for axis in row_axes] + [1, 1]
     panels = 1 if found.panel_axis is None else constant_extent(axes[found.panel_axis])
     vector = axes[found.vector]
     widths = [count * lanes for count in (4, 3, 2) if _is_contiguous(found, vector, count * lanes)]
-    problem = TileProblem(
+    return TileProblem(
         (rows[0], rows[1]),
         constant_extent(vector),
         max(widths, default=lanes),
-        panels,
+        panels if group is None else group,
         lanes,
         prod(extent_of(axis) for axis in kept.compute.reduce_axis),
         found.shares_panel,
         bool(found.scalars),
+        group is not None,
     )
+
+
+def tile_sizes(
+    kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription, group: int | None = None
+) -> list[int]:
+    """The size of the register tile along each data axis; ``group`` as for the problem."""
+    axes = kept.compute.axes
+    vector = axes[found.vector]
+    problem = tile_problem(kept, found, lanes, group)
     tile = choose_tile(cpu, problem)
     if found.gathers:
         # Each vector is put together from its elements; a few rows share it, more would be code without end.
-        rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in rows]
+        rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in problem.rows]
         tile = Tile((rows[0] or 1, 1), min(constant_extent(vector) or lanes, lanes), 1)
     sizes = [1] * len(axes)
     for position, size in zip(found.row_axes, tile.rows, strict=False):

@@ -15,6 +15,7 @@ from tilewright.topi.nn.bitserial_conv2d import (
 from tilewright.topi.nn.bitserial_dense import bitserial_dense
 from tilewright.topi.nn.bitserial_util import binary_op_multiplier, bitpack
 from tilewright.topi.nn.bnn import binarize_pack, binary_dense
+from tilewright.topi.nn.channel_shuffle import channel_shuffle
 from tilewright.topi.nn.conv1d import conv1d, conv1d_ncw, conv1d_nwc, group_conv1d_ncw, group_conv1d_nwc
 from tilewright.topi.nn.conv1d_transpose import (
     conv1d_transpose_legalize,

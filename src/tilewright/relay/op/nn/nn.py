@@ -84,6 +84,7 @@ from tilewright.relay.op.nn.pooling import (
     max_pool3d,
 )
 from tilewright.relay.op.nn.recurrent import contrib_recurrent
+from tilewright.relay.op.nn.shuffle import contrib_channel_shuffle
 from tilewright.relay.op.nn.space import (
     batch_flatten,
     batch_to_space_nd,
@@ -139,6 +140,7 @@ __all__ = [
     "contrib_conv3d_winograd_without_weight_transform",
     "contrib_dense_pack",
     "contrib_depthwise_conv2d_nchwc",
+    "contrib_channel_shuffle",
     "contrib_attention",
     "contrib_recurrent",
     "conv1d",
