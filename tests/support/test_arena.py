@@ -121,7 +121,7 @@ def test_many_requests_take_little_time() -> None:
         Request(64 * (1 + number % 7), number, number + (2000 if number % 50 == 0 else 3))
         for number in range(10_000)
     ]
-    start = time.perf_counter()
+    start = time.process_time()
     _, total = plan_arena(many)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert total <= 1.2 * largest_live_set(many)
