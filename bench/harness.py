@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from isa import is_limited, isa_environment
+
 PAUSE = 0.4
 """Seconds between rounds: threads of BLAS and OpenMP spin for a while after a call, on the next contender's core."""
 
@@ -78,7 +80,7 @@ def race(contenders: Sequence[Contender], rounds: int) -> dict[str, float]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **contender.environment},
+            env={**os.environ, **contender.environment, **isa_environment()},
         )
         for contender in contenders
     ]
@@ -113,7 +115,9 @@ def machine() -> dict[str, object]:
             model = value.strip()
         if key.strip() == "flags":
             flags = value
-    wanted = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
+    wanted: tuple[str, ...] = ("avx2", "fma")
+    if not is_limited():
+        wanted += ("avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
     return {
         "processor": model,
         "features": [name for name in wanted if f" {name} " in f"{flags} "],

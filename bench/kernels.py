@@ -1,6 +1,6 @@
 """Kernels as the constructed schedules make them, against the machine's rate of multiply-adds.
 
-Run it:  python bench/kernels.py [--threads 1] [--only resnet]
+Run it:  python bench/kernels.py [--threads 1] [--only resnet] [--isa avx2]
 
 Matrix products, the convolutions of ResNet-50 and the depthwise ones of MobileNet-V2 in blocked layouts, softmax and
 pooling, each with a bias and a relu fused to it where a model has them. Times are the best of many rounds that go
@@ -20,6 +20,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+
+from isa import add_option, start_again  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", default="", help="kernels whose name has this in it")
+    add_option(parser)
     given = parser.parse_args()
+    start_again(given.isa)
     os.environ["TILEWRIGHT_NUM_THREADS"] = str(given.threads)
 
     import limits

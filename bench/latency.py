@@ -1,10 +1,11 @@
 """How long whole models take: Tilewright against the runtimes that one would use instead.
 
 Run it:  python bench/latency.py [--only resnet50,vgg16] [--contenders tilewright,onnxruntime] [--rounds 15]
+         python bench/latency.py --isa avx2
 
-Writes bench/results/latency.md and latency.svg. Batch 1, float32, two threads, no tuning. Every contender has a process
-of its own, their rounds alternate, and medians are compared. A contender's outputs must agree with those of ONNX
-Runtime before its times count. What fails is said in the table; it stops nothing.
+Writes bench/results/latency.md and latency.svg, or latency_avx2.md and .svg. Batch 1, float32, two threads, no tuning.
+Every contender has a process of its own, their rounds alternate, and medians are compared. A contender's outputs must
+agree with those of ONNX Runtime before its times count. What fails is said in the table; it stops nothing.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ sys.path.insert(0, str(HERE))
 
 from contenders import CONTENDERS, installed  # noqa: E402
 from harness import PAUSE, thread_environment  # noqa: E402
+from isa import add_option, beside, isa_environment, start_again  # noqa: E402
 from latency_report import write_report  # noqa: E402
 from limits import limits_from  # noqa: E402
 from models import FAMILIES  # noqa: E402
@@ -89,7 +91,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**os.environ, **environment},
+                env={**os.environ, **environment, **isa_environment()},
             )
 
     def answer(self) -> Any:
@@ -263,11 +265,14 @@ def main() -> None:
     parser.add_argument("--contenders", help="runtimes, with commas between them; the reference always runs")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "latency.md")
+    parser.add_argument("--output", type=Path)
+    add_option(parser)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
     parser.add_argument("--models", type=Path, default=default, help="where exported models are kept")
     parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
     options = parser.parse_args()
+    start_again(options.isa)
+    output = options.output or beside(HERE / "results" / "latency.md", options.isa)
     models = chosen(options.only, list(FAMILIES), "model")
     names = chosen(options.contenders, list(CONTENDERS), "contender")
     if REFERENCE not in names:
@@ -291,7 +296,7 @@ def main() -> None:
         limits = limits.best_of(limits_from(options.limits, options.threads))
         for one in rows:
             one.limit = limits.least_seconds(one.operations, one.bytes)
-        write_report(options.output, rows, names, limits, options.rounds)
+        write_report(output, rows, names, limits, options.rounds)
     if not any(math.isfinite(entry.seconds or math.nan) for row in rows for entry in row.entries.values()):
         raise SystemExit("nothing could be measured")
 

@@ -1,11 +1,11 @@
 """Where the time of the models goes: their kernels, and their operators one by one.
 
-Run it:  python bench/ops.py [--only resnet50,vgg16] [--rounds 9] [--without operators]
+Run it:  python bench/ops.py [--only resnet50,vgg16] [--rounds 9] [--without operators] [--isa avx2]
 
-Writes bench/results/ops.md. First every kernel of each model as it is compiled, with a clock at every one while the
-model runs: operations and bytes a second, and the part of the machine's limit. Then every distinct operator (of the
-kinds that take time) as a model of its own, beside ONNX Runtime: both have processes of their own, and rounds
-alternate.
+Writes bench/results/ops.md, or ops_avx2.md. First every kernel of each model as it is compiled, with a clock at every
+one while the model runs: operations and bytes a second, and the part of the machine's limit. Then every distinct
+operator (of the kinds that take time) as a model of its own, beside ONNX Runtime: both have processes of their own, and
+rounds alternate.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ sys.path.insert(0, str(HERE))
 
 from contenders import CONTENDERS, Task, built_by_tilewright  # noqa: E402
 from harness import thread_environment, timed, write_table  # noqa: E402
+from isa import add_option, beside, isa_environment, start_again  # noqa: E402
 from latency import Failed, chosen, exported, say  # noqa: E402
 from models import FAMILIES  # noqa: E402
 from operators import Operator, distinct_operators  # noqa: E402
@@ -116,7 +117,7 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **environment},
+            env={**os.environ, **environment, **isa_environment()},
         )
 
     def ask(self, question: dict[str, Any]) -> Any:
@@ -267,7 +268,8 @@ def main() -> None:
         "--share", type=float, default=0.01, help="kernels with less of a model's time are left out"
     )
     parser.add_argument("--without", choices=("kernels", "operators"), help="leave out one of the two tables")
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "ops.md")
+    parser.add_argument("--output", type=Path)
+    add_option(parser)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
     parser.add_argument("--models", type=Path, default=default, help="where exported models are kept")
     parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
@@ -276,6 +278,8 @@ def main() -> None:
     if options.serve:
         serve(options.serve, options.threads)
         return
+    start_again(options.isa)
+    options.output = options.output or beside(HERE / "results" / "ops.md", options.isa)
     os.environ.update(thread_environment(options.threads))
 
     from limits import limits_from

@@ -34,8 +34,8 @@ def choose_tiles(cpu: CPUDescription, depth: int) -> Tiles:
     """Accumulators in all vector registers but those for a row of B and an element of A; panels in half of the second
     cache.
 
-    Six rows by four vectors of 32 registers, or by two of 16: a step loads ten vectors for 24 products, or eight for 12.
-    Tiles of more rows would do too, but every row of A is a stream of its own through the caches.
+    That is six rows by four vectors of 32 registers, or by two of 16: a step loads ten vectors for 24 products, or
+    eight for 12. Tiles of more rows would do too, but every row of A is a stream of its own through the caches.
     """
     vectors = max(cpu.vector_registers // 8, 1)
     columns = vectors * cpu.lanes(32)

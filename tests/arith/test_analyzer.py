@@ -205,9 +205,9 @@ def test_shared_subexpressions_are_met_once() -> None:
     expr: Any = x
     for _ in range(40):
         expr = Select(expr > 3, expr + 1, FloorMod(expr, IntImm("int32", 7)))
-    started = time.perf_counter()
+    started = time.process_time()
     Analyzer().simplify(expr)
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_the_speed_of_a_large_graph() -> None:
@@ -219,9 +219,9 @@ def test_the_speed_of_a_large_graph() -> None:
             Mul(FloorDiv(expr, IntImm("int32", 3)), IntImm("int32", 2)),
             FloorMod(expr, IntImm("int32", 2 + step % 5)),
         )
-    started = time.perf_counter()
+    started = time.process_time()
     Analyzer().simplify(expr)
-    assert count / (time.perf_counter() - started) > 5_000
+    assert count / (time.process_time() - started) > 5_000
 
 
 def test_comparison_helpers_return_plain_bools() -> None:

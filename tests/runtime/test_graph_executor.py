@@ -204,6 +204,77 @@ def test_memory_is_planned() -> None:
     assert shared.arena_bytes == 64
 
 
+def joined_graph(**attributes: Any) -> str:
+    """x + 1 and x + 2 one after the other, and the second half of that."""
+
+    def call(name: str, function: str, inputs: list[int]) -> dict[str, Any]:
+        attrs = {"func_name": function, "num_outputs": "1"}
+        return {"op": "tvm_op", "name": name, "attrs": attrs, "inputs": [[one, 0, 0] for one in inputs]}
+
+    graph = {
+        "nodes": [
+            {"op": "null", "name": "x", "inputs": []},
+            call("one", "shift", [0]),
+            call("two", "shift", [1]),
+            call("both", "__nop", [1, 2]),
+            call("half", "__nop", [3]),
+        ],
+        "arg_nodes": [0],
+        "heads": [[3, 0, 0], [4, 0, 0]],
+        "node_row_ptr": [0, 1, 2, 3, 4, 5],
+        "attrs": {
+            "shape": ["list_shape", [[2, 3], [2, 3], [2, 3], [4, 3], [6]]],
+            "dltype": ["list_str", ["float32"] * 5],
+            "storage_id": ["list_int", [0, 1, 1, 1, 1]],
+            "tensor_offset": ["list_int", [0, 0, 24, 0, 24]],
+            **{name: ["list_int", values] for name, values in attributes.items()},
+        },
+    }
+    return json.dumps(graph)
+
+
+def test_tensors_in_parts_of_a_storage() -> None:
+    """What is joined is written where the result lies, and a part is read there; an input can be in place meanwhile."""
+    executor = GraphExecutor(joined_graph(), Operators())
+    assert executor.arena_bytes == 64
+    model = graph_executor.create(joined_graph(), Operators(), cpu(0))
+    model.set_input("x", X)
+    model.run()
+    np.testing.assert_array_equal(model.get_output(0).numpy(), np.concatenate([X + 1, X + 2]))
+    np.testing.assert_array_equal(model.get_output(1).numpy(), (X + 2).ravel())
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"tensor_offset": [0, 0, 24, 0]}, "does not have an offset for each tensor"),
+        ({"tensor_offset": [0, 0, 26, 0, 24]}, "a tensor has an impossible offset"),
+        ({"tensor_offset": [0, 0, -24, 0, 24]}, "a tensor has an impossible offset"),
+        ({"tensor_offset": [0, 0, (1 << 63) - 4, 0, 24]}, "a tensor has an impossible offset"),
+        ({"tensor_offset": [4, 0, 24, 0, 24]}, "an input does not lie at the beginning of its storage"),
+        ({"tensor_offset": [0, 0, 28, 0, 24]}, "does not lie where it is joined to others"),
+        ({"tensor_offset": [0, 0, 24, 0, 28]}, "a part of a tensor is not inside of it"),
+        ({"storage_id": [0, 1, 2, 1, 1]}, "does not lie where it is joined to others"),
+        ({"storage_id": [0, 1, 1, 1, 2]}, "does not have the tensor's memory"),
+    ],
+)
+def test_places_that_cannot_be(attributes: dict[str, list[int]], message: str) -> None:
+    """A graph whose tensors are not where its nodes that run nothing say is refused."""
+    with pytest.raises(ValueError, match=message):
+        GraphExecutor(joined_graph(**attributes), Operators())
+
+
+def test_an_input_in_place_must_have_all_the_memory() -> None:
+    """A graph that writes, or reads more than the input has, in its memory cannot use the caller's."""
+    larger = json.loads(joined_graph(storage_id=[1, 0, 0, 0, 0]))
+    larger["nodes"][4]["inputs"] = [[0, 0, 0]]
+    with pytest.raises(ValueError, match="does not have the tensor's memory"):
+        GraphExecutor(json.dumps(larger), Operators())
+    shared = GraphExecutor(joined_graph(storage_id=[1, 1, 1, 1, 1]), Operators())
+    with pytest.raises(ValueError, match="the graph writes over its memory"):
+        graph_executor.GraphModule(shared).set_input_zero_copy("x", nd.array(X))
+
+
 def test_runs_are_timed_node_by_node() -> None:
     """Every run has a begin and a duration for every node, in order; nodes without a function take no time."""
     executor = GraphExecutor(make_graph(), Operators())

@@ -121,9 +121,9 @@ def test_lowering_is_quick():
     lowered(function)
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         lowered(function)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.3
 
 

@@ -21,6 +21,9 @@ MATH_UNARY: Final = (
 MATH_BINARY: Final = ("atan2", "pow", "fmod", "hypot", "copysign", "nextafter", "ldexp")
 """Functions of two floating-point numbers; the exponent of ldexp is an integer."""
 
+DOT_PRODUCTS: Final = ("dot_uint8_int8", "dot_int8_int8", "dot_bfloat16")
+"""Sums of the products of the numbers in two words of 32 bits: four integers in an int32, two bfloat16 in a float32."""
+
 _EXPRESSION_ANNOTATION: Final = ("likely",)
 
 _PURE: Final = (
@@ -32,9 +35,16 @@ _PURE: Final = (
     *("call_pure_extern", "call_llvm_pure_intrin", "call_spirv_pure_glsl450"),
     *("type_annotation", "lookup_param", "format_message"),
     *("vectorhigh", "vectorlow", "vectorcombine"),
+    *("pack_word", *DOT_PRODUCTS),
 )
 
-_READ_STATE: Final = ("tvm_context_id", "tvm_struct_get", "tvm_thread_context", "tvm_warp_activemask")
+_READ_STATE: Final = (
+    "matrix_unit_ready",
+    "tvm_context_id",
+    "tvm_struct_get",
+    "tvm_thread_context",
+    "tvm_warp_activemask",
+)
 
 _UPDATE_STATE: Final = (
     *("call_extern", "call_llvm_intrin", "prefetch", "atomic_add", "nd_mem_alloc_with_scope"),
@@ -45,7 +55,7 @@ _UPDATE_STATE: Final = (
     *("tvm_thread_allreduce", "tvm_storage_sync", "tvm_global_barrier_kinit"),
     *("tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down"),
     *("tvm_load_matrix_sync", "tvm_mma_sync", "tvm_bmma_sync", "tvm_fill_fragment", "tvm_store_matrix_sync"),
-    *("ptx_mma", "texture2d_load", "texture2d_store", "mem_copy"),
+    *("matrix_multiply_add", "ptx_mma", "texture2d_load", "texture2d_store", "mem_copy"),
     *("start_profile_intrinsic", "end_profile_intrinsic"),
 )
 
@@ -71,7 +81,7 @@ INPUT_COUNTS: Final = {
     **dict.fromkeys(("likely", "reinterpret", "bitwise_not", "address_of", "isnan", "isfinite", "isinf"), 1),
     **dict.fromkeys(("isnullptr", "popcount", "clz", "ret", "lookup_param", "vectorhigh", "vectorlow"), 1),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"), 2),
-    **dict.fromkeys(("large_uint_imm", "vectorcombine"), 2),
+    **dict.fromkeys(("large_uint_imm", "vectorcombine", *DOT_PRODUCTS), 2),
     **dict.fromkeys(("if_then_else", "fma", "tvm_struct_get"), 3),
     **dict.fromkeys(("q_multiply_shift", "tvm_struct_set", "tvm_call_packed_lowered"), 4),
     "tvm_access_ptr": 5,

@@ -19,7 +19,6 @@ from tilewright.relay.backend.executor_factory import (
     GraphExecutorFactoryModule,
 )
 from tilewright.relay.backend.external import compile_external
-from tilewright.relay.backend.graph import GraphBuilder
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
 from tilewright.relay.backend.memory_plan import plan_graph_memory
@@ -35,6 +34,7 @@ from tilewright.relay.backend.preparation import (
     with_main,
 )
 from tilewright.relay.backend.te_compiler import lower_primitive
+from tilewright.relay.backend.views import build_graph
 from tilewright.relay.backend.vm import VMExecutor
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
@@ -146,10 +146,10 @@ def _build(
         raise TargetError(f"the executors are graph and aot, not {executor!r}; relay.vm.compile is the third")
     module = prepared(as_graph(as_module(given)), target, params)
     with recursion_room(), target:
-        fused = Sequential(fusing_passes(target), name="relay.fuse")(module)
+        fused = Sequential(fusing_passes(target, views=True), name="relay.fuse")(module)
         fused = infer_module(fused)
         prefix = f"tvmgen_{mod_name}" if mod_name else "tvmgen"
-        graph = GraphBuilder(prefix).build(fused["main"])
+        graph = build_graph(fused["main"], prefix)
         memory = plan_graph_memory(graph)
     constants = {node.name: node.value for node in graph.nodes if node.value is not None}
     values = dict(zip(constants, owned(list(constants.values()), params), strict=True))

@@ -48,9 +48,10 @@ def prepare_passes() -> list[Pass]:
     ]
 
 
-def fusing_passes(target: Target) -> list[Pass]:
-    """From here on the program calls primitive functions alone, those that other code generators take among them."""
+def fusing_passes(target: Target, views: bool = False) -> list[Pass]:
+    """From here on the program calls primitive functions alone, those that other code generators take among them.
+    ``views`` says that the executor can have operands written where their concatenation lies."""
     inline = transform.Inline()
     # At every level: executors call functions of other code generators where they stand.
     inline.opt_level = 0
-    return [transform.FuseOps(), inline, transform.InferType()]
+    return [transform.FuseOps(views=views), inline, transform.InferType()]

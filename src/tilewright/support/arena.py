@@ -13,11 +13,13 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Request:
-    """Memory that is needed from one step to another, both included."""
+    """Memory that is needed from one step to another, both included. ``offset`` is its place in the block that it is a
+    part of."""
 
     size: int
     first: int
     last: int
+    offset: int = 0
 
 
 def rounded(size: int) -> int:
@@ -27,10 +29,17 @@ def rounded(size: int) -> int:
 
 def largest_live_set(requests: Sequence[Request]) -> int:
     """The most bytes that are needed at one step: no plan can do with less."""
+    return largest_live_blocks([[request] for request in requests])
+
+
+def largest_live_blocks(blocks: Sequence[Sequence[Request]]) -> int:
+    """The same for blocks. The parts of a block follow one another without gaps."""
     change: dict[int, int] = defaultdict(int)
-    for request in requests:
-        change[request.first] += rounded(request.size)
-        change[request.last + 1] -= rounded(request.size)
+    for block in blocks:
+        for part in block:
+            size = rounded(part.size) if len(block) == 1 else part.size
+            change[part.first] += size
+            change[part.last + 1] -= size
     live = most = 0
     for step in sorted(change):
         live += change[step]
@@ -39,39 +48,60 @@ def largest_live_set(requests: Sequence[Request]) -> int:
 
 
 def plan_arena(requests: Sequence[Request]) -> tuple[list[int], int]:
-    """An offset for each request, none overlapping another in both space and time, and the size of the whole.
+    """An offset for each request, none overlapping another in both space and time, and the size of the whole."""
+    return plan_blocks([[request] for request in requests])
 
-    Two plans are made, each request in the lowest gap that it fits, and the smaller one is taken: the largest requests
+
+def plan_blocks(blocks: Sequence[Sequence[Request]]) -> tuple[list[int], int]:
+    """An offset for each block, no part overlapping one of another block in both space and time, and the size of the
+    whole. The parts of a block keep their places in it, and what is free between them, while it is free, is for others.
+
+    Two plans are made, each block at the lowest place that it fits, and the smaller one is taken: the largest blocks
     first, and in the order of time.
     """
-    by_size = _place_in_order(
-        requests, sorted(range(len(requests)), key=lambda one: (-requests[one].size, requests[one].first))
-    )
-    if by_size[1] <= largest_live_set(requests):
+    sizes = [max((part.offset + part.size for part in block), default=0) for block in blocks]
+    firsts = [min((part.first for part in block), default=0) for block in blocks]
+    by_size = _place_in_order(blocks, sorted(range(len(blocks)), key=lambda one: (-sizes[one], firsts[one])))
+    if by_size[1] <= largest_live_blocks(blocks):
         return by_size
-    by_time = _place_in_order(requests, sorted(range(len(requests)), key=lambda one: requests[one].first))
+    by_time = _place_in_order(blocks, sorted(range(len(blocks)), key=lambda one: firsts[one]))
     return min(by_size, by_time, key=lambda plan: plan[1])
 
 
-def _place_in_order(requests: Sequence[Request], order: Sequence[int]) -> tuple[list[int], int]:
-    """Each request in its turn, at the lowest offset where it meets no other."""
-    offsets = [0] * len(requests)
-    # The requests already placed that are alive at a step, as (offset, end), sorted. Steps are grouped, so that a
-    # request that lives long does not have to be entered at each of them.
-    alive = _Timeline(max((request.last for request in requests), default=0) + 1)
+def _place_in_order(blocks: Sequence[Sequence[Request]], order: Sequence[int]) -> tuple[list[int], int]:
+    """Each block in its turn, at the lowest offset where it meets no other."""
+    offsets = [0] * len(blocks)
+    # The parts already placed that are alive at a step, as (offset, end), sorted. Steps are grouped, so that a
+    # part that lives long does not have to be entered at each of them.
+    alive = _Timeline(max((part.last for block in blocks for part in block), default=0) + 1)
     total = 0
     for number in order:
-        request = requests[number]
-        size = rounded(request.size)
-        at = 0
-        for offset, end in alive.meeting(request.first, request.last):
-            if at + size <= offset:
-                break
-            at = max(at, end)
+        block = blocks[number]
+        at = _lowest_place(block, [alive.meeting(part.first, part.last) for part in block])
         offsets[number] = at
-        alive.add(request.first, request.last, at, at + size)
-        total = max(total, at + size)
+        for part in block:
+            start, end = at + part.offset, rounded(at + part.offset + part.size)
+            alive.add(part.first, part.last, start, end)
+            total = max(total, end)
     return offsets, total
+
+
+def _lowest_place(block: Sequence[Request], taken: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """The lowest offset at which no part meets what is taken in its time."""
+    at, clear = 0, 0
+    while clear < len(block):
+        for part, places in zip(block, taken, strict=True):
+            before = at
+            for offset, end in places:
+                if at + part.offset + part.size <= offset:
+                    break
+                # Where it stands now, the part begins before this place ends.
+                if at + part.offset < end:
+                    at = rounded(end - part.offset)
+            clear = clear + 1 if at == before else 1
+            if clear >= len(block):
+                break
+    return at
 
 
 class _Timeline:

@@ -82,6 +82,11 @@ class CPUDescription:
         return 4 if self.features & {"avx512vnni", "avxvnni", "avxvnniint8", "dotprod"} else 0
 
     @property
+    def multiplies_by_element(self) -> bool:
+        """True if a multiply-add takes one of its factors from any element of a vector register."""
+        return self.family in ("aarch64", "arm") and "neon" in self.features
+
+    @property
     def has_float16_arithmetic(self) -> bool:
         """True if vectors of float16 are added and multiplied as such."""
         return bool(self.features & {"avx512fp16", "fullfp16"})

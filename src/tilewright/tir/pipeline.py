@@ -34,6 +34,7 @@ from tilewright.tir.transform.storage_rewrite import StorageRewrite
 from tilewright.tir.transform.texture_flatten import TextureFlatten
 from tilewright.tir.transform.unify_thread_binding import UnifyThreadBinding
 from tilewright.tir.transform.unroll_loop import UnrollLoop
+from tilewright.tir.transform.use_matrix_unit import UseMatrixUnit
 from tilewright.tir.transform.vectorize_loop import VectorizeLoop
 
 CACHE_LINE_SIZE = 64
@@ -70,6 +71,8 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
     if not simple_mode:
         # Guards leave the hot loops. Must stand before vectorization, which cannot look past a guard.
         passes.append(LoopPartition(constant_loops=True))
+    # Products that a schedule gives to the matrix unit are single calls after this, beside their loops.
+    passes.append(UseMatrixUnit())
     # Every loop kind but serial, parallel and thread binding is gone after this.
     passes += [
         VectorizeLoop(not context.get("tir.disable_vectorize")),

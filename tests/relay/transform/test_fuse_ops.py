@@ -280,3 +280,45 @@ def test_long_chains(make: Any) -> None:
     """Ten thousand operators."""
     found = kernels(fused(make(10_000)))
     assert sum(len(kernel) for kernel in found) == 10_000
+
+
+POOLED = pooled(X)
+BESIDE_POOLED = relay.nn.avg_pool2d(X, pool_size=(2, 2), strides=(2, 2))
+
+ALONE: dict[str, tuple[Any, list[list[str]]]] = {
+    "what is in memory is not copied": (
+        relay.nn.relu(relay.concatenate([POOLED, BESIDE_POOLED], axis=1)),
+        [["avg_pool2d"], ["concatenate"], ["max_pool2d"], ["relu"]],
+    ),
+    "shapes do not matter": (
+        relay.nn.relu(relay.concatenate([relay.squeeze(POOLED), relay.squeeze(BESIDE_POOLED)], axis=0)),
+        [["avg_pool2d"], ["concatenate"], ["max_pool2d"], ["relu"], ["squeeze"], ["squeeze"]],
+    ),
+    "one kernel writes its part": (
+        relay.concatenate([conv(X), relay.exp(X)], axis=1),
+        [["concatenate"], ["conv2d"], ["exp"]],
+    ),
+    "what goes on is not in memory": (
+        relay.nn.relu(relay.concatenate([POOLED, relay.reverse(BESIDE_POOLED, 1)], axis=1)),
+        [["avg_pool2d"], ["max_pool2d"], ["reverse", "concatenate", "relu"]],
+    ),
+    "a kernel costs more than small copies": (
+        relay.concatenate([POOLED, relay.exp(BESIDE_POOLED), relay.sin(BESIDE_POOLED)], axis=1),
+        [["avg_pool2d"], ["exp", "sin", "concatenate"], ["max_pool2d"]],
+    ),
+    "operands that are not in one piece": (
+        relay.nn.relu(relay.concatenate([POOLED, BESIDE_POOLED], axis=2)),
+        [["avg_pool2d"], ["concatenate", "relu"], ["max_pool2d"]],
+    ),
+    "inputs alone": (relay.concatenate([X, X], axis=1), [["concatenate"]]),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_concatenations_as_views(name: str) -> None:
+    """With ``views`` a concatenation stays alone where fusion would only copy; the program means the same."""
+    body, expected = ALONE[name]
+    module = tvm.IRModule.from_expr(typed(body))
+    made = infer_module(transform.FuseOps(2, views=True)(module))["main"]
+    assert kernels(made) == sorted(expected)
+    assert_same_value(module["main"], made)

@@ -47,6 +47,17 @@ def test_operands_follow() -> None:
     check(made, relay.reshape(relay.multiply(inner, relay.const(2.0)), (2, 3, 8)))
 
 
+def test_what_follows_a_product_counts_as_one() -> None:
+    """A reshape of a product with its bias, as after a change of layouts: the rest moves before it, too."""
+    wide = relay.reshape(relay.add(relay.nn.dense(X, W), BIAS), (1, 2, 3, 8))
+    other = relay.reshape(OTHER, (1, 2, 3, 8))
+    inner = relay.add(relay.nn.dense(X, W), BIAS)
+    check(
+        relay.add(wide, other),
+        relay.reshape(relay.add(inner, relay.reshape(other, (6, 8))), (1, 2, 3, 8)),
+    )
+
+
 def test_one_value_in_two_places() -> None:
     """x * sigmoid(x) of a reshaped product: both operands are the product's."""
     wide = relay.reshape(relay.nn.dense(X, W), (2, 3, 8))

@@ -100,6 +100,63 @@ def test_parallel_loop_stays_one(apply, agree, nodes_of):
     agree(before, after, np.arange(52, dtype="int32"))
 
 
+def test_parallel_loop_that_two_were_fused_to(apply, agree, nodes_of):
+    """A condition on the outer one of the fused loops picks the body by a quotient; the rest knows its value."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with (
+        builder.for_range(0, 15, name="p", kind="parallel") as p,
+        builder.for_range(0, 4, name="k") as k,
+        builder.for_range(0, 3, name="u", kind="unroll") as u,
+        builder.if_scope(likely(p // 5 * 3 + u < 8)),
+    ):
+        a[p // 5 * 15 + u * 5 + p % 5] = a[p // 5 * 15 + u * 5 + p % 5] + k
+    before = tir.PrimFunc([a.asobject()], builder.get())
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    assert isinstance(after.body, tir.For) and after.body.extent.value == 15
+    (branch,) = nodes_of(after.body, tir.IfThenElse)
+    assert after.body.body is branch and repr(branch.condition) == "p < 10"
+    assert [loop.extent.value for loop in nodes_of(branch.then_case, tir.For)] == [3, 4]
+    assert [loop.extent.value for loop in nodes_of(branch.else_case, tir.For)] == [2, 4]
+    agree(before, after, np.arange(40, dtype="int32"))
+
+
+def test_parallel_loop_with_a_condition_on_the_inner_of_two(apply, agree, nodes_of):
+    """A condition on the inner one of the fused loops picks the body by a remainder."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with (
+        builder.for_range(0, 12, name="p", kind="parallel") as p,
+        builder.for_range(0, 8, name="i", kind="vectorize") as i,
+        builder.if_scope(likely(p % 4 * 8 + i < 27)),
+    ):
+        a[p // 4 * 27 + p % 4 * 8 + i] = p
+    before = tir.PrimFunc([a.asobject()], builder.get())
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    (branch,) = nodes_of(after.body, tir.IfThenElse)
+    assert repr(branch.condition) == "p % 4 < 3"
+    assert [loop.extent.value for loop in nodes_of(branch.else_case, tir.For)] == [3]
+    agree(before, after, np.zeros(81, dtype="int32"))
+
+
+def test_parallel_loop_with_a_condition_on_two_parts_stays(apply, agree, nodes_of):
+    """A condition on quotient and remainder together has no bound on one of them that is constant: it is checked."""
+    builder = tir.ir_builder.create()
+    a = builder.pointer("int32", name="A")
+    with (
+        builder.for_range(0, 12, name="p", kind="parallel") as p,
+        builder.if_scope(likely(p // 4 * 3 + p % 4 < 8)),
+    ):
+        a[p // 4 * 3 + p % 4] = 1
+    before = tir.PrimFunc([a.asobject()], builder.get())
+    with PassContext(config=CONSTANT):
+        after = apply(before, LoopPartition(), Simplify())
+    assert len(nodes_of(after.body, tir.Store)) == 1
+    agree(before, after, np.zeros(8, dtype="int32"))
+
+
 @pytest.mark.parametrize("length", [0, 5, 8, 21, 64])
 def test_parallel_loop_of_unknown_length(apply, agree, nodes_of, length):
     """With an unknown length the branch compares with the number of whole tiles."""

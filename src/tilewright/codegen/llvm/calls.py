@@ -10,8 +10,10 @@ from tilewright.codegen.llvm.emitter import Emitter
 from tilewright.codegen.llvm.externs import EXTERN_CALLS
 from tilewright.codegen.llvm.indices import is_cheap
 from tilewright.codegen.llvm.math.library import FUNCTIONS
+from tilewright.codegen.llvm.matrix_unit import MATRIX_CALLS
 from tilewright.codegen.llvm.runtime_calls import RUNTIME_CALLS
 from tilewright.codegen.llvm.types import gep_element, vector
+from tilewright.codegen.llvm.words import WORD_CALLS
 from tilewright.ir.expr import Broadcast, Call, IntImm, Load, PrimExpr, Var
 from tilewright.support.dtype import FLOAT32, DataType
 from tilewright.support.errors import CodegenError
@@ -341,6 +343,8 @@ CALLS: dict[str, Handler] = {
         if name not in ("isnan", "isinf", "isfinite", "fma", "pow")
     },
     "tir.pow": _power,
+    **WORD_CALLS,
+    **MATRIX_CALLS,
     "tir.ldexp": _ldexp,
     **EXTERN_CALLS,
     **RUNTIME_CALLS,

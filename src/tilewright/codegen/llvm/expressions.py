@@ -14,6 +14,7 @@ from tilewright.codegen.llvm.convert import convert
 from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
 from tilewright.codegen.llvm.indices import is_pure_index
 from tilewright.codegen.llvm.types import float_constant, integer_constant, splat
+from tilewright.codegen.llvm.words import dot_product, is_dot_product
 from tilewright.ir.expr import (
     EQ,
     GE,
@@ -89,6 +90,10 @@ class ExpressionEmitter(Emitter):
     def visit_add(self, node: BinaryOpExpr) -> str:
         """Sums, differences, products."""
         dtype = node.dtype
+        if isinstance(node, Add):
+            for product, addend in ((node.b, node.a), (node.a, node.b)):
+                if is_dot_product(product):
+                    return dot_product(self, product, addend)
         if dtype.is_float:
             return self._float_operation(node)
         left, right = self.visit(node.a), self.visit(node.b)

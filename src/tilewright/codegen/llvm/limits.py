@@ -124,8 +124,9 @@ def _compile(text: str, name: str) -> int:
 
 def peak_flops(repeats: int = 5, threads: int = 1, steps: int = 4_000_000) -> float:
     """Floating-point operations a second of all threads: chains of vector multiply-adds, as many as hide the
-    latency."""
-    lanes, chains = describe_cpu("llvm").lanes(32), 20
+    latency and stay in registers beside the two numbers that all of them use."""
+    cpu = describe_cpu("llvm")
+    lanes, chains = cpu.lanes(32), max(2, min(20, cpu.vector_registers - 4))
     vector = f"<{lanes} x float>"
     phis, updates = [], []
     for index in range(chains):

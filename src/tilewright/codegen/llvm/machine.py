@@ -30,6 +30,7 @@ def load_llvm() -> Any:
     with _lock:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
+        llvm.initialize_native_asmparser()
     return llvm
 
 

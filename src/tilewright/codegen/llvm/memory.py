@@ -23,7 +23,7 @@ _LARGEST_VECTOR = 64
 
 def load(emitter: Emitter, node: Load) -> str:
     """The value of a load."""
-    access = _Access(emitter, node.buffer_var, node.dtype, node.index)
+    access = Access(emitter, node.buffer_var, node.dtype, node.index)
     mask = active_lanes(emitter, node.predicate, node.dtype.lanes)
     if mask is None:
         return access.from_memory(_unmasked_load(access))
@@ -35,7 +35,7 @@ def load(emitter: Emitter, node: Load) -> str:
 def store(emitter: Emitter, node: Store) -> None:
     """The effect of a store."""
     dtype = node.value.dtype
-    access = _Access(emitter, node.buffer_var, dtype, node.index)
+    access = Access(emitter, node.buffer_var, dtype, node.index)
     mask = active_lanes(emitter, node.predicate, dtype.lanes)
     value = access.to_memory(emitter.visit(node.value))
     if mask is None:
@@ -55,7 +55,7 @@ def store(emitter: Emitter, node: Store) -> None:
 
 def address(emitter: Emitter, buffer_var: Var, dtype: DataType, index: PrimExpr) -> str:
     """A pointer to the element (or the first of the elements) that an access of ``dtype`` at ``index`` touches."""
-    access = _Access(emitter, buffer_var, dtype, index)
+    access = Access(emitter, buffer_var, dtype, index)
     base = access.base if access.base is not None else index
     return access.pointer(emitter.visit_index(base))
 
@@ -85,7 +85,7 @@ def active_lanes(emitter: Emitter, predicate: PrimExpr, lanes: int) -> str | Non
     return f"any {anywhere}"
 
 
-class _Access:
+class Access:
     """One access: where its lanes are, and how it is written."""
 
     def __init__(self, emitter: Emitter, buffer_var: Var, dtype: DataType, index: PrimExpr) -> None:
@@ -210,7 +210,7 @@ class _Access:
         )
 
 
-def _unmasked_load(access: _Access) -> str:
+def _unmasked_load(access: Access) -> str:
     emitter, base, stride = access.emitter, access.base, access.stride_value
     lanes = access.dtype.lanes
     if lanes == 1 or stride == 1:
@@ -244,7 +244,7 @@ def _unmasked_load(access: _Access) -> str:
     return made
 
 
-def _broadcast_memory(access: _Access, operand: str) -> str:
+def _broadcast_memory(access: Access, operand: str) -> str:
     """A value in memory form, in every lane."""
     kind, lanes = access.memory_type, access.dtype.lanes
     first = access.emitter.function.value(
@@ -255,7 +255,7 @@ def _broadcast_memory(access: _Access, operand: str) -> str:
     )
 
 
-def _shuffled_load(access: _Access, base: PrimExpr, stride: int) -> str:
+def _shuffled_load(access: Access, base: PrimExpr, stride: int) -> str:
     """Every ``stride``-th element, picked from whole vectors of which the last ends exactly at the last lane."""
     emitter, lanes, function = access.emitter, access.dtype.lanes, access.emitter.function
     span = (lanes - 1) * stride + 1
@@ -292,7 +292,7 @@ def _shuffled_load(access: _Access, base: PrimExpr, stride: int) -> str:
     return made
 
 
-def _gather_pays(access: _Access) -> bool:
+def _gather_pays(access: Access) -> bool:
     """True if the target gathers such elements in one instruction that beats scalar loads."""
     return "avx512f" in access.emitter.machine.features and access.memory_element in (
         "i32",
@@ -302,7 +302,7 @@ def _gather_pays(access: _Access) -> bool:
     )
 
 
-def _gather(access: _Access, mask: str | None) -> str:
+def _gather(access: Access, mask: str | None) -> str:
     lanes = access.dtype.lanes
     active = mask if mask is not None else "splat (i1 true)"
     arguments = [
@@ -313,7 +313,7 @@ def _gather(access: _Access, mask: str | None) -> str:
     return access.emitter.call_llvm("llvm.masked.gather", access.memory_type, arguments)
 
 
-def _masked_load(access: _Access, mask: str) -> str:
+def _masked_load(access: Access, mask: str) -> str:
     """Lanes whose mask is false give zero, and their memory is not touched."""
     emitter, base, lanes = access.emitter, access.base, access.dtype.lanes
     if base is not None and access.stride_value == 1:
@@ -327,7 +327,7 @@ def _masked_load(access: _Access, mask: str) -> str:
     return _gather(access, mask)
 
 
-def _guarded_load(access: _Access, condition: str) -> str:
+def _guarded_load(access: Access, condition: str) -> str:
     """A load that happens only under a condition of one lane; zero otherwise."""
     function = access.emitter.function
     inside, after = function.new_label("load"), function.new_label("loaded")
@@ -343,7 +343,7 @@ def _guarded_load(access: _Access, condition: str) -> str:
     return function.value(f"phi {kind} [ {value}, %{last} ], [ zeroinitializer, %{before} ]")
 
 
-def _unmasked_store(access: _Access, value: str) -> None:
+def _unmasked_store(access: Access, value: str) -> None:
     emitter, base, stride = access.emitter, access.base, access.stride_value
     lanes = access.dtype.lanes
     if lanes == 1 or stride == 1:
@@ -361,7 +361,7 @@ def _unmasked_store(access: _Access, value: str) -> None:
             access.write(access.memory_element, one, pointer, access.alignment(None))
 
 
-def _masked_store(access: _Access, value: str, mask: str) -> None:
+def _masked_store(access: Access, value: str, mask: str) -> None:
     emitter, base, lanes = access.emitter, access.base, access.dtype.lanes
     if base is not None and access.stride_value == 1:
         pointer = access.pointer(emitter.visit_index(base), inbounds=False)

@@ -21,7 +21,7 @@ from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
 from tilewright.driver.tvmc.runner import complete_inputs
 from tilewright.driver.tvmc.tensors import TensorInfo, module_inputs, module_outputs
 from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
-from tilewright.relay.backend.graph import GraphBuilder
+from tilewright.relay.backend.views import build_graph
 from tilewright.relay.function import Function
 from tilewright.runtime.threads import num_threads
 from tilewright.support.cbuild import is_host
@@ -193,7 +193,7 @@ def _bytes(params: Mapping[str, Any]) -> int:
 def _functions(factory: GraphExecutorFactoryModule) -> dict[str, list[Function]]:
     """The fused functions of every kernel: one for each place that calls it."""
     found: dict[str, list[Function]] = {}
-    for node in GraphBuilder(f"tvmgen_{factory.libmod_name}").build(factory.ir_mod["main"]).nodes:
+    for node in build_graph(factory.ir_mod["main"], f"tvmgen_{factory.libmod_name}").nodes:
         if node.function is not None and node.kernel is not None:
             found.setdefault(node.kernel, []).append(node.function)
     return found

@@ -103,7 +103,7 @@ def kernel_graph(graph: str, parameters: frozenset[str]) -> DrawnGraph:
             outputs = range(int(attributes.get("num_outputs", "1")))
             detail = ", ".join(tensors.text(index, output) for output in outputs)
             made = DrawnNode(
-                "reshape" if is_view else _plain_name(kernel),
+                node["name"].rpartition("_")[0] or "view" if is_view else _plain_name(kernel),
                 detail,
                 places,
                 None if is_view else kernel,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from tilewright.driver.profile.kernels import NOTHING_TO_RUN, GraphTensors
 from tilewright.support.arena import rounded
@@ -39,33 +41,8 @@ class MemoryProfile:
 def memory_profile(graph: str, arena_bytes: int, parameter_bytes: int) -> MemoryProfile:
     """The memory of a graph in the executor's JSON. A graph that gives no places has no blocks."""
     parsed = json.loads(graph)
-    nodes, attributes = parsed["nodes"], parsed["attrs"]
-    tensors = GraphTensors(parsed)
-    storages = attributes["storage_id"][1]
-    offsets = attributes.get("storage_offset", ["", []])[1]
-    sizes: dict[int, int] = {}
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    names: dict[int, str] = {}
-    fixed: set[int] = set()
-    for index, node in enumerate(nodes):
-        for source, output, *_ in node["inputs"]:
-            last[storages[tensors.entry(source, output)]] = index
-        for output in range(int(node.get("attrs", {}).get("num_outputs", "1"))):
-            storage = storages[tensors.entry(index, output)]
-            if node["op"] == "null":
-                fixed.add(storage)
-            sizes[storage] = max(sizes.get(storage, 0), tensors.size_bytes(index, output))
-            first.setdefault(storage, index)
-            names.setdefault(storage, node["name"])
-            last[storage] = max(last.get(storage, index), index)
-    for source, output, *_ in parsed["heads"]:
-        last[storages[tensors.entry(source, output)]] = len(nodes) - 1
-    blocks = tuple(
-        Block(offsets[storage], rounded(size), first[storage], last[storage], names[storage])
-        for storage, size in sizes.items()
-        if storage not in fixed and storage < len(offsets)
-    )
+    nodes = parsed["nodes"]
+    blocks = tuple(_blocks(parsed))
     steps = tuple(
         index
         for index, node in enumerate(nodes)
@@ -80,3 +57,60 @@ def memory_profile(graph: str, arena_bytes: int, parameter_bytes: int) -> Memory
         now += change
         live.append(now)
     return MemoryProfile(arena_bytes, parameter_bytes, blocks, steps, tuple(live[step] for step in steps))
+
+
+@dataclass
+class _Part:
+    """Bytes of a storage that are written together, and the steps of their use."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+    name: str
+
+
+def _blocks(parsed: dict[str, Any]) -> Iterator[Block]:
+    """What nodes write, where the graph's plan places it. A storage that is written in parts has a block for each."""
+    nodes, attributes = parsed["nodes"], parsed["attrs"]
+    tensors = GraphTensors(parsed)
+    storages = attributes["storage_id"][1]
+    inside = attributes.get("tensor_offset", ["", [0] * len(storages)])[1]
+    offsets = attributes.get("storage_offset", ["", []])[1]
+    parts: dict[int, list[_Part]] = {}
+
+    def place(node: int, output: int) -> tuple[int, int, int]:
+        """The storage of a tensor, and where it begins and ends there."""
+        entry = tensors.entry(node, output)
+        return storages[entry], inside[entry], inside[entry] + tensors.size_bytes(node, output)
+
+    def use(step: int, storage: int, start: int, end: int) -> list[_Part]:
+        """The parts that some bytes are in, needed at this step too."""
+        met = [part for part in parts.get(storage, ()) if part.start < end and start < part.end]
+        for part in met:
+            part.last = step
+        return met
+
+    for index, node in enumerate(nodes):
+        for source, output, *_ in node["inputs"]:
+            use(index, *place(source, output))
+        if node["op"] == "null" or node["attrs"]["func_name"] == NOTHING_TO_RUN:
+            continue
+        for output in range(int(node["attrs"].get("num_outputs", "1"))):
+            storage, start, end = place(index, output)
+            met = use(index, storage, start, end)
+            if met:
+                # It is written over: the memory is one block for both.
+                met[0].start, met[0].end = min(met[0].start, start), max(met[0].end, end)
+            else:
+                parts.setdefault(storage, []).append(_Part(start, end, index, index, node["name"]))
+    for source, output, *_ in parsed["heads"]:
+        use(len(nodes) - 1, *place(source, output))
+    fixed = {storages[tensors.entry(index, 0)] for index, node in enumerate(nodes) if node["op"] == "null"}
+    for storage, found in parts.items():
+        if storage in fixed or storage >= len(offsets):
+            continue
+        for part in found:
+            size = part.end - part.start
+            size = rounded(size) if len(found) == 1 else size
+            yield Block(offsets[storage] + part.start, size, part.first, part.last, part.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from tilewright.ir.base import RelayExpr
@@ -10,6 +11,7 @@ from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
+from tilewright.relay.analysis.contiguity import joined_parameters, view_offsets
 from tilewright.relay.backend.external import external_symbol
 from tilewright.relay.backend.te_compiler import kernel_name
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
@@ -29,6 +31,10 @@ class Entry:
     output: int = 0
 
 
+NO_OPERATION = "__nop"
+"""The kernel of a node that runs nothing: its results lie in its argument, or its arguments in the result."""
+
+
 @dataclass(eq=False)
 class GraphNode:
     """An input, a constant, or a call of a kernel. ``kernel`` is None for the first two."""
@@ -39,8 +45,15 @@ class GraphNode:
     kernel: str | None = None
     function: Function | None = None
     value: NDArray | None = None
-    is_view: bool = False
-    """The output is the first input's memory, with another shape."""
+    view_offsets: list[int] | None = None
+    """Where in the first input the outputs begin, in bytes, if they can be read there."""
+    joined: list[int] | None = None
+    """Which inputs, one after the other, are the output, if they can be written there."""
+
+    @property
+    def is_view(self) -> bool:
+        """True if nothing runs."""
+        return self.kernel == NO_OPERATION
 
 
 @dataclass(eq=False)
@@ -56,6 +69,16 @@ class ExecutorGraph:
     def type_of(self, entry: Entry) -> TensorType:
         """The type of a tensor."""
         return self.nodes[entry.node].outputs[entry.output]
+
+
+def byte_size(kind: TensorType) -> int:
+    """The bytes of a tensor of constant shape."""
+    return math.prod(kind.concrete_shape) * element_size(kind)
+
+
+def element_size(kind: TensorType) -> int:
+    """The bytes of an element: whole ones, one for a bool."""
+    return (kind.dtype.bits * kind.dtype.lanes + 7) // 8
 
 
 def _tensor_types(given: Type) -> list[TensorType]:
@@ -110,7 +133,7 @@ class GraphBuilder(ExprFunctor):
         self.nodes.append(node)
         return [Entry(len(self.nodes) - 1, output) for output in range(len(node.outputs))]
 
-    def _kernel(self, function: Function) -> str:
+    def kernel(self, function: Function) -> str:
         """The name of a kernel; functions with the same structure share one."""
         digest = structural_hash(function)
         for known, name in self._known.get(digest, ()):
@@ -179,32 +202,13 @@ class GraphBuilder(ExprFunctor):
             symbol = external_symbol(call.op)
             self.external[symbol] = call.op
             return self._add(GraphNode(f"{symbol}_{len(self.nodes)}", kinds, inputs, symbol))
-        view = is_view(call.op)
-        name = "reshape" if view else self._kernel(call.op)
-        node = GraphNode(
-            f"{name}_{len(self.nodes)}",
-            kinds,
-            inputs,
-            "__nop" if view else name,
-            None if view else call.op,
-            is_view=view,
-        )
+        name = self.kernel(call.op)
+        node = GraphNode(f"{name}_{len(self.nodes)}", kinds, inputs, name, call.op)
+        offsets = view_offsets(call.op)
+        if offsets is not None:
+            node.view_offsets = [offset * element_size(kinds[0]) for offset in offsets]
+        node.joined = joined_parameters(call.op)
         return self._add(node)
-
-
-def is_view(function: Function) -> bool:
-    """True if a primitive function only gives its argument another shape."""
-    body: RelayExpr = function.body
-    if isinstance(body, Var):
-        return False
-    while isinstance(body, Call):
-        if not isinstance(body.op, Op) or not body.op.get_attr("TNonComputational"):
-            return False
-        before, after = body.args[0].checked_type, body.checked_type
-        if not isinstance(after, TensorType) or after.dtype != before.dtype:
-            return False
-        body = body.args[0]
-    return isinstance(body, Var) and body is function.params[0]
 
 
 def in_place_parameters(function: Function) -> list[int]:

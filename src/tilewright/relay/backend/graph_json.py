@@ -38,6 +38,7 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
         for output in range(len(node.outputs))
     ]
     kinds = [graph.type_of(entry) for entry in entries]
+    inside = [memory.offset_of[entry] for entry in entries]
     return json.dumps(
         {
             "nodes": nodes,
@@ -48,6 +49,8 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
                 "shape": ["list_shape", [list(kind.concrete_shape) for kind in kinds]],
                 "storage_id": ["list_int", [memory.storage_of[entry] for entry in entries]],
                 "storage_offset": ["list_int", memory.offsets],
+                # Where in its storage each tensor begins; a graph without it has every tensor at the beginning.
+                **({"tensor_offset": ["list_int", inside]} if any(inside) else {}),
             },
             "node_row_ptr": rows,
         },

@@ -1,7 +1,8 @@
 """Where every tensor of a graph lies, and how much memory that takes.
 
-Tensors that share memory by their nature (a reshape and what it reshapes, an elementwise result and the argument that
-it overwrites) have one storage. Storages get places in one arena by their lifetimes.
+Tensors that share memory by their nature (a view and what it shows, a concatenation and its operands, an elementwise
+result and the argument that it overwrites) have one storage, each at its own offset in it. Storages get places in one
+arena by the lifetimes of their parts: what is not written yet, or read no more, is for others.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.backend.graph import Entry, ExecutorGraph, in_place_parameters
-from tilewright.support.arena import Request, largest_live_set, plan_arena, rounded
+from tilewright.relay.backend.graph import Entry, ExecutorGraph, GraphNode, byte_size, in_place_parameters
+from tilewright.relay.backend.places import Places, results, strict_entries
+from tilewright.support.arena import Request, largest_live_blocks, plan_blocks, rounded
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class GraphMemory:
     """The storage of every tensor, the offset of every storage, and what that comes to in bytes."""
 
     storage_of: Mapping[Entry, int]
+    offset_of: Mapping[Entry, int]
+    """Where in its storage a tensor begins."""
     offsets: list[int]
     arena_bytes: int
     largest_live_set: int
@@ -34,64 +37,124 @@ class GraphMemory:
         )
 
 
-def byte_size(kind: TensorType) -> int:
-    """The bytes of a tensor of constant shape."""
-    total = 1
-    for extent in kind.concrete_shape:
-        total *= extent
-    # An element takes whole bytes: one for a bool.
-    return total * ((kind.dtype.bits * kind.dtype.lanes + 7) // 8)
+@dataclass
+class _Part:
+    """What a kernel writes: its place in a storage, and the first and last step at which it is needed."""
+
+    offset: int
+    size: int
+    first: int
+    last: int
 
 
 def plan_graph_memory(graph: ExecutorGraph) -> GraphMemory:
     """The plan of a graph."""
-    last_use = _last_uses(graph)
-    storage_of: dict[Entry, int] = {}
-    sizes: list[int] = []
-    first: list[int] = []
-    last: list[int] = []
-    is_fixed: list[bool] = []
+    planner = _Planner(graph)
+    planner.overwrite_arguments()
+    return planner.plan()
 
-    def new_storage(step: int, fixed: bool) -> int:
-        sizes.append(0)
-        first.append(step)
-        last.append(step)
-        is_fixed.append(fixed)
-        return len(sizes) - 1
 
-    for step, node in enumerate(graph.nodes):
-        for output, kind in enumerate(node.outputs):
-            entry = Entry(step, output)
-            if node.is_view:
-                storage = storage_of[node.inputs[0]]
-            else:
-                shared = _overwritten(graph, step, storage_of, last, is_fixed) if output == 0 else None
-                storage = shared if shared is not None else new_storage(step, node.kernel is None)
-            storage_of[entry] = storage
-            sizes[storage] = max(sizes[storage], byte_size(kind))
-            last[storage] = max(last[storage], step, last_use.get(entry, step))
-    requests = [
-        Request(0 if is_fixed[number] else sizes[number], first[number], last[number])
-        for number in range(len(sizes))
-    ]
-    moving = [number for number in range(len(sizes)) if not is_fixed[number]]
-    placed, arena = plan_arena([requests[number] for number in moving])
-    offsets = [0] * len(sizes)
-    for number, offset in zip(moving, placed, strict=True):
-        offsets[number] = offset
-    return GraphMemory(
-        storage_of,
-        offsets,
-        arena,
-        largest_live_set([requests[number] for number in moving]),
-        sum(byte_size(node.outputs[0]) for node in graph.nodes if node.value is not None),
-        sum(
-            rounded(byte_size(kind))
-            for node in graph.nodes
-            if node.kernel is not None and not node.is_view
-            for kind in node.outputs
-        ),
-    )
+class _Planner:
+    def __init__(self, graph: ExecutorGraph) -> None:
+        self.graph = graph
+        self.places = Places()
+        self.parts: dict[Entry, list[_Part]] = {}
+        strict = strict_entries(graph)
+        for step, node in enumerate(graph.nodes):
+            self.places.add(step, node, any(entry in strict for entry in results(step, node)))
+            self.places.settle(step, node)
+        for step, node in enumerate(graph.nodes):
+            if node.kernel is None or node.is_view:
+                continue
+            for entry in results(step, node):
+                root, offset = self.places.find(entry)
+                part = _Part(offset, self.places.sizes[entry], step, step)
+                self.parts.setdefault(root, []).append(part)
+        for entry, step in _last_uses(graph).items():
+            for part in self._parts_of(entry):
+                part.last = max(part.last, step)
+
+    def _parts_of(self, entry: Entry) -> list[_Part]:
+        """The parts of a storage that a tensor is in, or that are in it."""
+        root, start, end = self.places.range_of(entry)
+        return [
+            part for part in self.parts.get(root, ()) if part.offset < end and start < part.offset + part.size
+        ]
+
+    def overwrite_arguments(self) -> None:
+        """Have elementwise kernels write over an argument that nothing reads later."""
+        for step, node in enumerate(self.graph.nodes):
+            if (
+                node.function is None
+                or len(node.outputs) != 1
+                or len(node.inputs) != len(node.function.params)
+            ):
+                continue
+            for position in in_place_parameters(node.function):
+                if self._overwrite(step, node, node.inputs[position]):
+                    break
+
+    def _overwrite(self, step: int, node: GraphNode, argument: Entry) -> bool:
+        """Put the result of a node in the place of an argument, or the argument where the result has to be."""
+        places = self.places
+        root, start, end = places.range_of(argument)
+        before = self._parts_of(argument)
+        if root in places.fixed or not before or any(part.last > step for part in before):
+            return False
+        # Another argument in the same bytes would be overwritten while it is still read in another shape.
+        ranges = [places.range_of(entry) for entry in node.inputs]
+        if sum(other == root and first < end and start < last for other, first, last in ranges) != 1:
+            return False
+        result = Entry(step)
+        into, inside = places.find(result)
+        if into == result and places.fits(result, start):
+            places.attach(result, argument, 0)
+            (made,) = self.parts.pop(result)
+            for part in before:
+                part.last = max(part.last, made.last)
+            return True
+        is_whole = len(self.parts[root]) == 1 and places.sizes[root] == end - start
+        if into not in (result, root) and is_whole and places.fits(root, inside):
+            (made,) = self._parts_of(result)
+            made.first = min(made.first, self.parts.pop(root)[0].first)
+            places.attach(root, result, 0)
+            return True
+        return False
+
+    def plan(self) -> GraphMemory:
+        """The plan, with what shares decided."""
+        numbers: dict[Entry, int] = {}
+        storage_of: dict[Entry, int] = {}
+        offset_of: dict[Entry, int] = {}
+        for step, node in enumerate(self.graph.nodes):
+            for entry in results(step, node):
+                root, offset = self.places.find(entry)
+                storage_of[entry] = numbers.setdefault(root, len(numbers))
+                offset_of[entry] = offset
+        moving = list(self.parts)
+        blocks = [
+            [Request(part.size, part.first, part.last, part.offset) for part in self.parts[root]]
+            for root in moving
+        ]
+        placed, arena = plan_blocks(blocks)
+        offsets = [0] * len(numbers)
+        for root, offset in zip(moving, placed, strict=True):
+            offsets[numbers[root]] = offset
+        nodes = self.graph.nodes
+        return GraphMemory(
+            storage_of,
+            offset_of,
+            offsets,
+            arena,
+            largest_live_blocks(blocks),
+            sum(byte_size(node.outputs[0]) for node in nodes if node.value is not None),
+            sum(
+                rounded(byte_size(kind))
+                for node in nodes
+                if node.kernel is not None and not node.is_view
+                for kind in node.outputs
+            ),
+        )
 
 
 def _last_uses(graph: ExecutorGraph) -> dict[Entry, int]:
@@ -103,21 +166,3 @@ def _last_uses(graph: ExecutorGraph) -> dict[Entry, int]:
     for entry in graph.outputs:
         found[entry] = len(graph.nodes)
     return found
-
-
-def _overwritten(
-    graph: ExecutorGraph, step: int, storage_of: Mapping[Entry, int], last: list[int], is_fixed: list[bool]
-) -> int | None:
-    """The storage of an argument that an elementwise kernel may overwrite, because nothing reads it later."""
-    node = graph.nodes[step]
-    if node.function is None or len(node.outputs) != 1 or len(node.inputs) != len(node.function.params):
-        return None
-    for position in in_place_parameters(node.function):
-        entry = node.inputs[position]
-        storage = storage_of[entry]
-        if is_fixed[storage] or last[storage] > step:
-            continue
-        # Another argument in the same storage would be overwritten while it is still read in another shape.
-        if sum(storage_of[other] == storage for other in node.inputs) == 1:
-            return storage
-    return None

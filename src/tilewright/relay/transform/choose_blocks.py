@@ -1,10 +1,10 @@
 """Blocks of channels for all convolutions of a function at once: what AlterOpLayout then carries out.
 
 Tensors between which every operator passes any block on (elementwise operators, poolings, concatenations, shuffles) are
-one *region* with one block. A convolution joins the region of its input to that of its output, and costs what its target
-says for the blocks that it runs in and what it takes to bring the one's block to the other's. Whatever else reads or
-makes a tensor has it as NCHW, or as NHWC where it is a transpose: a change of layout unless the block is one channel, or
-all of them. The blocks are those with which all that costs least.
+one *region* with one block. A convolution joins the region of its input to that of its output, and costs what its
+target says for the blocks that it runs in and what it takes to bring the one's block to the other's. Whatever else reads
+or makes a tensor has it as NCHW, or as NHWC where it is a transpose: a change of layout unless the block is one channel,
+or all of them. The blocks are those with which all that costs least.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class _Survey:
             result.wishes.add(costs.preferred[1])
             sizes = [prod(_shape(tensor) or (0,)) for tensor in (call.args[0], call)]
             self.edges.append(_Edge(call, source, result, costs, *sizes))
-        elif op.name == "transpose" and tuple(call.attrs.axes or ()) in (TO_NHWC, FROM_NHWC):
+        elif op.name == "transpose" and _order(call) in (TO_NHWC, FROM_NHWC):
             self._transpose(call)
         elif self._is_open(call, arguments):
             region = self._new(call)
@@ -167,7 +167,7 @@ class _Survey:
 
     def _transpose(self, call: Call) -> None:
         """NHWC on one side: nothing to do where all channels are one block."""
-        channels_last = tuple(call.attrs.axes) == TO_NHWC
+        channels_last = _order(call) == TO_NHWC
         image = call.args[0] if channels_last else call
         shape = _shape(image)
         region = self._of(image) if channels_last else self._new(call)
@@ -245,6 +245,12 @@ def _convolution(call: Call) -> BlockedConvolution | None:
         call.attrs, [argument.checked_type for argument in call.args], call.checked_type
     )
     return found
+
+
+def _order(call: Call) -> tuple[int, ...]:
+    """The axes of a transpose."""
+    attrs: Any = call.attrs
+    return tuple(attrs.axes or ())
 
 
 def _passes(call: Call, arguments: Sequence[RelayExpr], block: int) -> bool:

@@ -9,10 +9,14 @@ if every node on the way allows it:
 
 A group becomes a function with the attribute ``Primitive``, and its uses become calls. Small constants move in; other
 inputs become parameters. Limits: ``relay.FuseOps.max_depth`` operators in a group.
+
+With ``views``, a concatenation whose operands follow one another in the result stays alone where the executor gains if
+they are written there at once: where fusion would only have copied them.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from tilewright.ir.adt import Constructor
@@ -25,6 +29,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.adt import Match
+from tilewright.relay.analysis.contiguity import LAUNCH_BYTES, is_contiguous_join
 from tilewright.relay.expr import (
     Call,
     Constant,
@@ -274,6 +279,8 @@ class _Partition:
 
     def run(self) -> None:
         for node in self.order:
+            node.parent = None
+            node.size = 1
             node.group_kind = node.kind
             node.group_root = node
             node.heavy = node.kind == HEAVY
@@ -283,6 +290,16 @@ class _Partition:
         for phase in range(3):
             for node in self.order:
                 self._grow(node, phase)
+
+    def stand_alone(self, nodes: dict[RelayExpr, _Node]) -> bool:
+        """Have the concatenations stand alone that fusion, as it was done, makes no better than copies; true if there
+        are any."""
+        found = [
+            node for node in self.order if is_contiguous_join(node.expr) and _is_better_alone(node, nodes)
+        ]
+        for node in found:
+            node.kind = OPAQUE
+        return bool(found)
 
     def _grow(self, node: _Node, phase: int) -> None:
         group, dominator = node.find(), node.dominator
@@ -348,6 +365,42 @@ class _Partition:
         if child.heavy:
             into.heavy = True
             into.group_kind = max(into.group_kind, HEAVY)
+
+
+def _is_better_alone(join: _Node, nodes: dict[RelayExpr, _Node]) -> bool:
+    """True if a concatenation is better a view, into which its operands are written, than part of its group.
+
+    Operands that another group makes are in memory in any case, and copied by this group. Those that this group makes
+    would be kernels of their own. Where the group goes on after the concatenation it is not in memory at all.
+    """
+    assert isinstance(join.expr, Call)
+    operands = join.expr.args[0]
+    if not isinstance(operands, Tuple):
+        return False
+    group = join.find()
+    made_outside = kernels = 0
+    for operand in dict.fromkeys(operands.fields):
+        source = _shown(operand)
+        if isinstance(source, (Var, Constant)) or nodes[source].find() is group:
+            kernels += 1
+        else:
+            made_outside += _byte_size(operand.checked_type)
+    kernels += len(operands.fields) - len(set(operands.fields))
+    if kernels == 0:
+        return True
+    goes_on = any(user.find() is group for user, _ in join.users)
+    return not goes_on and made_outside > (kernels - 1) * LAUNCH_BYTES
+
+
+def _shown(expr: RelayExpr) -> RelayExpr:
+    """What an expression shows in another shape: itself, if it does not."""
+    while isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.get_attr("TNonComputational"):
+        expr = expr.args[0]
+    return expr
+
+
+def _byte_size(kind: TensorType) -> int:
+    return math.prod(kind.concrete_shape) * ((kind.dtype.bits * kind.dtype.lanes + 7) // 8)
 
 
 @dataclass(eq=False)
@@ -443,9 +496,10 @@ class _Rewrite(ExprMutator):
 @dataclass
 class FuseOps(FunctionPass):
     """Group operators into primitive functions; ``fuse_opt_level`` 0 leaves each operator alone, -1 follows the
-    context."""
+    context. ``views`` says that the executor can have operands written where their concatenation lies."""
 
     fuse_opt_level: int = -1
+    views: bool = False
 
     name = "FuseOps"
     opt_level = 0
@@ -459,6 +513,9 @@ class FuseOps(FunctionPass):
         for parameter in func.params:
             graph.visit(parameter)
         graph.build(func.body)
-        _Partition(graph.order, level, int(ctx.get("relay.FuseOps.max_depth"))).run()
+        partition = _Partition(graph.order, level, int(ctx.get("relay.FuseOps.max_depth")))
+        partition.run()
+        if self.views and partition.stand_alone(graph.nodes):
+            partition.run()
         body = _Rewrite(graph.nodes).visit(func.body)
         return func if body is func.body else func.replace(body=body)

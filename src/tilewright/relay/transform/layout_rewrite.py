@@ -212,7 +212,7 @@ class LayoutRewriter(ExprMutator):
         """Make the call on arguments in the layouts that its rule asks for."""
         rule = op.get_attr("FInferCorrectLayout")
         homes = [value.home for value in arguments]
-        chosen: Layouts = rule(attrs, self._offered(call, op, arguments, types), homes, types)
+        chosen: Layouts = rule(attrs, self._offered(call, op, arguments), homes, types)
         if not _fits(chosen, program, arguments):
             op, attrs, chosen = _as_before(call, program)
         forms = [value.form(layout) for value, layout in zip(arguments, chosen.inputs, strict=True)]
@@ -226,9 +226,9 @@ class LayoutRewriter(ExprMutator):
             made = call.replace(op=op, args=_regrouped(call, forms), attrs=new_attrs)
         return _results(call, made, program, chosen)
 
-    def _offered(self, call: Call, op: Op, arguments: list[Value], types: list[Any]) -> list[MaybeLayout]:
-        """The layouts that arguments could have: the newest, or the one that is wanted for this call. An operator on one
-        image alone goes on in the image's layout, so that it stays next to what made it."""
+    def _offered(self, call: Call, op: Op, arguments: list[Value]) -> list[MaybeLayout]:
+        """The layouts that arguments could have: the newest, or the one that is wanted for this call. An operator on
+        one image alone goes on in the image's layout, so that it stays next to what made it."""
         newest = [value.newest for value in arguments]
         wanted = self.wanted.get(call)
         if wanted is None or op is not call.op:

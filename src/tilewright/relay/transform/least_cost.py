@@ -7,8 +7,10 @@ tables stay small; where they would not, the variable with the most neighbours t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from heapq import heappop, heappush
 from itertools import product
+from math import prod
 from typing import Final
 
 LARGEST_TABLE: Final = 50_000
@@ -16,6 +18,8 @@ LARGEST_TABLE: Final = 50_000
 
 Scope = tuple[int, ...]
 Table = dict[tuple[int, ...], float]
+Factor = tuple[Scope, Table]
+Best = dict[tuple[int, ...], int]
 
 
 def least_cost(
@@ -26,52 +30,84 @@ def least_cost(
     ``alone[v][s]`` is the cost of state ``s`` of variable ``v``; ``pairs[v, w][s][t]`` what states ``s`` of ``v`` and
     ``t`` of ``w`` cost together.
     """
-    factors: list[tuple[Scope, Table]] = [
-        ((v,), {(s,): cost for s, cost in enumerate(costs)}) for v, costs in enumerate(alone)
-    ]
-    for (v, w), costs in pairs.items():
-        entries = {(s, t): cost for s, row in enumerate(costs) for t, cost in enumerate(row)}
-        factors.append(((v, w), entries))
-    sizes = [len(costs) for costs in alone]
-    left = set(range(len(alone)))
-    eliminated: list[tuple[int, Scope, dict[tuple[int, ...], int]]] = []
-    while left:
-        around = {v: _neighbours(v, factors) for v in left}
-        entries_of = {v: _entries(around[v], sizes) * sizes[v] for v in left}
-        chosen = min(left, key=lambda v: (entries_of[v], v))
-        if entries_of[chosen] > LARGEST_TABLE:
-            chosen = max(left, key=lambda v: (len(around[v]), -v))
-            best = min(range(sizes[chosen]), key=lambda s: (_cost_alone(chosen, s, factors), s))
-            eliminated.append((chosen, (), {(): best}))
-            factors = [_fixed(factor, chosen, best) for factor in factors]
-        else:
-            scope = around[chosen]
-            best_of, table = _eliminate(chosen, scope, sizes, [one for one in factors if chosen in one[0]])
-            eliminated.append((chosen, scope, best_of))
-            factors = [one for one in factors if chosen not in one[0]] + [(scope, table)]
-        left.discard(chosen)
+    problem = _Problem([len(costs) for costs in alone])
+    for v, costs in enumerate(alone):
+        problem.add((v,), {(s,): cost for s, cost in enumerate(costs)})
+    for (v, w), rows in pairs.items():
+        problem.add((v, w), {(s, t): cost for s, row in enumerate(rows) for t, cost in enumerate(row)})
+    eliminated: list[tuple[int, Scope, Best]] = []
+    while (chosen := problem.smallest()) is not None:
+        eliminated.append(problem.eliminate(chosen))
     states = [0] * len(alone)
     for variable, scope, best_of in reversed(eliminated):
         states[variable] = best_of[tuple(states[other] for other in scope)]
     return states
 
 
-def _neighbours(variable: int, factors: Sequence[tuple[Scope, Table]]) -> Scope:
-    return tuple(sorted({v for scope, _ in factors if variable in scope for v in scope} - {variable}))
+class _Problem:
+    """The factors that are left, by the variables that they are over."""
 
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = sizes
+        self.factors: list[dict[int, Factor]] = [{} for _ in sizes]
+        self.left = set(range(len(sizes)))
+        self.queue: list[tuple[int, int]] = []
+        self.added = 0
 
-def _entries(scope: Scope, sizes: Sequence[int]) -> int:
-    count = 1
-    for variable in scope:
-        count *= sizes[variable]
-    return count
+    def add(self, scope: Scope, table: Table) -> None:
+        """One more factor."""
+        for variable in scope:
+            self.factors[variable][self.added] = scope, table
+        self.added += 1
+        for variable in scope:
+            heappush(self.queue, (self._entries(variable), variable))
+
+    def smallest(self) -> int | None:
+        """The variable to eliminate next: the one with the smallest table; where even that is too large, the one with
+        the most neighbours."""
+        while self.queue:
+            entries, variable = heappop(self.queue)
+            if variable not in self.left or entries != self._entries(variable):
+                continue
+            if entries <= LARGEST_TABLE:
+                return variable
+            heappush(self.queue, (entries, variable))
+            return max(self.left, key=lambda one: (len(self._neighbours(one)), -one))
+        return None
+
+    def eliminate(self, variable: int) -> tuple[int, Scope, Best]:
+        """Take a variable out; gives its best state for each combination of its neighbours' states."""
+        scope = self._neighbours(variable)
+        factors = self.factors[variable]
+        too_large = self._entries(variable) > LARGEST_TABLE
+        self.left.discard(variable)
+        for number, (over, _) in list(factors.items()):
+            for other in over:
+                if other != variable:
+                    del self.factors[other][number]
+        if too_large:
+            best = min(
+                range(self.sizes[variable]), key=lambda s: (_cost_alone(variable, s, factors.values()), s)
+            )
+            for factor in factors.values():
+                self.add(*_fixed(factor, variable, best))
+            return variable, (), {(): best}
+        best_of, table = _eliminate(variable, scope, self.sizes, list(factors.values()))
+        self.add(scope, table)
+        return variable, scope, best_of
+
+    def _neighbours(self, variable: int) -> Scope:
+        return tuple(sorted({v for over, _ in self.factors[variable].values() for v in over} - {variable}))
+
+    def _entries(self, variable: int) -> int:
+        return prod(self.sizes[v] for v in (variable, *self._neighbours(variable)))
 
 
 def _eliminate(
-    variable: int, scope: Scope, sizes: Sequence[int], factors: Sequence[tuple[Scope, Table]]
-) -> tuple[dict[tuple[int, ...], int], Table]:
+    variable: int, scope: Scope, sizes: Sequence[int], factors: Collection[Factor]
+) -> tuple[Best, Table]:
     """The best state of a variable for each combination of its neighbours' states, and what that costs."""
-    best_of: dict[tuple[int, ...], int] = {}
+    best_of: Best = {}
     table: Table = {}
     for others in product(*[range(sizes[other]) for other in scope]):
         states = dict(zip(scope, others, strict=True))
@@ -84,7 +120,7 @@ def _eliminate(
     return best_of, table
 
 
-def _cost_alone(variable: int, state: int, factors: Sequence[tuple[Scope, Table]]) -> float:
+def _cost_alone(variable: int, state: int, factors: Collection[Factor]) -> float:
     """What a state costs if all others fall in with it."""
     return sum(
         min(cost for states, cost in table.items() if states[scope.index(variable)] == state)
@@ -93,7 +129,7 @@ def _cost_alone(variable: int, state: int, factors: Sequence[tuple[Scope, Table]
     )
 
 
-def _fixed(factor: tuple[Scope, Table], variable: int, state: int) -> tuple[Scope, Table]:
+def _fixed(factor: Factor, variable: int, state: int) -> Factor:
     """A factor with one variable's state known."""
     scope, table = factor
     if variable not in scope:

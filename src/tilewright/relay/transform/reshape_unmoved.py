@@ -124,8 +124,8 @@ def _unmoved(old: Call, new: Call) -> RelayExpr | None:
 
 @dataclass
 class ReshapeUnmoved(FunctionPass):
-    """``layout_transform`` from NCHW96c to NHWC of 96 channels, from NCHW to NCHW1c, or of a single pixel, alone or as a
-    chain of such operators, becomes a reshape, which costs nothing when the program runs."""
+    """``layout_transform`` from NCHW96c to NHWC of 96 channels, from NCHW to NCHW1c, or of a single pixel, alone or as
+    a chain of such operators, becomes a reshape, which costs nothing when the program runs."""
 
     name = "ReshapeUnmoved"
     opt_level = 3

@@ -87,13 +87,14 @@ int32_t tilewright_graph_node_index(const TilewrightGraph* graph, const char* na
 static void move_storage(TilewrightGraph* graph, int32_t storage, void* data) {
   graph->storages[storage].data = data;
   for (int32_t i = 0; i < graph->num_entries; ++i) {
-    if (graph->entries[i].storage == storage) graph->entries[i].tensor.data = data;
+    TwGraphEntry* entry = &graph->entries[i];
+    if (entry->storage == storage) entry->tensor.data = (char*)data + entry->offset;
   }
   for (int32_t i = 0; i < graph->num_nodes; ++i) {
     const TwGraphNode* node = &graph->nodes[i];
     for (int32_t a = 0; node->flat != NULL && a < node->num_args; ++a) {
       int32_t entry = a < node->num_inputs ? node->inputs[a] : node->first_entry + a - node->num_inputs;
-      if (graph->entries[entry].storage == storage) node->flat[a].data = data;
+      if (graph->entries[entry].storage == storage) node->flat[a].data = graph->entries[entry].tensor.data;
     }
   }
 }
@@ -167,6 +168,9 @@ int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t ind
   }
   if (graph->storages[entry->storage].is_written) {
     return tw_fail("ValueError", "the input %s cannot be used in place: the graph writes over its memory", name);
+  }
+  if (graph->storages[entry->storage].num_bytes > entry->num_bytes) {
+    return tw_fail("ValueError", "the input %s cannot be used in place: the graph has a larger tensor in its memory", name);
   }
   move_storage(graph, entry->storage, data);
   return 0;

@@ -6,12 +6,14 @@
 
 /* One tensor of the graph: an output of a node. */
 typedef struct {
-  DLTensor tensor; /* its data is the storage's; its shape and strides are in the graph's `extents` */
+  DLTensor tensor; /* its data is in the storage; its shape and strides are in the graph's `extents` */
   int32_t storage;
   int32_t node;
+  uint64_t offset;    /* bytes from the beginning of the storage */
+  uint64_t num_bytes;
 } TwGraphEntry;
 
-/* Memory that one or more entries use at different times. */
+/* Memory that one or more entries use: at different times, or parts of it. */
 typedef struct {
   uint64_t num_bytes;
   uint64_t offset;   /* in the arena, for storages of intermediate tensors */

@@ -1,4 +1,8 @@
-/* Reading a graph: text to nodes, entries, storages, and the place of every tensor. Nothing in the text is trusted. */
+/* Reading a graph: text to nodes, entries, storages, and the place of every tensor. Nothing in the text is trusted.
+
+   The form is that of TVM's graph executor, with two attributes more, both of which may be left out. "storage_offset" has
+   for each storage its place in the arena, in bytes, a multiple of TW_ALIGNMENT. "tensor_offset" has for each tensor where
+   in its storage it begins, in bytes, a multiple of its element's size: a storage can hold a tensor and its parts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +228,36 @@ static int32_t read_offsets(TilewrightGraph* graph, const TwJson* offsets) {
   return 0;
 }
 
+/* The bytes of every tensor, and where in its storage it begins: "tensor_offset" says, and without it at the beginning. */
+static int32_t read_ranges(TilewrightGraph* graph, const TwJson* root) {
+  const TwJson* offsets = attribute(root, "tensor_offset");
+  if (offsets != NULL && offsets->count != graph->num_entries) return damaged("it does not have an offset for each tensor");
+  const TwJson* value = offsets != NULL ? offsets->first : NULL;
+  for (int32_t i = 0; i < graph->num_entries; ++i) {
+    TwGraphEntry* entry = &graph->entries[i];
+    uint64_t element = ((uint64_t)entry->tensor.dtype.bits * entry->tensor.dtype.lanes + 7) / 8;
+    entry->num_bytes = element;
+    for (int32_t d = 0; d < entry->tensor.ndim; ++d) {
+      if (__builtin_mul_overflow(entry->num_bytes, (uint64_t)entry->tensor.shape[d], &entry->num_bytes)) {
+        return damaged("a tensor is larger than any memory");
+      }
+    }
+    if (entry->num_bytes > INT64_MAX) return damaged("a tensor is larger than any memory");
+    if (value == NULL) continue;
+    int64_t offset;
+    if (!tw_json_integer(value, INT64_MAX - 1, &offset) || (uint64_t)offset % element != 0) {
+      return damaged("a tensor has an impossible offset");
+    }
+    if (offset != 0 && !graph->nodes[entry->node].is_operator) {
+      return damaged("an input does not lie at the beginning of its storage");
+    }
+    if ((uint64_t)offset > INT64_MAX - entry->num_bytes) return damaged("a tensor has an impossible offset");
+    entry->offset = (uint64_t)offset;
+    value = value->next;
+  }
+  return 0;
+}
+
 /* Gives every storage its size, and those of intermediate tensors their place in the arena. */
 static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
   graph->storages = tw_graph_allocate(graph, (uint64_t)graph->num_storages, sizeof *graph->storages);
@@ -231,13 +265,8 @@ static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
   for (int32_t i = 0; i < graph->num_entries; ++i) {
     const TwGraphEntry* entry = &graph->entries[i];
     TwGraphStorage* storage = &graph->storages[entry->storage];
-    uint64_t num_bytes = ((uint64_t)entry->tensor.dtype.bits * entry->tensor.dtype.lanes + 7) / 8;
-    for (int32_t d = 0; d < entry->tensor.ndim; ++d) {
-      if (__builtin_mul_overflow(num_bytes, (uint64_t)entry->tensor.shape[d], &num_bytes)) {
-        return damaged("a tensor is larger than any memory");
-      }
-    }
-    if (num_bytes > storage->num_bytes) storage->num_bytes = num_bytes;
+    uint64_t end = entry->offset + entry->num_bytes;
+    if (end > storage->num_bytes) storage->num_bytes = end;
     storage->is_input |= !graph->nodes[entry->node].is_operator;
     storage->is_written |= graph->nodes[entry->node].function != NULL;
   }
@@ -254,7 +283,36 @@ static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
     if (!graph->storages[i].is_input) graph->storages[i].data = (char*)graph->arena + graph->storages[i].offset;
   }
   for (int32_t i = 0; i < graph->num_entries; ++i) {
-    graph->entries[i].tensor.data = graph->storages[graph->entries[i].storage].data;
+    TwGraphEntry* entry = &graph->entries[i];
+    char* data = graph->storages[entry->storage].data;
+    entry->tensor.data = data != NULL ? data + entry->offset : NULL;
+  }
+  return 0;
+}
+
+/* A node that runs nothing has its results in the memory of its arguments: each in the argument of its number or in the
+   first one, or one result in which the arguments lie one after the other. */
+static int32_t check_view(const TilewrightGraph* graph, const TwGraphNode* node) {
+  const TwGraphEntry* first = &graph->entries[node->first_entry];
+  if (node->num_outputs == 1 && node->num_inputs > 1 && graph->entries[node->inputs[0]].num_bytes < first->num_bytes) {
+    uint64_t at = first->offset;
+    for (int32_t i = 0; i < node->num_inputs; ++i) {
+      const TwGraphEntry* part = &graph->entries[node->inputs[i]];
+      if (part->storage != first->storage || part->offset != at) return damaged("a tensor does not lie where it is joined to others");
+      at += part->num_bytes;
+    }
+    return at == first->offset + first->num_bytes ? 0 : damaged("joined tensors are not as large as their parts");
+  }
+  for (int32_t output = 0; output < node->num_outputs; ++output) {
+    const TwGraphEntry* made = &graph->entries[node->first_entry + output];
+    const TwGraphEntry* from =
+        node->num_inputs > 0 ? &graph->entries[node->inputs[output < node->num_inputs ? output : 0]] : NULL;
+    if (from == NULL || made->storage != from->storage) {
+      return damaged("a node that only renames a tensor does not have the tensor's memory");
+    }
+    if (made->offset < from->offset || made->offset + made->num_bytes > from->offset + from->num_bytes) {
+      return damaged("a part of a tensor is not inside of it");
+    }
   }
   return 0;
 }
@@ -265,13 +323,8 @@ static int32_t find_functions(TilewrightGraph* graph, const TwJson* root, Tilewr
     TwGraphNode* node = &graph->nodes[i];
     if (!node->is_operator) continue;
     const char* name = text_member(tw_json_member(value, "attrs"), "func_name", "");
-    if (strcmp(name, "__nop") == 0) { /* another view of the same memory */
-      for (int32_t output = 0; output < node->num_outputs; ++output) {
-        int32_t input = node->num_inputs > 0 ? node->inputs[output < node->num_inputs ? output : 0] : -1;
-        if (input < 0 || graph->entries[node->first_entry + output].storage != graph->entries[input].storage) {
-          return damaged("a node that only renames a tensor does not have the tensor's memory");
-        }
-      }
+    if (strcmp(name, "__nop") == 0) {
+      if (check_view(graph, node) != 0) return -1;
       continue;
     }
     node->function = find(context, name);
@@ -325,6 +378,7 @@ int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, Til
   int32_t status = read_nodes(graph, root);
   if (status == 0) status = read_entries(graph, root);
   if (status == 0) status = read_inputs_and_outputs(graph, root);
+  if (status == 0) status = read_ranges(graph, root);
   if (status == 0) status = find_functions(graph, root, find, context);
   if (status == 0) status = plan_memory(graph, root);
   if (status == 0) status = fill_arguments(graph);

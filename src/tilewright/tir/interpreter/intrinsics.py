@@ -27,6 +27,7 @@ from tilewright.tir.interpreter.values import (
     lane_type,
     storage_type,
 )
+from tilewright.tir.interpreter.words import WORD_CALLS
 
 
 class Returned(Exception):
@@ -388,3 +389,6 @@ def _call_by_name(compiler: ExpressionCompiler, call: Call) -> Run:
         return constant(dtype, result) if dtype.lanes == 1 else np.asarray(result, lane_type(dtype))
 
     return invoke
+
+
+ExpressionCompiler.calls.update(WORD_CALLS)

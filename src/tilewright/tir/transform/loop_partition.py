@@ -9,7 +9,8 @@ pass finds the iterations for which such a condition holds whatever the loops in
 
 A loop of constant extent is only touched where that is asked for. A parallel loop stays one, so that its iterations
 still spread evenly over the threads, and a thread index has no iterations to move: there the body is written twice,
-once under a condition that makes the checks needless.
+once under a condition that makes the checks needless. Of a parallel loop that several were fused to, conditions on one
+of those count, too: a quotient or a remainder of its variable.
 """
 
 from __future__ import annotations
@@ -21,7 +22,23 @@ from typing import Any
 
 from tilewright.arith import Analyzer, IntervalSet, IntSet, eval_int_set
 from tilewright.ir import operators
-from tilewright.ir.expr import EQ, GE, GT, LE, LT, Add, And, Call, IntImm, Mul, PrimExpr, Sub, Var
+from tilewright.ir.expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    Add,
+    And,
+    Call,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Mul,
+    PrimExpr,
+    Sub,
+    Var,
+)
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
@@ -240,9 +257,9 @@ class _Partitioner(StmtMutator):
         conditions = self._collect(node, hinted).conditions
         found = self._iterations(node.loop_var, node.min, node.extent, conditions)
         if found is None or self.analyzer.can_prove(operators.less_equal(found.end, found.start)):
-            return None
+            return self._split_fused(node, conditions) if node.kind == ForKind.PARALLEL else None
         if node.kind == ForKind.PARALLEL:
-            return self._two_versions(node, found)
+            return self._two_versions(node, node.loop_var, node.min, node.extent, found)
         end = operators.add(node.min, node.extent)
         parts = [
             (node.min, found.start, node.body),
@@ -270,19 +287,38 @@ class _Partitioner(StmtMutator):
         left_over = body is node.body and isinstance(start, IntImm) and isinstance(extent, IntImm)
         return self.visit_for(part) if left_over else self._with_body(part)
 
-    def _two_versions(self, node: For, found: _Iterations) -> Stmt:
-        """The loop with a branch inside: iterations that need not check, and the others."""
+    def _split_fused(self, node: For, conditions: Sequence[tuple[Any, Ranges, bool]]) -> Stmt | None:
+        """The loop with a branch on one of those that were fused to it; None if no condition is on one alone."""
+        if not (isinstance(node.extent, IntImm) and isinstance(node.min, IntImm) and node.min.value == 0):
+            return None
+        for part in _fused_parts(node.loop_var, [condition for condition, _, _ in conditions]):
+            divisor = int(part.b.value)  # type: ignore[attr-defined]
+            count = -(-node.extent.value // divisor) if isinstance(part, FloorDiv) else divisor
+            start, extent = (operators.const(value, part.dtype) for value in (0, count))
+            found = self._iterations(part, start, extent, conditions)
+            if found is not None and not self.analyzer.can_prove(
+                operators.less_equal(found.end, found.start)
+            ):
+                return self._two_versions(node, part, start, extent, found)
+        return None
+
+    def _two_versions(
+        self, node: For, variable: PrimExpr, start: PrimExpr, extent: PrimExpr, found: _Iterations
+    ) -> Stmt:
+        """The loop with a branch inside: iterations that need not check, and the others. ``variable`` is the loop's or
+        a part of it, with values from ``start``."""
         self.changed = True
         bind_range(self.analyzer, node.loop_var, node.min, node.extent)
-        end = operators.add(node.min, node.extent)
-        inside = self._inside(node.loop_var, node.min, end, found)
+        end = operators.add(start, extent)
+        inside = self._inside(variable, start, end, found)
         free: Stmt = with_one_definition(_Holds(found.holds).visit(node.body), self.defined)
         if isinstance(inside, IntImm):
             return node.replace(body=self.visit(free))
         rest = node.body
         one = operators.equal(operators.subtract(end, found.end), 1)
-        if self.analyzer.can_prove(operators.logical_and(operators.equal(found.start, node.min), one)):
-            rest = FoldingSubstitute({node.loop_var: found.end}).visit(rest)
+        if self.analyzer.can_prove(operators.logical_and(operators.equal(found.start, start), one)):
+            known = FoldingSubstitute if isinstance(variable, Var) else _FoldingReplace
+            rest = known({variable: found.end}).visit(rest)
         rest = with_one_definition(rest, self.defined)
         with self.analyzer.constraint_scope(inside):
             free = self.visit(free)
@@ -290,7 +326,7 @@ class _Partitioner(StmtMutator):
             rest = self.visit(rest)
         return node.replace(body=IfThenElse(inside, free, rest))
 
-    def _inside(self, variable: Var, start: PrimExpr, end: PrimExpr, found: _Iterations) -> PrimExpr:
+    def _inside(self, variable: PrimExpr, start: PrimExpr, end: PrimExpr, found: _Iterations) -> PrimExpr:
         """The condition under which a variable of ``start .. end`` is among the iterations that need not check."""
         inside: PrimExpr = operators.const(True, "bool")
         if not self.analyzer.can_prove(operators.equal(found.start, start)):
@@ -301,7 +337,7 @@ class _Partitioner(StmtMutator):
 
     def _iterations(
         self,
-        variable: Var,
+        variable: PrimExpr,
         start: PrimExpr,
         extent: PrimExpr,
         conditions: Sequence[tuple[Any, Ranges, bool]],
@@ -333,7 +369,7 @@ class _Partitioner(StmtMutator):
         return _Iterations(first, last, holds)
 
     def _solutions(
-        self, variable: Var, conditions: Sequence[tuple[Any, Ranges, bool]], possible: bool
+        self, variable: PrimExpr, conditions: Sequence[tuple[Any, Ranges, bool]], possible: bool
     ) -> list[tuple[PrimExpr, list[tuple[bool, PrimExpr]]]]:
         """The conditions that can be solved, each with all its bounds on the variable.
 
@@ -351,7 +387,7 @@ class _Partitioner(StmtMutator):
         return [entry for key, entry in found.items() if key not in unsolved]
 
     def _solve(
-        self, variable: Var, nonnegative: PrimExpr, ranges: Ranges, possible: bool
+        self, variable: PrimExpr, nonnegative: PrimExpr, ranges: Ranges, possible: bool
     ) -> tuple[bool, PrimExpr] | None:
         """A bound on the variable, (is a lower one, value), outside of which the expression may be negative.
 
@@ -426,9 +462,40 @@ def _interval(start: PrimExpr, extent: PrimExpr) -> IntervalSet:
     return IntSet.interval(start, operators.add(start, operators.subtract(extent, 1)))
 
 
-def _linear_part(expr: PrimExpr, variable: Var) -> tuple[int, PrimExpr] | None:
-    """``expr`` as ``factor * variable + rest`` with a constant factor; None if it is not of that form."""
-    if expr is variable:
+class _FoldingReplace(FoldingSubstitute):
+    """Puts a value in the place of one quotient or remainder."""
+
+    def __init__(self, known: Mapping[PrimExpr, PrimExpr]) -> None:
+        super().__init__({})
+        ((self.part, self.value),) = known.items()
+
+    def visit_floor_div(self, node: FloorDiv) -> PrimExpr:
+        return self.value if expr_deep_equal(node, self.part) else super().visit_floor_div(node)
+
+    def visit_floor_mod(self, node: FloorMod) -> PrimExpr:
+        return self.value if expr_deep_equal(node, self.part) else super().visit_floor_mod(node)
+
+
+def _fused_parts(variable: Var, conditions: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The quotients and remainders of a variable by constants in conditions."""
+    parts: list[PrimExpr] = []
+    for condition in conditions:
+        for found in post_order(condition):
+            if (
+                isinstance(found, (FloorDiv, FloorMod))
+                and found.a is variable
+                and isinstance(found.b, IntImm)
+                and found.b.value > 0
+                and not any(expr_deep_equal(found, part) for part in parts)
+            ):
+                parts.append(found)
+    return parts
+
+
+def _linear_part(expr: PrimExpr, variable: PrimExpr) -> tuple[int, PrimExpr] | None:
+    """``expr`` as ``factor * variable + rest`` with a constant factor; None if it is not of that form. ``variable`` may
+    be a quotient or remainder of one."""
+    if expr is variable or (not isinstance(variable, Var) and expr_deep_equal(expr, variable)):
         return 1, operators.const(0, expr.dtype)
     if isinstance(expr, (Add, Sub)):
         left, right = _linear_part(expr.a, variable), _linear_part(expr.b, variable)
@@ -440,7 +507,8 @@ def _linear_part(expr: PrimExpr, variable: Var) -> tuple[int, PrimExpr] | None:
     if isinstance(expr, Mul) and isinstance(expr.b, IntImm):
         found = _linear_part(expr.a, variable)
         return None if found is None else (found[0] * expr.b.value, operators.multiply(found[1], expr.b))
-    return None if any(found is variable for found in post_order(expr)) else (0, expr)
+    root = variable.a if isinstance(variable, (FloorDiv, FloorMod)) else variable
+    return None if any(found is root for found in post_order(expr)) else (0, expr)
 
 
 def _has_threads(stmt: Stmt) -> bool:

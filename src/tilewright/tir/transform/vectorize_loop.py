@@ -32,7 +32,7 @@ from tilewright.ir.expr import (
     Var,
 )
 from tilewright.ir.functor import Mutator
-from tilewright.ir.intrinsics import MATH_BINARY, MATH_UNARY
+from tilewright.ir.intrinsics import DOT_PRODUCTS, MATH_BINARY, MATH_UNARY
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import CallEffectKind
 from tilewright.ir.transform import PassContext
@@ -81,6 +81,8 @@ _ELEMENTWISE = frozenset(
         "isfinite",
         "isinf",
         "reinterpret",
+        "pack_word",
+        *DOT_PRODUCTS,
     )
 )
 """Operators that act on each lane by itself."""

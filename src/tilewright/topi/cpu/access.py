@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tilewright.ir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
+from tilewright.ir.expr import Call, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from tilewright.ir.functor import Functor, post_order
+from tilewright.ir.structural import structural_equal
 from tilewright.support.recursion import recursion_room
 from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Tensor
@@ -123,11 +124,15 @@ def extent_of(axis: IterVar) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """One read of a tensor, as a function from the values of the axes to an element's number."""
+    """One read of a tensor, as a function from the values of the axes to an element's number.
+
+    Where the elements of a word are read together, as many as it has, it is the word's number.
+    """
 
     tensor: Tensor
     indices: tuple[PrimExpr, ...]
     axes: tuple[IterVar, ...]
+    together: int = 1
 
     def address(self, values: Mapping[Var, int]) -> int | None:
         """The number of the element that is read; None where it depends on data."""
@@ -138,7 +143,7 @@ class Read:
                 result = result * assumed(extent) + int(evaluate.visit(index))
         except _Unknown:
             return None
-        return result
+        return result // self.together
 
     def stride(self, axis: IterVar) -> int | None:
         """By how much the address grows with each step of the axis; None where that is not always the same."""
@@ -203,12 +208,30 @@ def reads_of(operation: ComputeOp) -> list[Read]:
     axes = (*operation.axes, *operation.reduce_axis)
     found: dict[tuple[int, ...], Read] = {}
     with recursion_room():
-        for value in values_of(operation):
-            for part in post_order(value):
-                if isinstance(part, ProducerLoad) and isinstance(part.producer, Tensor):
-                    key = (id(part.producer), *(id(index) for index in part.indices))
-                    found.setdefault(key, Read(part.producer, tuple(part.indices), axes))
+        parts = [part for value in values_of(operation) for part in post_order(value)]
+    # The loads of a word's numbers, of which the first stands for all.
+    together: dict[int, int] = {}
+    for part in parts:
+        if isinstance(part, Call) and getattr(part.op, "name", "") == "tir.pack_word" and _is_one_read(part):
+            together |= {id(number): 0 for number in part.args}
+            together[id(part.args[0])] = len(part.args)
+    for part in parts:
+        count = together.get(id(part), 1)
+        if count and isinstance(part, ProducerLoad) and isinstance(part.producer, Tensor):
+            key = (id(part.producer), *(id(index) for index in part.indices))
+            found.setdefault(key, Read(part.producer, tuple(part.indices), axes, count))
     return list(found.values())
+
+
+def _is_one_read(word: Call) -> bool:
+    """True if the numbers of a word are loads that differ in the last index alone."""
+    first = word.args[0]
+    return isinstance(first, ProducerLoad) and all(
+        isinstance(number, ProducerLoad)
+        and number.producer is first.producer
+        and all(map(structural_equal, number.indices[:-1], first.indices[:-1]))
+        for number in word.args
+    )
 
 
 def values_of(operation: ComputeOp) -> Sequence[PrimExpr]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from tilewright.ir.expr import Call, Div, FloorDiv, FloorMod, Mod, PrimExpr, ProducerLoad, Select, Var
 from tilewright.ir.functor import post_order
+from tilewright.ir.intrinsics import DOT_PRODUCTS
 from tilewright.support.node import Node
 from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Operation
@@ -18,7 +19,7 @@ _CHEAP_CALLS: Final = frozenset(
     for name in (
         *("abs", "fabs", "floor", "ceil", "trunc", "nearbyint", "fma", "isnan", "isinf", "isfinite"),
         *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"),
-        *("if_then_else", "likely", "reinterpret"),
+        *("if_then_else", "likely", "reinterpret", "pack_word", *DOT_PRODUCTS),
     )
 )
 _MIDDLING_CALLS: Final = frozenset(f"tir.{name}" for name in ("sqrt", "rsqrt", "round"))

@@ -17,6 +17,7 @@ from tilewright.topi.cpu.dot_products import schedule_dot_products
 from tilewright.topi.cpu.graph import Kept
 from tilewright.topi.cpu.injective import schedule_injective_root
 from tilewright.topi.cpu.machine import lanes_of
+from tilewright.topi.cpu.matrix_unit import matrix_tile
 from tilewright.topi.cpu.row_reduction import row_reduction_axes
 from tilewright.topi.cpu.tile_model import Tile, TileProblem, choose_tile
 from tilewright.topi.cpu.tile_schedule import tile_stages
@@ -51,9 +52,10 @@ def schedule_reduction(
         _in_plain_loops(*stages, kept, producers, cpu)
         return
     found = classify(kept, vector, lanes)
-    sizes = tile_sizes(kept, found, lanes, cpu)
+    matrix = matrix_tile(kept, found, cpu)
+    sizes, words = matrix or (tile_sizes(kept, found, lanes, cpu), 0)
     leading = _leading(kept, found, producers, shared, sizes, cpu)
-    place = tile_stages(*stages, kept, found, sizes, cpu, leading)
+    place = tile_stages(*stages, kept, found, sizes, cpu, leading, words)
     for producer in producers:
         if place is None:
             schedule_injective_root(producer, cpu)
@@ -77,28 +79,38 @@ def _with_result(schedule: Schedule, kept: Kept, result: Kept | None) -> tuple[S
     return kept.stage, schedule[cached[0]]
 
 
-def tile_sizes(kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription) -> list[int]:
-    """The size of the register tile along each data axis."""
+def tile_problem(kept: Kept, found: Contraction, lanes: int, group: int | None = None) -> TileProblem:
+    """What the register tile is chosen by; ``group`` is how many panels are computed at a time, where not all are."""
     axes = kept.compute.axes
     row_axes = [axes[position] for position in found.row_axes]
     rows = [constant_extent(axis) for axis in row_axes] + [1, 1]
     panels = 1 if found.panel_axis is None else constant_extent(axes[found.panel_axis])
     vector = axes[found.vector]
     widths = [count * lanes for count in (4, 3, 2) if _is_contiguous(found, vector, count * lanes)]
-    problem = TileProblem(
+    return TileProblem(
         (rows[0], rows[1]),
         constant_extent(vector),
         max(widths, default=lanes),
-        panels,
+        panels if group is None else group,
         lanes,
         prod(extent_of(axis) for axis in kept.compute.reduce_axis),
         found.shares_panel,
         bool(found.scalars),
+        group is not None,
     )
+
+
+def tile_sizes(
+    kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription, group: int | None = None
+) -> list[int]:
+    """The size of the register tile along each data axis; ``group`` as for the problem."""
+    axes = kept.compute.axes
+    vector = axes[found.vector]
+    problem = tile_problem(kept, found, lanes, group)
     tile = choose_tile(cpu, problem)
     if found.gathers:
         # Each vector is put together from its elements; a few rows share it, more would be code without end.
-        rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in rows]
+        rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in problem.rows]
         tile = Tile((rows[0] or 1, 1), min(constant_extent(vector) or lanes, lanes), 1)
     sizes = [1] * len(axes)
     for position, size in zip(found.row_axes, tile.rows, strict=False):

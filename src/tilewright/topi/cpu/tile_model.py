@@ -3,14 +3,15 @@
 A tile is ``rows x vectors`` accumulators that stay in registers over the whole reduction. Each step loads the
 vectors of the *panel* (what moves with the vector axis), loads one number for each row (what does not), and does a
 multiply-add for each accumulator. The step takes as long as its multiply-adds, its loads, the latency of one
-multiply-add, or the way of a long panel from the second cache, whichever is longest; the tile is the one with
-which all steps together take least.
+multiply-add, or the way of a long panel from the second cache: about the longest of them, and somewhat more where
+several are near it. The tile is the one with which all steps together take least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Final
 
@@ -19,9 +20,12 @@ from tilewright.target.cpu import CPUDescription
 LOADS_A_CYCLE: Final = 1.7
 L2_BYTES_A_CYCLE: Final = 16
 """What a loop of multiply-adds gets out of the second cache while it computes, as measured."""
-STEP_OVERHEAD: Final = 0.5
+STEP_OVERHEAD: Final = 0.3
 """Cycles of a step that go into counting and addresses."""
-TAIL_PENALTY: Final = 1.03
+SHARPNESS: Final = 6
+"""The exponent with which the times of a step are put together: two that are equal take an eighth more than one. As
+measured with 6 to 14 accumulators where a latency of four cycles on two units needs 8."""
+TAIL_PENALTY: Final = 1.01
 """What a second copy of the kernel, for a tile that is cut off at the end of an axis, counts for."""
 MOST_ROWS: Final = 30
 MOST_ROWS_OF_UNKNOWN: Final = 6
@@ -37,6 +41,7 @@ class TileProblem:
     of the vector axis, of which a tile may cover ``widest``, and ``panels`` that of an axis that repeats panels (1 if
     there is none). An extent that is not constant is None. ``steps`` is the length of the reduction.
     ``shares_panel``: all rows read the same panel; ``has_scalars``: each row reads a number that all vectors share.
+    ``is_group``: the panels are a part of their axis, and a tile that reaches beyond them is computed whole.
     """
 
     rows: tuple[int | None, int | None]
@@ -47,6 +52,7 @@ class TileProblem:
     steps: int
     shares_panel: bool
     has_scalars: bool
+    is_group: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,12 @@ class Tile:
         return self.rows[0] * self.rows[1] * self.panels * self.columns
 
 
+@lru_cache(maxsize=1024)
 def choose_tile(cpu: CPUDescription, problem: TileProblem) -> Tile:
     """The tile with the least predicted time; of equal ones the one with the fewest accumulators."""
     best: tuple[float, int, Tile] | None = None
     for tile in _candidates(cpu, problem):
-        found = (_total(cpu, problem, tile), tile.accumulators, tile)
+        found = (tile_cycles(cpu, problem, tile), tile.accumulators, tile)
         if best is None or found[:2] < best[:2]:
             best = found
     assert best is not None
@@ -87,9 +94,21 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
         # Two vector axes at a time are one too many: the panels are either wide or several.
         if (width > lanes and panel > 1) or (other > 1 and one < (problem.rows[0] or one)):
             continue
-        needed = rows * vectors + (vectors if problem.shares_panel else 1) + 1
+        needed = rows * vectors + _beside(cpu, problem, rows, vectors, panel > 1)
         if needed <= cpu.vector_registers or rows * vectors == 1:
             yield Tile((one, other), min(width, columns), panel)
+
+
+def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, several: bool) -> int:
+    """Registers that a tile needs beside its accumulators; ``several``: its vectors are of several panels."""
+    if not problem.shares_panel:
+        return 2
+    if cpu.multiplies_by_element and problem.has_scalars:
+        # The numbers of the next few steps are loaded together, a vector of them for each row.
+        return vectors + rows + 1
+    # The panel's vectors stay while the rows' numbers pass through one register; or, where the vectors are of several
+    # panels, the other way around.
+    return (min(vectors, rows) if several else vectors) + 1
 
 
 def _most_rows(problem: TileProblem) -> int:
@@ -114,12 +133,19 @@ def _parts(extent: int | None, size: int) -> list[tuple[int, float]]:
     return [(part, count) for part, count in ((size, whole), (rest, 1)) if part and count]
 
 
-def _total(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
+def _whole_tiles(extent: int | None, size: int) -> int | None:
+    return None if extent is None else -(-extent // size) * size
+
+
+def tile_cycles(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
+    """Cycles of one step of the reduction for all that the problem has of rows, columns and panels."""
     cuts: list[list[tuple[int, float]]] = [
         _parts(problem.rows[0], tile.rows[0]),
         _parts(problem.rows[1], tile.rows[1]),
         _parts(problem.columns, tile.columns),
-        _parts(problem.panels, tile.panels),
+        _parts(
+            _whole_tiles(problem.panels, tile.panels) if problem.is_group else problem.panels, tile.panels
+        ),
     ]
     cycles = 0.0
     for (one, many), (other, others), (width, widths), (panel, panels) in product(*cuts):
@@ -134,11 +160,13 @@ def _total(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
 def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int) -> float:
     """Cycles of one step of the reduction on a tile."""
     arithmetic = rows * vectors / max(cpu.fma_units, 1)
-    loads = vectors if problem.shares_panel else rows * vectors
+    loads = float(vectors if problem.shares_panel else rows * vectors)
     if problem.has_scalars:
-        loads += rows
+        loads += rows / problem.lanes if cpu.multiplies_by_element else rows
     streamed = 0.0
     panel_bytes = vectors * cpu.vector_bits // 8
     if problem.shares_panel and panel_bytes * problem.steps > cpu.l1d_bytes // 2:
         streamed = panel_bytes / L2_BYTES_A_CYCLE
-    return max(arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency), streamed) + STEP_OVERHEAD
+    times = (arithmetic, loads / LOADS_A_CYCLE, float(cpu.fma_latency), streamed)
+    together: float = sum(time**SHARPNESS for time in times)
+    return float(together ** (1 / SHARPNESS)) + STEP_OVERHEAD

@@ -22,11 +22,13 @@ from tilewright.topi.cpu.graph import Kept
 from tilewright.topi.cpu.loops import parallel_prefix
 from tilewright.topi.cpu.machine import lanes_of
 
-MOST_UNROLLED: Final = 64
+MOST_UNROLLED: Final = 100
 """Vector operations that the inner loop of a reduction is unrolled to."""
 MOST_UNROLLED_WINDOW: Final = 160
 """The same where the whole reduction is unrolled, as over the window of a pooling."""
 ROWS_WORTH_PACKING: Final = 32
+MATRIX_UNIT: Final = "matrix_unit"
+"""The pragma of loops that the pass UseMatrixUnit gives to the matrix unit."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,12 @@ def tile_stages(
     sizes: Sequence[int],
     cpu: CPUDescription,
     first: Sequence[int] = (),
+    words: int = 0,
 ) -> IterVar | None:
     """Schedule both stages with tiles of these sizes, one for each data axis.
 
     ``first`` are axes whose loops are outermost, in this order, and parallel; the loop that they become is given
-    back, for producers to be computed at.
+    back, for producers to be computed at. With ``words``, the matrix unit computes a tile, so many words a step.
     """
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
@@ -80,13 +83,16 @@ def tile_stages(
         # The last tile of an axis is code of its own, so that the others check nothing.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
-    for axis in inner_axes[:-1]:
+    for axis in inner_axes[:-1] if not words else ():
         result.unroll(axis)
     _vectorize(result, found.vector, inner)
     reduction.compute_at(result, place)
     reduction.set_scope("local")
     lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    _reduce_in_tile(reduction, kept, found, sizes, lanes, _asks_ahead(kept, found, sizes, cpu))
+    if words:
+        _reduce_in_matrix_unit(reduction, kept, found, sizes, words)
+    else:
+        _reduce_in_tile(reduction, kept, found, sizes, lanes, _asks_ahead(kept, found, sizes, cpu))
     return shared
 
 
@@ -221,10 +227,11 @@ def _parallel(
 def _parallel_loops(
     loops: list[OuterLoop], counts: list[int | None], cpu: CPUDescription, work: int, panel_loops: int
 ) -> int:
-    """How many loops to run in parallel. One whose last tile is cut off is not fused with others, because its end
-    could no longer be split off; and rows that share a packed panel are left to one core, unless that would leave
-    cores without work."""
-    whole = next((number for number, loop in enumerate(loops) if loop.is_cut), len(loops))
+    """How many loops to run in parallel. Of those whose last tile is cut off one is fused with others, because the end
+    of a second one could not be split off; and rows that share a packed panel are left to one core, unless that would
+    leave cores without work."""
+    cut = [number for number, loop in enumerate(loops) if loop.is_cut]
+    whole = cut[1] if len(cut) > 1 else len(loops)
     for limit in (min(whole, panel_loops or whole), whole):
         number = parallel_prefix(cpu, counts[:limit], work)
         if number and prod(count or 32 for count in counts[:number]) >= cpu.cores:
@@ -241,6 +248,10 @@ def _reduce_in_tile(
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
     vectors *= -(-sizes[found.vector] // lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
+    if found.panel_axis in tiled and sizes[found.panel_axis] > prod(sizes[row] for row in found.row_axes):
+        # The numbers of few rows stay in registers while the panels pass by.
+        tiled.remove(found.panel_axis)
+        tiled.insert(0, found.panel_axis)
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
     extents = [extent for _, extent in steps]
     total = prod(extents) if None not in extents else None  # type: ignore[arg-type]
@@ -268,11 +279,28 @@ def _reduce_in_tile(
             reduction.unroll(axes[position])
 
 
+def _reduce_in_matrix_unit(
+    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], words: int
+) -> None:
+    """The loops of a reduction that the matrix unit takes as a whole, the words of a step apart."""
+    axes = list(reduction.op.axis)
+    steps = [axis for axis, _ in _reduction_loops(reduction, kept, found)]
+    rest, part = reduction.split(steps[-1], factor=words)
+    tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
+    fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
+    order = [*steps[:-1], rest, part, *(axes[position] for position in tiled)]
+    reduction.reorder(*fixed, *order)
+    reduction.vectorize(axes[found.vector])
+    reduction.pragma(order[0], MATRIX_UNIT)
+
+
 def _unroll_factor(extent: int | None, most: int) -> int:
-    """The largest number of steps up to ``most`` that divides the loop."""
+    """The largest number of steps up to ``most`` that divides the loop; if there is one, a multiple of four, so that
+    machines that multiply by an element of a vector load the numbers of a row together."""
     if extent is None:
         return 1
-    return next((factor for factor in range(min(most, extent, 8), 1, -1) if extent % factor == 0), 1)
+    factors = [factor for factor in range(1, min(most, extent, 8) + 1) if extent % factor == 0]
+    return max(factors, key=lambda factor: (factor % 4 == 0, factor), default=1)
 
 
 def _reduction_loops(reduction: Stage, kept: Kept, found: Contraction) -> list[tuple[IterVar, int | None]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Final
 
 from tilewright.ir.expr import IterVar
@@ -17,17 +18,20 @@ from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.topi.cpu.access import extent_of
-from tilewright.topi.cpu.contraction import classify, vector_position
+from tilewright.topi.cpu.contraction import Contraction, classify, vector_position
 from tilewright.topi.cpu.graph import Kept, kept_stages
 from tilewright.topi.cpu.injective import schedule_injective_root
-from tilewright.topi.cpu.loops import BALANCE
 from tilewright.topi.cpu.machine import current_cpu, lanes_of
-from tilewright.topi.cpu.reduction import tile_sizes
+from tilewright.topi.cpu.reduction import tile_problem, tile_sizes
 from tilewright.topi.cpu.tagged import schedule_of, storing_stage
+from tilewright.topi.cpu.tile_model import choose_tile, tile_cycles
 from tilewright.topi.cpu.tile_schedule import tile_stages
+from tilewright.topi.cpu.winograd_model import BYTES_A_CYCLE
 
 TRANSPOSED: Final = "conv2d_transpose_NCHWc"
 """The tag of the convolution."""
+SPILLED: Final = 1.3
+"""What phases that do not stay in the second cache count for."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,7 @@ def _schedule_blocks(
 ) -> None:
     locals_of = [schedule[schedule.cache_write([phase.op.output(0)], "local")[0]] for phase in phases]
     found = {kept.stage: kept for kept in kept_stages(schedule)}
-    tiles = [_tile(found[local], cpu) for local in locals_of]
-    blocks = _chosen_blocks(found[locals_of[0]], tiles[0], len(phases), cpu)
+    blocks = _chosen_blocks([found[local] for local in locals_of], cpu)
     batch, outer, height, width, inner = result.op.axis
     block, within = result.split(height, factor=blocks.rows * strides[0])
     row, down = result.split(within, factor=strides[0])
@@ -70,51 +73,50 @@ def _schedule_blocks(
     result.vectorize(inner)
     place = result.fuse(batch, group, block)
     result.parallel(place)
-    for phase, local, sizes in zip(phases, locals_of, tiles, strict=True):
-        _schedule_phase(phase, local, found[local], sizes, result, place, cpu)
+    for phase, local in zip(phases, locals_of, strict=True):
+        _schedule_phase(phase, local, found[local], blocks.group, result, place, cpu)
 
 
-def _tile(kept: Kept, cpu: CPUDescription) -> list[int]:
-    """The register tile of a phase."""
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
+def _contraction(kept: Kept, lanes: int) -> Contraction:
     vector = vector_position(kept)
     assert vector is not None
-    return tile_sizes(kept, classify(kept, vector, lanes), lanes, cpu)
+    return classify(kept, vector, lanes)
 
 
 def _schedule_phase(
-    phase: Stage,
-    local: Stage,
-    kept: Kept,
-    sizes: Sequence[int],
-    result: Stage,
-    place: IterVar,
-    cpu: CPUDescription,
+    phase: Stage, local: Stage, kept: Kept, group: int, result: Stage, place: IterVar, cpu: CPUDescription
 ) -> None:
-    vector = vector_position(kept)
-    assert vector is not None
-    found = classify(kept, vector, lanes_of(cpu, kept.operation.output(0).dtype))
+    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
+    found = _contraction(kept, lanes)
     # The block is one core's and was made to fit its cache: neither is to be done again.
     inside = replace(cpu, cores=1, l2_bytes=1 << 40)
-    tile_stages(phase, local, kept, found, sizes, inside)
+    tile_stages(phase, local, kept, found, tile_sizes(kept, found, lanes, cpu, group), inside)
     phase.compute_at(result, place)
 
 
-def _chosen_blocks(kept: Kept, sizes: Sequence[int], phases: int, cpu: CPUDescription) -> Blocks:
-    """As many panels as a tile has in a group; of the numbers of rows with which all cores have about the same to do,
-    the largest with which the phases of a block stay in the second cache."""
-    batch, outer, height, width, inner = (extent_of(axis) for axis in kept.compute.axes)
-    group = next(size for size in range(sizes[1], outer + 1) if outer % size == 0)
-    row_bytes = phases * group * width * inner * kept.operation.output(0).dtype.bits // 8
+def _chosen_blocks(phases: Sequence[Kept], cpu: CPUDescription) -> Blocks:
+    """The blocks with which the cores are done soonest: the busiest one has the steps of its tiles, and the weights of
+    a group pass by once for each block of rows."""
+    batch, outer, height, width, inner = (extent_of(axis) for axis in phases[0].compute.axes)
+    dtype = phases[0].operation.output(0).dtype
+    size, lanes = dtype.bits // 8, lanes_of(cpu, dtype)
+    steps = [prod(extent_of(axis) for axis in phase.compute.reduce_axis) for phase in phases]
+    weight_bytes = sum(steps) * outer * inner * size
 
-    def cost(rows: int) -> tuple[float, bool, bool, int]:
-        units = batch * (outer // group) * (height // rows)
+    def arithmetic(group: int) -> float:
+        problems = [tile_problem(phase, _contraction(phase, lanes), lanes, group) for phase in phases]
+        cycles = [tile_cycles(cpu, problem, choose_tile(cpu, problem)) for problem in problems]
+        return batch * outer // group * sum(one * count for one, count in zip(cycles, steps, strict=True))
+
+    def cost(blocks: Blocks) -> tuple[float, int, int]:
+        lines = batch * height // blocks.rows
+        units = lines * (outer // blocks.group)
         imbalance = -(-units // cpu.cores) * cpu.cores / units
-        return (
-            max(imbalance, BALANCE),
-            rows * row_bytes > cpu.l2_bytes // 4,
-            rows % sizes[2] != 0,
-            -rows,
-        )
+        kept_bytes = len(phases) * blocks.rows * blocks.group * width * inner * size
+        spilled = SPILLED if kept_bytes > cpu.l2_bytes // 4 else 1.0
+        cycles = arithmetics[blocks.group] + weight_bytes * lines / BYTES_A_CYCLE
+        return cycles * imbalance * spilled, -blocks.rows, blocks.group
 
-    return Blocks(min((rows for rows in range(1, height + 1) if height % rows == 0), key=cost), group)
+    arithmetics = {group: arithmetic(group) for group in range(1, outer + 1) if outer % group == 0}
+    rows = [count for count in range(1, height + 1) if height % count == 0]
+    return min((Blocks(count, group) for count in rows for group in arithmetics), key=cost)

@@ -86,7 +86,7 @@ def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPU
         stage.set_scope("local")
         _unroll_and_vectorize(stage, stage.op.axis[:2], stage.op.axis[-1])
     _schedule_inputs(stages, blocks.inputs_first)
-    _schedule_product(schedule, stages.product, result, place, cpu)
+    _schedule_product(schedule, stages.product, blocks.group, result, place, cpu)
 
 
 def _unroll_and_vectorize(stage: Stage, unrolled: Sequence[Any], vector: Any) -> None:
@@ -109,7 +109,7 @@ def _schedule_inputs(stages: Stages, in_parallel: bool) -> None:
 
 
 def _schedule_product(
-    schedule: Schedule, stage: Stage, result: Stage, place: Any, cpu: CPUDescription
+    schedule: Schedule, stage: Stage, group: int, result: Stage, place: Any, cpu: CPUDescription
 ) -> None:
     (local,) = schedule.cache_write([stage.op.output(0)], "local")
     kept = next(kept for kept in kept_stages(schedule) if kept.stage is schedule[local])
@@ -119,7 +119,8 @@ def _schedule_product(
     found = classify(kept, vector, lanes)
     # The block is one core's and was made to fit its cache: neither is to be done again.
     inside = replace(cpu, cores=1, l2_bytes=1 << 40)
-    tile_stages(stage, schedule[local], kept, found, tile_sizes(kept, found, lanes, inside), inside)
+    sizes = tile_sizes(kept, found, lanes, inside, group)
+    tile_stages(stage, schedule[local], kept, found, sizes, inside)
     stage.compute_at(result, place)
 
 

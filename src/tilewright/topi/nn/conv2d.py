@@ -158,11 +158,11 @@ def conv2d_NCHWc(
     The kernel is (output blocks, input blocks, height, width, channels of an input block, channels of an output
     block). Where it has fewer input blocks than the data, the convolution is in groups of that many blocks.
     """
-    _require_blocked(data, kernel, 6)
+    require_blocked(data, kernel, 6)
     windows = slide(data, layout, get_const_tuple(kernel.shape[2:4]), stride, padding, dilation)
     require_equal(data.shape[4], kernel.shape[4], "channels of a block of the input and of the kernel")
     blocks, block = kernel.shape[1], data.shape[4]
-    outputs_of_group = _output_blocks_of_group(data, kernel)
+    outputs_of_group = output_blocks_of_group(data, kernel)
     inner, result = sum_types(data.dtype, out_dtype)
     outer = te.reduce_axis((0, blocks), name="ic_outer")
     ry = te.reduce_axis((0, kernel.shape[2]), name="kh")
@@ -203,12 +203,12 @@ def conv2d_NCHWc_int8(
     The kernel is (output blocks, input blocks, height, width, channels of an input block / n_elems, channels of an
     output block, n_elems): what a dot-product instruction reads lies together.
     """
-    _require_blocked(data, kernel, 7)
+    require_blocked(data, kernel, 7)
     windows = slide(data, layout, get_const_tuple(kernel.shape[2:4]), stride, padding, dilation)
     require_equal(kernel.shape[6], n_elems, "the last dimension of the kernel and n_elems")
     require_equal(data.shape[4], kernel.shape[4] * n_elems, "channels of a block of the input and the kernel")
     blocks = kernel.shape[1]
-    outputs_of_group = _output_blocks_of_group(data, kernel)
+    outputs_of_group = output_blocks_of_group(data, kernel)
     outer = te.reduce_axis((0, blocks), name="ic_outer")
     ry = te.reduce_axis((0, kernel.shape[2]), name="kh")
     rx = te.reduce_axis((0, kernel.shape[3]), name="kw")
@@ -237,7 +237,8 @@ def conv2d_NCHWc_int8(
     return made
 
 
-def _require_blocked(data: Tensor, kernel: Tensor, kernel_rank: int) -> None:
+def require_blocked(data: Tensor, kernel: Tensor, kernel_rank: int) -> None:
+    """Data and kernel of a convolution with channels in blocks must have their ranks."""
     if len(data.shape) != 5 or len(kernel.shape) != kernel_rank:
         raise InvalidShapeError(
             f"a convolution with channels in blocks takes data of 5 dimensions and a kernel of {kernel_rank}, "
@@ -245,7 +246,7 @@ def _require_blocked(data: Tensor, kernel: Tensor, kernel_rank: int) -> None:
         )
 
 
-def _output_blocks_of_group(data: Tensor, kernel: Tensor) -> Any:
+def output_blocks_of_group(data: Tensor, kernel: Tensor) -> Any:
     """How many output blocks a group has; None where there is one group."""
     given, read = get_const_tuple([data.shape[1], kernel.shape[1]])
     if not isinstance(given, int) or not isinstance(read, int):

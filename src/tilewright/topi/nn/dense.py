@@ -50,10 +50,11 @@ def matmul(
         tag="dense" if plain_dense else "matmul",
         attrs={"layout_free_placeholders": [tensor_b]},
     )
-    return _add_bias(as_type(product, result), bias)
+    return add_bias(as_type(product, result), bias)
 
 
-def _add_bias(product: Tensor, bias: Tensor | None) -> Tensor:
+def add_bias(product: Tensor, bias: Tensor | None) -> Tensor:
+    """The product with a bias added to each column, if there is one."""
     if bias is None:
         return product
     if len(bias.shape) != 1:
@@ -62,7 +63,7 @@ def _add_bias(product: Tensor, bias: Tensor | None) -> Tensor:
     made: Tensor = te.compute(
         product.shape,
         lambda *indices: product(*indices) + bias(indices[-1]).astype(product.dtype),
-        name="T_add_bias",
+        name="Tadd_bias",
         tag=tag.BROADCAST,
     )
     return made
@@ -87,26 +88,35 @@ def dense_pack(
     units: Any = None,
 ) -> Tensor:
     """``dense`` with weights in blocks of units: (units / block, features, block). With ``units`` the last block holds
-    no more than are left of them."""
-    if len(data.shape) != 2 or len(weight.shape) != 3:
+    no more than are left of them. Weights (units / block, words, block, features of a word) have several features
+    together."""
+    if len(data.shape) != 2 or len(weight.shape) not in (3, 4):
         raise InvalidShapeError(
-            "dense_pack takes a matrix and weights of three dimensions, "
+            "dense_pack takes a matrix and weights of three or four dimensions, "
             f"not {len(data.shape)} and {len(weight.shape)}"
         )
-    require_equal(data.shape[1], weight.shape[1], "the summed dimensions of dense_pack")
+    word = get_const_int(weight.shape[3]) if len(weight.shape) == 4 else None
+    depth = weight.shape[1] if word is None else simplify(weight.shape[1] * word)
+    require_equal(data.shape[1], depth, "the summed dimensions of dense_pack")
     block = get_const_int(weight.shape[2])
     inner, result = sum_types(data.dtype, out_dtype)
     k = te.reduce_axis((0, data.shape[1]), name="k")
+
+    def element(y: Any, x: Any) -> Any:
+        if word is None:
+            factor = weight(x // block, k, x % block)
+        else:
+            factor = weight(x // block, k.var // word, x % block, k.var % word)
+        return te.sum(data(y, k).astype(inner) * factor.astype(inner), axis=k)
+
     product = te.compute(
         (data.shape[0], simplify(weight.shape[0] * block) if units is None else units),
-        lambda y, x: te.sum(
-            data(y, k).astype(inner) * weight(x // block, k, x % block).astype(inner), axis=k
-        ),
+        element,
         name="T_dense_pack",
         tag="dense_pack",
         attrs={"layout_free_placeholders": [weight]},
     )
-    return _add_bias(as_type(product, result), bias)
+    return add_bias(as_type(product, result), bias)
 
 
 @generic_func

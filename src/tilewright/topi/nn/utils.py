@@ -118,11 +118,9 @@ def refuse_rewritten_layout(layout: str) -> None:
 def sum_types(dtype: str, out_dtype: str | None) -> tuple[DataType, DataType]:
     """The type to add products in, and the type of the result.
 
-    Sixteen-bit floats are added in float32 and rounded once at the end; an ``out_dtype`` is obeyed in both.
+    Sixteen-bit floats are added in float32 and rounded once at the end; any other ``out_dtype`` is obeyed in both.
     """
-    if out_dtype:
-        return DataType(out_dtype), DataType(out_dtype)
-    kind = DataType(dtype)
+    kind = DataType(out_dtype or dtype)
     return (DataType("float32") if kind.is_float and kind.bits == 16 else kind), kind
 
 

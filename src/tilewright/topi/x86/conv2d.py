@@ -9,7 +9,6 @@ from tilewright.topi.cpu.layouts import conv2d_layouts
 from tilewright.topi.nn.conv2d import conv2d_nchw as plain_conv2d_nchw
 from tilewright.topi.nn.conv2d import (
     conv2d_NCHWc,
-    conv2d_NCHWc_int8,
     conv2d_nhwc,
     unpack_NCHWc_to_nchw,
 )
@@ -17,6 +16,7 @@ from tilewright.topi.nn.conv2d import group_conv2d_nchw as plain_group_conv2d_nc
 from tilewright.topi.nn.depthwise_conv2d import depthwise_conv2d_nchw as plain_depthwise_conv2d_nchw
 from tilewright.topi.nn.depthwise_conv2d import depthwise_conv2d_nhwc
 from tilewright.topi.utils import get_const_tuple
+from tilewright.topi.x86.narrow import conv2d_NCHWc_int8
 from tilewright.topi.x86.packing import pack_channels, pack_kernel
 
 __all__ = [

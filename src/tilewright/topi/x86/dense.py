@@ -7,10 +7,14 @@ from typing import Any, Final
 from tilewright import te
 from tilewright.te import Tensor
 from tilewright.topi.cpu.layouts import dense_block
+from tilewright.topi.cpu.narrow import uses_words
 from tilewright.topi.nn.batch_matmul import batch_matmul as plain_batch_matmul
+from tilewright.topi.nn.dense import add_bias
 from tilewright.topi.nn.dense import dense as dense_nopack
 from tilewright.topi.nn.dense import dense_pack as dense_with_packed_weights
+from tilewright.topi.tag import INJECTIVE
 from tilewright.topi.utils import get_const_tuple
+from tilewright.topi.x86.narrow import batch_matmul_words, dense_words
 from tilewright.topi.x86.packing import PACK, pack_weight
 
 __all__ = ["batch_matmul", "dense", "dense_nopack", "dense_pack"]
@@ -21,6 +25,8 @@ ROWS_WORTH_PACKING: Final = 8
 
 def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None) -> Tensor:
     """``data @ weight.T + bias``, the weights packed on the way where the rows are many enough to repay it."""
+    if len(data.shape) == 2 and uses_words(data.dtype, weight.dtype, out_dtype):
+        return _dense_in_words(data, weight, bias, out_dtype)
     rows = get_const_tuple(data.shape[:-1])
     many = all(isinstance(count, int) for count in rows) and _product(rows) >= ROWS_WORTH_PACKING
     known = all(isinstance(size, int) for size in get_const_tuple(weight.shape))
@@ -36,9 +42,11 @@ def dense_pack(
     out_dtype: str | None = None,
     units: Any = None,
 ) -> Tensor:
-    """``dense`` with weights in blocks of units. Weights of three dimensions are packed already; the last block may
-    then hold fewer than a block's units."""
-    if len(weight.shape) == 3:
+    """``dense`` with weights in blocks of units. Weights of three or four dimensions are packed already; the last block
+    may then hold fewer than a block's units."""
+    if len(weight.shape) == 4 and uses_words(data.dtype, weight.dtype, out_dtype):
+        return dense_words(data, weight, bias, out_dtype, units)
+    if len(weight.shape) in (3, 4):
         return dense_with_packed_weights(data, weight, bias, out_dtype, units)
     columns, depth = get_const_tuple(weight.shape)
     rows = get_const_tuple(data.shape)[0]
@@ -59,6 +67,9 @@ def batch_matmul(
 ) -> Tensor:
     """``A[b] @ B[b]`` for each ``b``, either transposed before. A transposed ``B`` is turned once if it is read by
     many rows."""
+    if uses_words(tensor_a.dtype, tensor_b.dtype, out_dtype):
+        plain = plain_batch_matmul(tensor_a, tensor_b, oshape, out_dtype, transpose_a, transpose_b)
+        return batch_matmul_words(tensor_a, tensor_b, plain.shape, out_dtype, transpose_a, transpose_b)
     rows = get_const_tuple(tensor_a.shape)[2 if transpose_a else 1]
     if transpose_b and isinstance(rows, int) and rows >= ROWS_WORTH_PACKING:
         batch, columns, depth = tensor_b.shape
@@ -67,6 +78,18 @@ def batch_matmul(
         )
         return plain_batch_matmul(tensor_a, turned, oshape, out_dtype, transpose_a, False)
     return plain_batch_matmul(tensor_a, tensor_b, oshape, out_dtype, transpose_a, transpose_b)
+
+
+def _dense_in_words(data: Tensor, weight: Tensor, bias: Tensor | None, out_dtype: str | None) -> Tensor:
+    """``dense`` as a product of one batch, whose words are packed on the way."""
+    rows, units = data.shape[0], weight.shape[0]
+    first, second = (
+        te.compute((1, *each.shape), lambda b, i, j, each=each: each[i, j], name="batch", tag=INJECTIVE)
+        for each in (data, weight)
+    )
+    product = batch_matmul_words(first, second, (1, rows, units), out_dtype)
+    made = te.compute((rows, units), lambda i, j: product[0, i, j], name="T_dense", tag=INJECTIVE)
+    return add_bias(made, bias)
 
 
 def _product(counts: tuple[Any, ...]) -> int:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.codegen.c.names import Names
 from tilewright.ir import operators
@@ -19,6 +19,7 @@ from tilewright.relay.backend.aot.graph import NO_OPERATION, Graph, GraphTensor
 from tilewright.relay.backend.aot.kernels import FAILED, Kernel, find_kernel
 from tilewright.relay.backend.aot.plan import MemoryPlan, Place, Region
 from tilewright.support.arena import ALIGNMENT
+from tilewright.support.errors import ModelError
 from tilewright.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import address_of, is_null, message
@@ -96,7 +97,8 @@ class ModelFunctions:
         """Bytes to which the caller's tensors must be aligned: what their elements and every kernel ask for."""
         found: dict[Place, int] = {}
         for tensor, place in zip(self.graph.tensors, self.plan.tensors, strict=True):
-            found[place] = max(found.get(place, 1), tensor.dtype.itemsize)
+            whole = replace(place, offset=0)
+            found[whole] = max(found.get(whole, 1), tensor.dtype.itemsize)
         for position, tensor_number in enumerate(self.graph.outputs):
             place = Place(Region.OUTPUT, position)
             found.setdefault(place, self.graph.tensors[tensor_number].dtype.itemsize)
@@ -105,8 +107,15 @@ class ModelFunctions:
                 continue
             kernel = find_kernel(self.kernels, node)
             for position, tensor_number in enumerate((*node.inputs, *node.outputs)):
-                place = self.plan.tensors[tensor_number]
-                found[place] = max(found[place], kernel.alignment(position))
+                place, alignment = self.plan.tensors[tensor_number], kernel.alignment(position)
+                inside = place.offset if place.region in (Region.INPUT, Region.OUTPUT) else place.position
+                if inside % alignment:
+                    raise ModelError(
+                        f"the graph's node {node.name!r} has an argument {inside} bytes into its memory; its kernel "
+                        f"needs it aligned to {alignment}"
+                    )
+                whole = replace(place, offset=0)
+                found[whole] = max(found[whole], alignment)
         return found
 
     # ---- the body ----
@@ -118,10 +127,9 @@ class ModelFunctions:
         constants, workspace = Var("constants", "handle"), Var("workspace", "handle")
 
         def pointer(place: Place) -> PrimExpr:
-            if place.region is Region.INPUT:
-                return inputs[place.position]
-            if place.region is Region.OUTPUT:
-                return outputs[place.position]
+            if place.region in (Region.INPUT, Region.OUTPUT):
+                tensor = (inputs if place.region is Region.INPUT else outputs)[place.position]
+                return _untyped(address_of(tensor, "uint8", place.offset)) if place.offset else tensor
             memory = constants if place.region is Region.CONSTANT else workspace
             return _untyped(address_of(memory, "uint8", place.position))
 

@@ -15,7 +15,7 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import ModelError, TilewrightError
 
 NO_OPERATION = "__nop"
-"""The function name of a node whose outputs are its inputs under other shapes."""
+"""The function of a node that runs nothing: its outputs are parts of its inputs, or its inputs parts of its output."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,12 @@ class Graph:
     """The nodes that are inputs or parameters, in the graph's order."""
     outputs: tuple[int, ...]
     """The tensors that the graph gives."""
+    offsets: tuple[int, ...] = ()
+    """For each tensor, where it begins in memory that it shares with others, in bytes; without any, all at 0."""
+
+    def offset(self, tensor: int) -> int:
+        """Where a tensor begins in the memory that it shares."""
+        return self.offsets[tensor] if self.offsets else 0
 
 
 def read_graph(text: str) -> Graph:
@@ -72,7 +78,20 @@ def read_graph(text: str) -> Graph:
     outputs = tuple(_entry(value, nodes, "an output of the graph") for value in _list(root, "heads"))
     if not outputs:
         raise ModelError("the graph has no outputs")
-    return Graph(tuple(nodes), tensors, arguments, outputs)
+    return Graph(tuple(nodes), tensors, arguments, outputs, _offsets(root, tensors))
+
+
+def _offsets(root: dict[str, Any], tensors: Sequence[GraphTensor]) -> tuple[int, ...]:
+    if "tensor_offset" not in root["attrs"]:
+        return ()
+    offsets = _attribute(root, "tensor_offset", len(tensors))
+    for tensor, offset in zip(tensors, offsets, strict=True):
+        element = tensor.dtype.itemsize * tensor.dtype.lanes
+        if type(offset) is not int or not 0 <= offset < 1 << 62 or offset % element:
+            raise ModelError(
+                f"a tensor of the graph begins at {offset!r} in its storage: that is no place for it"
+            )
+    return tuple(offsets)
 
 
 def _list(root: Any, name: str) -> list[Any]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.backend.external import external_symbol
-from tilewright.relay.backend.graph import is_view
 from tilewright.relay.backend.shape_functions import ShapeInput, copied_shapes, shape_function
 from tilewright.relay.backend.symbolic import has_constant_shape, tensor_types
 from tilewright.relay.backend.te_compiler import kernel_name, operator_names
-from tilewright.relay.expr import Call
+from tilewright.relay.expr import Call, Var
 from tilewright.relay.function import Function
 from tilewright.runtime.vm_program import VMKernel
 
@@ -85,7 +85,7 @@ class Kernels:
             symbol = external_symbol(function)
             self.external[symbol] = function
             return Kernel(self._add(symbol, label), results, copied, shape, False, False)
-        view, copy = is_view(function), _is_device_copy(function)
+        view, copy = _is_view(function), _is_device_copy(function)
         number = -1
         if not view and not copy:
             self.functions[name] = function
@@ -101,6 +101,21 @@ class Kernels:
     def _add(self, name: str, label: str) -> int:
         self.table.append(VMKernel(name, label))
         return len(self.table) - 1
+
+
+def _is_view(function: Function) -> bool:
+    """True if a primitive function only gives its argument another shape."""
+    body: RelayExpr = function.body
+    if isinstance(body, Var):
+        return False
+    while isinstance(body, Call):
+        if not isinstance(body.op, Op) or not body.op.get_attr("TNonComputational"):
+            return False
+        before, after = body.args[0].checked_type, body.checked_type
+        if not isinstance(after, TensorType) or after.dtype != before.dtype:
+            return False
+        body = body.args[0]
+    return isinstance(body, Var) and body is function.params[0]
 
 
 def _is_device_copy(function: Function) -> bool:

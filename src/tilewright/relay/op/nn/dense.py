@@ -44,7 +44,7 @@ class MatmulAttrs(OpAttrs):
 
 @attributes
 class DensePackAttrs(OpAttrs):
-    """contrib_dense_pack: the weight lies in blocks of units, NC16n say."""
+    """contrib_dense_pack: the weight lies in blocks of units, NC16n say, or of words of units, NC16n4c."""
 
     units: Any = None
     out_dtype: str = ""
@@ -224,11 +224,12 @@ def _blocked_product(types: Sequence[Type], attrs: Any) -> Type | None:
     if data is None or weight is None:
         return None
     given, packed = dims(data), dims(weight)
-    if len(given) != 2 or len(packed) != 3:
+    if len(given) != 2 or len(packed) not in (3, 4):
         raise RelationError(
-            f"data of two and a weight of three dimensions are needed, not {len(given)} and {len(packed)}"
+            f"data of two and a weight of three or four dimensions are needed, not {len(given)} and {len(packed)}"
         )
-    same(given[1], packed[1], "the dimensions that are summed over")
+    depth = packed[1] if len(packed) == 3 else combine(lambda words, word: words * word, packed[1], packed[3])
+    same(given[1], depth, "the dimensions that are summed over")
     units = combine(lambda blocks, block: blocks * block, packed[0], packed[2])
     if attrs.units is not None and known(units, packed[2]):
         if not units - packed[2] < attrs.units <= units:
@@ -238,7 +239,8 @@ def _blocked_product(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def _blocked_reference(attrs: Any, data: Any, weight: Any) -> Any:
-    whole = weight.swapaxes(1, 2).reshape(-1, weight.shape[1])[: attrs.units]
+    units = weight.shape[0] * weight.shape[2]
+    whole = weight.swapaxes(1, 2).reshape(units, -1)[: attrs.units]
     return _cast(wide_product(data, whole.T), attrs, data)
 
 
@@ -271,7 +273,8 @@ def contrib_dense_pack(
     units: int | None = None,
     out_dtype: str = "",
 ) -> Call:
-    """``dense`` with a weight (units / block, features, block); ``units`` where the last block has fewer."""
+    """``dense`` with a weight (units / block, features, block), or (units / block, words, block, features of a word);
+    ``units`` where the last block has fewer."""
     return Call(DENSE_PACK, (data, weight), DensePackAttrs(units, out_dtype, weight_layout))
 
 

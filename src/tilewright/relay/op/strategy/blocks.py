@@ -1,7 +1,7 @@
 """What convolutions cost by the blocks that their channels lie in: what the choice of layouts for a whole program asks.
 
-A target answers through ``convolution_blocks``; where a program's blocks have been chosen, ``chosen_blocks`` is in force
-while AlterOpLayout asks for the call in another layout.
+A target answers through ``convolution_blocks``. Where a program's blocks have been chosen, ``chosen_blocks`` is in
+force while AlterOpLayout asks for the call in another layout.
 """
 
 from __future__ import annotations

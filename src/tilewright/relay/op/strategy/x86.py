@@ -85,6 +85,26 @@ def batch_matmul_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, 
     )
 
 
+def conv2d_NCHWc_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
+    """In words where the weight is packed into them; others as they are defined."""
+    if len(inputs[1].shape) != 7:
+        default = strategies.conv2d_NCHWc_strategy.fdefault
+        return default(attrs, inputs, out_type, target)  # type: ignore[no-any-return]
+    numbers = topi.utils.get_const_int(inputs[1].shape[6])
+    result = attrs.out_dtype or str(inputs[0].dtype)
+
+    def compute(data: Any, weight: Any, *window: Any) -> Any:
+        strides, padding, dilation, layout, out_layout, _ = window
+        given = (strides, padding, dilation, layout, out_layout, result, numbers)
+        return topi.x86.conv2d_NCHWc_int8(data, weight, *given)
+
+    return only(
+        wrap_compute_conv2d(compute, need_data_layout=True, need_out_layout=True),
+        wrap_topi_schedule(topi.x86.schedule_conv2d_NCHWc_int8),
+        "conv2d_NCHWc_int8.x86",
+    )
+
+
 def conv2d_winograd_strategy_cpu(attrs: Any, inputs: Sequence[Any], out_type: Any, target: Any) -> OpStrategy:
     """A packed weight with the channels of the data in blocks; others as they are."""
     default = strategies.conv2d_winograd_without_weight_transfrom_strategy.fdefault
@@ -128,6 +148,7 @@ def depthwise_conv2d_NCHWc_strategy_cpu(
 strategies.conv2d_transpose_strategy.register("cpu", conv2d_transpose_strategy_cpu)
 strategies.depthwise_conv2d_NCHWc_strategy.register("cpu", depthwise_conv2d_NCHWc_strategy_cpu)
 strategies.conv2d_winograd_without_weight_transfrom_strategy.register("cpu", conv2d_winograd_strategy_cpu)
+strategies.conv2d_NCHWc_strategy.register("cpu", conv2d_NCHWc_strategy_cpu)
 strategies.conv2d_strategy.register("cpu", conv2d_strategy_cpu)
 strategies.dense_strategy.register("cpu", dense_strategy_cpu)
 strategies.dense_pack_strategy.register("cpu", dense_pack_strategy_cpu)

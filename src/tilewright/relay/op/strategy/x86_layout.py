@@ -18,6 +18,8 @@ from tilewright.relay.op.strategy.blocks import (
     blocks_in_force,
     convolution_blocks,
 )
+from tilewright.relay.op.strategy.shapes import constant_shape
+from tilewright.relay.op.strategy.x86_narrow import is_narrow, narrow_conv2d, narrow_dense
 from tilewright.support.dtype import DataType
 from tilewright.topi.cpu.layouts import layouts_of_blocks
 from tilewright.topi.cpu.machine import current_cpu, lanes_of
@@ -30,12 +32,6 @@ from tilewright.topi.x86 import (
     dense_block,
 )
 from tilewright.topi.x86.depthwise import WIDE
-
-
-def constant_shape(shape: Any) -> tuple[int, ...] | None:
-    """A shape as integers; None where a dimension is not constant."""
-    found = get_const_tuple(shape)
-    return found if all(isinstance(extent, int) for extent in found) else None
 
 
 def blocks_help(dtype: Any) -> bool:
@@ -55,10 +51,15 @@ class _Blockable:
     layouts: Conv2DLayouts
 
 
+def _is_plain(attrs: Any) -> bool:
+    return attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
+
+
 def _blockable(attrs: Any, tinfos: Sequence[Any]) -> _Blockable | None:
     data, kernel = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
-    plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
-    if not plain or data is None or kernel is None or not blocks_help(tinfos[0].dtype):
+    if not _is_plain(attrs) or data is None or kernel is None or is_narrow(attrs, tinfos):
+        return None
+    if not blocks_help(tinfos[0].dtype):
         return None
     channels = data[0]
     # Several outputs for each channel, as (channels, multiplier, ...) or as groups of one channel.
@@ -74,6 +75,11 @@ def conv2d_in_blocks(
     attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
 ) -> RelayExpr | None:
     """A conv2d of NCHW with its channels in blocks; None where it should stay as it is."""
+    if _is_plain(attrs) and is_narrow(attrs, tinfos):
+        data, weights = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
+        if data is None or weights is None:
+            return None
+        return narrow_conv2d(attrs, inputs, data, weights, tinfos)
     found = _blockable(attrs, tinfos)
     if found is None:
         return None
@@ -196,7 +202,11 @@ def dense_in_blocks(
     whole blocks leave the last one partly empty.
     """
     weight = constant_shape(tinfos[1].shape)
-    if weight is None or len(tinfos[0].shape) != 2 or not blocks_help(tinfos[0].dtype):
+    if weight is None or len(tinfos[0].shape) != 2:
+        return None
+    if is_narrow(attrs, tinfos):
+        return narrow_dense(attrs, inputs, weight, tinfos)
+    if not blocks_help(tinfos[0].dtype):
         return None
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight

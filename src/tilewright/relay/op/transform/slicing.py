@@ -147,7 +147,8 @@ def _slice_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[
     return [topi.strided_slice(data, begins, ends, steps, axes, attrs.slice_mode)]
 
 
-def _slices(attrs: Any, shape: Sequence[int]) -> tuple[slice, ...]:
+def python_slices(attrs: Any, shape: Sequence[int]) -> tuple[slice, ...]:
+    """What ``strided_slice`` takes of each axis."""
     made = [slice(None)] * len(shape)
     for place, axis in enumerate(_sliced_axes(attrs, len(shape))):
         begin, end, step = _given(attrs, place)
@@ -167,7 +168,7 @@ def _slice_gradient(primal: Any, grad: Any) -> list[Any]:
             f"the gradient of strided_slice needs a constant shape, not {shape_text(shape)}"
         )
     begins, ends, steps = [], [], []
-    for size, one in zip(sizes, _slices(primal.attrs, sizes), strict=True):
+    for size, one in zip(sizes, python_slices(primal.attrs, sizes), strict=True):
         step = one.step or 1
         begins.append((0 if step > 0 else size - 1) if one.start is None else one.start)
         ends.append((size if step > 0 else -size - 1) if one.stop is None else one.stop)
@@ -207,7 +208,7 @@ _STRIDED_SLICE = define(
     attrs=StridedSliceAttrs,
     relation=_slice_relation,
     compute=_slice_compute,
-    reference=lambda attrs, data: data[_slices(attrs, data.shape)],
+    reference=lambda attrs, data: data[python_slices(attrs, data.shape)],
     gradient=_slice_gradient,
     layout=_slice_layout,
     kind=OpPattern.INJECTIVE,

@@ -1,0 +1,13 @@
+"""Shapes as strategies ask for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright.topi.utils import get_const_tuple
+
+
+def constant_shape(shape: Any) -> tuple[int, ...] | None:
+    """A shape as integers; None where a dimension is not constant."""
+    found = get_const_tuple(shape)
+    return found if all(isinstance(extent, int) for extent in found) else None
