@@ -94,6 +94,13 @@ def test_minimal_filtering_keeps_its_blocks() -> None:
     assert blocks_of(conv(conv(WIDE, 64, 64, 3), 64, 64, 3)) == [(16, 16), (16, 16)]
 
 
+def test_transposed_convolutions_keep_theirs() -> None:
+    """What follows a transposed convolution reads the blocks that it makes."""
+    start = relay.var("x", shape=(1, 16, 8, 8))
+    wider = relay.nn.conv2d_transpose(start, weight(16, 32, 4, 4), strides=(2, 2), padding=(1, 1))
+    assert blocks_of(conv(relay.nn.relu(wider), 32, 32)) == [(16, 16), (16, 16)]
+
+
 @pytest.mark.parametrize(
     "expr",
     [

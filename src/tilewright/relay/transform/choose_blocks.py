@@ -2,9 +2,9 @@
 
 Tensors between which every operator passes any block on (elementwise operators, poolings, concatenations, shuffles) are
 one *region* with one block. A convolution joins the region of its input to that of its output, and costs what its
-target says for the blocks that it runs in and what it takes to bring the one's block to the other's. Whatever else reads
-or makes a tensor has it as NCHW, or as NHWC where it is a transpose: a change of layout unless the block is one channel,
-or all of them. The blocks are those with which all that costs least.
+target says for the blocks that it runs in and what it takes to bring the one's block to the other's. Whatever else
+reads or makes a tensor has it as NCHW, or as NHWC where it is a transpose: a change of layout unless the block is one
+channel, or all of them. The blocks are those with which all that costs least.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import gcd, prod
+from math import gcd, inf, prod
 from typing import Any, Final
 
 from tilewright.ir.base import RelayExpr
@@ -142,7 +142,7 @@ class _Survey:
 
     def _call(self, call: Call, op: Op) -> None:
         arguments = [tensor for argument in call.args for tensor in _tensors(argument)]
-        costs = _convolution(call)
+        costs = _convolution(call, op)
         if costs is not None:
             source, result = self._of(call.args[0]), self._new(call)
             source.root().wishes.add(costs.preferred[0])
@@ -237,14 +237,28 @@ def _sum(one: list[list[float]] | None, other: list[list[float]]) -> list[list[f
     return [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(one, other, strict=True)]
 
 
-def _convolution(call: Call) -> BlockedConvolution | None:
+def _convolution(call: Call, op: Op) -> BlockedConvolution | None:
     """The costs of a call that is a convolution which the target has in blocks."""
-    if call.op.name != "nn.conv2d" or _shape(call.args[0]) is None or _shape(call) is None:  # type: ignore[attr-defined]
+    if not call.args or _shape(call.args[0]) is None or _shape(call) is None:
         return None
-    found: BlockedConvolution | None = convolution_blocks(
-        call.attrs, [argument.checked_type for argument in call.args], call.checked_type
-    )
-    return found
+    types = [argument.checked_type for argument in call.args]
+    if op.name == "nn.conv2d":
+        found: BlockedConvolution | None = convolution_blocks(call.attrs, types, call.checked_type)
+        return found
+    return _of_itself(call, op, types)
+
+
+def _of_itself(call: Call, op: Op, types: Sequence[Any]) -> BlockedConvolution | None:
+    """The same for an operator that has blocks of its own and no others: a transposed convolution."""
+    alter = op.get_attr("FTVMAlterOpLayout")
+    made = None if alter is None else alter(call.attrs, list(call.args), types, call.checked_type)
+    attrs: Any = getattr(made, "attrs", None)
+    names = [getattr(attrs, name, "") for name in ("data_layout", "out_layout")]
+    blocks = [Layout(name).factor_of("C") if name else -1 for name in names]
+    if names != [f"NCHW{block}c" for block in blocks]:
+        return None
+    own = blocks[0], blocks[1]
+    return BlockedConvolution(own, lambda inputs, outputs: 0.0 if (inputs, outputs) == own else inf)
 
 
 def _order(call: Call) -> tuple[int, ...]:
