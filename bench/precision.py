@@ -2,7 +2,7 @@
 
 Run it:  python bench/precision.py [--threads 2]
 
-Dense layers, products of batches and convolutions of ResNet-50, built as a user builds them (``relay.build`` for
+Dense layers, and convolutions of ResNet-50, built as a user builds them (``relay.build`` for
 ``llvm``) in uint8, int8, bfloat16 and float32. A multiply-add counts as two operations, and the
 longest kernel of the program alone: changes of layout around it, which a model has not, are left out.
 """

@@ -91,11 +91,15 @@ def test_save_and_load(tmp_path: Path) -> None:
 
 
 def test_text_that_is_nested_too_deeply() -> None:
-    """It is refused when it is read."""
+    """It is refused when it is read, unless this Python can run it: newer ones can."""
     for count in (1500, 100_000):
         text = f"def f(a):\n    return {'+'.join(['a'] * count)}\n"
-        with pytest.raises(ParseError, match="nested too deeply"):
-            HybridModule(text)
+        try:
+            module = HybridModule(text)
+        except ParseError as error:
+            assert "nested too deeply" in str(error)
+        else:
+            np.testing.assert_array_equal(module(np.ones(2, "int32")), [count, count])
 
 
 @pytest.mark.parametrize(
