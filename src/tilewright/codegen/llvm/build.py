@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import sys
 import threading
 from collections.abc import Sequence
 from functools import cache
@@ -264,8 +265,13 @@ class _LinkedCode:
 
 @cache
 def _jit() -> Any:
-    """The process' JIT linker. It only links: the code is compiled before."""
-    return load_llvm().create_lljit_compiler(suppress_errors=True)
+    """The process' JIT linker. It only links: the code is compiled before.
+
+    LLVM's newer linker puts all sections of an object into one piece of memory. The older one asks for each section by
+    itself; in a process with gigabytes of libraries they may come to lie further apart than their relative addresses
+    reach, which ends the process. On Windows the newer one is not complete.
+    """
+    return load_llvm().create_lljit_compiler(suppress_errors=True, use_jit_link=sys.platform != "win32")
 
 
 def module_text(
