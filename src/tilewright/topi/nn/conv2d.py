@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import te
+from tilewright.ir.expr import IterVar
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.target import generic_func
 from tilewright.te import Tensor
@@ -203,6 +205,31 @@ def conv2d_NCHWc_int8(
     The kernel is (output blocks, input blocks, height, width, channels of an input block / n_elems, channels of an
     output block, n_elems): what a dot-product instruction reads lies together.
     """
+    part = te.reduce_axis((0, n_elems), name="ic_s_inner")
+
+    def product(padded: Tensor, at: Sequence[Any], weight_at: Sequence[Any]) -> Any:
+        value = padded(*at[:-1], at[-1] * n_elems + part.var)
+        return value.astype(out_dtype) * kernel(*weight_at, part).astype(out_dtype)
+
+    return conv2d_of_words(data, kernel, stride, padding, dilation, layout, n_elems, product, [part])
+
+
+def conv2d_of_words(
+    data: Tensor,
+    kernel: Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    layout: str,
+    n_elems: int,
+    product: Callable[[Tensor, Sequence[Any], Sequence[Any]], Any],
+    inner_axes: Sequence[IterVar] = (),
+) -> Tensor:
+    """What ``conv2d_NCHWc_int8`` is with any product of two words of ``n_elems`` channels.
+
+    ``product`` is given the padded data, where the word lies in it (its last index counts words), and where it lies in
+    the kernel; it may sum over ``inner_axes``.
+    """
     require_blocked(data, kernel, 7)
     windows = slide(data, layout, get_const_tuple(kernel.shape[2:4]), stride, padding, dilation)
     require_equal(kernel.shape[6], n_elems, "the last dimension of the kernel and n_elems")
@@ -212,20 +239,13 @@ def conv2d_NCHWc_int8(
     outer = te.reduce_axis((0, blocks), name="ic_outer")
     ry = te.reduce_axis((0, kernel.shape[2]), name="kh")
     rx = te.reduce_axis((0, kernel.shape[3]), name="kw")
-    lane = te.reduce_axis((0, kernel.shape[4]), name="ic_f_inner")
-    part = te.reduce_axis((0, n_elems), name="ic_s_inner")
+    word = te.reduce_axis((0, kernel.shape[4]), name="ic_f_inner")
 
     def element(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
         first = 0 if outputs_of_group is None else (c // outputs_of_group) * blocks
-        value = windows.data(
-            n,
-            first + outer.var,
-            windows.read_at("H", h, ry.var),
-            windows.read_at("W", w, rx.var),
-            lane.var * n_elems + part.var,
-        )
-        weight = kernel(c, outer, ry, rx, lane, b, part)
-        return te.sum(value.astype(out_dtype) * weight.astype(out_dtype), axis=[outer, ry, rx, lane, part])
+        pixel = (windows.read_at("H", h, ry.var), windows.read_at("W", w, rx.var))
+        summed = product(windows.data, (n, first + outer.var, *pixel, word.var), (c, outer, ry, rx, word, b))
+        return te.sum(summed, axis=[outer, ry, rx, word, *inner_axes])
 
     made: Tensor = te.compute(
         (data.shape[0], kernel.shape[0], *windows.extents, kernel.shape[5]),

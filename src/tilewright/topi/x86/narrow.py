@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import te, tir
@@ -11,8 +11,8 @@ from tilewright.tir.words import dot_word, numbers_of_word, pack_word
 from tilewright.topi import tag
 from tilewright.topi.cpu.narrow import uses_words
 from tilewright.topi.nn.conv2d import conv2d_NCHWc_int8 as plain_conv2d
-from tilewright.topi.nn.conv2d import output_blocks_of_group, require_blocked
-from tilewright.topi.nn.convolution import require_equal, slide
+from tilewright.topi.nn.conv2d import conv2d_of_words
+from tilewright.topi.nn.convolution import require_equal
 from tilewright.topi.nn.dense import add_bias
 from tilewright.topi.nn.utils import as_type
 from tilewright.topi.utils import get_const_int, get_const_tuple, simplify
@@ -45,34 +45,13 @@ def conv2d_NCHWc_int8(
     """
     if not uses_words(data.dtype, kernel.dtype, out_dtype):
         return plain_conv2d(data, kernel, stride, padding, dilation, layout, out_layout, out_dtype, n_elems)
-    require_blocked(data, kernel, 7)
-    windows = slide(data, layout, get_const_tuple(kernel.shape[2:4]), stride, padding, dilation)
-    require_equal(kernel.shape[6], n_elems, "the last dimension of the kernel and n_elems")
-    require_equal(
-        kernel.shape[6], numbers_of_word(data.dtype), "the numbers of a word of the kernel and the data"
-    )
-    require_equal(data.shape[4], kernel.shape[4] * n_elems, "channels of a block of the input and the kernel")
-    blocks = kernel.shape[1]
-    outputs_of_group = output_blocks_of_group(data, kernel)
-    outer = te.reduce_axis((0, blocks), name="ic_outer")
-    ry = te.reduce_axis((0, kernel.shape[2]), name="kh")
-    rx = te.reduce_axis((0, kernel.shape[3]), name="kw")
-    word = te.reduce_axis((0, kernel.shape[4]), name="ic_f_inner")
+    require_equal(n_elems, numbers_of_word(data.dtype), "n_elems and the numbers of a word")
 
-    def element(n: Any, c: Any, h: Any, w: Any, b: Any) -> Any:
-        first = 0 if outputs_of_group is None else (c // outputs_of_group) * blocks
-        at = (windows.read_at("H", h, ry.var), windows.read_at("W", w, rx.var), word.var)
-        value = word_at(windows.data, n, first + outer.var, *at)
-        weight = pack_word(*[kernel(c, outer, ry, rx, word, b, place) for place in range(n_elems)])
-        return te.sum(_product(data, kernel, value, weight), axis=[outer, ry, rx, word])
+    def product(padded: Tensor, at: Sequence[Any], weight_at: Sequence[Any]) -> Any:
+        weight = pack_word(*[kernel(*weight_at, place) for place in range(n_elems)])
+        return _product(data, kernel, word_at(padded, *at), weight)
 
-    made: Tensor = te.compute(
-        (data.shape[0], kernel.shape[0], *windows.extents, kernel.shape[5]),
-        element,
-        name="conv2d_NCHWc_int8",
-        tag="conv2d_NCHWc_int8",
-        attrs={"layout_free_placeholders": [kernel]},
-    )
+    made = conv2d_of_words(data, kernel, stride, padding, dilation, layout, n_elems, product)
     return as_type(made, out_dtype)
 
 
