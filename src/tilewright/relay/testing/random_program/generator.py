@@ -79,6 +79,10 @@ def recipe(*names: str) -> Callable[[Recipe], Recipe]:
     return register
 
 
+class NothingFits(TilewrightError):
+    """There is nothing to choose from: an axis of no elements, or no value that would do."""
+
+
 class Generator:
     """Random choices, the values so far, and the program that they make."""
 
@@ -103,10 +107,14 @@ class Generator:
 
     def integer(self, low: int, high: int) -> int:
         """A number from ``low`` to ``high``, both included."""
+        if low > high:
+            raise NothingFits(f"no number lies between {low} and {high}")
         return int(self.random.integers(low, high + 1))
 
     def choice(self, options: Sequence[Any]) -> Any:
         """One of several."""
+        if not options:
+            raise NothingFits("there are no options")
         return options[int(self.random.integers(len(options)))]
 
     def weighted(self, options: Mapping[Any, float]) -> Any:
@@ -263,7 +271,11 @@ class Generator:
 
     def step(self, recipes: Mapping[str, Sequence[Recipe]]) -> list[Value]:
         """One more call, by a random recipe; no values where it did not work out."""
-        made = self.choice(recipes[self.choice(list(recipes))])(self)
+        recipe = self.choice(recipes[self.choice(list(recipes))])
+        try:
+            made = recipe(self)
+        except NothingFits:
+            return []
         return [] if made is None else self.accept(made)
 
     def program(self) -> Program:
