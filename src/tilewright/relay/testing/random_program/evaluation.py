@@ -30,6 +30,8 @@ INNER_NOISE = 0.1
 STEADY = {"float16": 5e-2, "float32": 5e-3, "float64": 1e-5}
 """How far noise may move a tensor, relative to its largest element."""
 LARGEST = {"float16": 500.0, "float32": 1e4, "float64": 1e4}
+DIFFERENCES = {"vision.multibox_prior"}
+"""Operators that take rounded numbers from one another: what is zero in one order of steps is not in another."""
 MOST_ELEMENTS = 4096
 MOST_DIMENSIONS = 6
 
@@ -45,6 +47,8 @@ class NoisyInterpreter(Interpreter):
         """Operators that move data do not round. Those that combine many elements round on the way as well: for them,
         a little noise on the arguments shows what that does."""
         kind = node.op.get_attr("TOpPattern") if isinstance(node.op, Op) else OpPattern.INJECTIVE
+        if isinstance(node.op, Op) and node.op.name in DIFFERENCES:
+            return self._shifted(super().visit_call(node))
         if kind == OpPattern.INJECTIVE:
             return super().visit_call(node)
         if kind < OpPattern.COMM_REDUCE:
@@ -64,6 +68,10 @@ class NoisyInterpreter(Interpreter):
             return value
         noise = share * NOISE[str(value.dtype)] * self.random.uniform(-1, 1, value.shape)
         return np.asarray(value * (1 + noise)).astype(value.dtype)
+
+    def _shifted(self, value: Array) -> Array:
+        noise = NOISE[str(value.dtype)] * self.random.uniform(-1, 1, value.shape)
+        return np.asarray(value + noise * np.abs(value).max(initial=0)).astype(value.dtype)
 
 
 @dataclass(frozen=True, eq=False)
