@@ -31,7 +31,6 @@ _AUTO_SCHEDULER = "operators have schedules without tuning; write others with te
 _RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
-_TIR_SCHEDULE = "use te.create_schedule on the tensor expressions, or write the loops in TVMScript"
 
 _MODULES = {
     "autotvm": _AUTOTVM,
@@ -53,7 +52,6 @@ _MODULES = {
     "relay.frontend.paddlepaddle": _EXPORT,
     "relay.frontend.common": "the ONNX importer keeps its helpers to itself",
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
-    "tir.schedule": _TIR_SCHEDULE,
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
     "contrib.nvcc": "a build for the target cuda gives the source: imported_modules[0].get_source()",
@@ -110,7 +108,6 @@ _PARTS = {
     "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
     "relay.data_dep_optimization": ("bsr_dense",),
-    "tir.schedule": ("schedule", "trace"),
     "contrib.cuda_graph": ("cuda_graph_executor",),
 }
 """The modules within those that are packages."""
@@ -131,7 +128,6 @@ _NAMES = {
             "from_paddle",
         )
     },
-    "tir": {name: _TIR_SCHEDULE for name in ("Schedule", "ScheduleState", "BlockScope", "ScheduleError")},
 }
 """Names that modules of this version do not have yet."""
 
