@@ -76,6 +76,13 @@ def _set_kind(
     state.replace({stmt: stmt.replace(kind=kind, thread_binding=thread_binding)})
 
 
+def require_still_independent(primitive: str, state: ScheduleState, place: StmtSRef) -> None:
+    """Refuse what a step has made of a loop, or of one around it, that runs its iterations at the same time."""
+    for loop in (*loops_above(place), place):
+        if loop.loop.kind in (ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.THREAD_BINDING):
+            _require_independent(primitive, state, loop)
+
+
 def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef) -> None:
     """Refuse a loop whose iterations depend on one another."""
     if isinstance(loop.loop.extent, IntImm) and loop.loop.extent.value == 1:

@@ -68,6 +68,10 @@ _KINDS = (
     InstructionKind("Vectorize", "vectorize", ("loop",)),
     InstructionKind("Unroll", "unroll", ("loop",)),
     InstructionKind("Bind", "bind", ("loop",), ("thread_axis",)),
+    InstructionKind("ComputeAt", "compute_at", ("block", "loop"), ("preserve_unit_loops",)),
+    InstructionKind("ReverseComputeAt", "reverse_compute_at", ("block", "loop"), ("preserve_unit_loops",)),
+    InstructionKind("ComputeInline", "compute_inline", ("block",)),
+    InstructionKind("ReverseComputeInline", "reverse_compute_inline", ("block",)),
     InstructionKind("EnterPostproc", "enter_postproc"),
 )
 

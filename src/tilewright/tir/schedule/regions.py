@@ -19,6 +19,7 @@ from tilewright.tir.schedule.analysis import (
     loop_ranges,
     loops_above,
     loops_between,
+    scope_of,
 )
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
 from tilewright.tir.schedule.state import ScheduleState
@@ -81,6 +82,36 @@ def _certain_box(
                 return None
             limits[dimension] = domains[bound.min]
     return box, limits
+
+
+def written_tile(state: ScheduleState, place: StmtSRef, block: StmtSRef, buffer: Buffer) -> Box | None:
+    """The box of a buffer that a block writes in one iteration of ``place``, exactly, but for what lies outside of the
+    buffer; and over all iterations it writes the whole buffer. None if that cannot be shown."""
+    regions = [one for one in block.block.writes if one.buffer is buffer]
+    if len(regions) != 1:
+        return None
+    found = _certain_box(state, place, block, regions[0])
+    if found is None:
+        return None
+    box, limits = found
+    whole = [
+        IntervalSet(operators.const(0, extent.dtype), operators.subtract(extent, 1))
+        for extent in buffer.shape
+    ]
+    over_all = _certain_box(state, scope_of(block), block, regions[0])
+    if over_all is None or not _contains(Analyzer(), buffer, whole, *over_all):
+        return None
+    touched = touched_box(state, place, block, regions)
+    analyzer = analyzer_for(_around(place))
+    for certain, possible, limit, extent in zip(box, touched, limits, buffer.shape, strict=True):
+        exact = possible.is_bounded and analyzer.can_prove_equal(certain.min_value, possible.min_value)
+        if not (exact and analyzer.can_prove_equal(certain.max_value, possible.max_value)):
+            return None
+        if limit is not None and not (
+            analyzer.can_prove_equal(limit.min, 0) and analyzer.can_prove_equal(limit.extent, extent)
+        ):
+            return None
+    return box
 
 
 def predicate_is_domain(state: ScheduleState, block: StmtSRef) -> bool:

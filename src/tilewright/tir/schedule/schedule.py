@@ -15,7 +15,7 @@ from tilewright.ir.module import IRModule
 from tilewright.support.errors import ScheduleError, TilewrightError
 from tilewright.support.span import user_span
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.schedule import annotate, loops
+from tilewright.tir.schedule import annotate, compute_at, inline, loops
 from tilewright.tir.schedule.analysis import loops_above, scope_of
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.instruction import Instruction, InstructionKind
@@ -305,6 +305,32 @@ class Schedule:
         reference = self._loop(loop)
         self._step(lambda: annotate.unroll(self._state, reference))
         self._record("Unroll", [loop])
+
+    # Places
+
+    def compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False) -> None:
+        """Compute a block inside of a loop around all blocks that read it: in each iteration what they read."""
+        moved, place = self._block(block), self._loop(loop)
+        self._step(lambda: compute_at.compute_at(self._state, moved, place, preserve_unit_loops))
+        self._record("ComputeAt", [block, loop], [preserve_unit_loops])
+
+    def reverse_compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False) -> None:
+        """Compute a block inside of a loop around blocks that it reads: in each iteration from what they wrote."""
+        moved, place = self._block(block), self._loop(loop)
+        self._step(lambda: compute_at.reverse_compute_at(self._state, moved, place, preserve_unit_loops))
+        self._record("ReverseComputeAt", [block, loop], [preserve_unit_loops])
+
+    def compute_inline(self, block: BlockRV) -> None:
+        """Compute an elementwise block in the blocks that read it."""
+        reference = self._block(block)
+        self._step(lambda: inline.compute_inline(self._state, reference))
+        self._record("ComputeInline", [block])
+
+    def reverse_compute_inline(self, block: BlockRV) -> None:
+        """Compute an elementwise block in the only block that it reads."""
+        reference = self._block(block)
+        self._step(lambda: inline.reverse_compute_inline(self._state, reference))
+        self._record("ReverseComputeInline", [block])
 
     def enter_postproc(self) -> None:
         """Mark the place in the trace after which steps only finish what is decided."""

@@ -7,11 +7,12 @@ blocks that the caller gives. Nothing else changes a program, so a step is undon
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any
 
+from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import Var
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
@@ -179,6 +180,24 @@ class ScheduleState:
         self.mod = self.mod.with_functions({**self.mod.functions, **made})
         self._index({new: old for old, new in became.items()})
         self._check()
+
+    def replace_in_scope(
+        self,
+        scope: StmtSRef,
+        changes: Mapping[Stmt, Stmt],
+        blocks: Mapping[Block, Block] | None = None,
+        *,
+        added: Sequence[Buffer] = (),
+        removed: Sequence[Buffer] = (),
+    ) -> None:
+        """Put statements in the place of others inside of one block, which also allocates other buffers from now on."""
+        became: dict[Block, Block] = dict(blocks or {})
+        old = scope.block
+        with recursion_room():
+            body = _Replacer(changes, became).visit(old.body)
+        kept = [buffer for buffer in old.alloc_buffers if not any(buffer is one for one in removed)]
+        became[old] = old.replace(body=body, alloc_buffers=(*kept, *added))
+        self.replace({old: became[old]}, became)
 
     def snapshot(self) -> Snapshot:
         """What the state is now."""
