@@ -26,6 +26,13 @@ _STEPS = (
     "reverse_compute_at",
     "compute_inline",
     "reverse_compute_inline",
+    "cache_read",
+    "cache_write",
+    "decompose_reduction",
+    "decompose_reduction",
+    "rfactor",
+    "storage_align",
+    "sample",
 )
 
 
@@ -34,7 +41,7 @@ class RandomSchedule:
 
     def __init__(self, draw: Any, function: tir.PrimFunc) -> None:
         self.draw = draw
-        self.schedule = tir.Schedule(function, debug_mask="all", error_render_level="fast")
+        self.schedule = tir.Schedule(function, seed=1, debug_mask="all", error_render_level="fast")
 
     def build(self, steps: int) -> tir.Schedule:
         """A schedule of so many steps, some of which may have been refused."""
@@ -82,10 +89,36 @@ class RandomSchedule:
         self.schedule.unroll(self.loop())
 
     def compute_at(self) -> None:
-        self.schedule.compute_at(self.block(), self.loop(), self.draw(st.booleans()))
+        block = self.block()
+        loop = self.pick(self.schedule.get_loops(self.pick(self.schedule.get_consumers(block))))
+        self.schedule.compute_at(block, loop, self.draw(st.booleans()))
 
     def reverse_compute_at(self) -> None:
-        self.schedule.reverse_compute_at(self.block(), self.loop(), self.draw(st.booleans()))
+        block = self.block()
+        loop = self.pick(self.schedule.get_loops(self.pick(self.schedule.get_producers(block))))
+        self.schedule.reverse_compute_at(block, loop, self.draw(st.booleans()))
+
+    def cache_read(self) -> None:
+        self.schedule.cache_read(self.block(), self.draw(st.integers(0, 1)), "global")
+
+    def cache_write(self) -> None:
+        self.schedule.cache_write(self.block(), 0, "global")
+
+    def decompose_reduction(self) -> None:
+        block = self.block()
+        self.schedule.decompose_reduction(block, self.pick(self.schedule.get_loops(block)))
+
+    def rfactor(self) -> None:
+        self.schedule.rfactor(self.loop(), self.draw(st.integers(-2, 2)))
+
+    def storage_align(self) -> None:
+        self.schedule.storage_align(
+            self.block(), 0, self.draw(st.integers(0, 1)), 8, self.draw(st.integers(0, 7))
+        )
+
+    def sample(self) -> None:
+        loop = self.loop()
+        self.schedule.split(loop, self.schedule.sample_perfect_tile(loop, n=2, max_innermost_factor=4))
 
     def compute_inline(self) -> None:
         self.schedule.compute_inline(self.block())

@@ -76,18 +76,23 @@ def loops_between(ancestor: StmtSRef, block: StmtSRef) -> list[StmtSRef]:
     return [loop for loop in above if loop is not ancestor and is_below(loop, ancestor)]
 
 
-def only_statement(state: ScheduleState, block: StmtSRef) -> Stmt | None:
-    """The outermost statement of the scope that holds this block and nothing else; None if that is all of the scope."""
+def own_statement(state: ScheduleState, block: StmtSRef) -> StmtSRef:
+    """The outermost loop that holds this block and nothing else; the block itself if there is no such loop."""
     current = block
-    scope = scope_of(block)
-    while current.parent is not scope:
-        assert current.parent is not None
+    while current.parent is not None and not current.parent.is_block:
         if len(state.children(current.parent)) != 1:
             break
         current = current.parent
-    if current.parent is scope and len(state.children(scope)) == 1:
+    return current
+
+
+def only_statement(state: ScheduleState, block: StmtSRef) -> Stmt | None:
+    """The outermost statement that holds this block and nothing else; None if that is all of the scope."""
+    found = own_statement(state, block)
+    scope = scope_of(block)
+    if found.parent is scope and len(state.children(scope)) == 1:
         return None
-    return state.realize(current) if current.is_block else current.loop
+    return state.realize(found) if found.is_block else found.loop
 
 
 def loop_range(loop: For) -> Range:

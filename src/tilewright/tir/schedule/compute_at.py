@@ -6,17 +6,16 @@ new loops have constant lengths where these can be told; what reaches beyond the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tilewright.arith import Analyzer, IntervalSet, union_sets
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Range, Var, is_const
+from tilewright.ir.expr import IterVar, Var, is_const
 from tilewright.ir.functor import uses_var
 from tilewright.tir.schedule.analysis import (
     all_loops_above,
     analyzer_for,
-    conjunction,
     fail,
     is_allocated,
     is_below,
@@ -29,23 +28,16 @@ from tilewright.tir.schedule.analysis import (
 from tilewright.tir.schedule.annotate import require_still_independent
 from tilewright.tir.schedule.block_bodies import regions_of
 from tilewright.tir.schedule.block_scope import BlockScope, StmtSRef
-from tilewright.tir.schedule.regions import touched_box, written_tile
+from tilewright.tir.schedule.nest import blocks_in, new_nest
+from tilewright.tir.schedule.regions import exact_box, touched_box, writes_whole
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import (
     NO_OP,
-    Block,
-    BlockRealize,
-    For,
     ForKind,
     Stmt,
     stmt_list,
     stmt_seq,
 )
-
-Wanted = Mapping[Var, IntervalSet]
-"""For axes that need not run over all of their range: what they need to."""
-
-_LARGE = 2**31 - 1
 
 
 def _prepared(primitive: str, state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> BlockScope:
@@ -93,9 +85,9 @@ def compute_at(
         ]
         if boxes:
             _add_wanted(analyzer, block, buffer, boxes, wanted)
-    nest = _new_nest(analyzer, block.block, wanted, preserve_unit_loops)
+    nest = new_nest(analyzer, block.block, wanted, preserve_unit_loops)
     items = stmt_list(loop.loop.body)
-    inside = [_blocks_in(item) for item in items]
+    inside = [blocks_in(item) for item in items]
     position = min(
         number for number, found in enumerate(inside) if any(one.block in found for one in consumers)
     )
@@ -146,9 +138,9 @@ def reverse_compute_at(
         writers = [one for one in inside_loop if regions_of(one.block.writes, buffer)]
         if writers:
             _add_tile(name, state, block, loop, writers[-1], buffer, analyzer, wanted)
-    nest = _new_nest(analyzer, block.block, wanted, preserve_unit_loops)
+    nest = new_nest(analyzer, block.block, wanted, preserve_unit_loops)
     items = stmt_list(loop.loop.body)
-    inside = [_blocks_in(item) for item in items]
+    inside = [blocks_in(item) for item in items]
     position = 1 + max(
         number for number, found in enumerate(inside) if any(one.block in found for one in inside_loop)
     )
@@ -181,8 +173,9 @@ def _add_tile(
     wanted: dict[Var, IntervalSet],
 ) -> None:
     """Note what each axis of the block runs over so that it reads just the tile of a buffer that is ready."""
-    tile = written_tile(state, loop, producer, buffer)
-    if tile is None:
+    written = regions_of(producer.block.writes, buffer)
+    tile = exact_box(state, loop, producer, written[0]) if len(written) == 1 else None
+    if tile is None or not writes_whole(state, producer, written[0]):
         fail(
             name, block, f"it cannot be told which part of {buffer.name} an iteration of {loop.label} writes"
         )
@@ -207,67 +200,6 @@ def _add_tile(
             same = analyzer.can_prove_equal(known.min_value, side.min_value)
             if not (same and analyzer.can_prove_equal(known.max_value, side.max_value)):
                 fail(name, block, f"its axis {axis.name} would have to run over two different tiles")
-
-
-def _new_nest(analyzer: Analyzer, block: Block, wanted: Wanted, preserve_unit_loops: bool) -> Stmt:
-    """The block under new loops, one for each axis, that run over what is wanted."""
-    values: list[PrimExpr] = []
-    loops: list[tuple[Var, PrimExpr]] = []
-    guards: list[PrimExpr] = []
-    for axis in block.iter_vars:
-        domain = axis.dom
-        assert domain is not None
-        start, extent, clipped = _axis_range(analyzer, domain, wanted.get(axis.var))
-        if is_const(extent, 1) and not preserve_unit_loops:
-            value = start
-        else:
-            variable = Var(f"ax{len(loops)}", axis.var.dtype)
-            loops.append((variable, extent))
-            analyzer.bind(variable, Range.from_min_extent(operators.const(0, variable.dtype), extent))
-            value = operators.add(start, variable)
-        values.append(analyzer.simplify(value))
-        if clipped:
-            end = operators.add(domain.min, domain.extent)
-            limits = (operators.greater_equal(value, domain.min), operators.less(value, end))
-            guards += [analyzer.simplify(one) for one in limits if not analyzer.can_prove(one)]
-    made: Stmt = BlockRealize(values, conjunction(guards), block)
-    for variable, extent in reversed(loops):
-        made = For(variable, 0, extent, ForKind.SERIAL, made)
-    return made
-
-
-def _axis_range(
-    analyzer: Analyzer, domain: Range, wanted: IntervalSet | None
-) -> tuple[PrimExpr, PrimExpr, bool]:
-    """Where an axis starts and how far it runs; True if that may reach beyond its domain."""
-    if wanted is None or not wanted.is_bounded:
-        return domain.min, domain.extent, False
-    start = analyzer.simplify(wanted.min_value)
-    extent = analyzer.simplify(operators.add(operators.subtract(wanted.max_value, start), 1))
-    if not isinstance(extent, IntImm):
-        # The length varies from iteration to iteration: a constant that is always enough.
-        bound = analyzer.const_int_bound(extent).max_value
-        if not 0 < bound < _LARGE:
-            return domain.min, domain.extent, False
-        extent = operators.const(bound, domain.extent.dtype)
-    if analyzer.can_prove(operators.less_equal(extent, 0)) or analyzer.can_prove(
-        operators.greater_equal(extent, domain.extent)
-    ):
-        return domain.min, domain.extent, False
-    return start, extent, True
-
-
-def _blocks_in(stmt: Stmt) -> set[Block]:
-    """The blocks below a statement with no other block between."""
-    found: set[Block] = set()
-    stack: list[Stmt] = [stmt]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, BlockRealize):
-            found.add(one.block)
-        else:
-            stack.extend(child for child in one.children() if isinstance(child, Stmt))
-    return found
 
 
 def _move(

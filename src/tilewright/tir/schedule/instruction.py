@@ -68,6 +68,25 @@ _KINDS = (
     InstructionKind("Vectorize", "vectorize", ("loop",)),
     InstructionKind("Unroll", "unroll", ("loop",)),
     InstructionKind("Bind", "bind", ("loop",), ("thread_axis",)),
+    InstructionKind(
+        "SampleCategorical", "sample_categorical", (), ("candidates", "probs"), is_pure=True, samples=True
+    ),
+    InstructionKind(
+        "SamplePerfectTile",
+        "sample_perfect_tile",
+        ("loop",),
+        ("n", "max_innermost_factor"),
+        is_pure=True,
+        samples=True,
+        gives_list=True,
+    ),
+    InstructionKind("CacheRead", "cache_read", ("block",), ("read_buffer_index", "storage_scope")),
+    InstructionKind("CacheWrite", "cache_write", ("block",), ("write_buffer_index", "storage_scope")),
+    InstructionKind("DecomposeReduction", "decompose_reduction", ("block", "loop")),
+    InstructionKind("RFactor", "rfactor", ("loop",), ("factor_axis",)),
+    InstructionKind(
+        "StorageAlign", "storage_align", ("block",), ("buffer_index", "axis", "factor", "offset")
+    ),
     InstructionKind("ComputeAt", "compute_at", ("block", "loop"), ("preserve_unit_loops",)),
     InstructionKind("ReverseComputeAt", "reverse_compute_at", ("block", "loop"), ("preserve_unit_loops",)),
     InstructionKind("ComputeInline", "compute_inline", ("block",)),

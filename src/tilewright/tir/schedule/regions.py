@@ -9,7 +9,7 @@ from tilewright.arith import Analyzer, IntervalSet, estimate_region_lower_bound,
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import IterVar, PrimExpr, Range, Var
-from tilewright.ir.functor import substitute_expr, uses_var
+from tilewright.ir.functor import post_order, substitute_expr, uses_var
 from tilewright.tir.schedule.analysis import (
     all_loops_above,
     analyzer_for,
@@ -23,7 +23,7 @@ from tilewright.tir.schedule.analysis import (
 )
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
 from tilewright.tir.schedule.state import ScheduleState
-from tilewright.tir.stmt import BlockRealize
+from tilewright.tir.stmt import Block, BlockRealize, For, IfThenElse, While
 
 Box = list[IntervalSet]
 
@@ -65,6 +65,8 @@ def _certain_box(
 ) -> tuple[list[IntervalSet], list[Range | None]] | None:
     """A box every element of which the block writes in one iteration of ``place``, except for what lies outside of
     the ranges that stand beside it; None if there is no such box."""
+    if not _stores_always(block.block):
+        return None
     realize = state.realize(block)
     below = loops_between(place, block)
     box = estimate_region_lower_bound(bound_region(realize, region), loop_ranges(below))
@@ -84,26 +86,23 @@ def _certain_box(
     return box, limits
 
 
-def written_tile(state: ScheduleState, place: StmtSRef, block: StmtSRef, buffer: Buffer) -> Box | None:
-    """The box of a buffer that a block writes in one iteration of ``place``, exactly, but for what lies outside of the
-    buffer; and over all iterations it writes the whole buffer. None if that cannot be shown."""
-    regions = [one for one in block.block.writes if one.buffer is buffer]
-    if len(regions) != 1:
-        return None
-    found = _certain_box(state, place, block, regions[0])
+def _stores_always(block: Block) -> bool:
+    """True if every run of a block writes the whole of its regions: no condition or loop stands inside."""
+    first = block.body if block.init is None else block.init
+    return not any(isinstance(one, (IfThenElse, While, For, Block)) for one in post_order(first))
+
+
+def exact_box(state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion) -> Box | None:
+    """The box that a block writes in one iteration of ``place``, all of it and nothing else, but for what lies outside
+    of the buffer; None if that cannot be shown."""
+    found = _certain_box(state, place, block, region)
     if found is None:
         return None
-    box, limits = found
-    whole = [
-        IntervalSet(operators.const(0, extent.dtype), operators.subtract(extent, 1))
-        for extent in buffer.shape
-    ]
-    over_all = _certain_box(state, scope_of(block), block, regions[0])
-    if over_all is None or not _contains(Analyzer(), buffer, whole, *over_all):
-        return None
-    touched = touched_box(state, place, block, regions)
+    touched = touched_box(state, place, block, [region])
     analyzer = analyzer_for(_around(place))
-    for certain, possible, limit, extent in zip(box, touched, limits, buffer.shape, strict=True):
+    for certain, possible, limit, extent in zip(
+        found[0], touched, found[1], region.buffer.shape, strict=True
+    ):
         exact = possible.is_bounded and analyzer.can_prove_equal(certain.min_value, possible.min_value)
         if not (exact and analyzer.can_prove_equal(certain.max_value, possible.max_value)):
             return None
@@ -111,7 +110,18 @@ def written_tile(state: ScheduleState, place: StmtSRef, block: StmtSRef, buffer:
             analyzer.can_prove_equal(limit.min, 0) and analyzer.can_prove_equal(limit.extent, extent)
         ):
             return None
-    return box
+    return found[0]
+
+
+def writes_whole(state: ScheduleState, block: StmtSRef, region: BufferRegion) -> bool:
+    """True if a block certainly writes every element of a buffer while its scope runs once."""
+    found = _certain_box(state, scope_of(block), block, region)
+    zero = [operators.const(0, extent.dtype) for extent in region.buffer.shape]
+    whole = [
+        IntervalSet(start, operators.subtract(extent, 1))
+        for start, extent in zip(zero, region.buffer.shape, strict=True)
+    ]
+    return found is not None and _contains(Analyzer(), region.buffer, whole, *found)
 
 
 def predicate_is_domain(state: ScheduleState, block: StmtSRef) -> bool:

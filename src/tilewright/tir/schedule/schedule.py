@@ -15,7 +15,17 @@ from tilewright.ir.module import IRModule
 from tilewright.support.errors import ScheduleError, TilewrightError
 from tilewright.support.span import user_span
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.schedule import annotate, compute_at, inline, loops
+from tilewright.tir.schedule import (
+    annotate,
+    cache,
+    compute_at,
+    inline,
+    loops,
+    reduction,
+    rfactor,
+    sampling,
+    storage_align,
+)
 from tilewright.tir.schedule.analysis import loops_above, scope_of
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.instruction import Instruction, InstructionKind
@@ -331,6 +341,80 @@ class Schedule:
         reference = self._block(block)
         self._step(lambda: inline.reverse_compute_inline(self._state, reference))
         self._record("ReverseComputeInline", [block])
+
+    # Copies
+
+    def cache_read(self, block: BlockRV, read_buffer_index: int, storage_scope: str) -> BlockRV:
+        """Copy the buffer of this number among the block's reads to other memory, for all that read it."""
+        reference = self._block(block)
+        made = self._step(lambda: cache.cache_read(self._state, reference, read_buffer_index, storage_scope))
+        result = self._new_block(made)
+        self._record("CacheRead", [block], [read_buffer_index, storage_scope], [result])
+        return result
+
+    def cache_write(self, block: BlockRV, write_buffer_index: int, storage_scope: str) -> BlockRV:
+        """Let the block write to other memory first, from where the new block copies."""
+        reference = self._block(block)
+        made = self._step(
+            lambda: cache.cache_write(self._state, reference, write_buffer_index, storage_scope)
+        )
+        result = self._new_block(made)
+        self._record("CacheWrite", [block], [write_buffer_index, storage_scope], [result])
+        return result
+
+    def storage_align(self, block: BlockRV, buffer_index: int, axis: int, factor: int, offset: int) -> None:
+        """Let a dimension of a written buffer have a stride of ``offset`` more than a multiple of ``factor``."""
+        reference = self._block(block)
+        given = (buffer_index, axis, factor, offset)
+        self._step(lambda: storage_align.storage_align(self._state, reference, *given))
+        self._record("StorageAlign", [block], given)
+
+    # Reductions
+
+    def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
+        """Initialise a reduction in a block of its own, which is given, directly before a loop."""
+        reduction_block, place = self._block(block), self._loop(loop)
+        made = self._step(lambda: reduction.decompose_reduction(self._state, reduction_block, place))
+        result = self._new_block(made)
+        self._record("DecomposeReduction", [block, loop], [], [result])
+        return result
+
+    def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
+        """Reduce over all but one loop first, into a buffer with a dimension for that loop, then over that; the
+        first of the two blocks."""
+        reference = self._loop(loop)
+        result = self._new_block(self._step(lambda: rfactor.rfactor(self._state, reference, factor_axis)))
+        self._record("RFactor", [loop], [factor_axis], [result])
+        return result
+
+    # Samples
+
+    def sample_categorical(
+        self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
+    ) -> ExprRV:
+        """One of the candidates, drawn with these probabilities; ``decision`` is the number of the one to take."""
+        values = [self._number(one) for one in candidates]
+        weights = [float(one) for one in probs]
+        chosen = sampling.sample_categorical(self._random, values, weights, decision)
+        made = self._new_number(values[chosen])
+        self._record("SampleCategorical", [], [values, weights], [made], chosen)
+        return made
+
+    def sample_perfect_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        max_innermost_factor: int = 16,
+        decision: Sequence[int] | None = None,
+    ) -> list[ExprRV]:
+        """Factors whose product is the extent of a loop; ``decision`` are the factors to take."""
+        reference = self._loop(loop)
+        chosen = self._step(
+            lambda: sampling.sample_perfect_tile(self._random, reference, n, max_innermost_factor, decision)
+        )
+        made = [self._new_number(one) for one in chosen]
+        self._record("SamplePerfectTile", [loop], [n, max_innermost_factor], made, chosen)
+        return list(made)
 
     def enter_postproc(self) -> None:
         """Mark the place in the trace after which steps only finish what is decided."""
