@@ -82,11 +82,19 @@ class RandomSchedule:
     def parallel(self) -> None:
         self.schedule.parallel(self.loop())
 
+    def short_loop(self) -> LoopRV:
+        """A loop that may be written out: code for all its iterations is compiled."""
+        loop = self.loop()
+        extent = self.schedule.get(loop).extent
+        if not isinstance(extent, tir.IntImm) or extent.value > 6:
+            raise ScheduleError("too long to be written out")
+        return loop
+
     def vectorize(self) -> None:
-        self.schedule.vectorize(self.loop())
+        self.schedule.vectorize(self.short_loop())
 
     def unroll(self) -> None:
-        self.schedule.unroll(self.loop())
+        self.schedule.unroll(self.short_loop())
 
     def compute_at(self) -> None:
         block = self.block()
