@@ -189,6 +189,20 @@ def test_reorder_needs_affine_bindings() -> None:
     )
 
 
+def test_reorder_keeps_the_initialisation_first() -> None:
+    """Parts of a loop over data and reduction together stay in their order: the sum starts at the first of them."""
+    program = matmul()
+    schedule = tir.Schedule(program.function)
+    i, j, k = schedule.get_loops(schedule.get_block("C"))
+    outer, inner = schedule.split(schedule.fuse(j, k), [None, 6])
+    refused(
+        schedule,
+        lambda: schedule.reorder(inner, outer),
+        "it is used by data axes and reduction axes of block C alike",
+    )
+    program.check(schedule.mod["main"])
+
+
 def test_extents_that_depend_on_outer_loops() -> None:
     """A loop cannot be fused with, or moved out of, the loop that its extent depends on."""
 

@@ -180,6 +180,18 @@ def axes_using(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> list[It
     return [axis for axis, value in pairs if uses_var(value, loop.loop.loop_var)]
 
 
+def loops_by_use(state: ScheduleState, block: StmtSRef) -> tuple[list[StmtSRef], list[StmtSRef]]:
+    """The loops around a block that its data axes use, and those that its reduction axes use."""
+    values = list(zip(block.block.iter_vars, state.realize(block).iter_values, strict=True))
+    reduced = [value for axis, value in values if axis.iter_type == IterVar.CommReduce]
+    data = [value for axis, value in values if axis.iter_type != IterVar.CommReduce]
+    above = loops_above(block)
+    return (
+        [loop for loop in above if any(uses_var(value, loop.loop.loop_var) for value in data)],
+        [loop for loop in above if any(uses_var(value, loop.loop.loop_var) for value in reduced)],
+    )
+
+
 # Kinds of blocks
 
 

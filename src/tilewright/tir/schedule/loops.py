@@ -21,6 +21,7 @@ from tilewright.tir.schedule.analysis import (
     fail,
     is_below,
     loops_above,
+    loops_by_use,
 )
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.state import ScheduleState, TrackingSubstitute
@@ -226,6 +227,11 @@ def _require_order_free(state: ScheduleState, chain: list[StmtSRef]) -> None:
         for axis in block.block.iter_vars:
             if axis.iter_type not in (IterVar.DataPar, IterVar.CommReduce):
                 fail("reorder", block, f"its axis {axis.var.name} is neither data-parallel nor a reduction")
+        data, reduced = loops_by_use(state, block)
+        for loop in reduced:
+            # The initialisation runs where the reduction axes are at their start: that must stay the first iteration.
+            if block.block.init is not None and loop in data and loop in chain:
+                fail("reorder", loop, f"it is used by data axes and reduction axes of {block.label} alike")
         if bindings(state, block) is None:
             fail("reorder", block, "the values of its axes are not an affine map of the loops")
         if not block.block.iter_vars and any(

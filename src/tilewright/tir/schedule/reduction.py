@@ -12,6 +12,7 @@ from tilewright.tir.schedule.analysis import (
     function_buffers,
     is_below,
     loops_above,
+    loops_by_use,
     scope_of,
     why_not_reduction,
 )
@@ -20,18 +21,6 @@ from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.nest import copied_loop
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import Block, BlockRealize, Stmt, stmt_seq
-
-
-def loops_by_use(state: ScheduleState, block: StmtSRef) -> tuple[list[StmtSRef], list[StmtSRef]]:
-    """The loops around a block that its data axes use, and those that its reduction axes use."""
-    values = list(zip(block.block.iter_vars, state.realize(block).iter_values, strict=True))
-    reduced = [value for axis, value in values if axis.iter_type == IterVar.CommReduce]
-    data = [value for axis, value in values if axis.iter_type != IterVar.CommReduce]
-    above = loops_above(block)
-    return (
-        [loop for loop in above if any(uses_var(value, loop.loop.loop_var) for value in data)],
-        [loop for loop in above if any(uses_var(value, loop.loop.loop_var) for value in reduced)],
-    )
 
 
 def split_predicate(

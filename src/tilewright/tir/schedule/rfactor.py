@@ -33,6 +33,7 @@ from tilewright.tir.schedule.analysis import (
     function_buffers,
     is_below,
     loops_above,
+    loops_by_use,
     own_statement,
     require_stage_pipeline,
     scope_of,
@@ -41,7 +42,7 @@ from tilewright.tir.schedule.analysis import (
 from tilewright.tir.schedule.block_bodies import with_regions
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.nest import copied_loop
-from tilewright.tir.schedule.reduction import loops_by_use, split_predicate
+from tilewright.tir.schedule.reduction import split_predicate
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, IfThenElse, Stmt, stmt_seq
 
