@@ -201,6 +201,21 @@ def integer_pooling() -> Program:
     return Program([a, b], [(11, 9), (4, 4)], ["int32"] * 2, 1, reference)
 
 
+def joined() -> Program:
+    """A row of one tensor before the rows of another: most iterations do not read the first."""
+    a, b = te.placeholder((1, 9), name="A"), te.placeholder((6, 9), name="B")
+    root = te.compute((1, 9), lambda i, j: te.exp(a[i, j]), name="root")
+    shifted = te.compute((6, 9), lambda i, j: b[i, j] + 1.0, name="shifted")
+    c = te.compute((7, 9), lambda i, j: te.if_then_else(i < 1, root[i, j], shifted[i - 1, j]), name="C")
+    return Program(
+        [a, b, c],
+        [(1, 9), (6, 9), (7, 9)],
+        ["float32"] * 3,
+        1,
+        lambda x, y: np.concatenate([np.exp(x), y + 1]),
+    )
+
+
 PROGRAMS: list[Callable[[], Program]] = [
     elementwise,
     symbolic_stencil,
@@ -214,4 +229,5 @@ PROGRAMS: list[Callable[[], Program]] = [
     scalar_result,
     integer_pooling,
     argmax,
+    joined,
 ]

@@ -91,6 +91,14 @@ def _single() -> list[Case]:
         cases.append(Case(f"{name}_scalar", build, [Input(())], lambda x: np.asarray(0, "int32")))
         cases.append(
             Case(
+                f"{name}_no_rows",
+                lambda x, build=build: build(x, axis=1),
+                [Input((0, 3))],
+                lambda x: np.zeros((0,), "int32"),
+            )
+        )
+        cases.append(
+            Case(
                 f"{name}_no_axis",
                 lambda x, build=build: build(x, axis=(0, 1), exclude=True),
                 [Input((2, 3))],

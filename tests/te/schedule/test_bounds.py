@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tilewright as tvm
@@ -100,6 +101,29 @@ def test_reads_outside_of_the_tensor_do_not_count() -> None:
     b = te.compute((10,), lambda i: a[i] + 1.0, name="B")
     c = te.compute((14,), lambda i: te.if_then_else(te.all(i >= 2, i < 12), b[i - 2], 0.0), name="C")
     assert ranges(te.create_schedule(c.op), b) == [10]
+
+
+@pytest.mark.parametrize("shift", [0, 3, -3])
+def test_iterations_that_read_nothing(shift: int) -> None:
+    """Where a condition keeps most iterations from reading, memory for one row serves, never less than none."""
+    a, other = te.placeholder((9, 8), name="A"), te.placeholder((9, 8), name="D")
+    b = te.compute((1, 8), lambda i, j: te.sqrt(a[i, j]), name="B")
+    c = te.compute(
+        (9, 8),
+        lambda i, j: te.if_then_else(te.all(i >= shift, i < shift + 1), b[i - shift, j], other[i, j]),
+        name="C",
+    )
+    s = te.create_schedule(c.op)
+    s[b].compute_at(s[c], c.op.axis[0])
+    assert ranges(s, b) == [1, 8]
+    generator = np.random.default_rng(0)
+    arrays = [generator.random((9, 8), dtype="float32") for _ in range(2)]
+    out = tvm.nd.empty((9, 8), "float32")
+    tvm.build(s, [a, other, c], "llvm")(*[tvm.nd.array(one) for one in arrays], out)
+    wanted = arrays[1].copy()
+    if shift >= 0:
+        wanted[shift] = np.sqrt(arrays[0][0])
+    np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-6)
 
 
 def test_the_path_to_a_stage() -> None:

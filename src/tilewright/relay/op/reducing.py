@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -211,7 +212,8 @@ def position_reference(function: Callable[..., Any]) -> Callable[..., Array]:
         axes = reduced_axes(attrs.axis, data.ndim, attrs.exclude)
         others = [axis for axis in range(data.ndim) if axis not in axes]
         left: Any = reduced_shape(data.shape, axes, attrs.keepdims)
-        rows = data.transpose(*others, *axes).reshape(*(data.shape[axis] for axis in others), -1)
+        count = math.prod(data.shape[axis] for axis in axes)
+        rows = data.transpose(*others, *axes).reshape(*(data.shape[axis] for axis in others), count)
         if attrs.select_last_index:
             found = rows.shape[-1] - 1 - function(rows[..., ::-1], axis=-1)
         else:

@@ -72,18 +72,26 @@ def note_indices(
     sets: Mapping[Var, IntervalSet],
     domains: TensorDomains,
 ) -> None:
-    """Add the indices from the first to the second in one dimension. Indices outside of the tensor are never
-    used, so the shape bounds them."""
+    """Add the indices from the first to the second in one dimension. Indices outside of the tensor are never used, so
+    the shape bounds them; but not where that could leave an interval that ends before it begins."""
     least = eval_int_set(indices[0], sets, analyzer)
     most = least if indices[1] is indices[0] else eval_int_set(indices[1], sets, analyzer)
     low, high = least.min_value, most.max_value
-    last = operators.subtract(tensor.shape[dimension], 1)
-    if not least.has_lower_bound or analyzer.can_prove(
-        operators.less_equal(low, operators.const(0, low.dtype))
-    ):
-        low = operators.const(0, last.dtype)
-    if not most.has_upper_bound or analyzer.can_prove(operators.greater_equal(high, last)):
-        high = last
+    extent = tensor.shape[dimension]
+    first, last = operators.const(0, extent.dtype), operators.subtract(extent, 1)
+
+    def holds(smaller: PrimExpr, larger: PrimExpr) -> bool:
+        return analyzer.can_prove(operators.less_equal(smaller, larger))
+
+    with analyzer.constraint_scope(operators.greater_equal(extent, 1)):
+        if not least.has_lower_bound:
+            low, high = first, high if most.has_upper_bound and holds(first, high) else last
+        elif not most.has_upper_bound:
+            low, high = low if holds(low, last) else first, last
+        if holds(low, first) and holds(first, high):
+            low = first
+        if holds(last, high) and holds(low, last):
+            high = last
     domains[tensor][dimension].append(IntervalSet(low, high))
 
 
