@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilewright.ir.buffer import Buffer, BufferRegion
+from tilewright.ir.buffer import Buffer, BufferRegion, decl_buffer
 from tilewright.ir.expr import BufferLoad, PrimExpr, Var
 from tilewright.ir.functor import post_order
 from tilewright.tir.analysis.block_access_region import get_block_read_write_region
@@ -95,3 +95,9 @@ def distinct_variables(indices: Sequence[PrimExpr]) -> list[Var] | None:
 def regions_of(regions: Sequence[BufferRegion], buffer: Buffer) -> list[BufferRegion]:
     """Those of the regions that are of a buffer."""
     return [region for region in regions if region.buffer is buffer]
+
+
+def new_buffer(like: Buffer, name: str, shape: Sequence[PrimExpr], storage_scope: str) -> Buffer:
+    """A buffer of the same type; "global" is the memory that buffers have when nothing is said."""
+    scope = "" if storage_scope == "global" else storage_scope
+    return decl_buffer(shape, like.dtype, name, scope=scope)

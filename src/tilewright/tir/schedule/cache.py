@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tilewright.arith import IntervalSet
 from tilewright.ir import operators
-from tilewright.ir.buffer import Buffer, BufferRegion, decl_buffer
+from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, IterVar, Range, Var
 from tilewright.support.recursion import recursion_room
 from tilewright.tir.schedule.analysis import (
@@ -19,7 +19,7 @@ from tilewright.tir.schedule.analysis import (
     scope_of,
 )
 from tilewright.tir.schedule.annotate import require_still_independent
-from tilewright.tir.schedule.block_bodies import BufferReplacer, is_hidden, regions_of
+from tilewright.tir.schedule.block_bodies import BufferReplacer, is_hidden, new_buffer, regions_of
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.nest import blocks_in, insert, new_nest
 from tilewright.tir.schedule.regions import covers, exact_box
@@ -47,7 +47,7 @@ def cache_read(state: ScheduleState, block: StmtSRef, index: int, storage_scope:
     if writers:
         box = _box_at(name, state, block, place, writers[0], buffer)
         _require_covered(name, state, place, writers[0], readers, buffer)
-    cache = _copy_of(buffer, storage_scope)
+    cache = new_buffer(buffer, f"{buffer.name}_{storage_scope}", buffer.shape, storage_scope)
     _exchange(state, scope, readers, buffer, cache)
     inside = [blocks_in(item) for item in stmt_list(_body(place))]
     position = min(
@@ -76,7 +76,7 @@ def cache_write(state: ScheduleState, block: StmtSRef, index: int, storage_scope
     place = _common_place([block, *readers]) if readers else scope
     box = _box_at(name, state, block, place, block, buffer)
     _require_covered(name, state, place, block, readers, buffer)
-    cache = _copy_of(buffer, storage_scope)
+    cache = new_buffer(buffer, f"{buffer.name}_{storage_scope}", buffer.shape, storage_scope)
     _exchange(state, scope, [block], buffer, cache)
     inside = [blocks_in(item) for item in stmt_list(_body(place))]
     position = 1 + next(number for number, found in enumerate(inside) if block.block in found)
@@ -138,10 +138,6 @@ def _require_covered(
                 reader,
                 f"it cannot be shown that it reads of {buffer.name} only what one iteration writes",
             )
-
-
-def _copy_of(buffer: Buffer, storage_scope: str) -> Buffer:
-    return decl_buffer(buffer.shape, buffer.dtype, f"{buffer.name}_{storage_scope}", scope=storage_scope)
 
 
 def _exchange(

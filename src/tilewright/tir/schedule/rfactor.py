@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.ir import operators
-from tilewright.ir.buffer import Buffer, decl_buffer
+from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import (
     Add,
     BinaryOpExpr,
@@ -39,7 +39,7 @@ from tilewright.tir.schedule.analysis import (
     scope_of,
     why_not_reduction,
 )
-from tilewright.tir.schedule.block_bodies import with_regions
+from tilewright.tir.schedule.block_bodies import new_buffer, with_regions
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.nest import copied_loop
 from tilewright.tir.schedule.reduction import split_predicate
@@ -102,9 +102,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     about_data, about_reduction = split_predicate(name, state, block, reduced)
     shape = list(update.buffer.shape)
     shape.insert(position, loop.loop.extent)
-    factored = decl_buffer(
-        shape, update.buffer.dtype, f"{update.buffer.name}_rf", scope=update.buffer.data.storage_scope
-    )
+    factored = new_buffer(update.buffer, f"{update.buffer.name}_rf", shape, update.buffer.data.storage_scope)
     buffers = {**function_buffers(state.function_of(block)), factored.data: factored}
     first = _first_step(state, block, loop, reduced, update, factored, position, about_reduction)
     first = with_regions(first, buffers)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
-from tilewright.ir.expr import IntImm, PrimExpr, Var
+from tilewright.ir.expr import IntImm, Var
 from tilewright.ir.module import IRModule
 from tilewright.support.errors import ScheduleError, TilewrightError
 from tilewright.support.span import user_span
@@ -98,7 +98,19 @@ class Schedule:
 
     # Random variables
 
-    def get(self, rand_var_or_sref: RandomVariable | StmtSRef | PrimExpr) -> Block | For | int | PrimExpr:
+    @overload
+    def get(self, rand_var_or_sref: BlockRV) -> Block: ...
+
+    @overload
+    def get(self, rand_var_or_sref: LoopRV) -> For: ...
+
+    @overload
+    def get(self, rand_var_or_sref: StmtSRef) -> Block | For: ...
+
+    @overload
+    def get(self, rand_var_or_sref: ExprRV) -> int: ...
+
+    def get(self, rand_var_or_sref: RandomVariable | StmtSRef | ExprRV) -> Block | For | int:
         """The block, loop or number that a random variable or a reference stands for."""
         if isinstance(rand_var_or_sref, StmtSRef):
             if rand_var_or_sref.stmt is None:
