@@ -203,6 +203,33 @@ def test_reorder_keeps_the_initialisation_first() -> None:
     program.check(schedule.mod["main"])
 
 
+def test_repeated_reductions_keep_their_order() -> None:
+    """A reduction under a loop that its axes do not use starts anew each time: in another order it would not."""
+
+    @T.prim_func
+    def repeated(a: T.handle, b: T.handle) -> None:
+        A = T.match_buffer(a, (16, 8))
+        B = T.match_buffer(b, (16,))
+        for _r, i, k in T.grid(2, 16, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] = B[vi] + A[vi, vk]
+
+    schedule = tir.Schedule(repeated)
+    block = schedule.get_block("B")
+    r, i, k = schedule.get_loops(block)
+    message = "it is repeated over loop _r, which none of its axes uses"
+    refused(schedule, lambda: schedule.reorder(k, r), f"reorder on block B: {message}")
+    refused(
+        schedule, lambda: schedule.decompose_reduction(block, r), f"decompose_reduction on block B: {message}"
+    )
+    refused(schedule, lambda: schedule.rfactor(k, 0), f"rfactor on block B: {message}")
+    schedule.reorder(k, i)
+    schedule.decompose_reduction(block, k)
+
+
 def test_extents_that_depend_on_outer_loops() -> None:
     """A loop cannot be fused with, or moved out of, the loop that its extent depends on."""
 

@@ -192,6 +192,21 @@ def loops_by_use(state: ScheduleState, block: StmtSRef) -> tuple[list[StmtSRef],
     )
 
 
+def require_runs_once(
+    primitive: str, state: ScheduleState, block: StmtSRef, loops: Sequence[StmtSRef]
+) -> None:
+    """Refuse a reduction that may add a value more than once over these loops.
+
+    While all loops are in their order that does no harm: the initialisation runs as often."""
+    data, reduced = loops_by_use(state, block)
+    for loop in loops:
+        once = isinstance(loop.loop.extent, IntImm) and loop.loop.extent.value == 1
+        if not once and loop not in data and loop not in reduced:
+            fail(primitive, block, f"it is repeated over {loop.label}, which none of its axes uses")
+    if bindings(state, block, bijective=True) is None:
+        fail(primitive, block, "the values of its axes are not a one-to-one affine map of the loops")
+
+
 # Kinds of blocks
 
 

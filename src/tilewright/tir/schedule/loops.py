@@ -22,6 +22,7 @@ from tilewright.tir.schedule.analysis import (
     is_below,
     loops_above,
     loops_by_use,
+    require_runs_once,
 )
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.state import ScheduleState, TrackingSubstitute
@@ -232,7 +233,9 @@ def _require_order_free(state: ScheduleState, chain: list[StmtSRef]) -> None:
             # The initialisation runs where the reduction axes are at their start: that must stay the first iteration.
             if block.block.init is not None and loop in data and loop in chain:
                 fail("reorder", loop, f"it is used by data axes and reduction axes of {block.label} alike")
-        if bindings(state, block) is None:
+        if reduced:
+            require_runs_once("reorder", state, block, chain)
+        elif bindings(state, block) is None:
             fail("reorder", block, "the values of its axes are not an affine map of the loops")
         if not block.block.iter_vars and any(
             uses_var(block.block.body, loop.loop.loop_var) for loop in chain if is_below(block, loop)

@@ -13,6 +13,7 @@ from tilewright.tir.schedule.analysis import (
     is_below,
     loops_above,
     loops_by_use,
+    require_runs_once,
     scope_of,
     why_not_reduction,
 )
@@ -59,7 +60,13 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
         if one in data:
             fail(name, block, f"{one.label} is used by data axes and reduction axes alike")
     conditions, _ = split_predicate(name, state, block, reduced)
-    copied = [one for one in data if is_below(one, loop)]
+    inside = [one for one in above if is_below(one, loop)]
+    require_runs_once(name, state, block, inside)
+    copied = [
+        one
+        for one in inside
+        if one in data or any(uses_var(condition, one.loop.loop_var) for condition in conditions)
+    ]
     nest, made = _initialisation(state, block, copied, conditions)
     old = block.block
     updated = old.replace(init=None, name_hint=f"{old.name_hint}_update", reads=(*old.writes, *old.reads))

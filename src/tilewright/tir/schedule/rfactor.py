@@ -24,7 +24,7 @@ from tilewright.ir.expr import (
     Var,
     is_const,
 )
-from tilewright.ir.functor import post_order
+from tilewright.ir.functor import post_order, uses_var
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.functor import substitute
 from tilewright.tir.schedule.analysis import (
@@ -35,6 +35,7 @@ from tilewright.tir.schedule.analysis import (
     loops_above,
     loops_by_use,
     own_statement,
+    require_runs_once,
     require_stage_pipeline,
     scope_of,
     why_not_reduction,
@@ -90,6 +91,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
         expected = inner.loop if not inner.is_block else state.realize(inner)
         if outer.loop.body is not expected:
             fail(name, loop, f"something stands between {outer.label} and {inner.label}")
+    require_runs_once(name, state, block, chain)
     update = _update_of(name, loop, block.block)
     count = len(update.buffer.shape)
     if not -count - 1 <= factor_axis <= count:
@@ -110,7 +112,13 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     nest: Stmt = BlockRealize(values, conjunction(about_data), first)
     for one in reversed(chain):
         nest = one.loop.replace(body=nest)
-    kept = [one for one in chain if one in data or one is loop]
+    kept = [
+        one
+        for one in chain
+        if one in data
+        or one is loop
+        or any(uses_var(condition, one.loop.loop_var) for condition in about_data)
+    ]
     second, second_block = _second_step(state, block, loop, kept, update, factored, position, about_data)
     second_block = with_regions(second_block, buffers)
     second = second.replace(block=second_block)
