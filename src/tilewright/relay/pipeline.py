@@ -29,6 +29,7 @@ def prepare_passes() -> list[Pass]:
         transform.FoldScaleAxis(),
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
+        transform.DropDeadTaps(),
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
         transform.MultiplyByReciprocal(),

@@ -19,6 +19,7 @@ from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
 from tilewright.relay.transform.defunctionalization import Defunctionalization
 from tilewright.relay.transform.defuse_ops import DefuseOps
 from tilewright.relay.transform.dense_to_sparse import DenseToSparse
+from tilewright.relay.transform.drop_dead_taps import DropDeadTaps
 from tilewright.relay.transform.dynamic_to_static import DynamicToStatic
 from tilewright.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from tilewright.relay.transform.eta_expand import EtaExpand
