@@ -12,7 +12,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, rewritten, shape_of
+from tilewright.relay.transform.rewriting import OperatorRewriter, constant_shape, rewritten
 from tilewright.topi.nn.utils import pad_amounts, per_axis
 
 LAYOUTS = (("NCW", "OIW"), ("NCHW", "OIHW"), ("NCDHW", "OIDHW"))
@@ -60,19 +60,21 @@ def _without_dead_taps(old: Call, new: Call) -> RelayExpr | None:
         return None
     if attrs.out_layout not in ("", attrs.data_layout):
         return None
-    shape, kernel, result = shape_of(old.args[0]), shape_of(old.args[1]), shape_of(old)
-    if not all(isinstance(extent, int) for extent in (*shape[2:], *kernel[2:], *result[2:])):
+    shape, kernel, result = (constant_shape(expr) for expr in (old.args[0], old.args[1], old))
+    if shape is None or kernel is None or result is None:
         return None
     count = len(kernel) - 2
     before, _ = pad_amounts(attrs.padding, kernel[2:])
     strides, dilation = per_axis(attrs.strides, count, "strides"), per_axis(attrs.dilation, count, "dilation")
     lines = [
-        _Line(shape[2 + axis], result[2 + axis], kernel[2 + axis], strides[axis], dilation[axis], before[axis])
+        _Line(
+            shape[2 + axis], result[2 + axis], kernel[2 + axis], strides[axis], dilation[axis], before[axis]
+        )
         for axis in range(count)
     ]
     live = [line.live() for line in lines]
     sizes = tuple(last - first + 1 for first, last in live)
-    if sizes == tuple(kernel[2:]):
+    if sizes == kernel[2:]:
         return None
     pads = [line.padding(*one) for line, one in zip(lines, live, strict=True)]
     weight = call(
@@ -84,9 +86,7 @@ def _without_dead_taps(old: Call, new: Call) -> RelayExpr | None:
         axes=tuple(range(2, 2 + count)),
     )
     padding = tuple(pad for pad, _ in pads) + tuple(pad for _, pad in pads)
-    return new.replace(
-        args=(new.args[0], weight), attrs=attrs.replace(padding=padding, kernel_size=sizes)
-    )
+    return new.replace(args=(new.args[0], weight), attrs=attrs.replace(padding=padding, kernel_size=sizes))
 
 
 @dataclass
