@@ -19,16 +19,29 @@ def test_attributes() -> None:
     ):
         tvm.autotvm.tuner.XGBTuner
     assert issubclass(NotInThisVersion, TilewrightError) and issubclass(NotInThisVersion, AttributeError)
-    assert not hasattr(tvm.autotvm.tuner, "XGBTuner") and not hasattr(tvm.tir, "Schedule")
+    assert not hasattr(tvm.autotvm.tuner, "XGBTuner")
 
 
 @pytest.mark.parametrize(
     "name",
-    ["autotvm", "auto_scheduler.cost_model", "rpc", "relay.qnn.op", "relay.frontend.pytorch", "tir.schedule"],
+    [
+        "autotvm",
+        "auto_scheduler.cost_model",
+        "rpc",
+        "exec.rpc_server",
+        "relay.qnn.op",
+        "relay.frontend.pytorch",
+        "relay.op.contrib.tensorrt",
+        "runtime.profiler_vm",
+        "topi.cuda",
+        "contrib.cublas",
+    ],
 )
 def test_modules_can_be_imported(name: str) -> None:
     """So that a script fails where it uses one, not where it names it."""
     module = importlib.import_module(f"tilewright.{name}")
+    package, _, last = f"tilewright.{name}".rpartition(".")
+    assert getattr(importlib.import_module(package), last) is module
     assert "Not in this version" in str(module.__doc__)
     with pytest.raises(NotInThisVersion, match="is not in this version"):
         module.anything
@@ -40,6 +53,26 @@ def test_imports_from_missing_modules() -> None:
         from tilewright.autotvm.tuner import XGBTuner  # noqa: F401
     with pytest.raises(ImportError, match="export the model to ONNX"):
         from tilewright.relay.frontend import from_pytorch  # noqa: F401
+
+
+def test_a_function_of_the_name_of_its_module() -> None:
+    """``relay.quantize.quantize(mod, params)`` fails with the same advice."""
+    with pytest.raises(NotInThisVersion, match="quantized already"):
+        relay.quantize.quantize(tvm.IRModule(), {})
+
+
+def test_packages_say_it_too() -> None:
+    """A module that is missing can be asked for as an attribute, before anything imported it."""
+    for package, name in [
+        (tvm.topi, "arm_cpu"),
+        (relay.op.contrib, "dnnl"),
+        (tvm.runtime, "profiler_vm"),
+        (tvm, "meta_schedule"),
+    ]:
+        with pytest.raises(NotInThisVersion, match=f"{name}.anything is not in this version"):
+            getattr(package, name).anything
+        with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+            package.nonsense
 
 
 def test_other_names_are_plain_errors() -> None:

@@ -16,3 +16,9 @@ def test_public_functions() -> None:
     expr = tvm.parser.parse_expr("1 + 2")
     assert str(expr) == "add(1, 2)"
     assert tvm.parser.SpanCheck()(module) is module
+
+
+def test_names_of_the_graph_level() -> None:
+    """``relay`` gives the same functions."""
+    assert relay.parse is tvm.parser.parse and relay.parse_expr is tvm.parser.parse_expr
+    assert relay.fromtext is tvm.parser.fromtext and relay.SpanCheck is tvm.parser.SpanCheck

@@ -31,12 +31,42 @@ _AUTO_SCHEDULER = "operators have schedules without tuning; write others with te
 _RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
-_TIR_SCHEDULE = "use te.create_schedule on the tensor expressions, or write the loops in TVMScript"
+_COMPILED = "operators are compiled"
+_TOPI = (
+    "topi.nn and topi.x86 are for CPUs; for another device, write the schedule: te.create_schedule and bind"
+)
+_PARTITION = (
+    "operators are compiled; a library of your own takes parts of a graph: a pattern table and relay.ext.NAME"
+)
 
 _MODULES = {
     "autotvm": _AUTOTVM,
     "auto_scheduler": _AUTO_SCHEDULER,
+    "meta_schedule": _AUTO_SCHEDULER,
     "rpc": _RPC,
+    "exec": _RPC,
+    "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
+    "topi.testing": "compare with NumPy, or with relay.create_executor('debug')",
+    "topi.sparse": "use topi.nn.sparse_dense",
+    **{
+        f"topi.{name}": _TOPI
+        for name in ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
+    },
+    **{
+        f"relay.op.contrib.{name}": _PARTITION
+        for name in (
+            "arm_compute_lib",
+            "bnns",
+            "cmsisnn",
+            "coreml",
+            "cutlass",
+            "dnnl",
+            "ethosn",
+            "ethosu",
+            "tensorrt",
+            "vitis_ai",
+        )
+    },
     "relay.qnn": _QUANTIZE,
     "relay.quantize": _QUANTIZE,
     "relay.data_dep_optimization": "use relay.transform.DenseToSparse and Conv2dToSparse",
@@ -53,13 +83,21 @@ _MODULES = {
     "relay.frontend.paddlepaddle": _EXPORT,
     "relay.frontend.common": "the ONNX importer keeps its helpers to itself",
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
-    "tir.schedule": _TIR_SCHEDULE,
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
     "contrib.nvcc": "a build for the target cuda gives the source: imported_modules[0].get_source()",
     "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
-    "contrib.cudnn": "operators are compiled",
-    "contrib.cublas": "operators are compiled",
+    **{
+        f"contrib.{name}": _COMPILED
+        for name in ("cublas", "cublaslt", "cudnn", "miopen", "mkl", "mps", "nnpack", "rocblas", "thrust")
+    },
+    "contrib.random": "use relay.random, or NumPy's random numbers as inputs",
+    "contrib.sort": "use topi.sort and topi.argsort",
+    "contrib.sparse": "use topi.nn.sparse_dense",
+    "contrib.rpc": _RPC,
+    "contrib.tar": "lib.export_library('model.tar') writes an archive",
+    "contrib.tflite_runtime": _EXPORT,
+    "contrib.coreml_runtime": _EXPORT,
     "contrib.ndk": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
     "contrib.xcode": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
     "contrib.emcc": "use the target llvm -mtriple=wasm32",
@@ -110,8 +148,8 @@ _PARTS = {
     "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
     "relay.data_dep_optimization": ("bsr_dense",),
-    "tir.schedule": ("schedule", "trace"),
     "contrib.cuda_graph": ("cuda_graph_executor",),
+    "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
 """The modules within those that are packages."""
 
@@ -131,7 +169,6 @@ _NAMES = {
             "from_paddle",
         )
     },
-    "tir": {name: _TIR_SCHEDULE for name in ("Schedule", "ScheduleState", "BlockScope", "ScheduleError")},
 }
 """Names that modules of this version do not have yet."""
 
@@ -179,6 +216,11 @@ class _MissingModule(ModuleType):
         whole = f"{self.__name__.removeprefix(f'{_PACKAGE}.')}.{name}"
         if _is_module(whole):
             return importlib.import_module(f"{_PACKAGE}.{whole}")
+        raise NotInThisVersion(_message(whole, _advice(whole) or ""))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """TVM has functions of the name of their module: ``relay.quantize.quantize``."""
+        whole = self.__name__.removeprefix(f"{_PACKAGE}.")
         raise NotInThisVersion(_message(whole, _advice(whole) or ""))
 
 

@@ -1,34 +1,6 @@
-"""Reading graph-level programs from text, under the public names. What reads them is in ``relay.parser``."""
+"""Reading graph-level programs from text, where programs written for TVM look for it."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from tilewright.ir.base import RelayExpr
-from tilewright.ir.module import IRModule
-from tilewright.relay.infer import infer_module
-from tilewright.relay.parser import SpanCheck, parse_expression, parse_module
+from tilewright.relay.from_text import fromtext, parse, parse_expr
+from tilewright.relay.parser import SpanCheck
 
 __all__ = ["SpanCheck", "fromtext", "parse", "parse_expr"]
-
-
-def parse(
-    source: str,
-    source_name: str = "from_string",
-    init_module: IRModule | None = None,
-    init_meta_table: Mapping[str, Sequence[Any]] | None = None,
-) -> IRModule:
-    """The module that a text defines, with types inferred. It also has the definitions of ``init_module``; what the
-    text calls ``meta[class][number]`` may stand in ``init_meta_table``."""
-    return infer_module(parse_module(source, source_name, init_module, init_meta_table))
-
-
-def parse_expr(source: str) -> RelayExpr:
-    """The expression that a text is."""
-    return parse_expression(source)
-
-
-def fromtext(source: str, source_name: str = "from_string") -> IRModule:
-    """What ``mod.astext()`` printed."""
-    return parse(source, source_name)

@@ -11,6 +11,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te, tir
 from tilewright.driver import OperatorModule, get_binds, schedule_to_module
+from tilewright.script import tir as T
 from tilewright.support.errors import LoweringError, TilewrightError
 
 
@@ -82,6 +83,37 @@ def test_lowering_a_function_and_a_module() -> None:
     module = tvm.IRModule({"one": function, "two": function.with_attr("global_symbol", "two")})
     lowered = tvm.lower(module)
     assert names(lowered) == ["one", "two"]
+
+
+@T.prim_func
+def row_sums(a: T.handle, b: T.handle) -> None:
+    A = T.match_buffer(a, (4, 8))
+    B = T.match_buffer(b, (4,))
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+
+
+def test_building_a_module_with_blocks() -> None:
+    """Functions that are not lowered yet are lowered; those that are stay as they are; the module that was given does
+    not change."""
+    s, a, b = add_one(8)
+    module = tvm.lower(s, [a, b], name="plus")
+    module["sums"] = row_sums.with_attr("global_symbol", "sums")
+    for inputs, options in [(module, {"target": "llvm"}), ({"llvm": module}, {})]:
+        built = tvm.build(inputs, **options)
+        values, sums = np.arange(32, dtype="float32").reshape(4, 8), np.zeros(4, "float32")
+        built["sums"](values, sums)
+        np.testing.assert_array_equal(sums, values.sum(axis=1))
+        result = np.zeros(8, "float32")
+        built["plus"](values[0], result)
+        np.testing.assert_array_equal(result, values[0] + 1)
+        (kept,) = built.ir_module_by_target.values()
+        assert kept["plus"] is module["plus"]
+    assert "T.block" in str(module["sums"])
 
 
 def test_simple_mode_keeps_loops_whole() -> None:

@@ -6,6 +6,7 @@ from tilewright.ir import operators
 from tilewright.ir.container import Array, Map
 from tilewright.ir.convert import convert
 from tilewright.ir.expr import EQ, IntImm, IterVar, StringImm, Var
+from tilewright.runtime.packed_func import PackedFunc
 from tilewright.support.errors import ExpressionError
 
 
@@ -39,7 +40,8 @@ def test_map() -> None:
 
 
 def test_convert() -> None:
-    """Numbers become constants, sequences arrays, dictionaries maps, comparisons expressions; the rest stays."""
+    """Numbers become constants, sequences arrays, dictionaries maps, comparisons expressions, functions packed
+    ones; the rest stays."""
     x = Var("x")
     number = convert(5)
     assert isinstance(number, IntImm) and number.value == 5
@@ -47,7 +49,9 @@ def test_convert() -> None:
     nested = convert([1, (x, "text")])
     assert isinstance(nested, Array) and nested[1][0] is x and nested[1][1] == "text"
     assert convert({"a": [1]})["a"][0].value == 1
-    assert convert(None) is None and convert(print) is print and convert(x) is x
+    assert convert(None) is None and convert(x) is x
+    packed = convert(abs)
+    assert isinstance(packed, PackedFunc) and packed(-3) == 3 and convert(packed) is packed
     axis = IterVar((0, 4), "i", 0)
     assert convert(axis) is axis
     assert convert(operators.const(1)).value == 1

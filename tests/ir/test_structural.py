@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tilewright import relay
 from tilewright.ir import operators
 from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.buffer import Buffer, BufferRegion, decl_buffer
@@ -303,3 +304,41 @@ def test_type_definitions_are_equal_by_name_and_constructors() -> None:
     """Two modules with the same definitions are equal, though their variables are different objects."""
     check(_boxes("int32"), _boxes("int32"), True)
     check(_boxes("int32"), _boxes("int64"), False)
+
+
+def test_shared_computations_of_a_graph() -> None:
+    """One call used twice is not two calls; tuples and their fields the same. Constants, variables and closures may be
+    shared or not."""
+    x = relay.var("x", shape=(2,))
+
+    def twice() -> relay.Call:
+        once = relay.exp(x)
+        return once + once
+
+    assert structural_equal(twice(), twice())
+    apart = relay.exp(x) + relay.exp(x)
+    for lhs, rhs in [(twice(), apart), (apart, twice())]:
+        assert not structural_equal(lhs, rhs)
+        with pytest.raises(
+            StructuralMismatch, match=r"at \.args\[1\]: one side computes it once and uses it again"
+        ):
+            assert_structural_equal(relay.Function([x], lhs).body, relay.Function([x], rhs).body)
+    pair = relay.Tuple([x, x])
+    assert not structural_equal(
+        relay.Tuple([pair, pair]), relay.Tuple([relay.Tuple([x, x]), relay.Tuple([x, x])])
+    )
+    one = relay.const(1.0)
+    assert structural_equal(relay.Tuple([one, one]), relay.Tuple([relay.const(1.0), relay.const(1.0)]))
+
+
+def test_functions_share_nothing() -> None:
+    """A closure that is used twice is equal to two closures; so are functions of a module made of the same parts."""
+    x = relay.var("x", shape=(2,))
+
+    def closure() -> relay.Function:
+        y = relay.var("y", shape=(2,))
+        return relay.Function([y], relay.exp(relay.exp(y)))
+
+    shared = closure()
+    assert structural_equal(shared(shared(x)), closure()(closure()(x)))
+    assert structural_equal(IRModule({"a": shared, "b": shared}), IRModule({"a": closure(), "b": closure()}))

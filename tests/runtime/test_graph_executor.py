@@ -161,12 +161,27 @@ def test_benchmark(model: graph_executor.GraphModule) -> None:
     assert model.benchmark(cpu(0), repeat=2, number=1, end_to_end=True, x=nd.array(X)).mean > 0
 
 
+def test_numbers_become_the_type_of_the_input(model: graph_executor.GraphModule) -> None:
+    """What NumPy makes by default, and lists, are taken; the digits that float32 lacks are rounded away."""
+    for value in (np.full((2, 3), 0.1), [[1, 2, 3], [4, 5, 6]], np.ones((2, 3), "uint8")):
+        model.set_input("x", value)
+        found = model.get_input("x").numpy()
+        assert found.dtype == "float32"
+        np.testing.assert_array_equal(found, np.asarray(value).astype("float32"))
+    model.set_input(x=[[1.5] * 3] * 2)
+    assert model.get_input("x").numpy().tolist() == [[1.5] * 3] * 2
+
+
 def test_errors(model: graph_executor.GraphModule) -> None:
     """Wrong inputs, names and devices are errors that say what is expected; an operator's exception is the caller's."""
     with pytest.raises(ValueError, match="extent 3 in dimension 0; 2 is expected"):
         model.set_input("x", np.zeros((3, 3), "float32"))
-    with pytest.raises(TypeError, match="input x is of another data type"):
-        model.set_input("x", np.zeros((2, 3)))
+    with pytest.raises(TypeError, match="input x is float64; float32 is expected"):
+        model.set_input("x", nd.array(np.zeros((2, 3))))
+    with pytest.raises(TypeError, match="input x is int64; float32 is expected"):
+        model.set_input("x", np.full((2, 3), 2**24 + 1))
+    with pytest.raises(TypeError, match="complex|type"):
+        model.set_input("x", np.zeros((2, 3), "complex64"))
     with pytest.raises(ValueError, match="no input 'z'; it has x, w"):
         model.set_input("z", X)
     with pytest.raises(IndexError, match="there is no output 1"):

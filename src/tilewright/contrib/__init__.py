@@ -1,11 +1,22 @@
-"""Bridges to tools and libraries outside: compilers and linkers, other tensor libraries, temporary files."""
+"""Bridges to tools and libraries outside: compilers and linkers, other tensor libraries, downloads, temporary
+files."""
 
 import importlib
 from typing import Any
 
 from tilewright.not_yet import attribute_not_there
 
-_MODULES = ("cc", "debugger", "dlpack", "graph_executor", "target", "utils")
+_MODULES = (
+    "cc",
+    "clang",
+    "debugger",
+    "dlpack",
+    "download",
+    "graph_executor",
+    "graph_runtime",
+    "target",
+    "utils",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -43,7 +43,7 @@ class GraphModule:
         if key is not None:
             self.module.set_input(key, value)
         # The largest first: what is left when memory is short are the small ones.
-        for name in sorted(params, key=lambda name: -int(np.prod(params[name].shape, dtype=np.int64))):
+        for name in sorted(params, key=lambda name: -int(np.prod(np.shape(params[name]), dtype=np.int64))):
             if self.module.get_input_index(name) >= 0:
                 self.module.set_input(name, params[name])
 

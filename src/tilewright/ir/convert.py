@@ -8,13 +8,15 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.container import Array, Map
 from tilewright.runtime.convert import MAKERS
+from tilewright.runtime.packed_func import convert_to_tvm_func
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node
 from tilewright.support.span import Span
 
 
 def convert(value: Any, span: Span | None = None) -> Any:
-    """A number as a constant, a sequence as an Array, a dictionary as a Map; strings, nodes and functions stay.
+    """A number as a constant, a sequence as an Array, a dictionary as a Map, a function of Python as a packed one;
+    strings and nodes stay.
 
     What stands for an expression (a tensor element, an axis, a comparison) becomes one.
     """
@@ -34,7 +36,7 @@ def convert(value: Any, span: Span | None = None) -> Any:
     if hasattr(value, "asobject"):
         return value.asobject()
     if callable(value):
-        return value
+        return convert_to_tvm_func(value)
     try:
         return operators.as_expr(value)
     except ExpressionError:

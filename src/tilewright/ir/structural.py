@@ -6,6 +6,9 @@ maps to another where both are first met, with the variables of its shape and it
 binds are equal only to themselves, unless ``map_free_vars`` maps them where they are first met. Names and spans do not
 count.
 
+At the graph level what is shared counts: a function that uses one call twice computes it once, and is not equal to one
+that uses two calls with the same arguments. Two closures, or two functions of a module, share nothing in this sense.
+
 The comparison is iterative and looks at a pair of shared nodes once. It also looks into a node that stands on both
 sides: the variables and buffers in it must correspond to themselves from then on.
 """
@@ -21,7 +24,7 @@ import numpy as np
 
 from tilewright.ir import operators
 from tilewright.ir.attrs import Attrs
-from tilewright.ir.base import GraphVariable
+from tilewright.ir.base import GraphVariable, RelayExpr
 from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import Var
 from tilewright.ir.module import IRModule
@@ -115,6 +118,21 @@ _SPECIAL: Final[dict[str, tuple[tuple[str, Role], ...]]] = {
     "constructor": (("name_hint", Role.USE), ("belong_to", Role.USE), ("tag", Role.USE)),
 }
 
+_COMPUTED: Final = frozenset(
+    {
+        "call",
+        "tuple",
+        "tuple_getitem",
+        "if",
+        "let",
+        "match",
+        "ref_create",
+        "ref_read",
+        "ref_write",
+    }
+)
+"""The graph-level nodes that stand for one computation however often they are used."""
+
 _FIELDS: dict[type, tuple[tuple[str, Role], ...]] = {}
 
 
@@ -173,6 +191,9 @@ class _Comparison:
         self.forward: dict[Any, Any] = {}
         self.backward: dict[Any, Any] = {}
         self.seen: set[tuple[int, int]] = set()
+        # Which computation on one side is which on the other, within the function that is being compared.
+        self.computed: dict[int, int] = {}
+        self.computed_back: dict[int, int] = {}
         self.made: list[Any] = []
         self.work: list[tuple[Any, ...]] = []
 
@@ -235,12 +256,18 @@ class _Comparison:
             return
         if lhs.node_kind == "buffer" and not self._correspond(lhs, rhs, path):
             return
+        if lhs.node_kind in _COMPUTED and isinstance(lhs, RelayExpr):
+            self._same_computation(lhs, rhs, path)
         self.seen.add((id(lhs), id(rhs)))
         self._push_fields(lhs, rhs, role, path)
 
     def _push_fields(self, lhs: Node, rhs: Node, role: Role, path: Path) -> None:
         """Bind what the nodes define, and leave the comparison of the rest as work."""
         fields = fields_in_order(type(lhs))
+        if lhs.node_kind == "function":
+            outer = self.computed, self.computed_back
+            self.computed, self.computed_back = {}, {}
+            self.work.append((lambda: self._leave_function(outer),))
         undo: list[tuple[Any, Any, Any, Any]] = []
         for name, field_role in fields:
             if field_role is Role.BIND:
@@ -317,6 +344,18 @@ class _Comparison:
             self._map(lhs, rhs)
         elif lhs is not rhs:
             raise _Difference(path, lhs, rhs, "they are different free variables")
+
+    def _same_computation(self, lhs: Node, rhs: Node, path: Path) -> None:
+        """What is computed once on one side is computed once on the other."""
+        known = self.computed.setdefault(id(lhs), id(rhs))
+        known_back = self.computed_back.setdefault(id(rhs), id(lhs))
+        if known != id(rhs) or known_back != id(lhs):
+            raise _Difference(
+                path, lhs, rhs, "one side computes it once and uses it again, the other computes it anew"
+            )
+
+    def _leave_function(self, outer: tuple[dict[int, int], dict[int, int]]) -> None:
+        self.computed, self.computed_back = outer
 
     def _correspond(self, lhs: Any, rhs: Any, path: Path) -> bool:
         """True if two buffers meet here for the first time, so that their fields must be compared."""

@@ -54,6 +54,7 @@ from tilewright.relay.expr import (
     var,
 )
 from tilewright.relay.expr_functor import ExprFunctor, ExprMutator, ExprVisitor, bind
+from tilewright.relay.from_text import fromtext, parse, parse_expr
 from tilewright.relay.function import Function
 from tilewright.relay.op import annotation, contrib, image, nn, random, vision
 from tilewright.relay.op.algorithm import *  # noqa: F403
@@ -62,6 +63,7 @@ from tilewright.relay.op.reduce import *  # noqa: F403
 from tilewright.relay.op.tensor import *  # noqa: F403
 from tilewright.relay.op.transform import *  # noqa: F403
 from tilewright.relay.param_dict import load_param_dict, save_param_dict
+from tilewright.relay.parser import SpanCheck
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.printer import astext, pretty_print
 from tilewright.relay.scope_builder import ScopeBuilder

@@ -179,7 +179,10 @@ def _library(kernels: Mapping[str, Function], target: Target) -> tuple[Module, C
     if target.kind.name == "c":
         loops = [lower_primitive(function, target, name) for name, function in kernels.items()]
         return build_loops(loops, target=target) if loops else codegen.build(IRModule(), target), None
-    raise TargetError(f"relay.build compiles for llvm and c targets, not {target.kind.name}")
+    raise TargetError(
+        f"models are compiled for targets of the kinds llvm and c, not {target.kind.name}; "
+        "'tilewright targets --cpus' lists processors"
+    )
 
 
 class GraphExecutor(Executor):

@@ -1,5 +1,6 @@
 """The Python face of the C runtime: arrays, packed functions, modules, devices."""
 
+from tilewright.not_yet import attribute_not_there
 from tilewright.runtime import profiling, vm
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.convert import const, convert
@@ -77,3 +78,7 @@ __all__ = [
     "vulkan",
     "webgpu",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return attribute_not_there(__name__, name)

@@ -10,12 +10,14 @@ import ctypes
 from ctypes import c_void_p
 from typing import Any
 
+import numpy as np
+
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
 from tilewright.runtime.library import LIBRARY, QUICK, address_of
 from tilewright.runtime.module import Module
-from tilewright.runtime.ndarray import NDArray, array
+from tilewright.runtime.ndarray import NDArray, array, numpy_dtype
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 
 _FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
@@ -158,9 +160,26 @@ class GraphExecutor(Module):
         return index
 
     def set_input(self, key: int | str, value: Any) -> None:
-        """Copies a value into an input, by name or position."""
-        tensor = value if isinstance(value, NDArray) else array(value)
-        check(LIBRARY.tilewright_graph_set_input(self._graph.address, self._input(key), tensor.handle))
+        """Copies a value into an input, by name or position.
+
+        Numbers of NumPy and of Python become the input's type where that is the same kind (a float64 is rounded to
+        float32, an integer must fit); arrays of other libraries must have it.
+        """
+        index = self._input(key)
+        tensor = value if isinstance(value, NDArray) else self._converted(index, value)
+        check(LIBRARY.tilewright_graph_set_input(self._graph.address, index, tensor.handle))
+
+    def _converted(self, index: int, value: Any) -> NDArray:
+        """A value as a new array; of the input's type where that loses no more than digits."""
+        if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+            return array(value)
+        values = np.asarray(value)
+        wanted = numpy_dtype(self.get_input(index).dtype)
+        if values.dtype != wanted and np.can_cast(values.dtype, wanted, "same_kind"):
+            cast = values.astype(wanted)
+            if values.dtype.kind == "f" or np.array_equal(cast, values):
+                values = cast
+        return array(values)
 
     def set_input_zero_copy(self, key: int | str, value: NDArray) -> None:
         """Has an input read the array's own memory from now on; the caller keeps the array."""

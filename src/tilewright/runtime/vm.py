@@ -321,7 +321,9 @@ class VirtualMachine:
     def get_outputs(self) -> list[NDArray]:
         """The tensors that the last ``invoke_stateful`` gave."""
         if self._outputs is None:
-            raise failure("RuntimeError", "nothing was run yet: call invoke_stateful first")
+            raise failure(
+                "RuntimeError", "invoke_stateful was not called yet; invoke and run return their results"
+            )
         return [self._outputs] if isinstance(self._outputs, NDArray) else list(self._outputs)
 
     def get_num_outputs(self) -> int:

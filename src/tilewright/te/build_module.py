@@ -7,7 +7,8 @@ from typing import Any
 
 from tilewright import codegen
 from tilewright.ir.buffer import Buffer, decl_buffer
-from tilewright.ir.expr import Var
+from tilewright.ir.expr import BufferLoad, ProducerLoad, Var
+from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.runtime.module import Module
@@ -18,6 +19,7 @@ from tilewright.te.tensor import Tensor
 from tilewright.tir.build_pipeline import device_passes, host_passes, mixed_passes
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.pipeline import lowering_passes
+from tilewright.tir.stmt import Block, BufferRealize, BufferStore, ProducerRealize, ProducerStore
 
 
 def get_binds(
@@ -111,7 +113,10 @@ def build(
     name: str = "default_function",
     binds: Mapping[Tensor, Buffer] | None = None,
 ) -> Module:
-    """Machine code. ``inputs`` is a schedule, a function, a module, or a dictionary from target to module."""
+    """Machine code. ``inputs`` is a schedule, a function, a module, or a dictionary from target to module.
+
+    Functions that still have blocks or buffers of several dimensions are lowered first.
+    """
     if isinstance(inputs, Schedule):
         inputs = lower(inputs, args, name, binds)
     elif isinstance(inputs, PrimFunc):
@@ -120,16 +125,36 @@ def build(
         inputs = _merge(inputs)
     if isinstance(inputs, IRModule):
         chosen = Target.current() if target is None else target
-        by_target = {_target("llvm" if chosen is None else chosen): inputs}
+        by_target = {_target("llvm" if chosen is None else chosen): _lowered(inputs)}
     elif isinstance(inputs, Mapping):
         by_target = {
-            _target(one): module if isinstance(module, IRModule) else lower(module)
+            _target(one): _lowered(module) if isinstance(module, IRModule) else lower(module)
             for one, module in inputs.items()
         }
     else:
         raise LoweringError(f"a schedule, a function or a module can be built, not {type(inputs).__name__}")
     host = _host(target_host, list(by_target))
     return _build_targets(by_target, host)
+
+
+_NOT_FLAT = (Block, BufferLoad, BufferStore, BufferRealize, ProducerLoad, ProducerStore, ProducerRealize)
+
+
+def _lowered(module: IRModule) -> IRModule:
+    """The module with each function lowered that is not flat yet; lowering has its order of passes, so it is not
+    done twice."""
+    rest = {
+        variable.name_hint: function
+        for variable, function in module.functions.items()
+        if isinstance(function, PrimFunc)
+        and any(isinstance(part, _NOT_FLAT) for part in post_order(function.body))
+    }
+    if not rest:
+        return module
+    whole = IRModule(module.functions, module.type_definitions, module.attrs)
+    for variable, function in lower(IRModule(rest)).functions.items():
+        whole[variable.name_hint] = function
+    return whole
 
 
 def _merge(modules: Sequence[IRModule]) -> IRModule:

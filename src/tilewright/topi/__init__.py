@@ -4,6 +4,7 @@ Each function takes and gives tensors (``te.Tensor``) of constant or symbolic sh
 (``topi.tag``) tells the schedules of a target what kind it is.
 """
 
+from tilewright.not_yet import attribute_not_there
 from tilewright.topi import generic, image, nn, random, tag, utils, vision, x86
 from tilewright.topi.argwhere import (
     argwhere,
@@ -137,3 +138,7 @@ from tilewright.topi.transform import (
 from tilewright.topi.unique import unique
 
 bind_operators()
+
+
+def __getattr__(name: str) -> object:
+    return attribute_not_there(__name__, name)

@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -180,6 +181,7 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
     ("options", "message"),
     [
         (["--target", "lvm"], "did you mean 'llvm'"),
+        (["--target", "cuda"], "for targets of the kinds llvm and c, not cuda"),
         (["--target", "llvm -mcqu=x"], "did you mean 'mcpu'"),
         (["--target", "nothere.json"], "nothere.json cannot be read"),
         (["--target-c-mcpu", "x"], "options are given for c, and the target is llvm"),
@@ -216,7 +218,17 @@ def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, caps
         ("bad.onnx", b"this is no model at all", "bad.onnx"),
         ("empty.onnx", b"", "empty.onnx"),
         ("model.h5", b"x", "tf2onnx"),
-        ("model.xyz", b"x", "--model-format"),
+        (
+            "model.xyz",
+            b"x",
+            "reads ONNX models (.onnx): export the model to one; if it is one under another name, say --",
+        ),
+        ("", None, "is a folder: name the model's file in it"),
+        (
+            "pointer.onnx",
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:0",
+            "fetch it with 'git lfs pull'",
+        ),
     ],
 )
 def test_files_that_are_no_models(name, content, message, tmp_path, capsys):
@@ -232,7 +244,25 @@ def test_a_folder_that_cannot_be_written(small_onnx, tmp_path, capsys):
     """A file in the place of a folder is an error with its name, not a traceback."""
     (tmp_path / "file").write_text("")
     assert main(["compile", small_onnx, "-f", "tar", "-o", str(tmp_path / "file" / "m.tar")]) == 2
-    assert "file" in capsys.readouterr().err
+    assert (
+        "m.tar cannot be written (there is a file where its folder should be): choose another place with -o"
+        in capsys.readouterr().err
+    )
+    assert main(["compile", small_onnx, "-f", "tar", "-o", str(tmp_path)]) == 2
+    assert f"{tmp_path} is a folder: name a file with -o" in capsys.readouterr().err
+
+
+def test_the_model_is_not_overwritten(small_onnx, tmp_path, capsys):
+    """An output under the name of the model, or a link to it, is refused."""
+    model = tmp_path / "model.onnx"
+    model.write_bytes(Path(small_onnx).read_bytes())
+    (tmp_path / "link.tar").symlink_to(model)
+    for output in (model, tmp_path / "link.tar"):
+        assert main(["compile", str(model), "-o", str(output)]) == 2
+        assert (
+            "would be overwritten, and it is an input: choose another name with -o" in capsys.readouterr().err
+        )
+    assert model.read_bytes() == Path(small_onnx).read_bytes()
 
 
 def test_as_a_program(small_onnx, tmp_path):

@@ -52,6 +52,13 @@ def test_demo_prints_for_people(tmp_path, capsys, monkeypatch):
     assert str(tmp_path / "digits.tar") in printed
 
 
+def test_a_file_in_the_place_of_the_folder(tmp_path, capsys):
+    """It is named, with what to do, before anything is compiled."""
+    (tmp_path / "out").write_text("")
+    assert main(["demo", "-o", str(tmp_path / "out")]) == 2
+    assert "there is a file where its folder should be" in capsys.readouterr().err
+
+
 def test_the_network_compiled_ahead_of_time_is_right(tmp_path, capsys):
     """Kernels that share an arena and become one function read what was written last."""
     arguments = ["compile", str(demo.MODEL), "--executor", "aot", "-f", "tar", "-o", str(tmp_path / "m.tar")]

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tilewright import codegen
 from tilewright.driver.cli import main
 from tilewright.target import Target
 
@@ -62,6 +63,10 @@ def test_targets_lists_all_kinds(capsys):
     assert [row["kind"] for row in rows] == Target.list_kinds()
     assert all(kind in table for kind in Target.list_kinds())
     assert next(row for row in rows if row["kind"] == "cuda")["keys"] == ["cuda", "gpu"]
+    assert "mcpu" in rows[0]["options"] and "--kind llvm" in table
+    # What is said to be made is what there are code generators for.
+    given = {row["kind"] for row in rows if row["gives"]}
+    assert given == set(codegen._GENERATORS) and "a description only" in table
 
 
 def test_targets_lists_options_of_a_kind(capsys):

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from tilewright.driver.cli.output import bytes_text, show_table
+from tilewright.driver.cli.output import bytes_text, check_output, show_table
+from tilewright.support.errors import ModelError
 
 
 def test_plain_table_has_aligned_columns(capsys):
@@ -37,3 +38,13 @@ def test_terminal_table_shows_brackets_as_they_are(capsys, monkeypatch):
 def test_bytes_text(size, text):
     """Sizes are given in the largest unit that they fill."""
     assert bytes_text(size) == text
+
+
+def test_outputs_are_checked_before_the_work(tmp_path):
+    """The folder of an output is made; a place that the system refuses is an error with the option that names it."""
+    check_output(str(tmp_path / "new" / "module.tar"), "-o")
+    assert (tmp_path / "new").is_dir() and not list((tmp_path / "new").iterdir())
+    if sys.platform != "linux":
+        return
+    with pytest.raises(ModelError, match=r"/proc/module\.tar cannot be written \(.+\): choose another place"):
+        check_output("/proc/module.tar", "-o")

@@ -39,6 +39,8 @@ def test_package_as_json(small_package, capsys):
     [
         (["no.onnx"], "no.onnx"),
         (["no.tar"], "there is no package"),
+        (["{model}", "-o", "{model}"], "would be overwritten"),
+        (["{model}", "--trace", "{model}/trace.json"], "choose another place with --trace"),
         (["{model}", "--repeat", "0"], "at least 1"),
         (["{model}", "--inputs", "no.npz"], "there is no file no.npz"),
         (["{model}", "--target", "llvm -mtriple=aarch64-linux-gnu"], "cannot be measured here"),

@@ -81,7 +81,20 @@ def test_images_become_inputs(image_package, tmp_path, capsys):
         (["-i", "{tmp}/broken.npy"], "broken.npy cannot be read"),
         (["-i", "{tmp}/other.npz"], "has no input 'z'; it has x"),
         (["-i", "{tmp}/shape.npz"], "the input x float32[2, 4] is given a value of shape [4, 2]"),
-        (["-i", "{tmp}/kind.npz"], "is given values of type complex64"),
+        (
+            ["-i", "{tmp}/kind.npz"],
+            "is given values of type complex64: convert them first, array.astype('float32')",
+        ),
+        (["-i", "y={tmp}/shape.npz"], "has no input 'y'; it has x"),
+        (
+            ["-i", "{tmp}/shape.npz", "-o", "{tmp}/shape"],
+            "shape.npz would be overwritten, and it is an input",
+        ),
+        (["-i", "x={tmp}/shape.npz", "-o", "{tmp}/shape.npz"], "choose another name with -o"),
+        (
+            ["-o", "{tmp}/text.txt/out.npz"],
+            "out.npz cannot be written (there is a file where its folder should be): choose another place with -o",
+        ),
         (["-i", "{tmp}/a.png"], "is no image"),
         (["--device", "cuda"], "the device cuda is not in this version"),
         (["--print-top", "0"], "at least 1"),
@@ -119,3 +132,21 @@ def test_a_damaged_package_is_refused(small_package, tmp_path, capsys):
     bad.write_bytes(b"nothing of the kind")
     assert main(["run", str(bad)]) == 2
     assert "not a readable tar archive" in capsys.readouterr().err
+
+
+def test_a_model_is_no_package(image_onnx, capsys):
+    """Who forgets to compile is told to."""
+    assert main(["run", image_onnx]) == 2
+    message = f"{image_onnx} is a model, not a package: compile it first, tilewright compile {image_onnx}"
+    assert message in capsys.readouterr().err
+
+
+def test_what_was_written_and_made_up_is_said(small_package, tmp_path, capsys):
+    """The suffix that outputs get is in the message, and inputs that were not given are named."""
+    assert main(["run", small_package, "-o", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert f"outputs written to {tmp_path / 'out.npz'}\n" in printed and (tmp_path / "out.npz").is_file()
+    assert "x was filled with random values: --inputs gives it others" in printed
+    np.savez(tmp_path / "x.npz", x=np.zeros((2, 4), "float32"))
+    assert main(["run", small_package, "-i", str(tmp_path / "x.npz")]) == 0
+    assert "was filled" not in capsys.readouterr().out

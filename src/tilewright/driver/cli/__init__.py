@@ -68,6 +68,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tilewright",
         description="An end-to-end deep-learning compiler: from a model to native code.",
+        epilog="Start with 'tilewright demo', then 'tilewright compile model.onnx --validate'. "
+        "'tilewright COMMAND --help' has the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"tilewright {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="show where in the program errors arise")

@@ -18,7 +18,13 @@ OWN_ENTRIES = ("runtime", "code", "models", "tuning")
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = commands.add_parser("cache", help="show or clear what is kept between runs")
-    parser.add_argument("action", nargs="?", choices=["show", "path", "clear"], default="show")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=["show", "path", "clear"],
+        default="show",
+        help="show what it holds, the default; print its path; or remove all of it",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 

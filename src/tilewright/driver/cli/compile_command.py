@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.driver import tvmc
-from tilewright.driver.cli.output import bytes_text, show_json, show_table
+from tilewright.driver.cli.output import bytes_text, check_output, show_json, show_table
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
 from tilewright.support.cbuild import is_host
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("compile", help="compile a model to a deployable package")
+    parser = commands.add_parser(
+        "compile",
+        help="compile a model to a deployable package",
+        usage="%(prog)s [OPTIONS] FILE",
+        epilog="For example: tilewright compile model.onnx --validate -o model.tar",
+    )
     add_compile_arguments(parser)
     parser.add_argument(
         "--validate",
@@ -39,7 +44,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "--tolerance",
         type=float,
         metavar="X",
-        help="the largest error that counts as agreement, relative to a tensor's largest value",
+        help="the largest error that counts as agreement, relative to a tensor's largest value; default: by type",
     )
     parser.add_argument(
         "--list-unsupported", action="store_true", help="list the operators that cannot be compiled, and stop"
@@ -59,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     triple = str(settings.target.attrs.get("mtriple", ""))
     if arguments.validate and not is_host(triple):
         raise ModelError(f"code for {triple} cannot be validated here: leave --validate out")
+    check_output(arguments.output, "-o", [arguments.FILE, *(arguments.validate_inputs or ())])
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
         model = compiler.load_from_arguments(arguments)

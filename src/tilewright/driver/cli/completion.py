@@ -29,7 +29,11 @@ class Command:
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command; it describes all that were added before it."""
-    parser = commands.add_parser("completion", help="print a script that completes commands in a shell")
+    parser = commands.add_parser(
+        "completion",
+        help="print a script that completes commands in a shell",
+        epilog='For bash, in ~/.bashrc: eval "$(tilewright completion bash)"',
+    )
     parser.add_argument("shell", choices=SHELLS)
     parser.set_defaults(run=lambda arguments: run(arguments, commands))
 

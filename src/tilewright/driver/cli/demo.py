@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.driver import tvmc
-from tilewright.driver.cli.output import bytes_text, show_json, show_table
+from tilewright.driver.cli.output import bytes_text, check_output, show_json, show_table
 from tilewright.driver.cli.pictures import picture, side_by_side, terminal_characters
 from tilewright.driver.cli.progress import progress
 from tilewright.driver.tvmc.arguments import Commands
@@ -52,7 +52,11 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = commands.add_parser("demo", help="compile, check and time a small network for digits")
     parser.add_argument(
-        "-o", "--output", default="tilewright-demo", metavar="FOLDER", help="where to export to"
+        "-o",
+        "--output",
+        default="tilewright-demo",
+        metavar="FOLDER",
+        help="where to export to; default: tilewright-demo",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.set_defaults(run=run)
@@ -60,6 +64,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo; 1 if the compiled network is wrong."""
+    check_output(str(Path(arguments.output) / "digits.tar"), "-o")
     with np.load(IMAGES, allow_pickle=False) as stored:
         images, labels = stored["image"], stored["label"]
     cpu = describe_cpu("llvm")

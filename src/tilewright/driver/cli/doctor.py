@@ -33,9 +33,7 @@ _PACKAGES = (
     ("ziglang", "cross", "linking without a C compiler, and for other machines"),
     ("PIL", "images", "images as inputs"),
     ("onnxruntime", "", "a second opinion for tilewright compile --validate"),
-    ("torch", "torch", "PyTorch tensors and models"),
-    ("xgboost", "tune", "tuning"),
-    ("cuda", "cuda", "NVIDIA GPUs"),
+    ("torch", "torch", "PyTorch tensors, without a copy"),
     ("tvm_ffi", "test", "loading artefacts through apache-tvm-ffi"),
 )
 
@@ -45,6 +43,9 @@ _NOTABLE_FEATURES = (
     *("avx2", "fma", "avx512f", "avx512vnni", "avx512bf16", "avx512fp16", "avxvnni", "amx-tile"),
     *("neon", "dotprod", "i8mm", "bf16", "fullfp16", "sve", "v"),
 )
+
+
+_NO_DRIVER = "this version makes source for it, and runs nothing on it"
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ _CHECKS: tuple[tuple[str, Callable[[], tuple[str, str]]], ...] = (
 
 def _compilers() -> list[Finding]:
     """The C compilers that could link an artefact; one is enough, and none is needed to compile and run."""
-    found = [(name, shutil.which(name)) for name in ("cc", "gcc", "clang", "nvcc")]
+    found = [(name, shutil.which(name)) for name in ("cc", "gcc", "clang")]
     findings = [Finding("compiler", name, OK, path) for name, path in found if path]
     zig = zig_command()
     if zig is not None:
@@ -189,9 +190,12 @@ def _version_of(package: str) -> str:
 
 def _gpus() -> list[Finding]:
     """The NVIDIA GPUs that the driver shows, and whether there may be an AMD one."""
-    findings = [Finding("gpu", f"cuda({index})", OK, name) for index, name in enumerate(_cuda_devices())]
+    findings = [
+        Finding("gpu", f"cuda({index})", OK, f"{name}; {_NO_DRIVER}")
+        for index, name in enumerate(_cuda_devices())
+    ]
     if os.path.exists("/dev/kfd"):
-        findings.append(Finding("gpu", "rocm", OK, "/dev/kfd is there"))
+        findings.append(Finding("gpu", "rocm", OK, f"/dev/kfd is there; {_NO_DRIVER}"))
     return findings or [
         Finding("gpu", "none", MISSING, "no GPU driver was found; source for GPUs can still be made")
     ]

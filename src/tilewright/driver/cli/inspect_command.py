@@ -15,8 +15,10 @@ from tilewright.driver.tvmc.arguments import Commands, add_model_arguments
 
 def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("inspect", help="show what is inside a model or a package")
-    add_model_arguments(parser)
+    parser = commands.add_parser(
+        "inspect", help="show what is inside a model or a package", usage="%(prog)s [OPTIONS] FILE"
+    )
+    add_model_arguments(parser, "a model, or what 'tilewright compile' wrote")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from tilewright.support.errors import ModelError
 
 
 def show_json(value: Any) -> None:
@@ -39,6 +44,31 @@ def _show_rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence
         # A cell is text as it stands: brackets in it are no markup.
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)
+
+
+def check_output(path: str, option: str, read: Sequence[str] = ()) -> None:
+    """An error for an output that cannot be written, or that would overwrite what is ``read``; makes its folder.
+
+    Asked before the work, so that a wrong path costs no time.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise ModelError(f"{path} is a folder: name a file with {option}")
+    for source in read:
+        if target.exists() and os.path.exists(source) and os.path.samefile(target, source):
+            raise ModelError(
+                f"{path} would be overwritten, and it is an input: choose another name with {option}"
+            )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as problem:
+        in_the_way = isinstance(problem, (FileExistsError, NotADirectoryError))
+        reason = "there is a file where its folder should be" if in_the_way else problem.strerror
+        raise ModelError(
+            f"{path} cannot be written ({reason}): choose another place with {option}"
+        ) from problem
 
 
 def bytes_text(size: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.driver import profile, tvmc
 from tilewright.driver.cli.kernel_table import show_kernels
-from tilewright.driver.cli.output import bytes_text, show_json
+from tilewright.driver.cli.output import bytes_text, check_output, show_json
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import (
     Commands,
@@ -27,13 +27,20 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("profile", help="measure a model kernel by kernel, and make a report")
-    add_model_arguments(parser)
+    parser = commands.add_parser(
+        "profile",
+        help="measure a model kernel by kernel, and make a report",
+        usage="%(prog)s [OPTIONS] FILE",
+        epilog="For example: tilewright profile model.onnx -o report.html",
+    )
+    add_model_arguments(parser, "a model, or what 'tilewright compile' wrote")
     parser.add_argument(
         "-o", "--output", metavar="PATH", help="write a report for the browser: one .html file"
     )
     parser.add_argument("--trace", metavar="PATH", help="write a trace for Perfetto or chrome://tracing")
-    parser.add_argument("--repeat", type=int, default=10, metavar="N", help="how often to measure")
+    parser.add_argument(
+        "--repeat", type=int, default=10, metavar="N", help="how often to measure; default: 10"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     add_target_arguments(parser)
     add_pass_arguments(parser)
@@ -45,6 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure, print and write."""
     if arguments.repeat < 1:
         raise ModelError(f"--repeat takes a number of at least 1, not {arguments.repeat}")
+    for option, path in (("-o", arguments.output), ("--trace", arguments.trace)):
+        if path:
+            check_output(path, option, [arguments.FILE])
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
         report = _collect(arguments, shown)
         shown.step("writing")

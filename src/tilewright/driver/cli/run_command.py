@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tilewright.driver import tvmc
 from tilewright.driver.cli.kernel_table import show_kernels
-from tilewright.driver.cli.output import show_json, show_table
+from tilewright.driver.cli.output import check_output, show_json, show_table
 from tilewright.driver.cli.progress import progress
 from tilewright.driver.tvmc.arguments import Commands, add_run_arguments
 from tilewright.support.errors import ModelError
@@ -17,7 +18,12 @@ from tilewright.support.errors import ModelError
 
 def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("run", help="run a compiled model")
+    parser = commands.add_parser(
+        "run",
+        help="run a compiled model",
+        usage="%(prog)s [OPTIONS] FILE",
+        epilog="For example: tilewright run model.tar --inputs photo.png --scale 1/255 --print-top 5",
+    )
     add_run_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
@@ -27,11 +33,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the package once, and more often if it is measured."""
     if arguments.print_top is not None and arguments.print_top < 1:
         raise ModelError(f"--print-top takes a number of at least 1, not {arguments.print_top}")
+    output = str(tvmc.model.npz_path(arguments.outputs)) if arguments.outputs else None
+    if output:
+        check_output(output, "-o", [arguments.FILE, *_paths(arguments.inputs or ())])
     with progress(f"running {arguments.FILE}", arguments.json):
         package = tvmc.TVMCPackage(arguments.FILE)
         result = tvmc.runner.run_from_arguments(arguments, package)
-        if arguments.outputs:
-            result.save(arguments.outputs)
+        if output:
+            result.save(output)
     if arguments.json:
         show_json(_as_json(result, arguments.print_top))
         return 0
@@ -48,9 +57,17 @@ def run(arguments: argparse.Namespace) -> int:
         print(result.format_times())
     if result.profile is not None:
         show_kernels(arguments.FILE, result.profile)
-    if arguments.outputs:
-        print(f"outputs written to {arguments.outputs}")
+    if output:
+        print(f"outputs written to {output}")
+    if result.filled:
+        values = "random values" if arguments.fill_mode == "random" else arguments.fill_mode
+        print(f"{', '.join(result.filled)} was filled with {values}: --inputs gives it others")
     return 0
+
+
+def _paths(inputs: Sequence[str]) -> list[str]:
+    """The files of inputs that may begin with a name."""
+    return [part for one in inputs for part in (one, one.partition("=")[2]) if part]
 
 
 def _kind(value: np.ndarray[Any, Any]) -> str:

@@ -20,6 +20,16 @@ _TRIPLES = {
     "wasm": "wasm32-unknown-unknown",
 }
 
+# What this version makes of a program for a kind; of models, only what "models" stands beside.
+_GIVES = {
+    "llvm": "machine code; models",
+    "c": "C source; models",
+    "cuda": "CUDA source",
+    "opencl": "OpenCL source",
+    "metal": "Metal source",
+    "webgpu": "WGSL source",
+}
+
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
@@ -46,10 +56,24 @@ def run(arguments: argparse.Namespace) -> int:
         _show("target tags", rows, arguments.json)
     else:
         rows = [
-            {"kind": kind.name, "keys": list(kind.default_keys), "options": sorted(kind.own_options)}
+            {
+                "kind": kind.name,
+                "gives": _GIVES.get(kind.name, ""),
+                "keys": list(kind.default_keys),
+                "options": sorted(kind.own_options),
+            }
             for kind in KINDS.values()
         ]
-        _show("target kinds", rows, arguments.json)
+        if arguments.json:
+            show_json(rows)
+            return 0
+        for row in rows:
+            del row["options"]
+            row["gives"] = row["gives"] or "a description only"
+        _show("target kinds", rows, as_json=False)
+        print(
+            "The options of a kind: tilewright targets --kind llvm. Processors by name: tilewright targets --cpus"
+        )
     return 0
 
 

@@ -18,11 +18,13 @@ MODEL_FORMATS = ("keras", "onnx", "pb", "tflite", "pytorch", "paddle")
 _KINDS = ("llvm", "c")
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model, such as model.onnx") -> None:
     """What a model is read from."""
-    parser.add_argument("FILE", help="the model")
+    parser.add_argument("FILE", help=what)
     parser.add_argument(
-        "--model-format", choices=MODEL_FORMATS, help="the format, where the file's suffix does not tell it"
+        "--model-format",
+        choices=MODEL_FORMATS,
+        help="the format, where the file's suffix does not tell it; this version reads onnx",
     )
     parser.add_argument(
         "--input-shapes",
@@ -61,7 +63,15 @@ def target_options(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
 
 def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
     """What the passes do."""
-    parser.add_argument("-O", "--opt-level", type=int, choices=range(4), default=3, metavar="0..3")
+    parser.add_argument(
+        "-O",
+        "--opt-level",
+        type=int,
+        choices=range(4),
+        default=3,
+        metavar="0..3",
+        help="how much to optimise; default: 3",
+    )
     parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the layout of convolutions' data")
     parser.add_argument(
         "--pass-config", action="append", metavar="NAME=VALUE", help="an option of a pass; may be repeated"
@@ -83,7 +93,12 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         default="so",
         help="the library in the package: shared, or objects, which need no linker here; or model library format",
     )
-    parser.add_argument("--executor", choices=("graph", "vm", "aot"), default="graph")
+    parser.add_argument(
+        "--executor",
+        choices=("graph", "vm", "aot"),
+        default="graph",
+        help="graph, the default; vm for dynamic shapes and control flow; aot for C without an executor",
+    )
     parser.add_argument(
         "--executor-aot-interface-api",
         choices=("packed", "c"),
@@ -100,7 +115,9 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cross-compiler-options", metavar="TEXT", help="options for it, as in --cross-compiler-options=-O3"
     )
-    parser.add_argument("--tuning-records", metavar="PATH", help="schedules that tuning found")
+    parser.add_argument(
+        "--tuning-records", metavar="PATH", help="schedules that tuning found; not in this version"
+    )
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +133,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "--fill-mode",
         choices=("zeros", "ones", "random"),
         default="random",
-        help="what inputs hold that are not given",
+        help="what inputs hold that are not given; default: random",
     )
     group = parser.add_argument_group("images")
     group.add_argument(
@@ -133,12 +150,21 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("FILE", help="what 'tilewright compile' wrote")
     add_input_arguments(parser)
     parser.add_argument("-o", "--outputs", metavar="PATH", help="write the outputs as .npz")
-    parser.add_argument("--device", choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"), default="cpu")
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"),
+        default="cpu",
+        help="default: cpu, the one in this version",
+    )
     parser.add_argument("--print-time", action="store_true", help="measure, and print the times")
     parser.add_argument(
         "--print-top", type=int, metavar="N", help="print the N largest values of each output"
     )
     parser.add_argument("--profile", action="store_true", help="print the time of every kernel")
-    parser.add_argument("--repeat", type=int, default=10, metavar="N", help="how often to measure")
-    parser.add_argument("--number", type=int, default=10, metavar="N", help="runs of one measurement")
+    parser.add_argument(
+        "--repeat", type=int, default=10, metavar="N", help="how often to measure; default: 10"
+    )
+    parser.add_argument(
+        "--number", type=int, default=10, metavar="N", help="runs of one measurement; default: 10"
+    )
     parser.add_argument("--end-to-end", action="store_true", help="measure with the copies of the outputs")

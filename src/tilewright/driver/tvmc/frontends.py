@@ -189,13 +189,15 @@ def get_frontend_by_name(name: str) -> Frontend:
 
 def guess_frontend(path: str) -> Frontend:
     """The frontend for a file, by its suffix."""
+    if Path(path).is_dir():
+        raise TVMCException(f"{path} is a folder: name the model's file in it")
     suffix = Path(path).suffix.lstrip(".").lower()
     for frontend in ALL_FRONTENDS:
         if suffix in frontend.suffixes():
             return frontend()
     raise TVMCException(
-        f"the format of {path} cannot be told from its name: say --model-format, one of "
-        f"{', '.join(get_frontend_names())}"
+        f"the format of {path} cannot be told from its name. This version reads ONNX models (.onnx): "
+        "export the model to one; if it is one under another name, say --model-format onnx"
     )
 
 

@@ -182,6 +182,12 @@ class TVMCPackage:
         return load_module(self.lib_path, fmt)
 
 
+def npz_path(path: str) -> Path:
+    """Where outputs are written: the path itself, or the path with ``.npz`` behind it."""
+    given = Path(path)
+    return given if given.suffix == ".npz" else given.with_name(f"{given.name}.npz")
+
+
 class TVMCResult:
     """The outputs of a run by name, and the times that were measured, if any were."""
 
@@ -190,6 +196,8 @@ class TVMCResult:
         self.times = times
         self.profile: KernelProfile | None = None
         """The report on every kernel, where it was asked for."""
+        self.filled: list[str] = []
+        """The inputs that no value was given for."""
 
     def format_times(self) -> str:
         """The times as a table."""
@@ -202,9 +210,8 @@ class TVMCResult:
         return self.outputs[name]
 
     def save(self, output_path: str) -> None:
-        """Write the outputs as ``.npz``."""
-        path = Path(output_path)
-        target = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
+        """Write the outputs as ``.npz``; a path without that suffix gets it."""
+        target = npz_path(output_path)
 
         def write(temporary: Path) -> None:
             with temporary.open("wb") as file:

@@ -36,6 +36,7 @@ GRAPH = "mod.json"
 PARAMS = "mod.params"
 LIBRARIES = ("mod.so", "mod.tar", "mod.dll", "mod.dylib")
 SHARED_SUFFIXES = (".so", ".dll", ".dylib")
+_MODEL_SUFFIXES = (".onnx", ".pb", ".tflite", ".h5", ".pth", ".pt", ".pdmodel")
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,17 @@ def read_package(path: Path) -> PackageContent:
     """Read a package into memory; an error for one that is damaged, or that is something else."""
     if not path.is_file():
         raise TVMCException(f"there is no package {path}")
+    if path.suffix.lower() in _MODEL_SUFFIXES:
+        raise TVMCException(f"{path} is a model, not a package: compile it first, tilewright compile {path}")
     members = read_members(path)
     if "metadata.json" in members:
         return _model_library(path, members)
     library = next((name for name in LIBRARIES if name in members), None)
     if library is None:
-        raise TVMCException(f"{path} is no package: it has none of {', '.join(LIBRARIES)} in it")
+        raise TVMCException(
+            f"{path} is no package, or one that is cut short: it has none of {', '.join(LIBRARIES)} in it. "
+            "'tilewright compile' writes packages"
+        )
     description = _description(path, members)
     executor = str(description.get("executor", "graph"))
     graph = members[GRAPH].decode(errors="replace") if GRAPH in members else None

@@ -83,9 +83,7 @@ def complete_inputs(
     names = [one.name for one in infos]
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise TVMCException(
-            f"the model has no input {', '.join(map(repr, unknown))}; it has {', '.join(names) or 'none'}"
-        )
+        raise _no_such_input(unknown, infos)
     chosen = generator if generator is not None else np.random.default_rng(0)
     values: dict[str, np.ndarray[Any, Any]] = {}
     for one in infos:
@@ -94,6 +92,11 @@ def complete_inputs(
         else:
             values[one.name] = _filled(one, fill_mode, chosen)
     return values
+
+
+def _no_such_input(unknown: Sequence[str], infos: Sequence[TensorInfo]) -> TVMCException:
+    names = ", ".join(one.name for one in infos)
+    return TVMCException(f"the model has no input {', '.join(map(repr, unknown))}; it has {names or 'none'}")
 
 
 def _fitting(info: TensorInfo, given: Any) -> np.ndarray[Any, Any]:
@@ -108,7 +111,10 @@ def _fitting(info: TensorInfo, given: Any) -> np.ndarray[Any, Any]:
     if value.dtype != wanted:
         # Text files and NumPy itself make float64 and int64; whatever else has to be meant so.
         if wanted.kind != value.dtype.kind and not (wanted.name == "bfloat16" and value.dtype.kind == "f"):
-            raise TVMCException(f"the input {info.text()} is given values of type {value.dtype}")
+            raise TVMCException(
+                f"the input {info.text()} is given values of type {value.dtype}: convert them first, "
+                f"array.astype('{wanted}')"
+            )
         value = _cast(info, value, wanted)
     return np.ascontiguousarray(value).reshape(value.shape)
 
@@ -131,6 +137,8 @@ def read_inputs(
     by_name = {one.name: one for one in infos}
     for text in given:
         name, separator, rest = text.partition("=")
+        if separator and name not in by_name and Path(rest).is_file() and not Path(text).is_file():
+            raise _no_such_input([name], infos)
         if not separator or name not in by_name:
             name, rest = "", text
         path = Path(rest)
@@ -228,6 +236,7 @@ def run_module(
     outputs = runnable.run()
     times = runnable.benchmark(repeat, number, end_to_end) if measure else None
     result = TVMCResult({output_name(place): value for place, value in enumerate(outputs)}, times)
+    result.filled = [one.name for one in tvmc_package.content.inputs if one.name not in (inputs or {})]
     if profile:
         result.profile = runnable.profile(repeat)
     return result

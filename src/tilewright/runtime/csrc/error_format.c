@@ -19,6 +19,11 @@ static void write_data_type(char* out, size_t size, int64_t packed) {
   if (lanes != 1 && written > 0 && (size_t)written < size) snprintf(out + written, size - written, "x%u", lanes);
 }
 
+const char* tw_data_type_name(TwDataTypeName* name, DLDataType dtype) {
+  write_data_type(name->text, sizeof name->text, (int64_t)dtype.code | (int64_t)dtype.bits << 8 | (int64_t)dtype.lanes << 16);
+  return name->text;
+}
+
 static void write_device(char* out, size_t size, int64_t device_type) {
   static const char* const names[] = {NULL,     "cpu",   "cuda", "cuda_host", "opencl", NULL,    NULL,       "vulkan",
                                       "metal",  "vpi",   "rocm", "rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu",

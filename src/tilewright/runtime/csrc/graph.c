@@ -126,8 +126,9 @@ static int32_t check_matches(const TwGraphEntry* entry, const DLTensor* from, co
   DLDataType dtype = from->dtype;
   if (dtype.code == kDLBool && dtype.bits == 8) dtype = (DLDataType){kDLUInt, 1, dtype.lanes};
   if (dtype.code != to->dtype.code || dtype.bits != to->dtype.bits || dtype.lanes != to->dtype.lanes) {
-    return tw_fail("TypeError", "the input %s is of another data type (code %d of %d bits; %d of %d is expected)", name,
-                   (int)dtype.code, (int)dtype.bits, (int)to->dtype.code, (int)to->dtype.bits);
+    TwDataTypeName given, expected;
+    return tw_fail("TypeError", "the input %s is %s; %s is expected", name, tw_data_type_name(&given, dtype),
+                   tw_data_type_name(&expected, to->dtype));
   }
   if (from->ndim != to->ndim) {
     return tw_fail("ValueError", "the input %s has %d dimensions; %d are expected", name, (int)from->ndim, (int)to->ndim);

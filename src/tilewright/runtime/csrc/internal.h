@@ -41,6 +41,12 @@ void tw_error_give(TwError error);
 /* printf into the error slot; always returns -1, so that callers can `return tw_fail(...)`. */
 int32_t tw_fail(const char* kind, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The name of a data type for a message: "float32", "bool", "int8x4"; it stands in the caller's memory. */
+typedef struct {
+  char text[48];
+} TwDataTypeName;
+const char* tw_data_type_name(TwDataTypeName* name, DLDataType dtype);
+
 /* Starts an object with one reference. `deleter(self, flags)`: bit 0 ends the value, bit 1 frees the memory. */
 void tw_object_init(TilewrightObject* object, int32_t type_index, void (*deleter)(void* self, int flags));
 enum { TW_DELETE_VALUE = 1, TW_DELETE_MEMORY = 2 };

@@ -178,7 +178,9 @@ int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to) {
                    (int)from->device.device_type, (int)to->device.device_type);
   }
   if (!same_dtype(dtype_of_exchange(from->dtype), dtype_of_exchange(to->dtype))) {
-    return tw_fail("TypeError", "cannot copy between tensors of different data types");
+    TwDataTypeName given, expected;
+    return tw_fail("TypeError", "cannot copy a tensor of %s into one of %s", tw_data_type_name(&given, from->dtype),
+                   tw_data_type_name(&expected, to->dtype));
   }
   bool same_shape = from->ndim == to->ndim && from->ndim <= MOST_DIMENSIONS;
   bool empty = false;

@@ -246,8 +246,9 @@ static int32_t check_argument(const TwVMFunction* function, int32_t index, const
     return tw_fail("TypeError", "the argument %s of @%s is not a tensor, which is expected", param->name, function->name);
   }
   if (!same_dtype(tensor->dtype, param->dtype)) {
-    return tw_fail("TypeError", "the argument %s of @%s is of another data type (code %d of %d bits; %d of %d is expected)", param->name,
-                   function->name, (int)tensor->dtype.code, (int)tensor->dtype.bits, (int)param->dtype.code, (int)param->dtype.bits);
+    TwDataTypeName given, expected;
+    return tw_fail("TypeError", "the argument %s of @%s is %s; %s is expected", param->name, function->name,
+                   tw_data_type_name(&given, tensor->dtype), tw_data_type_name(&expected, param->dtype));
   }
   if (tensor->ndim != param->ndim) {
     return tw_fail("ValueError", "the argument %s of @%s has %d dimensions; %d are expected", param->name, function->name,

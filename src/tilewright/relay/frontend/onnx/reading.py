@@ -28,6 +28,8 @@ from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ModelError
 
+_LFS_POINTER = b"version https://git-lfs"
+
 
 class Model:
     """A model that was read: the proto, and its initializers, which may lie elsewhere."""
@@ -155,6 +157,10 @@ def read_model(model: Any) -> Model:
 def _parsed(source: Source, what: str) -> tuple[Any, dict[int, Place]]:
     onnx = onnx_package()
     proto = onnx.ModelProto()
+    if source.read(0, min(len(_LFS_POINTER), source.size)) == _LFS_POINTER:
+        raise ModelError(
+            f"{what} is a pointer of Git LFS, not the model itself: fetch it with 'git lfs pull'"
+        )
     try:
         content, places = without_weights(source)
         proto.ParseFromString(content)
