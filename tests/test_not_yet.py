@@ -19,7 +19,7 @@ def test_attributes() -> None:
     ):
         tvm.autotvm.tuner.XGBTuner
     assert issubclass(NotInThisVersion, TilewrightError) and issubclass(NotInThisVersion, AttributeError)
-    assert not hasattr(tvm.autotvm.tuner, "XGBTuner") and not hasattr(tvm.tir, "Schedule")
+    assert not hasattr(tvm.autotvm.tuner, "XGBTuner")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,6 @@ def test_attributes() -> None:
         "relay.frontend.pytorch",
         "relay.op.contrib.tensorrt",
         "runtime.profiler_vm",
-        "tir.schedule",
         "topi.cuda",
         "contrib.cublas",
     ],

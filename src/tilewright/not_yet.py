@@ -38,7 +38,6 @@ _TOPI = (
 _PARTITION = (
     "operators are compiled; a library of your own takes parts of a graph: a pattern table and relay.ext.NAME"
 )
-_TIR_SCHEDULE = "use te.create_schedule on the tensor expressions, or write the loops in TVMScript"
 
 _MODULES = {
     "autotvm": _AUTOTVM,
@@ -84,7 +83,6 @@ _MODULES = {
     "relay.frontend.paddlepaddle": _EXPORT,
     "relay.frontend.common": "the ONNX importer keeps its helpers to itself",
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
-    "tir.schedule": _TIR_SCHEDULE,
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
     "contrib.nvcc": "a build for the target cuda gives the source: imported_modules[0].get_source()",
@@ -150,7 +148,6 @@ _PARTS = {
     "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
     "relay.data_dep_optimization": ("bsr_dense",),
-    "tir.schedule": ("schedule", "trace"),
     "contrib.cuda_graph": ("cuda_graph_executor",),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
@@ -172,7 +169,6 @@ _NAMES = {
             "from_paddle",
         )
     },
-    "tir": {name: _TIR_SCHEDULE for name in ("Schedule", "ScheduleState", "BlockScope", "ScheduleError")},
 }
 """Names that modules of this version do not have yet."""
 

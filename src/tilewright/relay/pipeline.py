@@ -29,6 +29,9 @@ def prepare_passes() -> list[Pass]:
         transform.FoldScaleAxis(),
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
+        transform.DropDeadTaps(),
+        transform.ConvolveImages(),
+        transform.SplitDilation(),
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
         transform.MultiplyByReciprocal(),

@@ -1,7 +1,7 @@
 """The loop level: statements, functions, builders, analyses and passes."""
 
 from tilewright.not_yet import attribute_not_there
-from tilewright.tir import analysis, generic, ir_builder, stmt_functor, transform, verify
+from tilewright.tir import analysis, generic, ir_builder, schedule, stmt_functor, transform, verify
 from tilewright.tir.buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from tilewright.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from tilewright.tir.expr import (
@@ -130,6 +130,7 @@ from tilewright.tir.op import (
     vectorlow,
 )
 from tilewright.tir.reducer import comm_reducer, max, min, sum
+from tilewright.tir.schedule import BlockScope, Schedule, ScheduleError, ScheduleState
 from tilewright.tir.stmt import (
     Allocate,
     AssertStmt,
@@ -172,6 +173,7 @@ __all__ = [
     "BinaryOpExpr",
     "Block",
     "BlockRealize",
+    "BlockScope",
     "Broadcast",
     "Buffer",
     "BufferLoad",
@@ -218,6 +220,9 @@ __all__ = [
     "ProducerStore",
     "Ramp",
     "Reduce",
+    "Schedule",
+    "ScheduleError",
+    "ScheduleState",
     "Select",
     "SeqStmt",
     "Shuffle",
@@ -297,6 +302,7 @@ __all__ = [
     "ret",
     "round",
     "rsqrt",
+    "schedule",
     "sigmoid",
     "sin",
     "sinh",

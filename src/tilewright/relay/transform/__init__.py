@@ -15,10 +15,12 @@ from tilewright.relay.transform.combine_parallel_conv2d import CombineParallelCo
 from tilewright.relay.transform.combine_parallel_dense import CombineParallelDense
 from tilewright.relay.transform.conv2d_to_sparse import Conv2dToSparse, Conv2dToSparse2
 from tilewright.relay.transform.convert_layout import ConvertLayout, LayoutConfig
+from tilewright.relay.transform.convolve_images import ConvolveImages
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
 from tilewright.relay.transform.defunctionalization import Defunctionalization
 from tilewright.relay.transform.defuse_ops import DefuseOps
 from tilewright.relay.transform.dense_to_sparse import DenseToSparse
+from tilewright.relay.transform.drop_dead_taps import DropDeadTaps
 from tilewright.relay.transform.dynamic_to_static import DynamicToStatic
 from tilewright.relay.transform.eliminate_common_subexpr import EliminateCommonSubexpr
 from tilewright.relay.transform.eta_expand import EtaExpand
@@ -53,6 +55,7 @@ from tilewright.relay.transform.simplify_fc_transpose import SimplifyFCTranspose
 from tilewright.relay.transform.simplify_inference import SimplifyInference
 from tilewright.relay.transform.sink_reshape import SinkReshape
 from tilewright.relay.transform.split_args import SplitArgs
+from tilewright.relay.transform.split_dilation import SplitDilation
 from tilewright.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
 from tilewright.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 from tilewright.relay.transform.to_cps import ToCPS, to_cps, un_cps

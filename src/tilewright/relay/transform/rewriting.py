@@ -21,6 +21,9 @@ from tilewright.support.span import span_scope
 Rule = Callable[[Call, Call], RelayExpr | None]
 """(the call as it was, the call with rewritten arguments) to what replaces it; None to leave it."""
 
+Constants = tuple[int, ...]
+"""The extents of a tensor of which all are known."""
+
 
 class OperatorRewriter(ExprMutator):
     """Rewrites calls of operators, arguments first, by rules.
@@ -119,6 +122,15 @@ def tensor_of(expr: RelayExpr) -> TensorType:
 def shape_of(expr: RelayExpr) -> Shape:
     """The shape of a tensor, constants as Python ints."""
     return dims(tensor_of(expr))
+
+
+def constant_shape(expr: RelayExpr) -> Constants | None:
+    """The shape of a tensor whose extents are all constant and not zero."""
+    kind = expr.checked_type
+    if not isinstance(kind, TensorType):
+        return None
+    extents = tuple(extent for extent in dims(kind) if isinstance(extent, int) and extent > 0)
+    return extents if len(extents) == len(kind.shape) else None
 
 
 def is_call(expr: RelayExpr, *names: str) -> bool:

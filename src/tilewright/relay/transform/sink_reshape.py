@@ -8,17 +8,21 @@ from math import prod
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.op.shapes import dims
 from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, Rule, is_call, rewritten
+from tilewright.relay.transform.rewriting import (
+    Constants,
+    OperatorRewriter,
+    Rule,
+    constant_shape,
+    is_call,
+    rewritten,
+)
 
-Constants = tuple[int, ...]
 _PRODUCTS = ("nn.dense", "nn.matmul", "nn.contrib_dense_pack")
 _PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 
@@ -107,15 +111,6 @@ def _is_of_product(expr: RelayExpr, shape: Constants) -> bool:
             return False
         expr = whole[0]
     return False
-
-
-def constant_shape(expr: RelayExpr) -> Constants | None:
-    """The shape of a tensor whose extents are all constant and not zero."""
-    kind = expr.checked_type
-    if not isinstance(kind, TensorType):
-        return None
-    extents = tuple(extent for extent in dims(kind) if isinstance(extent, int) and extent > 0)
-    return extents if len(extents) == len(kind.shape) else None
 
 
 def _has_axis(new: Call) -> bool:

@@ -23,7 +23,8 @@ BYTES_A_CYCLE: Final = 6.0
 BETTER: Final = 1.15
 """How much faster than with smaller tiles a larger one must be: its weights take more memory, its error is larger."""
 LARGEST_WEIGHTS: Final = 32 << 20
-"""Bytes of a layer's transformed weights: a model has many such layers, and is not to need much more memory so."""
+"""Bytes of a layer's transformed weights with any but the smallest tiles, which do not even double them: a model has
+many such layers, and is not to need much more memory so."""
 WORTH_IT: Final = 1.2
 """How much faster than the direct convolution the prediction must be."""
 
@@ -52,13 +53,16 @@ class Blocks:
     inputs_first: bool
 
 
-def choose_winograd_tile(cpu: CPUDescription, convolution: Convolution, largest: int) -> int | None:
-    """The tile of outputs, at most ``largest``, with which the convolution is fastest; None if that is without any."""
-    direct = _direct_cycles(cpu, convolution)
+def choose_winograd_tile(
+    cpu: CPUDescription, convolution: Convolution, largest: int, instead_of: Convolution | None = None
+) -> int | None:
+    """The tile of outputs, at most ``largest``, with which the convolution is fastest; None if that is without any, or
+    slower than the direct computation of another that it would stand for."""
+    direct = _direct_cycles(cpu, instead_of or convolution)
     best: int | None = None
     limit = direct / WORTH_IT
     for tile in TILES:
-        if tile > largest or _weight_bytes(convolution, tile) > LARGEST_WEIGHTS:
+        if tile > largest or (tile > TILES[0] and _weight_bytes(convolution, tile) > LARGEST_WEIGHTS):
             break
         cycles = choose_winograd_blocks(cpu, convolution, tile)[1]
         if cycles < limit:

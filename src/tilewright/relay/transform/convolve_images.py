@@ -1,0 +1,224 @@
+"""ConvolveImages: convolutions of lines and of volumes become convolutions of images.
+
+For images there are kernels with channels in blocks and minimal filtering. A line is an image of one row. A volume is a
+batch of images, its frames; a kernel of several frames is one of as many times the channels, with the frames that it
+reads beside one another. What follows elementwise is computed on the images as well, so that from one convolution to
+the next nothing is put in order in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.transform import PassContext
+from tilewright.relay.expr import Call, Tuple, const
+from tilewright.relay.function import Function
+from tilewright.relay.op.calls import call
+from tilewright.relay.op.definition import OpPattern
+from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.rewriting import (
+    Constants,
+    OperatorRewriter,
+    Rule,
+    constant_shape,
+    is_call,
+    rewritten,
+    tensor_of,
+)
+from tilewright.target import Target
+from tilewright.topi.nn.utils import pad_amounts, per_axis
+
+_PLAIN = {"nn.conv1d": ("NCW", "OIW"), "nn.conv3d": ("NCDHW", "OIDHW")}
+_PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
+_FRAMES_FIRST = (0, 2, 1, 3, 4)
+"""The order of a volume's axes in which frames come before channels, and the way back."""
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """How a kernel goes over its data: extents of data and kernel, and the attributes axis by axis."""
+
+    shape: Constants
+    kernel: Constants
+    result: Constants
+    strides: Constants
+    dilation: Constants
+    before: Constants
+    after: Constants
+
+
+def _walk(old: Call, attrs: Any) -> _Walk | None:
+    shape, kernel, result = (constant_shape(expr) for expr in (old.args[0], old.args[1], old))
+    if shape is None or kernel is None or result is None:
+        return None
+    count = len(kernel) - 2
+    before, after = pad_amounts(attrs.padding, kernel[2:])
+    strides, dilation = (
+        per_axis(value, count, what)
+        for value, what in ((attrs.strides, "strides"), (attrs.dilation, "dilation"))
+    )
+    return _Walk(shape, kernel, result, strides, dilation, tuple(before), tuple(after))
+
+
+def _as_images(expr: RelayExpr, shape: Constants) -> RelayExpr:
+    """A line as an image of one row, a volume as a batch of its frames."""
+    if len(shape) == 3:
+        return call("reshape", expr, newshape=(*shape[:2], 1, shape[2]))
+    batch, channels, depth, height, width = shape
+    turned = call("transpose", expr, axes=_FRAMES_FIRST)
+    return call("reshape", turned, newshape=(batch * depth, channels, height, width))
+
+
+def _from_images(images: RelayExpr, shape: Constants) -> RelayExpr:
+    """The way back."""
+    if len(shape) == 3:
+        return call("reshape", images, newshape=shape)
+    batch, channels, depth, height, width = shape
+    apart = call("reshape", images, newshape=(batch, depth, channels, height, width))
+    return call("transpose", apart, axes=_FRAMES_FIRST)
+
+
+def _frames_beside(images: RelayExpr, walk: _Walk, dtype: str) -> RelayExpr:
+    """For each frame of the result the frames that its kernel reads, their channels in a row."""
+    batch, channels, depth, height, width = walk.shape
+    taps, step, stride = walk.kernel[2], walk.dilation[0], walk.strides[0]
+    around = walk.before[0], walk.after[0]
+    if (taps, stride, around) == (1, 1, (0, 0)):
+        return images
+    # One volume keeps the shape of a batch of images, whose channels may lie in blocks.
+    axis = 0 if batch == 1 else 1
+    if axis:
+        images = call("reshape", images, newshape=(batch, depth, channels, height, width))
+    if any(around):
+        widths = [(0, 0)] * axis + [around] + [(0, 0)] * 3
+        images = call("nn.pad", images, const(0.0, dtype), pad_width=tuple(widths))
+    reach = (walk.result[2] - 1) * stride + 1
+    frames = [
+        call(
+            "strided_slice",
+            images,
+            begin=(tap * step,),
+            end=(tap * step + reach,),
+            strides=(stride,),
+            axes=(axis,),
+        )
+        for tap in range(taps)
+    ]
+    beside = frames[0] if taps == 1 else call("concatenate", Tuple(frames), axis=axis + 1)
+    if not axis:
+        return beside
+    return call("reshape", beside, newshape=(batch * walk.result[2], taps * channels, height, width))
+
+
+class _ToImages(OperatorRewriter):
+    """Remembers of every rewritten tensor the images that it was made from."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.images: dict[RelayExpr, RelayExpr] = {}
+
+    def rule_of(self, op: Op) -> Rule | None:
+        """Convolutions, and what may follow them."""
+        if op.name in _PLAIN:
+            return self._convolution
+        return self._elementwise if op.get_attr("TOpPattern") in _PATTERNS else None
+
+    def _convolution(self, old: Call, new: Call) -> RelayExpr | None:
+        attrs: Any = new.attrs
+        walk = _walk(old, attrs)
+        if walk is None or (attrs.data_layout, attrs.kernel_layout) not in _PLAIN.values():
+            return None
+        dtype = str(tensor_of(old.args[0]).dtype)
+        if attrs.out_layout not in ("", attrs.data_layout) or not dtype.startswith("float"):
+            return None
+        images = self.images.get(new.args[0]) or _as_images(new.args[0], walk.shape)
+        outputs, inputs, *taps = walk.kernel
+        if len(taps) == 1:
+            weight = call("reshape", new.args[1], newshape=(outputs, inputs, 1, *taps))
+            sizes, strides, dilation = (1, *taps), (1, *walk.strides), (1, *walk.dilation)
+            padding = (0, *walk.before, 0, *walk.after)
+        else:
+            if taps[0] > 1 and attrs.groups > 1:
+                return None
+            images = _frames_beside(images, walk, dtype)
+            weight = call("transpose", new.args[1], axes=_FRAMES_FIRST)
+            weight = call("reshape", weight, newshape=(outputs, taps[0] * inputs, *taps[1:]))
+            sizes, strides, dilation = tuple(taps[1:]), walk.strides[1:], walk.dilation[1:]
+            padding = (*walk.before[1:], *walk.after[1:])
+        made = call(
+            "nn.conv2d",
+            images,
+            weight,
+            strides=strides,
+            padding=padding,
+            dilation=dilation,
+            groups=attrs.groups,
+            channels=outputs,
+            kernel_size=sizes,
+            out_dtype=attrs.out_dtype,
+        )
+        return self._remember(made, walk.result)
+
+    def _remember(self, images: RelayExpr, shape: Constants) -> RelayExpr:
+        made = _from_images(images, shape)
+        self.images[made] = images
+        return made
+
+    def _elementwise(self, old: Call, new: Call) -> RelayExpr | None:
+        """The operator on images, where its operands are the same for all pixels or images themselves."""
+        if not any(argument in self.images for argument in new.args):
+            return None
+        shape = constant_shape(old)
+        if shape is None or not (_has_no_axis(new) or _adds_to_channels(new)):
+            return None
+        operands: list[RelayExpr] = []
+        for argument, before in zip(new.args, old.args, strict=True):
+            made = self._operand(argument, constant_shape(before), shape, _adds_to_channels(new))
+            if made is None:
+                return None
+            operands.append(made)
+        return self._remember(Call(new.op, tuple(operands), new.attrs), shape)
+
+    def _operand(
+        self, argument: RelayExpr, extents: Constants | None, shape: Constants, by_axis: bool
+    ) -> RelayExpr | None:
+        if extents is None:
+            return None
+        if extents == shape:
+            return self.images.get(argument) or _as_images(argument, shape)
+        if by_axis or prod(extents) == 1:
+            return argument if len(extents) <= 1 else call("reshape", argument, newshape=(1,))
+        whole = (1,) * (len(shape) - len(extents)) + extents
+        channels = shape[1]
+        if whole != (1, channels) + (1,) * (len(shape) - 2):
+            return None
+        return call("reshape", argument, newshape=(channels, 1, 1))
+
+
+def _has_no_axis(new: Call) -> bool:
+    return not any(hasattr(new.attrs, name) for name in ("axis", "shape", "newshape"))
+
+
+def _adds_to_channels(new: Call) -> bool:
+    attrs: Any = new.attrs
+    return is_call(new, "nn.bias_add") and attrs.axis == 1
+
+
+@dataclass
+class ConvolveImages(FunctionPass):
+    """conv1d and conv3d of constant shape become conv2d on processors that compute those in blocks."""
+
+    name = "ConvolveImages"
+    opt_level = 3
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """Rewrite one function."""
+        target = Target.current()
+        if target is None or "cpu" not in target.keys:
+            return func
+        return rewritten(_ToImages(), func)

@@ -1,0 +1,167 @@
+"""How the iterations of a loop run: at the same time, as lanes, written out, or as threads of a device.
+
+Iterations may run at the same time if no block in the loop carries a value from one to another: axes that depend on the
+loop are data-parallel, and what a block writes is either seen inside one iteration alone or is a place of its own.
+"""
+
+from __future__ import annotations
+
+from tilewright.arith import detect_iter_map
+from tilewright.ir.buffer import Buffer
+from tilewright.ir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var, is_const
+from tilewright.ir.functor import post_order, uses_var
+from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.schedule.analysis import (
+    axes_using,
+    fail,
+    is_below,
+    loop_ranges,
+    loops_above,
+    scope_of,
+)
+from tilewright.tir.schedule.block_scope import StmtSRef
+from tilewright.tir.schedule.regions import require_no_flow_between_iterations
+from tilewright.tir.schedule.state import ScheduleState
+from tilewright.tir.stmt import Block, BufferStore, For, ForKind
+
+THREAD_AXES = tuple(f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "xyz")
+VIRTUAL_THREADS = ("vthread", "vthread.x", "vthread.y", "vthread.z")
+
+
+def parallel(state: ScheduleState, loop: StmtSRef) -> None:
+    """Let iterations run at the same time, on the threads of the processor."""
+    _require_independent("parallel", state, loop)
+    _set_kind(state, loop, ForKind.PARALLEL)
+
+
+def vectorize(state: ScheduleState, loop: StmtSRef) -> None:
+    """Make iterations lanes of vectors."""
+    if not isinstance(loop.loop.extent, IntImm):
+        fail("vectorize", loop, f"its extent, {loop.loop.extent}, is not a constant: split it first")
+    _require_independent("vectorize", state, loop)
+    _set_kind(state, loop, ForKind.VECTORIZED)
+
+
+def unroll(state: ScheduleState, loop: StmtSRef) -> None:
+    """Write iterations out, in their order."""
+    _set_kind(state, loop, ForKind.UNROLLED)
+
+
+def bind(state: ScheduleState, loop: StmtSRef, thread_axis: str) -> None:
+    """Give each iteration to a thread of a device."""
+    if thread_axis not in THREAD_AXES + VIRTUAL_THREADS:
+        names = ", ".join(THREAD_AXES + VIRTUAL_THREADS)
+        fail("bind", loop, f"{thread_axis!r} is not a thread axis; the axes are {names}")
+    for other in _nest(state, loop):
+        axis = other.loop.thread_binding
+        if axis is not None and axis.thread_tag == thread_axis and other is not loop:
+            fail("bind", loop, f"{other.label} of the same nest is bound to it already")
+    _require_independent("bind", state, loop)
+    dtype = loop.loop.loop_var.dtype
+    axis = IterVar(Range(0, loop.loop.extent), Var(thread_axis, dtype), IterVar.ThreadIndex, thread_axis)
+    _set_kind(state, loop, ForKind.THREAD_BINDING, axis)
+
+
+def _nest(state: ScheduleState, loop: StmtSRef) -> list[StmtSRef]:
+    """The loops around and inside of a loop."""
+    inside = [one for one in state.references.values() if not one.is_block and is_below(one, loop)]
+    return [*loops_above(loop), *inside]
+
+
+def _set_kind(
+    state: ScheduleState, loop: StmtSRef, kind: ForKind, thread_binding: IterVar | None = None
+) -> None:
+    stmt = loop.loop
+    state.replace({stmt: stmt.replace(kind=kind, thread_binding=thread_binding)})
+
+
+def require_still_independent(primitive: str, state: ScheduleState, place: StmtSRef) -> None:
+    """Refuse what a step has made of a loop, or of one around it, that runs its iterations at the same time."""
+    for loop in (*loops_above(place), place):
+        if loop.loop.kind in (ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.THREAD_BINDING):
+            _require_independent(primitive, state, loop)
+
+
+def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef) -> None:
+    """Refuse a loop whose iterations depend on one another."""
+    if isinstance(loop.loop.extent, IntImm) and loop.loop.extent.value == 1:
+        return
+    blocks = state.child_blocks(loop)
+    for block in blocks:
+        for axis in axes_using(state, block, loop):
+            if axis.iter_type == IterVar.CommReduce:
+                advice = "; use rfactor to make it a data axis first" if primitive == "bind" else ""
+                fail(
+                    primitive, loop, f"reduction axis {axis.var.name} of {block.label} depends on it{advice}"
+                )
+            if axis.iter_type != IterVar.DataPar:
+                fail(
+                    primitive,
+                    loop,
+                    f"axis {axis.var.name} of {block.label} depends on it and is not data-parallel",
+                )
+    require_no_flow_between_iterations(primitive, state, loop)
+    private = _private_buffers(state, loop)
+    for block in blocks:
+        if all(region.buffer in private for region in block.block.writes):
+            continue
+        reason = _why_not_apart(state, block, loop)
+        if reason is not None:
+            fail(primitive, loop, f"iterations may write the same place: {reason} in {block.label}")
+
+
+def _private_buffers(state: ScheduleState, loop: StmtSRef) -> set[Buffer]:
+    """The buffers of the scope that are touched inside of the loop alone: each iteration has its own."""
+    function = state.function_of(loop)
+    allocated = set(scope_of(loop).block.alloc_buffers)
+    found: set[Buffer] = set()
+    for buffer, place in detect_buffer_access_lca(function).items():
+        if (
+            buffer in allocated
+            and isinstance(place, (Block, For))
+            and is_below(state.references[place], loop)
+        ):
+            found.add(buffer)
+    return found
+
+
+def _why_not_apart(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> str | None:
+    """Why two iterations may write one element; None if they certainly do not."""
+    stmt, realize = block.block, state.realize(block)
+    if not axes_using(state, block, loop):
+        return "no axis depends on the loop"
+    inner = [one for one in loops_above(block) if is_below(one, loop)]
+    used = [
+        one
+        for one in loops_above(block)
+        if one in inner or any(uses_var(value, one.loop.loop_var) for value in realize.iter_values)
+    ]
+    if not detect_iter_map(realize.iter_values, loop_ranges(used), realize.predicate, True):
+        return "the values of the axes are not a one-to-one affine map of the loops"
+    axes = {axis.var: axis.dom for axis in stmt.iter_vars if axis.iter_type == IterVar.DataPar and axis.dom}
+    for place, at in _written_places(stmt):
+        needed = {axis: domain for axis, domain in axes.items() if any(uses_var(one, axis) for one in at)}
+        if any(axis.var not in needed for axis in axes_using(state, block, loop)):
+            return f"where {place.name} is written does not depend on all axes that depend on the loop"
+        if not detect_iter_map(at, needed, True, True):
+            return f"the indices of {place.name} are not a one-to-one affine map of the axes"
+        for load in post_order(stmt):
+            if isinstance(load, BufferLoad) and load.buffer is place:
+                same = len(load.indices) == len(at)
+                if not same or not all(expr_deep_equal(a, b) for a, b in zip(load.indices, at, strict=True)):
+                    return f"{place.name} is read at another place than it is written at"
+    return None
+
+
+def _written_places(stmt: Block) -> list[tuple[Buffer, list[PrimExpr]]]:
+    """What a block writes, and the indices in terms of its axes: those of its stores, or, where there are loops or
+    blocks inside, those dimensions of its regions that are one element wide."""
+    parts = post_order(stmt.body)
+    stores = [one for one in parts if isinstance(one, BufferStore)]
+    if stores and not any(isinstance(one, (For, Block)) for one in parts):
+        return [(store.buffer, list(store.indices)) for store in stores]
+    return [
+        (region.buffer, [bound.min for bound in region.region if is_const(bound.extent, 1)])
+        for region in stmt.writes
+    ]

@@ -1,0 +1,115 @@
+"""The steps of a schedule as data: the table of the kinds of steps, and one step with its inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.support.errors import ScheduleError
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionKind:
+    """A kind of step: which method of a schedule takes it, and what its parameters are called.
+
+    ``parameters`` are for random variables and numbers, ``attributes`` for what no decision changes. ``rest`` names the
+    parameter that takes all further inputs as a list; "*" if they are arguments of their own.
+    """
+
+    name: str
+    method: str
+    parameters: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    rest: str | None = None
+    is_pure: bool = False
+    """True for a question: a step that can be left out if nobody uses its answer."""
+    samples: bool = False
+    """True if the step takes a decision."""
+    gives_list: bool = False
+    """True if the method gives a list of random variables, however many they are."""
+
+    @staticmethod
+    def get(name: str) -> InstructionKind:
+        """The kind of this name."""
+        found = KINDS.get(name)
+        if found is None:
+            raise ScheduleError(f"{name!r} is no kind of instruction; there are {', '.join(sorted(KINDS))}")
+        return found
+
+    def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The positional and the named arguments of the method."""
+        count = len(self.parameters)
+        too_many = self.rest is None and len(inputs) > count
+        if len(inputs) < count or too_many or len(attrs) != len(self.attributes):
+            raise ScheduleError(
+                f"{self.name} takes {count} inputs and {len(self.attributes)} attributes, "
+                f"not {len(inputs)} and {len(attrs)}"
+            )
+        named = dict(zip(self.parameters, inputs, strict=False))
+        further = list(inputs[count:])
+        if self.rest not in (None, "*"):
+            named[str(self.rest)] = further
+            further = []
+        named.update(zip(self.attributes, attrs, strict=True))
+        return further, named
+
+
+_KINDS = (
+    InstructionKind("GetBlock", "get_block", (), ("name", "func_name"), is_pure=True),
+    InstructionKind("GetLoops", "get_loops", ("block",), is_pure=True, gives_list=True),
+    InstructionKind("GetChildBlocks", "get_child_blocks", ("block_or_loop",), is_pure=True, gives_list=True),
+    InstructionKind("GetProducers", "get_producers", ("block",), is_pure=True, gives_list=True),
+    InstructionKind("GetConsumers", "get_consumers", ("block",), is_pure=True, gives_list=True),
+    InstructionKind("Fuse", "fuse", rest="*"),
+    InstructionKind("Split", "split", ("loop",), rest="factors", gives_list=True),
+    InstructionKind("Reorder", "reorder", rest="*"),
+    InstructionKind("Parallel", "parallel", ("loop",)),
+    InstructionKind("Vectorize", "vectorize", ("loop",)),
+    InstructionKind("Unroll", "unroll", ("loop",)),
+    InstructionKind("Bind", "bind", ("loop",), ("thread_axis",)),
+    InstructionKind(
+        "SampleCategorical", "sample_categorical", (), ("candidates", "probs"), is_pure=True, samples=True
+    ),
+    InstructionKind(
+        "SamplePerfectTile",
+        "sample_perfect_tile",
+        ("loop",),
+        ("n", "max_innermost_factor"),
+        is_pure=True,
+        samples=True,
+        gives_list=True,
+    ),
+    InstructionKind("CacheRead", "cache_read", ("block",), ("read_buffer_index", "storage_scope")),
+    InstructionKind("CacheWrite", "cache_write", ("block",), ("write_buffer_index", "storage_scope")),
+    InstructionKind("DecomposeReduction", "decompose_reduction", ("block", "loop")),
+    InstructionKind("RFactor", "rfactor", ("loop",), ("factor_axis",)),
+    InstructionKind(
+        "StorageAlign", "storage_align", ("block",), ("buffer_index", "axis", "factor", "offset")
+    ),
+    InstructionKind("ComputeAt", "compute_at", ("block", "loop"), ("preserve_unit_loops",)),
+    InstructionKind("ReverseComputeAt", "reverse_compute_at", ("block", "loop"), ("preserve_unit_loops",)),
+    InstructionKind("ComputeInline", "compute_inline", ("block",)),
+    InstructionKind("ReverseComputeInline", "reverse_compute_inline", ("block",)),
+    InstructionKind("EnterPostproc", "enter_postproc"),
+)
+
+KINDS: dict[str, InstructionKind] = {kind.name: kind for kind in _KINDS}
+"""Every kind of step by its name."""
+
+
+class Instruction:
+    """One step that was taken: its kind, the random variables and numbers it was given, and what it gave."""
+
+    __slots__ = ("attrs", "inputs", "kind", "outputs")
+
+    def __init__(
+        self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        self.kind = kind
+        self.inputs = list(inputs)
+        self.attrs = list(attrs)
+        self.outputs = list(outputs)
+
+    def __repr__(self) -> str:
+        return f"Instruction({self.kind.name})"

@@ -1,0 +1,227 @@
+"""Boxes of buffers that blocks touch while the loops inside of some place run, and whether one covers another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from tilewright.arith import Analyzer, IntervalSet, estimate_region_lower_bound, eval_int_set, union_sets
+from tilewright.ir import operators
+from tilewright.ir.buffer import Buffer, BufferRegion
+from tilewright.ir.expr import IterVar, PrimExpr, Range, Var
+from tilewright.ir.functor import post_order, substitute_expr, uses_var
+from tilewright.tir.schedule.analysis import (
+    all_loops_above,
+    analyzer_for,
+    conjuncts,
+    fail,
+    is_below,
+    loop_ranges,
+    loops_above,
+    loops_between,
+    scope_of,
+)
+from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
+from tilewright.tir.schedule.state import ScheduleState
+from tilewright.tir.stmt import Block, BlockRealize, For, IfThenElse, While
+
+Box = list[IntervalSet]
+
+
+def bound_region(realize: BlockRealize, region: BufferRegion) -> list[Range]:
+    """A region of a block in terms of the loops around the block."""
+    values = {
+        axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    }
+    return [
+        Range.from_min_extent(substitute_expr(one.min, values), substitute_expr(one.extent, values))
+        for one in region.region
+    ]
+
+
+def touched_box(
+    state: ScheduleState, place: StmtSRef, block: StmtSRef, regions: Sequence[BufferRegion]
+) -> Box:
+    """A box around everything that these regions of a block touch in one iteration of ``place``, a loop or block."""
+    analyzer = analyzer_for(all_loops_above(block))
+    domains = {
+        variable: IntervalSet.from_range(values)
+        for variable, values in loop_ranges(loops_between(place, block)).items()
+    }
+    realize = state.realize(block)
+    sides: list[list[IntervalSet]] = []
+    for region in regions:
+        for dimension, bound in enumerate(bound_region(realize, region)):
+            last = operators.subtract(operators.add(bound.min, bound.extent), 1)
+            low, high = eval_int_set(bound.min, domains, analyzer), eval_int_set(last, domains, analyzer)
+            if len(sides) <= dimension:
+                sides.append([])
+            sides[dimension].append(union_sets([low, high], analyzer))
+    return [union_sets(side, analyzer) for side in sides]
+
+
+def _certain_box(
+    state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion
+) -> tuple[list[IntervalSet], list[Range | None]] | None:
+    """A box every element of which the block writes in one iteration of ``place``, except for what lies outside of
+    the ranges that stand beside it; None if there is no such box."""
+    if not _stores_always(block.block):
+        return None
+    realize = state.realize(block)
+    below = loops_between(place, block)
+    box = estimate_region_lower_bound(bound_region(realize, region), loop_ranges(below))
+    if box is None:
+        return None
+    limits: list[Range | None] = [None] * len(region.region)
+    if not conjuncts(realize.predicate):
+        return box, limits
+    if not predicate_is_domain(state, block):
+        return None
+    domains = {axis.var: axis.dom for axis in block.block.iter_vars}
+    for dimension, bound in enumerate(region.region):
+        if uses_var(bound.min, list(domains)):
+            if not isinstance(bound.min, Var):
+                return None
+            limits[dimension] = domains[bound.min]
+    return box, limits
+
+
+def _stores_always(block: Block) -> bool:
+    """True if every run of a block writes the whole of its regions: no condition or loop stands inside."""
+    first = block.body if block.init is None else block.init
+    return not any(isinstance(one, (IfThenElse, While, For, Block)) for one in post_order(first))
+
+
+def exact_box(state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion) -> Box | None:
+    """The box that a block writes in one iteration of ``place``, all of it and nothing else, but for what lies outside
+    of the buffer; None if that cannot be shown."""
+    found = _certain_box(state, place, block, region)
+    if found is None:
+        return None
+    touched = touched_box(state, place, block, [region])
+    analyzer = analyzer_for(_around(place))
+    for certain, possible, limit, extent in zip(
+        found[0], touched, found[1], region.buffer.shape, strict=True
+    ):
+        exact = possible.is_bounded and analyzer.can_prove_equal(certain.min_value, possible.min_value)
+        if not (exact and analyzer.can_prove_equal(certain.max_value, possible.max_value)):
+            return None
+        if limit is not None and not (
+            analyzer.can_prove_equal(limit.min, 0) and analyzer.can_prove_equal(limit.extent, extent)
+        ):
+            return None
+    return found[0]
+
+
+def writes_whole(state: ScheduleState, block: StmtSRef, region: BufferRegion) -> bool:
+    """True if a block certainly writes every element of a buffer while its scope runs once."""
+    found = _certain_box(state, scope_of(block), block, region)
+    zero = [operators.const(0, extent.dtype) for extent in region.buffer.shape]
+    whole = [
+        IntervalSet(start, operators.subtract(extent, 1))
+        for start, extent in zip(zero, region.buffer.shape, strict=True)
+    ]
+    return found is not None and _contains(Analyzer(), region.buffer, whole, *found)
+
+
+def predicate_is_domain(state: ScheduleState, block: StmtSRef) -> bool:
+    """True if the predicate of a block fails only where an axis would leave its range."""
+    realize = state.realize(block)
+    analyzer = analyzer_for(all_loops_above(block))
+    with ExitStack() as stack:
+        for condition in domain_conditions(block.block.iter_vars, realize.iter_values):
+            stack.enter_context(analyzer.constraint_scope(condition))
+        return all(analyzer.can_prove(condition) for condition in conjuncts(realize.predicate))
+
+
+def domain_conditions(axes: Sequence[IterVar], values: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """That these values lie in the ranges of their axes."""
+    made: list[PrimExpr] = []
+    for axis, value in zip(axes, values, strict=True):
+        assert axis.dom is not None
+        made.append(operators.greater_equal(value, axis.dom.min))
+        made.append(operators.less(value, operators.add(axis.dom.min, axis.dom.extent)))
+    return made
+
+
+def covers(
+    state: ScheduleState,
+    place: StmtSRef,
+    writer: StmtSRef,
+    reader: StmtSRef,
+    buffer: Buffer,
+    *,
+    writes: bool = False,
+) -> bool:
+    """True if all that ``reader`` reads (or writes) of a buffer in one iteration of ``place`` is certainly written by
+    ``writer`` in that iteration."""
+    source = reader.block.writes if writes else reader.block.reads
+    wanted = touched_box(state, place, reader, [one for one in source if one.buffer is buffer])
+    analyzer = analyzer_for(_around(place))
+    for region in writer.block.writes:
+        if region.buffer is not buffer:
+            continue
+        found = _certain_box(state, place, writer, region)
+        if found is not None and _contains(analyzer, buffer, wanted, *found):
+            return True
+    return False
+
+
+def _around(place: StmtSRef) -> list[StmtSRef]:
+    return all_loops_above(place) + ([] if place.is_block else [place])
+
+
+def _contains(
+    analyzer: Analyzer, buffer: Buffer, wanted: Box, given: Box, limits: list[Range | None]
+) -> bool:
+    """True if a box with limits contains another within the bounds of the buffer."""
+    for need, have, limit, extent in zip(wanted, given, limits, buffer.shape, strict=True):
+        lowest = [operators.const(0, extent.dtype), *([need.min_value] if need.has_lower_bound else [])]
+        highest = [operators.subtract(extent, 1), *([need.max_value] if need.has_upper_bound else [])]
+        starts, ends = [have.min_value], [have.max_value]
+        if limit is not None:
+            starts.append(limit.min)
+            ends.append(operators.subtract(operators.add(limit.min, limit.extent), 1))
+        for start in starts:
+            if not any(analyzer.can_prove(operators.less_equal(start, low)) for low in lowest):
+                return False
+        for end in ends:
+            if not any(analyzer.can_prove(operators.greater_equal(end, high)) for high in highest):
+                return False
+    return True
+
+
+def require_no_flow_between_iterations(primitive: str, state: ScheduleState, loop: StmtSRef) -> None:
+    """Refuse a loop unless every block in it certainly finds what it reads in the same iteration."""
+    inside = state.child_blocks(loop)
+    loops = [*loops_above(loop), loop]
+    for one in BlockScope(inside).dependencies:
+        if one.kind == DepKind.WAR:
+            fail(primitive, loop, f"{one.dst.label} writes a buffer that {one.src.label} reads before")
+        writes = one.kind == DepKind.WAW
+        touched = one.dst.block.writes if writes else one.dst.block.reads
+        written = {region.buffer for region in one.src.block.writes}
+        for buffer in dict.fromkeys(region.buffer for region in touched if region.buffer in written):
+            both = covers(state, loop, one.src, one.dst, buffer, writes=writes)
+            if writes:
+                both = both and covers(state, loop, one.dst, one.src, buffer, writes=True)
+            if not both:
+                fail(
+                    primitive,
+                    loop,
+                    f"it cannot be shown that {one.dst.label} uses of {buffer.name} only what {one.src.label} "
+                    "writes in the same iteration",
+                )
+        if one.kind == DepKind.RAW:
+            _require_finished(primitive, state, loop, loops, one.src, one.dst)
+
+
+def _require_finished(
+    primitive: str, state: ScheduleState, loop: StmtSRef, loops: list[StmtSRef], src: StmtSRef, dst: StmtSRef
+) -> None:
+    """Refuse a reduction that goes on over iterations while another block reads it."""
+    realize = state.realize(src)
+    variables = [one.loop.loop_var for one in loops if is_below(src, one) and is_below(dst, one)]
+    for axis, value in zip(src.block.iter_vars, realize.iter_values, strict=True):
+        if axis.iter_type == IterVar.CommReduce and uses_var(value, variables):
+            fail(primitive, loop, f"{dst.label} reads the reduction of {src.label} before it is finished")

@@ -1,0 +1,261 @@
+"""A reduction in two steps.
+
+The first block reduces over all loops but one and keeps a result for each iteration of that one, which is a data
+axis of it. The second, which is what the original block becomes, reduces these results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilewright.ir import operators
+from tilewright.ir.buffer import Buffer, decl_buffer
+from tilewright.ir.expr import (
+    Add,
+    BinaryOpExpr,
+    BufferLoad,
+    IntImm,
+    IterVar,
+    Max,
+    Min,
+    Mul,
+    PrimExpr,
+    Range,
+    Var,
+    is_const,
+)
+from tilewright.ir.functor import post_order
+from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.functor import substitute
+from tilewright.tir.schedule.analysis import (
+    conjunction,
+    fail,
+    function_buffers,
+    is_below,
+    loops_above,
+    loops_by_use,
+    own_statement,
+    require_stage_pipeline,
+    scope_of,
+    why_not_reduction,
+)
+from tilewright.tir.schedule.block_bodies import with_regions
+from tilewright.tir.schedule.block_scope import StmtSRef
+from tilewright.tir.schedule.nest import copied_loop
+from tilewright.tir.schedule.reduction import split_predicate
+from tilewright.tir.schedule.state import ScheduleState
+from tilewright.tir.stmt import Block, BlockRealize, BufferStore, IfThenElse, Stmt, stmt_seq
+
+_IDENTITY = {Add: 0, Mul: 1}
+"""What changes nothing; for minimum and maximum the initial value can be used twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """``buffer[indices] = operation(buffer[indices], value)`` where ``condition`` holds."""
+
+    operation: type[BinaryOpExpr]
+    buffer: Buffer
+    indices: tuple[PrimExpr, ...]
+    value: PrimExpr
+    condition: PrimExpr | None
+    start: PrimExpr
+
+
+def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
+    """Make a reduction loop a data axis of a first step of its reduction; the block of that step."""
+    name = "rfactor"
+    blocks = state.child_blocks(loop)
+    if len(blocks) != 1:
+        fail(name, loop, f"there are {len(blocks)} blocks inside of it, not one")
+    block = blocks[0]
+    info = state.get_block_scope(scope_of(block))
+    reason = why_not_reduction(info, block)
+    if reason is not None:
+        fail(name, loop, f"{block.label} is not a reduction: {reason}")
+    require_stage_pipeline(name, info, block)
+    data, reduced = loops_by_use(state, block)
+    if loop not in reduced:
+        fail(name, loop, f"{block.label} does not reduce over it")
+    top = own_statement(state, block)
+    for one in reduced:
+        if one in data:
+            fail(name, loop, f"{one.label} is used by data axes and reduction axes alike")
+        if not is_below(one, top):
+            fail(name, loop, f"{one.label}, over which {block.label} reduces, holds other blocks, too")
+    if not is_const(loop.loop.min, 0) or not isinstance(loop.loop.extent, IntImm):
+        fail(name, loop, "it does not run from zero over a constant length")
+    chain = [one for one in loops_above(block) if is_below(one, top)]
+    for outer, inner in zip(chain, [*chain[1:], block], strict=True):
+        expected = inner.loop if not inner.is_block else state.realize(inner)
+        if outer.loop.body is not expected:
+            fail(name, loop, f"something stands between {outer.label} and {inner.label}")
+    update = _update_of(name, loop, block.block)
+    count = len(update.buffer.shape)
+    if not -count - 1 <= factor_axis <= count:
+        fail(
+            name,
+            loop,
+            f"the new buffer has {count + 1} dimensions; {factor_axis} is the number of none of them",
+        )
+    position = factor_axis if factor_axis >= 0 else factor_axis + count + 1
+    about_data, about_reduction = split_predicate(name, state, block, reduced)
+    shape = list(update.buffer.shape)
+    shape.insert(position, loop.loop.extent)
+    factored = decl_buffer(
+        shape, update.buffer.dtype, f"{update.buffer.name}_rf", scope=update.buffer.data.storage_scope
+    )
+    buffers = {**function_buffers(state.function_of(block)), factored.data: factored}
+    first = _first_step(state, block, loop, reduced, update, factored, position, about_reduction)
+    first = with_regions(first, buffers)
+    values = _first_values(state, block, loop, reduced)
+    nest: Stmt = BlockRealize(values, conjunction(about_data), first)
+    for one in reversed(chain):
+        nest = one.loop.replace(body=nest)
+    kept = [one for one in chain if one in data or one is loop]
+    second, second_block = _second_step(state, block, loop, kept, update, factored, position, about_data)
+    second_block = with_regions(second_block, buffers)
+    second = second.replace(block=second_block)
+    after = _under_copies(kept, second)
+    old = top.loop if not top.is_block else state.realize(top)
+    state.replace_in_scope(
+        scope_of(block), {old: stmt_seq(nest, after)}, {block.block: second_block}, added=[factored]
+    )
+    return state.references[first]
+
+
+def _update_of(name: str, loop: StmtSRef, block: Block) -> _Update:
+    """How a block reduces; refuses what is not one of the known reductions."""
+    body: Stmt = block.body
+    condition: PrimExpr | None = None
+    if isinstance(body, IfThenElse) and body.else_case is None:
+        condition = body.condition
+        body = body.then_case
+    init = block.init
+    plain = not block.match_buffers and not block.alloc_buffers
+    if not (plain and isinstance(body, BufferStore) and isinstance(init, BufferStore)):
+        fail(name, loop, f"block {block.name_hint} is not one store with one initialisation")
+    combined = body.value
+    value = _value_added(body)
+    known = isinstance(combined, (Add, Mul, Min, Max)) and value is not None
+    if not known or init.buffer is not body.buffer or not _same(init.indices, body.indices):
+        fail(name, loop, f"block {block.name_hint} is no sum, product, minimum or maximum")
+    assert isinstance(combined, BinaryOpExpr) and value is not None
+    return _Update(type(combined), body.buffer, body.indices, value, condition, init.value)
+
+
+def _value_added(store: BufferStore) -> PrimExpr | None:
+    """What a store joins to the element that it writes; None if it does something else."""
+    value = store.value
+    if not isinstance(value, (Add, Mul, Min, Max)):
+        return None
+    for old, new in ((value.a, value.b), (value.b, value.a)):
+        itself = (
+            isinstance(old, BufferLoad) and old.buffer is store.buffer and _same(old.indices, store.indices)
+        )
+        if itself and not any(
+            isinstance(one, BufferLoad) and one.buffer is store.buffer for one in post_order(new)
+        ):
+            return new
+    return None
+
+
+def _same(a: tuple[PrimExpr, ...], b: tuple[PrimExpr, ...]) -> bool:
+    return len(a) == len(b) and all(expr_deep_equal(one, other) for one, other in zip(a, b, strict=True))
+
+
+def _with(indices: tuple[PrimExpr, ...], position: int, extra: PrimExpr) -> list[PrimExpr]:
+    return [*indices[:position], extra, *indices[position:]]
+
+
+def _first_step(
+    state: ScheduleState,
+    block: StmtSRef,
+    loop: StmtSRef,
+    reduced: list[StmtSRef],
+    update: _Update,
+    factored: Buffer,
+    position: int,
+    conditions: list[PrimExpr],
+) -> Block:
+    """Reduces over all loops but one: each of them is an axis of its own. Conditions about them go into the body, so
+    that every result is initialised."""
+    old = block.block
+    axes: list[IterVar] = []
+    mapping: dict[Var, PrimExpr] = {}
+    for axis in old.iter_vars:
+        if axis.iter_type != IterVar.CommReduce:
+            fresh = Var(axis.var.name, axis.var.dtype)
+            mapping[axis.var] = fresh
+            axes.append(IterVar(axis.dom, fresh, axis.iter_type))
+    loops: dict[Var, PrimExpr] = {}
+    for one in reduced:
+        fresh = Var(f"v_{one.loop.loop_var.name}", one.loop.loop_var.dtype)
+        loops[one.loop.loop_var] = fresh
+        kind = IterVar.DataPar if one is loop else IterVar.CommReduce
+        axes.append(IterVar(Range.from_min_extent(one.loop.min, one.loop.extent), fresh, kind))
+    for axis, value in zip(old.iter_vars, state.realize(block).iter_values, strict=True):
+        if axis.iter_type == IterVar.CommReduce:
+            mapping[axis.var] = substitute(value, loops)
+    at = _with(update.indices, position, loops[loop.loop.loop_var])
+    at = [substitute(index, mapping) for index in at]
+    value = update.operation(BufferLoad(factored, at), substitute(update.value, mapping))
+    body: Stmt = BufferStore(factored, value, at)
+    guards = [substitute(condition, loops) for condition in conditions]
+    if update.condition is not None:
+        guards.append(substitute(update.condition, mapping))
+    if guards:
+        body = IfThenElse(conjunction(guards), body)
+    identity = _IDENTITY.get(update.operation)
+    start = (
+        operators.const(identity, factored.dtype)
+        if identity is not None
+        else substitute(update.start, mapping)
+    )
+    return Block(axes, [], [], f"{old.name_hint}_rf", body, BufferStore(factored, start, at))
+
+
+def _first_values(
+    state: ScheduleState, block: StmtSRef, loop: StmtSRef, reduced: list[StmtSRef]
+) -> list[PrimExpr]:
+    pairs = zip(block.block.iter_vars, state.realize(block).iter_values, strict=True)
+    values = [value for axis, value in pairs if axis.iter_type != IterVar.CommReduce]
+    return [*values, *[one.loop.loop_var for one in reduced]]
+
+
+def _second_step(
+    state: ScheduleState,
+    block: StmtSRef,
+    loop: StmtSRef,
+    kept: list[StmtSRef],
+    update: _Update,
+    factored: Buffer,
+    position: int,
+    conditions: list[PrimExpr],
+) -> tuple[BlockRealize, Block]:
+    """Reduces the results of the first step, with the initial value of the original."""
+    old = block.block
+    last = Var(f"v_{loop.loop.loop_var.name}", loop.loop.loop_var.dtype)
+    pairs = list(zip(old.iter_vars, state.realize(block).iter_values, strict=True))
+    axes = [axis for axis, _ in pairs if axis.iter_type != IterVar.CommReduce]
+    values = [value for axis, value in pairs if axis.iter_type != IterVar.CommReduce]
+    axes.append(IterVar(Range.from_min_extent(loop.loop.min, loop.loop.extent), last, IterVar.CommReduce))
+    values.append(loop.loop.loop_var)
+    partial = BufferLoad(factored, _with(update.indices, position, last))
+    value = update.operation(BufferLoad(update.buffer, update.indices), partial)
+    made = old.replace(iter_vars=tuple(axes), body=BufferStore(update.buffer, value, update.indices))
+    return BlockRealize(values, conjunction(conditions), made), made
+
+
+def _under_copies(kept: list[StmtSRef], realize: BlockRealize) -> Stmt:
+    """A block under copies of loops, with variables of their own."""
+    variables: dict[Var, PrimExpr] = {
+        one.loop.loop_var: Var(one.loop.loop_var.name, one.loop.loop_var.dtype) for one in kept
+    }
+    made: Stmt = realize.replace(
+        iter_values=tuple([substitute(value, variables) for value in realize.iter_values]),
+        predicate=substitute(realize.predicate, variables),
+    )
+    for one in reversed(kept):
+        made = copied_loop(one.loop, variables, made)
+    return made
