@@ -1,4 +1,4 @@
-"""A walk through the layers: one small program, from its expression to its machine code.
+"""A walk through the layers: one small program, from its expression to its machine code, and again as a model.
 
 Run it:  python docs/tour.py
 
@@ -7,13 +7,16 @@ Each section shows what one layer makes of the program and checks that it still 
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
 import tilewright as tvm
-from tilewright import te
+from tilewright import relay, te
+from tilewright.contrib import graph_executor
+from tilewright.relay.pipeline import prepare_passes
 from tilewright.te.schedule import infer_bound, schedule_ops, to_prim_func
 from tilewright.tir.interpreter import interpret
 from tilewright.tir.pipeline import lowering_passes
@@ -115,12 +118,51 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"{path.name} has {path.stat().st_size} bytes")
 
 # ---------------------------------------------------------------------------------------------------------------------
-heading("8. Bad input gets a clear error")
+heading("8. Models are graphs of operators (relay); an ONNX file becomes one too")
+
+x = relay.var("x", shape=(10, 64))
+graph = tvm.IRModule.from_expr(
+    relay.Function([x], x / relay.sum(x, axis=1, keepdims=True) / relay.const(1.0))
+)
+graph = relay.transform.InferType()(graph)
+print(graph)
+# The reference executor computes each operator in NumPy.
+check(relay.create_executor("debug", graph).evaluate()(values).numpy())
+
+# ---------------------------------------------------------------------------------------------------------------------
+heading("9. Passes simplify the graph and fuse operators to kernels (relay.transform)")
+
+with tvm.transform.PassContext(opt_level=3), tvm.target.Target("llvm"):
+    for one in prepare_passes():
+        after = one(graph)
+        if not tvm.ir.structural_equal(graph, after):
+            print(f"{one.info.name} changed the program")
+        graph = after
+print(relay.transform.FuseOps(2)(graph))
+
+# ---------------------------------------------------------------------------------------------------------------------
+heading(
+    "10. Each kernel is a tensor expression with a schedule for this processor (topi); the executor calls them in order"
+)
+
+built = relay.build(graph, target="llvm")
+print(
+    "kernels:",
+    *[node["name"] for node in json.loads(built.get_graph_json())["nodes"] if node["op"] == "tvm_op"],
+)
+print(built.memory.report())
+model = graph_executor.GraphModule(built["default"](tvm.cpu()))
+model.run(x=values)
+check(model.get_output(0).numpy())
+
+# ---------------------------------------------------------------------------------------------------------------------
+heading("11. Bad input gets a clear error")
 
 for mistake in (
     lambda: function(values.astype("float64"), result),
     lambda: function(values, result[:5]),
     lambda: s[B].vectorize(k),
+    lambda: model.set_input("image", values),
 ):
     try:
         mistake()

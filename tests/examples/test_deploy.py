@@ -8,13 +8,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
+from tilewright.driver.cli import main
 from tilewright.support.cbuild import zig_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -148,6 +152,52 @@ def test_errors_arrive(deployed: Deployed, tmp_path: Path) -> None:
     done = deployed.run_on(folder)
     assert done.returncode == 2
     assert "ValueError: the graph's node hidden calls absent" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def compiled_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``tilewright compile`` makes of an ONNX model of the examples' sizes, unpacked under the examples' names."""
+    folder = tmp_path_factory.mktemp("compiled")
+    generator = np.random.default_rng(3)
+    weights = [(generator.standard_normal(shape) / 8).astype("float32") for shape in ((64, 32), (32, 10))]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w1"], ["product"]),
+        helper.make_node("Tanh", ["product"], ["hidden"]),
+        helper.make_node("MatMul", ["hidden", "w2"], ["logits"]),
+        helper.make_node("Softmax", ["logits"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "two_layers",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 10])],
+        [numpy_helper.from_array(value, name) for name, value in zip(("w1", "w2"), weights, strict=True)],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "model.onnx")
+    assert main(["compile", str(folder / "model.onnx"), "-o", str(folder / "model.tar")]) == 0
+    with tarfile.open(folder / "model.tar") as archive:
+        archive.extractall(folder, filter="data")
+    for old, new in (("mod.so", "model.so"), ("mod.json", "graph.json"), ("mod.params", "params.bin")):
+        (folder / old).rename(folder / new)
+    x = generator.standard_normal((4, 64)).astype("float32")
+    powers = np.exp(np.tanh(x.astype("float64") @ weights[0]) @ weights[1])
+    x.tofile(folder / "input.bin")
+    (powers / powers.sum(axis=1, keepdims=True)).astype("float32").tofile(folder / "expected.bin")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "deployed", [program(name) for name in ("C", "Rust", "Java", "Python")], indirect=True
+)
+def test_a_compiled_model(deployed: Deployed, compiled_model: Path) -> None:
+    """The same programs run what the command line made of an ONNX model: docs/deploy.md says so.
+
+    Those of C++ and PyTorch also call a function of the example by its name, and WebAssembly has its model inside.
+    """
+    done = deployed.run_on(compiled_model)
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = np.fromfile(compiled_model / "expected.bin", "float32").reshape(4, 10)
+    assert "prediction: " + " ".join(str(row.argmax()) for row in expected) in done.stdout
 
 
 def test_wrapper_for_cpp(model: Path, tmp_path: Path) -> None:

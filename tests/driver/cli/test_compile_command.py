@@ -67,6 +67,7 @@ def test_model_library_format(small_onnx, tmp_path, capsys, expected):
     np.testing.assert_allclose(outputs_of(tmp_path / "g.tar", X)[0], expected(X)[0], rtol=1e-5)
     arguments = ["--target", "c", "--executor", "aot", "--executor-aot-interface-api", "c"]
     assert main(["compile", small_onnx, "-o", str(tmp_path / "c.tar"), "-f", "mlf", *arguments]) == 0
+    assert f"It is C for a program of yours: tar xf {tmp_path / 'c.tar'}" in capsys.readouterr().out
     with tarfile.open(tmp_path / "c.tar") as archive:
         assert "./codegen/host/src/default.c" in archive.getnames()
 

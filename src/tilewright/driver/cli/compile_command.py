@@ -95,6 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         "outputs": [one.as_json() for one in tvmc.tensors.module_outputs(model.mod)],
         **_made_of(compiled),
         "dumped": [str(output.parent / f"{output.stem}.{name}") for name in formats],
+        "interface": settings.target.attrs.get("interface-api"),
     }
     if arguments.json:
         show_json({**report, "validation": None if validation is None else validation.as_json()})
@@ -153,7 +154,9 @@ def _show(report: dict[str, Any]) -> None:
     for path in report["dumped"]:
         print(f"  dumped    {path}")
     print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")
-    if is_host(report["triple"]):
+    if report["interface"] == "c":
+        print(f"It is C for a program of yours: tar xf {report['output']}")
+    elif is_host(report["triple"]):
         print(f"Run it: tilewright run {report['output']} --print-time")
     else:
         print(f"It is code for {report['triple']}: run it there.")
