@@ -92,6 +92,15 @@ def test_inputs_found_from_outputs() -> None:
     assert [buffer.name for buffer in function.buffer_map.values()] == ["B", "A", "C"]
 
 
+def test_one_box_for_each_buffer() -> None:
+    """A buffer that is read at several places is one read of the block, of the box around them."""
+    a, b = te.placeholder((10,), name="A"), te.placeholder((8,), name="B")
+    c = te.compute((8,), lambda i: a[i] * a[i + 2] + b[i] * b[i], name="C")
+    block = te.create_prim_func([a, b, c]).body.block.body.body.block
+    boxes = [(one.buffer.name, str(one.region[0].min), int(one.region[0].extent)) for one in block.reads]
+    assert boxes == [("A", "v_i", 3), ("B", "v_i", 1)]
+
+
 def test_the_text_reads_back() -> None:
     """What it prints is parsed to the same function."""
     a = te.placeholder((8, 6), name="A")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion, decl_buffer
 from tilewright.ir.expr import BufferLoad, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var, is_const
-from tilewright.ir.functor import Mutator, post_order
+from tilewright.ir.functor import Mutator
 from tilewright.support.errors import LoweringError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.extern import ExternOp
@@ -15,6 +15,7 @@ from tilewright.te.operation import ComputeOp, PlaceholderOp
 from tilewright.te.schedule.compute_stmt import combine
 from tilewright.te.schedule.dataflow import operations_in_order
 from tilewright.te.tensor import Operation, Tensor
+from tilewright.tir.analysis.block_access_region import get_block_read_write_region
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import (
@@ -137,7 +138,7 @@ class _Creator:
         block_axes = [IterVar(axis.dom, fresh[axis], axis.iter_type) for axis in axes]
         block = Block(
             block_axes,
-            _reads(body, outputs),
+            [],
             [
                 BufferRegion(buffer, tuple(Range.from_min_extent(index, 1) for index in indices))
                 for buffer in outputs
@@ -147,6 +148,9 @@ class _Creator:
             init,
             annotations=operation.attrs,
         )
+        # One box for each buffer, as TVMScript gives a block that says nothing: steps of schedules count them.
+        reads, _ = get_block_read_write_region(block, {one.data: one for one in self.buffers.values()})
+        block = block.replace(reads=tuple(reads))
         loops = [Var(axis.var.name, axis.var.dtype) for axis in axes]
         made: Stmt = BlockRealize(loops, True, block)
         for axis, loop in zip(reversed(axes), reversed(loops), strict=True):
@@ -188,20 +192,3 @@ def _store_together(outputs: list[Buffer], values: list[PrimExpr], indices: list
     for name, value in zip(reversed(names), reversed(values), strict=True):
         body = LetStmt(name, operators.cast(name.dtype, value), body)
     return body
-
-
-def _reads(body: Stmt, outputs: list[Buffer]) -> list[BufferRegion]:
-    """The elements that a body reads of other buffers, each once."""
-    found: list[BufferRegion] = []
-    seen: set[int] = set()
-    for part in post_order(body):
-        if (
-            isinstance(part, BufferLoad)
-            and not any(part.buffer is buffer for buffer in outputs)
-            and id(part) not in seen
-        ):
-            seen.add(id(part))
-            found.append(
-                BufferRegion(part.buffer, tuple(Range.from_min_extent(index, 1) for index in part.indices))
-            )
-    return found

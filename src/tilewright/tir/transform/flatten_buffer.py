@@ -1,8 +1,8 @@
 """Turns a program of blocks into flat loops.
 
-Blocks without axes disappear: their predicate becomes a branch, their buffers become allocations, accesses get one
-index. A loop bound to a thread becomes a ``thread_extent``, a pragma among a loop's annotations an attribute, and a
-loop of one iteration its body. Programs without blocks are left to ``StorageFlatten``.
+Blocks without axes disappear: their predicate becomes branches that are likely taken, their buffers become allocations,
+accesses get one index. A loop bound to a thread becomes a ``thread_extent``, a pragma among a loop's annotations an
+attribute, and a loop of one iteration its body. Programs without blocks are left to ``StorageFlatten``.
 """
 
 from __future__ import annotations
@@ -12,12 +12,25 @@ from typing import Any
 
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
-from tilewright.ir.expr import BufferLoad, IntImm, IterVar, Load, PrimExpr, Range, StringImm, Var, is_const
+from tilewright.ir.expr import (
+    And,
+    BufferLoad,
+    Call,
+    IntImm,
+    IterVar,
+    Load,
+    PrimExpr,
+    Range,
+    StringImm,
+    Var,
+    is_const,
+)
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.op import likely
 from tilewright.tir.stmt import (
     Allocate,
     AttrStmt,
@@ -57,8 +70,9 @@ class _Flattener(ScopedMutator):
             )
         predicate = self.visit(node.predicate)
         body: Stmt = self.visit(block.body)
-        if not is_const(predicate, 1):
-            body = IfThenElse(predicate, body)
+        for condition in reversed(_conjuncts(predicate)):
+            # Where a split does not divide, it fails at the end alone, which ``LoopPartition`` splits off.
+            body = IfThenElse(likely(condition), body)
         for buffer in reversed(block.alloc_buffers):
             view = BufferView.of_buffer(buffer)
             element = _INT8 if buffer.dtype.is_bool else buffer.dtype.element
@@ -113,6 +127,15 @@ class _Flattener(ScopedMutator):
         if node.buffer.dtype.is_bool:
             value = operators.cast(_INT8.with_lanes(value.dtype.lanes), value)
         return Store(node.buffer.data, value, self._offset(node), span=node.span)
+
+
+def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    """The conditions that one joins by ``and``; none if it always holds."""
+    if isinstance(condition, And):
+        return _conjuncts(condition.a) + _conjuncts(condition.b)
+    if isinstance(condition, Call) and getattr(condition.op, "name", "") == "tir.likely":
+        return _conjuncts(condition.args[0])
+    return [] if is_const(condition, 1) else [condition]
 
 
 def _attribute_value(key: str, value: Any) -> PrimExpr:
