@@ -114,5 +114,5 @@ def test_thread_axes_have_names() -> None:
     refused(
         schedule,
         lambda: schedule.bind(j, "threadIdx.x"),
-        "loop i of the same nest is bound to it already",
+        "loop i of the same nest is bound to it already, and",
     )

@@ -1,6 +1,7 @@
 """Allocated buffers shrink to the box that is accessed."""
 
 import numpy as np
+import pytest
 
 from tilewright import tir
 from tilewright.ir.expr import Range
@@ -95,3 +96,17 @@ def test_alignment_annotation(apply, nodes_of):
     after = apply(tir.PrimFunc([c], tir.BlockRealize([], True, root)), CompactBufferAllocation())
     made = after.body.block.alloc_buffers[0]
     assert [stride.value for stride in made.strides] == [40, 1]
+
+
+@pytest.mark.parametrize(("scope", "shape"), [("local", [1]), ("shared", [8])])
+def test_memory_that_threads_share(apply, nodes_of, scope, shape):
+    """What is allocated inside of a loop over threads holds the elements of all of them if they share it."""
+    a, b = tir.decl_buffer((8,), "int32", "A"), tir.decl_buffer((8,), "int32", "B", scope=scope)
+    i = tir.Var("i", "int32")
+    body = tir.SeqStmt([tir.BufferStore(b, a[i], [i]), tir.BufferStore(a, b[i] + 1, [i])])
+    block = tir.Block([], [], [], "b", body, alloc_buffers=[b])
+    thread = tir.IterVar(Range(0, 8), tir.Var("threadIdx.x", "int32"), tir.IterVar.ThreadIndex, "threadIdx.x")
+    kernel = tir.For(i, 0, 8, tir.ForKind.THREAD_BINDING, tir.BlockRealize([], True, block), thread)
+    after = apply(tir.PrimFunc([a], kernel), CompactBufferAllocation())
+    (made,) = nodes_of(after.body, tir.Block)
+    assert [extent.value for extent in made.alloc_buffers[0].shape] == shape

@@ -21,7 +21,8 @@ from tilewright.te.schedule.reads_inside import check_reads
 from tilewright.te.schedule.relations import Ranges, Sets, pass_down_ranges, pass_up_sets
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
-from tilewright.te.schedule.storage import (
+from tilewright.te.tensor import Operation
+from tilewright.tir.storage_rank import (
     StorageRank,
     default_storage_rank,
     is_shared_by,
@@ -29,7 +30,6 @@ from tilewright.te.schedule.storage import (
     storage_rank,
     thread_rank,
 )
-from tilewright.te.tensor import Operation
 
 
 class BoundInference:

@@ -19,10 +19,10 @@ from tilewright.te.schedule.owners import in_memory_of_owners
 from tilewright.te.schedule.relations import Ranges
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import LOOP_TYPES, AttachType, Stage
-from tilewright.te.schedule.storage import scope_name
 from tilewright.te.schedule.tensorize import is_tensorized, tensorize_stmt
 from tilewright.te.tensor import Operation
 from tilewright.tir.stmt import NO_OP, AttrStmt, ProducerRealize, Stmt, stmt_seq
+from tilewright.tir.storage_rank import scope_name
 
 Provide = Callable[[Stage, LoweringContext], Stmt]
 PROVIDE: dict[type[Operation], Provide] = {}

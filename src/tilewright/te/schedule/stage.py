@@ -18,8 +18,8 @@ from tilewright.support.errors import ExpressionError, ScheduleError
 from tilewright.support.span import user_span
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.relations import Fuse, IterVarRelation, Singleton, Split
-from tilewright.te.schedule.storage import thread_rank
 from tilewright.te.tensor import Operation, Tensor
+from tilewright.tir.storage_rank import thread_rank
 
 if TYPE_CHECKING:
     from tilewright.te.schedule.schedule import Schedule

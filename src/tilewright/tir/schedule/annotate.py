@@ -6,7 +6,7 @@ loop are data-parallel, and what a block writes is either seen inside one iterat
 
 from __future__ import annotations
 
-from tilewright.arith import detect_iter_map
+from tilewright.arith import Analyzer, detect_iter_map
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var, is_const
 from tilewright.ir.functor import post_order, uses_var
@@ -24,6 +24,7 @@ from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.regions import require_no_flow_between_iterations
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import Block, BufferStore, For, ForKind
+from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
 
 THREAD_AXES = tuple(f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "xyz")
 VIRTUAL_THREADS = ("vthread", "vthread.x", "vthread.y", "vthread.z")
@@ -54,13 +55,37 @@ def bind(state: ScheduleState, loop: StmtSRef, thread_axis: str) -> None:
         names = ", ".join(THREAD_AXES + VIRTUAL_THREADS)
         fail("bind", loop, f"{thread_axis!r} is not a thread axis; the axes are {names}")
     for other in _nest(state, loop):
-        axis = other.loop.thread_binding
-        if axis is not None and axis.thread_tag == thread_axis and other is not loop:
-            fail("bind", loop, f"{other.label} of the same nest is bound to it already")
-    _require_independent("bind", state, loop)
+        bound = other.loop.thread_binding
+        if bound is not None and bound.thread_tag == thread_axis and other is not loop:
+            outer, inner = (loop, other) if is_below(other, loop) else (other, loop)
+            _require_cooperation(state, loop, outer, inner)
+    _require_independent("bind", state, loop, thread_axis)
     dtype = loop.loop.loop_var.dtype
     axis = IterVar(Range(0, loop.loop.extent), Var(thread_axis, dtype), IterVar.ThreadIndex, thread_axis)
     _set_kind(state, loop, ForKind.THREAD_BINDING, axis)
+
+
+def _require_cooperation(state: ScheduleState, loop: StmtSRef, outer: StmtSRef, inner: StmtSRef) -> None:
+    """Refuse two loops of one nest that are bound to one thread axis, unless the threads fill shared memory together.
+
+    A thread then does its own part of what each of them would do: the same for all, and seen by all."""
+    reason = None
+    if not Analyzer().can_prove_equal(outer.loop.extent, inner.loop.extent):
+        reason = "their extents differ"
+    for block in state.child_blocks(inner):
+        if any(storage_rank(one.buffer.scope()) != StorageRank.SHARED for one in block.block.writes):
+            reason = f"{block.label} does not write shared memory"
+        elif not _runs_again(block.block) or axes_using(state, block, outer):
+            reason = f"{block.label} does not do the same in every thread"
+    if reason is not None:
+        other = outer if loop is inner else inner
+        fail("bind", loop, f"{other.label} of the same nest is bound to it already, and {reason}")
+
+
+def _runs_again(block: Block) -> bool:
+    """True if a block that runs again writes the same again."""
+    written = {one.buffer.data for one in block.writes}
+    return block.init is None and not any(one.buffer.data in written for one in block.reads)
 
 
 def _nest(state: ScheduleState, loop: StmtSRef) -> list[StmtSRef]:
@@ -80,11 +105,12 @@ def require_still_independent(primitive: str, state: ScheduleState, place: StmtS
     """Refuse what a step has made of a loop, or of one around it, that runs its iterations at the same time."""
     for loop in (*loops_above(place), place):
         if loop.loop.kind in (ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.THREAD_BINDING):
-            _require_independent(primitive, state, loop)
+            binding = loop.loop.thread_binding
+            _require_independent(primitive, state, loop, "" if binding is None else binding.thread_tag)
 
 
-def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef) -> None:
-    """Refuse a loop whose iterations depend on one another."""
+def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, thread_axis: str = "") -> None:
+    """Refuse a loop whose iterations depend on one another; they may be the threads of an axis."""
     if isinstance(loop.loop.extent, IntImm) and loop.loop.extent.value == 1:
         return
     blocks = state.child_blocks(loop)
@@ -105,7 +131,13 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef) -
     private = _private_buffers(state, loop)
     for block in blocks:
         if all(region.buffer in private for region in block.block.writes):
-            continue
+            shared = [
+                region.buffer
+                for region in block.block.writes
+                if thread_axis and is_shared_by(storage_rank(region.buffer.scope()), thread_axis)
+            ]
+            if not shared or _runs_again(block.block):
+                continue
         reason = _why_not_apart(state, block, loop)
         if reason is not None:
             fail(primitive, loop, f"iterations may write the same place: {reason} in {block.label}")

@@ -79,7 +79,7 @@ def compute_at(
     wanted: dict[Var, IntervalSet] = {}
     for buffer in written:
         boxes = [
-            touched_box(state, loop, one, regions_of(one.block.reads, buffer))
+            touched_box(state, loop, one, regions_of(one.block.reads, buffer), buffer.scope())
             for one in consumers
             if regions_of(one.block.reads, buffer)
         ]

@@ -24,6 +24,7 @@ from tilewright.tir.schedule.analysis import (
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
 from tilewright.tir.schedule.state import ScheduleState
 from tilewright.tir.stmt import Block, BlockRealize, For, IfThenElse, While
+from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
 
 Box = list[IntervalSet]
 
@@ -40,14 +41,19 @@ def bound_region(realize: BlockRealize, region: BufferRegion) -> list[Range]:
 
 
 def touched_box(
-    state: ScheduleState, place: StmtSRef, block: StmtSRef, regions: Sequence[BufferRegion]
+    state: ScheduleState,
+    place: StmtSRef,
+    block: StmtSRef,
+    regions: Sequence[BufferRegion],
+    scope: str = "local",
 ) -> Box:
-    """A box around everything that these regions of a block touch in one iteration of ``place``, a loop or block."""
-    analyzer = analyzer_for(all_loops_above(block))
-    domains = {
-        variable: IntervalSet.from_range(values)
-        for variable, values in loop_ranges(loops_between(place, block)).items()
-    }
+    """A box around everything that these regions of a block touch in one iteration of ``place``, a loop or block; for
+    memory that threads share, by all of them."""
+    above = all_loops_above(block)
+    analyzer = analyzer_for(above)
+    loops = loops_between(place, block)
+    loops += [one for one in above if one not in loops and is_shared(one, scope)]
+    domains = {variable: IntervalSet.from_range(values) for variable, values in loop_ranges(loops).items()}
     realize = state.realize(block)
     sides: list[list[IntervalSet]] = []
     for region in regions:
@@ -58,6 +64,15 @@ def touched_box(
                 sides.append([])
             sides[dimension].append(union_sets([low, high], analyzer))
     return [union_sets(side, analyzer) for side in sides]
+
+
+def is_shared(loop: StmtSRef, scope: str) -> bool:
+    """True for a loop over threads that share memory of this scope; all of a device's threads share global memory, but
+    what is allocated in a kernel is each thread's own."""
+    binding = loop.loop.thread_binding
+    rank = storage_rank(scope)
+    shareable = rank in (StorageRank.SHARED, StorageRank.WARP)
+    return binding is not None and shareable and is_shared_by(rank, binding.thread_tag)
 
 
 def _certain_box(

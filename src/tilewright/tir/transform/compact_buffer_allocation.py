@@ -20,6 +20,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BufferStore, For, LetStmt, Stmt
+from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
 from tilewright.tir.transform.block_rewriter import BlockMutator, has_blocks
 from tilewright.tir.transform.buffer_view import aligned_strides
 from tilewright.tir.transform.function_pass import PrimFuncPass
@@ -42,11 +43,14 @@ class _Survey(Visitor):
         super().__init__()
         self.analyzer = Analyzer()
         self.loops: list[tuple[Var, IntervalSet]] = []
+        self.threads: dict[Var, str] = {}
         self.boxes: dict[Buffer, _Box] = {}
         self.buffer_of: dict[Var, Buffer] = {}
 
     def visit_for(self, node: For) -> None:
         bind_range(self.analyzer, node.loop_var, node.min, node.extent)
+        if node.thread_binding is not None:
+            self.threads[node.loop_var] = node.thread_binding.thread_tag
         self._define(node.loop_var, IntSet.interval(node.min, node.min + node.extent - 1), node.body)
 
     def visit_let_stmt(self, node: LetStmt) -> None:
@@ -98,6 +102,12 @@ class _Survey(Visitor):
         if box is None:
             return
         inner = dict(self.loops[box.depth :])
+        # Memory that threads share holds what all of them access, wherever it is allocated.
+        inner.update(
+            (variable, values)
+            for variable, values in self.loops[: box.depth]
+            if self._is_shared(buffer, self.threads.get(variable))
+        )
         touched = []
         for first, last in indices:
             low = eval_int_set(first, inner, self.analyzer)
@@ -108,6 +118,10 @@ class _Survey(Visitor):
         else:
             joined = zip(box.bounds, touched, strict=True)
             box.bounds = [union_sets(pair, self.analyzer) for pair in joined]
+
+    def _is_shared(self, buffer: Buffer, tag: str | None) -> bool:
+        rank = storage_rank(buffer.scope())
+        return tag is not None and rank in (StorageRank.SHARED, StorageRank.WARP) and is_shared_by(rank, tag)
 
 
 class _Compactor(BlockMutator):

@@ -18,6 +18,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, Stmt
 from tilewright.tir.transform.block_rewriter import BlockSubstitute
+from tilewright.tir.transform.bound_updates import require_bound_updates
 from tilewright.tir.transform.function_pass import PrimFuncPass
 
 
@@ -88,7 +89,10 @@ class _Unifier(BlockSubstitute):
 def unify_thread_binding(stmt: Stmt) -> Stmt:
     """The statement with one variable for each thread index; see the module's text."""
     bound = any(isinstance(found, For) and found.kind == ForKind.THREAD_BINDING for found in post_order(stmt))
-    return _Unifier().visit(stmt) if bound else stmt
+    if not bound:
+        return stmt
+    require_bound_updates(stmt)
+    return _Unifier().visit(stmt)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.te.schedule.storage import (
+from tilewright.tir.storage_rank import (
     StorageRank,
     default_storage_rank,
     is_shared_by,
