@@ -60,3 +60,17 @@ def test_a_missing_script_is_said() -> None:
         [sys.executable, "-m", "tilewright.as_tvm", "no_such.py"], capture_output=True, text=True
     )
     assert ran.returncode == 2 and "no_such.py" in ran.stderr
+
+
+def test_modules_run_too(tmp_path: Path) -> None:
+    """``-m`` runs another program's module, which then sees tvm, or one of TVM's own, with the exit code it gives."""
+    (tmp_path / "program.py").write_text("import sys, tvm\nprint(tvm.__name__, sys.argv[1:])\nsys.exit(3)\n")
+    command = [sys.executable, "-m", "tilewright.as_tvm", "-m"]
+    ran = subprocess.run([*command, "program", "one"], capture_output=True, text=True, cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (3, "tilewright ['one']\n"), ran.stderr
+    ran = subprocess.run([*command, "tvm.driver.tvmc", "--version"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout[:11]) == (0, "tilewright "), ran.stderr
+    ran = subprocess.run(
+        [sys.executable, "-m", "tilewright.driver.tvmc", "run", "no.tar"], capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stderr) == (2, "tilewright: there is no package no.tar\n")

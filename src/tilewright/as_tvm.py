@@ -2,7 +2,7 @@
 
 ``import tilewright.as_tvm`` makes ``import tvm`` and ``import tvm.x.y`` give Tilewright's modules, the very
 same objects, for the rest of the process. ``python -m tilewright.as_tvm script.py ARGS`` runs a script that
-way.
+way, ``python -m tilewright.as_tvm -m module ARGS`` a module such as ``pytest`` or ``tvm.driver.tvmc``.
 """
 
 from __future__ import annotations
@@ -77,10 +77,15 @@ def install() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a script, with the arguments that follow it, as its own main program."""
+    """Run a script or a module, with the arguments that follow it, as its own main program."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: python -m tilewright.as_tvm SCRIPT.py [ARGS ...]", file=sys.stderr)  # noqa: T201
+        print("usage: python -m tilewright.as_tvm (SCRIPT.py | -m MODULE) [ARGS ...]", file=sys.stderr)  # noqa: T201
         return 0 if arguments else 2
+    if arguments[0] == "-m" and len(arguments) > 1:
+        name = arguments[1]
+        sys.argv = [name, *arguments[2:]]
+        runpy.run_module(_our_name(name) or name, run_name="__main__", alter_sys=True)
+        return 0
     script = Path(arguments[0])
     if not script.is_file():
         print(f"there is no script {script}", file=sys.stderr)  # noqa: T201

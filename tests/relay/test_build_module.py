@@ -165,7 +165,7 @@ def test_what_cannot_be_built_says_why() -> None:
         relay.build(module)
     with pytest.raises(TilewrightError, match="no function main"):
         relay.build(tvm.IRModule(), "llvm")
-    with pytest.raises(TargetError, match="llvm and c targets, not cuda"):
+    with pytest.raises(TargetError, match="of the kinds llvm and c, not cuda"):
         relay.build(module, "cuda")
     with pytest.raises(TargetError, match="graph and aot"):
         relay.build(module, "llvm", executor="steam")

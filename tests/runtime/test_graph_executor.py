@@ -172,6 +172,18 @@ def test_numbers_become_the_type_of_the_input(model: graph_executor.GraphModule)
     assert model.get_input("x").numpy().tolist() == [[1.5] * 3] * 2
 
 
+def test_misspelt_inputs_are_noticed() -> None:
+    """A name that is no input is an error where an input has no value; else it may be a parameter that was folded."""
+    model = graph_executor.create(make_graph(), Operators(), cpu(0))
+    model.set_input("w", W)
+    with pytest.raises(ValueError, match="no input 'X', and x has no value; its inputs are x, w"):
+        model.run(X=X)
+    model.run(x=X)
+    model.run(folded=X)
+    model.set_input(gone=X)
+    model.run()
+
+
 def test_errors(model: graph_executor.GraphModule) -> None:
     """Wrong inputs, names and devices are errors that say what is expected; an operator's exception is the caller's."""
     with pytest.raises(ValueError, match="extent 3 in dimension 0; 2 is expected"):

@@ -35,8 +35,13 @@ class GraphModule:
 
     def __init__(self, module: Module) -> None:
         if not isinstance(module, GraphExecutor):
-            raise failure("TypeError", f"GraphModule needs a graph executor, not a {type(module).__name__}")
+            raise failure(
+                "TypeError",
+                f"GraphModule needs a graph executor, not a {type(module).__name__}: "
+                "GraphModule(library['default'](device)) for what relay.build gives",
+            )
         self.module = module
+        self._left_out: dict[str, None] = {}
 
     def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
         """Sets one input by name or position, and any by name; parameters the graph does not have are left out."""
@@ -46,6 +51,8 @@ class GraphModule:
         for name in sorted(params, key=lambda name: -int(np.prod(np.shape(params[name]), dtype=np.int64))):
             if self.module.get_input_index(name) >= 0:
                 self.module.set_input(name, params[name])
+            else:
+                self._left_out[name] = None
 
     def set_input_zero_copy(
         self, key: int | str | None = None, value: NDArray | None = None, **params: NDArray
@@ -60,7 +67,22 @@ class GraphModule:
         """Runs the model, on the given inputs if there are any."""
         if input_dict:
             self.set_input(**input_dict)
+        self._refuse_misspelt()
         self.module.run()
+
+    def _refuse_misspelt(self) -> None:
+        """An error where a name was left out and an input has no value: it was meant for that one.
+
+        Names are left out silently otherwise, because a build may fold a parameter away that the caller still sets.
+        """
+        missing = self.module.inputs_without_value() if self._left_out else []
+        if missing:
+            unknown = ", ".join(map(repr, self._left_out))
+            raise failure(
+                "ValueError",
+                f"the graph has no input {unknown}, and {', '.join(missing)} has no value; "
+                f"its inputs are {', '.join(self.module.input_names())}",
+            )
 
     def get_num_outputs(self) -> int:
         """The number of outputs."""

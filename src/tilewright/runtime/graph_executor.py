@@ -75,6 +75,7 @@ class GraphExecutor(Module):
                 "RuntimeError", f"the graph executor cannot run on {device}: the runtime has no driver for it"
             )
         self._graph = _Graph(graph_json.encode(), library)
+        self._given: set[int] = set()
         super().__init__("GraphExecutor", ("run", *_OPERATIONS))
 
     def _find(self, name: str) -> PackedFunc | None:
@@ -168,6 +169,7 @@ class GraphExecutor(Module):
         index = self._input(key)
         tensor = value if isinstance(value, NDArray) else self._converted(index, value)
         check(LIBRARY.tilewright_graph_set_input(self._graph.address, index, tensor.handle))
+        self._given.add(index)
 
     def _converted(self, index: int, value: Any) -> NDArray:
         """A value as a new array; of the input's type where that loses no more than digits."""
@@ -183,20 +185,27 @@ class GraphExecutor(Module):
 
     def set_input_zero_copy(self, key: int | str, value: NDArray) -> None:
         """Has an input read the array's own memory from now on; the caller keeps the array."""
-        check(
-            LIBRARY.tilewright_graph_set_input_zero_copy(self._graph.address, self._input(key), value.handle)
-        )
+        index = self._input(key)
+        check(LIBRARY.tilewright_graph_set_input_zero_copy(self._graph.address, index, value.handle))
+        self._given.add(index)
 
     def get_input(self, key: int | str) -> NDArray:
         """An input, sharing the graph's memory."""
         handle = c_void_p()
-        check(LIBRARY.tilewright_graph_input(self._graph.address, self._input(key), ctypes.byref(handle)))
+        index = self._input(key)
+        check(LIBRARY.tilewright_graph_input(self._graph.address, index, ctypes.byref(handle)))
+        self._given.add(index)  # what shares the memory may be written to
         return NDArray(handle.value or 0)
+
+    def inputs_without_value(self) -> list[str]:
+        """The inputs that nothing was ever put into; none once parameters were loaded, whose names are not read."""
+        return [name for index, name in enumerate(self.input_names()) if index not in self._given]
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Copies saved parameters into the inputs of their names."""
         content = bytes(params_bytes)
         check(LIBRARY.tilewright_graph_load_params(self._graph.address, content, len(content)))
+        self._given.update(range(self.get_num_inputs()))
 
     def share_params(self, other: GraphExecutor, params_bytes: bytes | bytearray) -> None:
         """Uses another executor's values of the saved parameters, without a copy."""
@@ -206,6 +215,7 @@ class GraphExecutor(Module):
                 self._graph.address, other._graph.address, content, len(content)
             )
         )
+        self._given.update(range(self.get_num_inputs()))
 
     # ---- outputs ----
 

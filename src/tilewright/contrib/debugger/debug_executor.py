@@ -86,6 +86,7 @@ class GraphModuleDebug(GraphModule):
     def run(self, **input_dict: Any) -> None:
         """Runs the model, keeps every node's output and writes the files."""
         self.set_input(**input_dict)
+        self._refuse_misspelt()
         self._execute(keep_outputs=True)
         self._dump()
 
