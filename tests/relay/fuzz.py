@@ -171,6 +171,8 @@ def opened(program: Program) -> tvm.IRModule | None:
         return None
     random = np.random.default_rng(program.seed)
     main = program.module["main"]
+    if _has_groups(main):
+        return None
     given = {}
     for parameter in main.params:
         shape = [
@@ -183,6 +185,20 @@ def opened(program: Program) -> tvm.IRModule | None:
         return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(list(given.values()), body)))
     except TilewrightError:
         return None
+
+
+def _has_groups(function: Any) -> bool:
+    """True if a convolution has groups: only extents tell whether the letter O of a depthwise weight counts channels or
+    kernels of each."""
+    found: list[Any] = []
+    post_order_visit(
+        function, lambda expr: found.append(expr) if getattr(_attrs(expr), "groups", 1) > 1 else None
+    )
+    return bool(found)
+
+
+def _attrs(expr: Any) -> Any:
+    return expr.attrs if isinstance(expr, relay.Call) else None
 
 
 def plans(program: Program, every_level: bool = False) -> list[tuple[str, int]]:
