@@ -58,7 +58,7 @@ class Schedule:
             levels = ", ".join(ERROR_RENDER_LEVELS)
             raise ScheduleError(f"error_render_level is one of {levels}, not {error_render_level!r}")
         self._state = ScheduleState(mod, debug_mask=debug_mask)
-        self._trace = Trace()
+        self._trace = Trace([], {})
         self._error_render_level = error_render_level
         self._random = random.Random(seed)
         self._references: dict[BlockRV | LoopRV, StmtSRef] = {}
