@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.tir.schedule.programs import elementwise, matmul, two_consumers
+from tests.tir.schedule.programs import elementwise, matmul, refused, two_consumers
 
-from tilewright import tir
+from tilewright import te, tir
 from tilewright.support.errors import ScheduleError
 from tilewright.tir.schedule import DepKind, ScheduleState
 
@@ -62,3 +62,32 @@ def test_one_object_at_two_places() -> None:
     twice = root.replace(body=tir.SeqStmt([*root.body.seq, root.body.seq[0]]))
     with pytest.raises(ScheduleError, match="loop i stands at two places of the program"):
         tir.Schedule(function.with_body(tir.BlockRealize([], True, twice)))
+
+
+def test_blocks_say_what_they_touch() -> None:
+    """A block that reads what it does not name could be moved before what it depends on."""
+    function = elementwise().function
+    root = function.body.block
+    first = root.body.seq[0]
+    realize = first.body.body
+    silent = realize.replace(block=realize.block.replace(reads=()))
+    changed = first.replace(body=first.body.replace(body=silent))
+    body = root.replace(body=tir.SeqStmt([changed, *root.body.seq[1:]]))
+    with pytest.raises(ScheduleError, match="block B reads A and does not say so"):
+        tir.Schedule(function.with_body(tir.BlockRealize([], True, body)))
+
+
+def test_calls_of_other_functions() -> None:
+    """What a block hands to a function is what it declares: inputs are read, outputs written."""
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] + 1.0, name="B")
+    c = te.extern(
+        (8,), [b], lambda ins, outs: tir.call_packed("f", ins[0], outs[0]), dtype="float32", name="C"
+    )
+    schedule = tir.Schedule(te.create_prim_func([a, c]))
+    assert [schedule.get(one).name_hint for one in schedule.get_producers(schedule.get_block("C"))] == ["B"]
+    refused(
+        schedule,
+        lambda: schedule.compute_inline(schedule.get_block("B")),
+        "used through a view or by its pointer",
+    )

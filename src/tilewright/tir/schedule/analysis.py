@@ -19,10 +19,9 @@ from tilewright.ir.expr import And, Call, IntImm, IterVar, PrimExpr, Range, Var
 from tilewright.ir.functor import uses_var
 from tilewright.support.errors import ScheduleError
 from tilewright.support.span import user_span
-from tilewright.tir.function import PrimFunc
 from tilewright.tir.schedule.block_scope import BlockScope, DepKind, StmtSRef
 from tilewright.tir.schedule.state import ScheduleState
-from tilewright.tir.stmt import Block, For, Stmt
+from tilewright.tir.stmt import For, Stmt
 
 
 def fail(primitive: str, reference: StmtSRef, reason: str) -> NoReturn:
@@ -284,16 +283,3 @@ def written_buffer(primitive: str, block: StmtSRef) -> Buffer:
     if len(written) != 1:
         fail(primitive, block, f"it writes {len(written)} buffers, not one")
     return written[0]
-
-
-def function_buffers(function: PrimFunc) -> dict[Var, Buffer]:
-    """Every buffer of a function by its data pointer."""
-    found = {buffer.data: buffer for buffer in function.buffer_map.values()}
-    stack: list[Stmt] = [function.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Block):
-            found.update({buffer.data: buffer for buffer in node.alloc_buffers})
-            found.update({match.buffer.data: match.buffer for match in node.match_buffers})
-        stack.extend(child for child in node.children() if isinstance(child, Stmt))
-    return found

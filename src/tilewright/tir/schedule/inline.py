@@ -11,7 +11,6 @@ from tilewright.support.recursion import recursion_room
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.schedule.analysis import (
     fail,
-    function_buffers,
     is_allocated,
     only_statement,
     require_stage_pipeline,
@@ -29,7 +28,7 @@ from tilewright.tir.schedule.block_bodies import (
     with_regions,
 )
 from tilewright.tir.schedule.block_scope import StmtSRef
-from tilewright.tir.schedule.state import ScheduleState
+from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import NO_OP, BufferStore, Stmt
 
 

@@ -9,7 +9,6 @@ from tilewright.tir.schedule.analysis import (
     conjunction,
     conjuncts,
     fail,
-    function_buffers,
     is_below,
     loops_above,
     loops_by_use,
@@ -20,7 +19,7 @@ from tilewright.tir.schedule.analysis import (
 from tilewright.tir.schedule.block_bodies import with_regions
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.nest import copied_loop
-from tilewright.tir.schedule.state import ScheduleState
+from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import Block, BlockRealize, Stmt, stmt_seq
 
 

@@ -30,7 +30,6 @@ from tilewright.tir.functor import substitute
 from tilewright.tir.schedule.analysis import (
     conjunction,
     fail,
-    function_buffers,
     is_below,
     loops_above,
     loops_by_use,
@@ -44,7 +43,7 @@ from tilewright.tir.schedule.block_bodies import new_buffer, with_regions
 from tilewright.tir.schedule.block_scope import StmtSRef
 from tilewright.tir.schedule.nest import copied_loop
 from tilewright.tir.schedule.reduction import split_predicate
-from tilewright.tir.schedule.state import ScheduleState
+from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, IfThenElse, Stmt, stmt_seq
 
 _IDENTITY = {Add: 0, Mul: 1}

@@ -58,9 +58,9 @@ class Schedule:
             levels = ", ".join(ERROR_RENDER_LEVELS)
             raise ScheduleError(f"error_render_level is one of {levels}, not {error_render_level!r}")
         self._state = ScheduleState(mod, debug_mask=debug_mask)
-        self._trace = Trace()
+        self._trace = Trace([], {})
         self._error_render_level = error_render_level
-        self._random = random.Random(seed)
+        self.seed(seed)
         self._references: dict[BlockRV | LoopRV, StmtSRef] = {}
         self._numbers: dict[Var, int] = {}
 
@@ -88,9 +88,9 @@ class Schedule:
         made._numbers = dict(self._numbers)
         return made
 
-    def seed(self, seed: int) -> None:
-        """Start the random numbers of sampling anew."""
-        self._random = random.Random(seed)
+    def seed(self, seed: int | None) -> None:
+        """Start the random numbers of sampling anew; None and -1 are a seed of chance."""
+        self._random = random.Random(None if seed == -1 else seed)
 
     def fork_seed(self) -> int:
         """A seed for another schedule, from the random numbers of this one."""

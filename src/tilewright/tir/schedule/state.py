@@ -19,6 +19,7 @@ from tilewright.ir.module import IRModule
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import recursion_room
 from tilewright.support.span import user_span
+from tilewright.tir.analysis.block_access_region import get_block_access_region
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
 from tilewright.tir.schedule.block_scope import BlockScope, StmtSRef
@@ -106,6 +107,8 @@ class ScheduleState:
         self.references: dict[Stmt, StmtSRef] = {}
         self.realizes: dict[Block, BlockRealize] = {}
         self._index({})
+        for function in self.functions().values():
+            _require_declared(function)
 
     # Questions
 
@@ -276,3 +279,44 @@ class ScheduleState:
                 assert parent is None or self.references[parent.stmt or stmt] is parent
         if self.debug_mask & ScheduleDebugMask.VERIFY_PROGRAM:
             verify_module(self.mod)
+
+
+def _require_declared(function: PrimFunc) -> None:
+    """Refuse a function with a block that touches a buffer without saying so: what depends on what would be missed."""
+    buffers = function_buffers(function)
+    stack: list[tuple[Any, bool]] = [(function.body, True)]
+    while stack:
+        node, outermost = stack.pop()
+        if isinstance(node, Block) and not outermost:
+            inside = {buffer.data for buffer in node.alloc_buffers}
+            inside.update(match.buffer.data for match in node.match_buffers)
+            reads, writes, opaque = get_block_access_region(node, buffers)
+            either = (*node.reads, *node.writes)
+            for verb, touched, declared in (
+                ("reads", reads, node.reads),
+                ("writes", writes, node.writes),
+                ("takes the pointer of", opaque, either),
+            ):
+                known = {region.buffer.data for region in declared} | inside
+                missed = [region.buffer.name for region in touched if region.buffer.data not in known]
+                if missed:
+                    raise ScheduleError(
+                        f"block {node.name_hint} {verb} {', '.join(missed)} and does not say so: a schedule needs to "
+                        "know what depends on what. Write it into T.reads or T.writes of the block",
+                        span=user_span(),
+                    )
+        inner = outermost and not isinstance(node, Block)
+        stack.extend((child, inner) for child in node.children() if isinstance(child, Stmt))
+
+
+def function_buffers(function: PrimFunc) -> dict[Var, Buffer]:
+    """Every buffer of a function by its data pointer."""
+    found = {buffer.data: buffer for buffer in function.buffer_map.values()}
+    stack: list[Stmt] = [function.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Block):
+            found.update({buffer.data: buffer for buffer in node.alloc_buffers})
+            found.update({match.buffer.data: match.buffer for match in node.match_buffers})
+        stack.extend(child for child in node.children() if isinstance(child, Stmt))
+    return found

@@ -23,11 +23,9 @@ _POSTPROC = "EnterPostproc"
 class Trace:
     """Steps in order, and the decisions of those that sample."""
 
-    def __init__(
-        self, insts: Sequence[Instruction] = (), decisions: Mapping[Instruction, Any] | None = None
-    ) -> None:
+    def __init__(self, insts: Sequence[Instruction], decisions: Mapping[Instruction, Any]) -> None:
         self.insts = list(insts)
-        self.decisions = dict(decisions or {})
+        self.decisions = dict(decisions)
 
     def get_decision(self, inst: Instruction) -> Any:
         """What a sampling step decided; None for other steps."""
