@@ -81,6 +81,13 @@ def test_what_is_not_a_map(indices: Any, domains: Any) -> None:
     assert detect_iter_map(indices, domains) == []
 
 
+def test_maps_print() -> None:
+    """As the classes and parts that they are, within other expressions as well."""
+    (found,) = detect_iter_map([fld(x, 4)], {x: Range(0, 16)})
+    assert repr(found) == "IterSumExpr(IterSplitExpr(IterMark(x, 16), 4, 4, 1), 0)"
+    assert repr(found + 1) == f"{found!r} + 1"
+
+
 def test_bijective_maps_use_every_digit() -> None:
     """A digit left out is fine for a map, not for a bijection; so is a variable left out."""
     digits = [fld(x, 8), fld(flm(x, 8), 2)]

@@ -35,6 +35,9 @@ class IterMark(Node):
         self.source = source
         self.extent = operators.as_expr(extent)
 
+    def __repr__(self) -> str:
+        return f"IterMark({self.source!r}, {self.extent!r})"
+
 
 @node
 class IterSplitExpr(IterMapExpr):

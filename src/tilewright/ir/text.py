@@ -167,8 +167,13 @@ class ExprPrinter:
     # Nodes
 
     def visit_default(self, node: Any) -> None:
-        """Something that is no expression: its own text."""
-        self.write(str(node))
+        """An expression of another package: its class and parts. What is no expression has its own text."""
+        if not isinstance(node, nodes.PrimExpr):
+            self.write(str(node))
+            return
+        self.write(f"{type(node).__name__}(")
+        self.print_list(node.children())
+        self.write(")")
 
     def print_infix(self, node: Any) -> None:
         """Two operands around a symbol; equal precedence groups to the left, comparisons never chain."""
