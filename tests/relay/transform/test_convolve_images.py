@@ -11,7 +11,7 @@ from tests.relay.transform.checks import after, operators, typed
 import tilewright as tvm
 from tilewright import relay
 from tilewright.ir.structural import assert_structural_equal
-from tilewright.relay.transform import ConvolveImages
+from tilewright.relay.transform import ConvolveImages, convolve_images
 
 CONVOLUTIONS = {1: relay.nn.conv1d, 3: relay.nn.conv3d}
 GENERATOR = np.random.default_rng(3)
@@ -67,6 +67,19 @@ def test_a_convolution(shape: tuple[int, ...], kernel: tuple[int, ...], attribut
     found = as_images(given)
     assert "nn.conv2d" in operators(found)
     assert not {"nn.conv1d", "nn.conv3d"} & set(operators(found))
+    assert_same(given, found)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_large_volumes_are_summed(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where frames beside one another would be too large, one convolution for each frame of the kernel."""
+    monkeypatch.setattr(convolve_images, "LARGEST_STACK", 0)
+    data = relay.var("data", shape=(batch, 3, 5, 6, 7))
+    made = relay.nn.conv3d(data, weights(4, 3, 3, 3, 3), padding=(1, 1, 1), strides=(2, 1, 2))
+    given = relay.Function([data], relay.nn.relu(made))
+    found = as_images(given)
+    assert operators(found).count("nn.conv2d") == 3
+    assert "concatenate" not in operators(found)
     assert_same(given, found)
 
 

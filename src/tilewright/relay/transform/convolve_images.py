@@ -2,8 +2,8 @@
 
 For images there are kernels with channels in blocks and minimal filtering. A line is an image of one row. A volume is a
 batch of images, its frames; a kernel of several frames is one of as many times the channels, with the frames that it
-reads beside one another. What follows elementwise is computed on the images as well, so that from one convolution to
-the next nothing is put in order in between.
+reads beside one another, or, where those would take too much memory, a sum over its frames. What follows elementwise is
+computed on the images as well, so that from one convolution to the next nothing is put in order in between.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ from tilewright.relay.transform.rewriting import (
     rewritten,
     tensor_of,
 )
+from tilewright.support.dtype import DataType
 from tilewright.target import Target
 from tilewright.topi.nn.utils import pad_amounts, per_axis
 
 _PLAIN = {"nn.conv1d": ("NCW", "OIW"), "nn.conv3d": ("NCDHW", "OIDHW")}
 _PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
+LARGEST_STACK = 64 << 20
+"""Bytes of frames beside one another: larger volumes are not to be held as often as a kernel has frames."""
 _FRAMES_FIRST = (0, 2, 1, 3, 4)
 """The order of a volume's axes in which frames come before channels, and the way back."""
 
@@ -83,13 +86,13 @@ def _from_images(images: RelayExpr, shape: Constants) -> RelayExpr:
     return call("transpose", apart, axes=_FRAMES_FIRST)
 
 
-def _frames_beside(images: RelayExpr, walk: _Walk, dtype: str) -> RelayExpr:
-    """For each frame of the result the frames that its kernel reads, their channels in a row."""
+def _frames(images: RelayExpr, walk: _Walk, dtype: str) -> list[RelayExpr]:
+    """For each frame of the kernel, the frames of the data that it is multiplied with, one for each of the result."""
     batch, channels, depth, height, width = walk.shape
     taps, step, stride = walk.kernel[2], walk.dilation[0], walk.strides[0]
     around = walk.before[0], walk.after[0]
     if (taps, stride, around) == (1, 1, (0, 0)):
-        return images
+        return [images]
     # One volume keeps the shape of a batch of images, whose channels may lie in blocks.
     axis = 0 if batch == 1 else 1
     if axis:
@@ -98,7 +101,7 @@ def _frames_beside(images: RelayExpr, walk: _Walk, dtype: str) -> RelayExpr:
         widths = [(0, 0)] * axis + [around] + [(0, 0)] * 3
         images = call("nn.pad", images, const(0.0, dtype), pad_width=tuple(widths))
     reach = (walk.result[2] - 1) * stride + 1
-    frames = [
+    found: list[RelayExpr] = [
         call(
             "strided_slice",
             images,
@@ -109,10 +112,51 @@ def _frames_beside(images: RelayExpr, walk: _Walk, dtype: str) -> RelayExpr:
         )
         for tap in range(taps)
     ]
-    beside = frames[0] if taps == 1 else call("concatenate", Tuple(frames), axis=axis + 1)
     if not axis:
-        return beside
-    return call("reshape", beside, newshape=(batch * walk.result[2], taps * channels, height, width))
+        return found
+    shape = (batch * walk.result[2], channels, height, width)
+    return [call("reshape", one, newshape=shape) for one in found]
+
+
+def _in_plane(values: Constants, of_a_line: int) -> Constants:
+    """Of a value for each axis, those of rows and columns."""
+    return (of_a_line, *values)[-2:]
+
+
+def _convolved(images: RelayExpr, weight: RelayExpr, walk: _Walk, attrs: Any) -> RelayExpr:
+    """The convolution of images with the rows and columns of the kernel."""
+    return call(
+        "nn.conv2d",
+        images,
+        weight,
+        strides=_in_plane(walk.strides, 1),
+        padding=_in_plane(walk.before, 0) + _in_plane(walk.after, 0),
+        dilation=_in_plane(walk.dilation, 1),
+        groups=attrs.groups,
+        channels=walk.kernel[0],
+        kernel_size=_in_plane(walk.kernel[2:], 1),
+        out_dtype=attrs.out_dtype,
+    )
+
+
+def _convolved_volume(images: RelayExpr, weight: RelayExpr, walk: _Walk, attrs: Any, dtype: str) -> RelayExpr:
+    """The convolution of the frames of a volume."""
+    outputs, inputs, depth, *taps = walk.kernel
+    frames = _frames(images, walk, dtype)
+    size = DataType(dtype).bits // 8 * walk.shape[0] * walk.result[2] * prod(walk.shape[3:]) * inputs * depth
+    if depth == 1 or size <= LARGEST_STACK:
+        beside = frames[0] if depth == 1 else call("concatenate", Tuple(frames), axis=1)
+        turned = call("transpose", weight, axes=_FRAMES_FIRST)
+        flat = call("reshape", turned, newshape=(outputs, depth * inputs, *taps))
+        return _convolved(beside, flat, walk, attrs)
+    total: RelayExpr | None = None
+    for tap, frame in enumerate(frames):
+        part = call("strided_slice", weight, begin=(tap,), end=(tap + 1,), strides=(1,), axes=(2,))
+        part = call("reshape", part, newshape=(outputs, inputs, *taps))
+        made = _convolved(frame, part, walk, attrs)
+        total = made if total is None else call("add", made, total)
+    assert total is not None
+    return total
 
 
 class _ToImages(OperatorRewriter):
@@ -140,28 +184,11 @@ class _ToImages(OperatorRewriter):
         outputs, inputs, *taps = walk.kernel
         if len(taps) == 1:
             weight = call("reshape", new.args[1], newshape=(outputs, inputs, 1, *taps))
-            sizes, strides, dilation = (1, *taps), (1, *walk.strides), (1, *walk.dilation)
-            padding = (0, *walk.before, 0, *walk.after)
+            made = _convolved(images, weight, walk, attrs)
+        elif taps[0] > 1 and attrs.groups > 1:
+            return None
         else:
-            if taps[0] > 1 and attrs.groups > 1:
-                return None
-            images = _frames_beside(images, walk, dtype)
-            weight = call("transpose", new.args[1], axes=_FRAMES_FIRST)
-            weight = call("reshape", weight, newshape=(outputs, taps[0] * inputs, *taps[1:]))
-            sizes, strides, dilation = tuple(taps[1:]), walk.strides[1:], walk.dilation[1:]
-            padding = (*walk.before[1:], *walk.after[1:])
-        made = call(
-            "nn.conv2d",
-            images,
-            weight,
-            strides=strides,
-            padding=padding,
-            dilation=dilation,
-            groups=attrs.groups,
-            channels=outputs,
-            kernel_size=sizes,
-            out_dtype=attrs.out_dtype,
-        )
+            made = _convolved_volume(images, new.args[1], walk, attrs, dtype)
         return self._remember(made, walk.result)
 
     def _remember(self, images: RelayExpr, shape: Constants) -> RelayExpr:
