@@ -126,6 +126,18 @@ def test_iterations_that_read_nothing(shift: int) -> None:
     np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-6)
 
 
+def test_reads_that_never_happen() -> None:
+    """A constant index outside of the tensor, behind a condition that does not hold, widens nothing."""
+    a = te.placeholder((2,), name="A")
+    b = te.compute((2,), lambda i: a[i] * 2.0, name="B")
+    c = te.compute(
+        (3,), lambda i: te.if_then_else(i < 0, b[-2], te.if_then_else(i > 9, b[3], b[1])), name="C"
+    )
+    s = te.create_schedule(c.op)
+    assert ranges(s, b) == [2]
+    tvm.lower(s, [a, c])
+
+
 def test_the_path_to_a_stage() -> None:
     """The loops around a place, innermost first, through several stages."""
     a = te.placeholder((8, 8), name="A")
