@@ -23,8 +23,8 @@ from isa import is_limited, isa_environment
 PAUSE = 0.4
 """Seconds between rounds: threads of BLAS and OpenMP spin for a while after a call, on the next contender's core."""
 
-WARM_UP = 0.05
-"""Seconds of untimed calls at the start of a round."""
+WARM_UP = 0.25
+"""Seconds of untimed calls at the start of a round: a core that has slept takes up to 0.2 s to its full speed."""
 
 
 @dataclass(frozen=True)
