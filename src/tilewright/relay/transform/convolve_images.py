@@ -30,42 +30,16 @@ from tilewright.relay.transform.rewriting import (
     rewritten,
     tensor_of,
 )
+from tilewright.relay.transform.walk import Walk, walk_of
 from tilewright.support.dtype import DataType
 from tilewright.target import Target
-from tilewright.topi.nn.utils import pad_amounts, per_axis
 
-_PLAIN = {"nn.conv1d": ("NCW", "OIW"), "nn.conv3d": ("NCDHW", "OIDHW")}
+_CONVOLUTIONS = ("nn.conv1d", "nn.conv3d")
 _PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 LARGEST_STACK = 64 << 20
 """Bytes of frames beside one another: larger volumes are not to be held as often as a kernel has frames."""
 _FRAMES_FIRST = (0, 2, 1, 3, 4)
 """The order of a volume's axes in which frames come before channels, and the way back."""
-
-
-@dataclass(frozen=True)
-class _Walk:
-    """How a kernel goes over its data: extents of data and kernel, and the attributes axis by axis."""
-
-    shape: Constants
-    kernel: Constants
-    result: Constants
-    strides: Constants
-    dilation: Constants
-    before: Constants
-    after: Constants
-
-
-def _walk(old: Call, attrs: Any) -> _Walk | None:
-    shape, kernel, result = (constant_shape(expr) for expr in (old.args[0], old.args[1], old))
-    if shape is None or kernel is None or result is None:
-        return None
-    count = len(kernel) - 2
-    before, after = pad_amounts(attrs.padding, kernel[2:])
-    strides, dilation = (
-        per_axis(value, count, what)
-        for value, what in ((attrs.strides, "strides"), (attrs.dilation, "dilation"))
-    )
-    return _Walk(shape, kernel, result, strides, dilation, tuple(before), tuple(after))
 
 
 def _as_images(expr: RelayExpr, shape: Constants) -> RelayExpr:
@@ -86,7 +60,7 @@ def _from_images(images: RelayExpr, shape: Constants) -> RelayExpr:
     return call("transpose", apart, axes=_FRAMES_FIRST)
 
 
-def _frames(images: RelayExpr, walk: _Walk, dtype: str) -> list[RelayExpr]:
+def _frames(images: RelayExpr, walk: Walk, dtype: str) -> list[RelayExpr]:
     """For each frame of the kernel, the frames of the data that it is multiplied with, one for each of the result."""
     batch, channels, depth, height, width = walk.shape
     taps, step, stride = walk.kernel[2], walk.dilation[0], walk.strides[0]
@@ -123,7 +97,7 @@ def _in_plane(values: Constants, of_a_line: int) -> Constants:
     return (of_a_line, *values)[-2:]
 
 
-def _convolved(images: RelayExpr, weight: RelayExpr, walk: _Walk, attrs: Any) -> RelayExpr:
+def _convolved(images: RelayExpr, weight: RelayExpr, walk: Walk, attrs: Any) -> RelayExpr:
     """The convolution of images with the rows and columns of the kernel."""
     return call(
         "nn.conv2d",
@@ -139,7 +113,7 @@ def _convolved(images: RelayExpr, weight: RelayExpr, walk: _Walk, attrs: Any) ->
     )
 
 
-def _convolved_volume(images: RelayExpr, weight: RelayExpr, walk: _Walk, attrs: Any, dtype: str) -> RelayExpr:
+def _convolved_volume(images: RelayExpr, weight: RelayExpr, walk: Walk, attrs: Any, dtype: str) -> RelayExpr:
     """The convolution of the frames of a volume."""
     outputs, inputs, depth, *taps = walk.kernel
     frames = _frames(images, walk, dtype)
@@ -168,17 +142,15 @@ class _ToImages(OperatorRewriter):
 
     def rule_of(self, op: Op) -> Rule | None:
         """Convolutions, and what may follow them."""
-        if op.name in _PLAIN:
+        if op.name in _CONVOLUTIONS:
             return self._convolution
         return self._elementwise if op.get_attr("TOpPattern") in _PATTERNS else None
 
     def _convolution(self, old: Call, new: Call) -> RelayExpr | None:
         attrs: Any = new.attrs
-        walk = _walk(old, attrs)
-        if walk is None or (attrs.data_layout, attrs.kernel_layout) not in _PLAIN.values():
-            return None
+        walk = walk_of(old)
         dtype = str(tensor_of(old.args[0]).dtype)
-        if attrs.out_layout not in ("", attrs.data_layout) or not dtype.startswith("float"):
+        if walk is None or not dtype.startswith("float"):
             return None
         images = self.images.get(new.args[0]) or _as_images(new.args[0], walk.shape)
         outputs, inputs, *taps = walk.kernel

@@ -12,11 +12,10 @@ from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, constant_shape, rewritten
-from tilewright.topi.nn.utils import pad_amounts, per_axis
+from tilewright.relay.transform.rewriting import OperatorRewriter, rewritten
+from tilewright.relay.transform.walk import walk_of
 
-LAYOUTS = (("NCW", "OIW"), ("NCHW", "OIHW"), ("NCDHW", "OIDHW"))
-CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
+_CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
 
 
 @dataclass(frozen=True)
@@ -55,26 +54,24 @@ class _Line:
 
 
 def _without_dead_taps(old: Call, new: Call) -> RelayExpr | None:
-    attrs: Any = new.attrs
-    if (attrs.data_layout, attrs.kernel_layout) not in LAYOUTS:
+    walk = walk_of(old)
+    if walk is None:
         return None
-    if attrs.out_layout not in ("", attrs.data_layout):
-        return None
-    shape, kernel, result = (constant_shape(expr) for expr in (old.args[0], old.args[1], old))
-    if shape is None or kernel is None or result is None:
-        return None
-    count = len(kernel) - 2
-    before, _ = pad_amounts(attrs.padding, kernel[2:])
-    strides, dilation = per_axis(attrs.strides, count, "strides"), per_axis(attrs.dilation, count, "dilation")
     lines = [
-        _Line(
-            shape[2 + axis], result[2 + axis], kernel[2 + axis], strides[axis], dilation[axis], before[axis]
+        _Line(*axis)
+        for axis in zip(
+            walk.shape[2:],
+            walk.result[2:],
+            walk.kernel[2:],
+            walk.strides,
+            walk.dilation,
+            walk.before,
+            strict=True,
         )
-        for axis in range(count)
     ]
     live = [line.live() for line in lines]
     sizes = tuple(last - first + 1 for first, last in live)
-    if sizes == kernel[2:]:
+    if sizes == walk.kernel[2:]:
         return None
     pads = [line.padding(*one) for line, one in zip(lines, live, strict=True)]
     weight = call(
@@ -82,9 +79,10 @@ def _without_dead_taps(old: Call, new: Call) -> RelayExpr | None:
         new.args[1],
         begin=tuple(first for first, _ in live),
         end=tuple(last + 1 for _, last in live),
-        strides=(1,) * count,
-        axes=tuple(range(2, 2 + count)),
+        strides=(1,) * len(lines),
+        axes=tuple(range(2, 2 + len(lines))),
     )
+    attrs: Any = new.attrs
     padding = tuple(pad for pad, _ in pads) + tuple(pad for _, pad in pads)
     return new.replace(args=(new.args[0], weight), attrs=attrs.replace(padding=padding, kernel_size=sizes))
 
@@ -99,4 +97,4 @@ class DropDeadTaps(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Rewrite one function."""
-        return rewritten(OperatorRewriter(dict.fromkeys(CONVOLUTIONS, _without_dead_taps)), func)
+        return rewritten(OperatorRewriter(dict.fromkeys(_CONVOLUTIONS, _without_dead_taps)), func)

@@ -20,13 +20,12 @@ from tilewright.relay.transform.base import FunctionPass
 from tilewright.relay.transform.rewriting import (
     Constants,
     OperatorRewriter,
-    constant_shape,
     rewritten,
     tensor_of,
 )
+from tilewright.relay.transform.walk import walk_of
 from tilewright.target import Target
 from tilewright.topi.cpu.machine import current_cpu
-from tilewright.topi.nn.utils import pad_amounts, per_axis
 from tilewright.topi.x86 import Convolution, choose_winograd_tile
 
 
@@ -69,16 +68,14 @@ class _Phases:
 
 def _phases(old: Call, attrs: Any) -> _Phases | None:
     """The phases of a convolution of three by three taps whose result is as large as its data; None for others."""
-    shape, kernel = constant_shape(old.args[0]), constant_shape(old.args[1])
-    if shape is None or kernel is None or kernel[2:] != (3, 3) or attrs.groups != 1:
+    walk = walk_of(old)
+    if walk is None or walk.kernel[2:] != (3, 3) or attrs.groups != 1:
         return None
-    if (attrs.data_layout, attrs.kernel_layout) != ("NCHW", "OIHW") or attrs.out_layout not in ("", "NCHW"):
+    if walk.strides != (1, 1) or walk.dilation == (1, 1):
         return None
-    strides, steps = per_axis(attrs.strides, 2, "strides"), per_axis(attrs.dilation, 2, "dilation")
-    before, after = pad_amounts(attrs.padding, kernel[2:])
-    if strides != (1, 1) or steps == (1, 1) or not tuple(before) == tuple(after) == steps:
+    if not walk.before == walk.after == walk.dilation:
         return None
-    return _Phases(shape, steps, kernel[0])
+    return _Phases(walk.shape, walk.dilation, walk.kernel[0])
 
 
 def _split(old: Call, new: Call) -> RelayExpr | None:
