@@ -176,7 +176,7 @@ class GraphExecutor(Module):
         if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
             return array(value)
         values = np.asarray(value)
-        wanted = numpy_dtype(self.get_input(index).dtype)
+        wanted = numpy_dtype(self._shared(index).dtype)
         if values.dtype != wanted and np.can_cast(values.dtype, wanted, "same_kind"):
             cast = values.astype(wanted)
             if values.dtype.kind == "f" or np.array_equal(cast, values):
@@ -191,10 +191,14 @@ class GraphExecutor(Module):
 
     def get_input(self, key: int | str) -> NDArray:
         """An input, sharing the graph's memory."""
-        handle = c_void_p()
         index = self._input(key)
-        check(LIBRARY.tilewright_graph_input(self._graph.address, index, ctypes.byref(handle)))
+        shared = self._shared(index)
         self._given.add(index)  # what shares the memory may be written to
+        return shared
+
+    def _shared(self, index: int) -> NDArray:
+        handle = c_void_p()
+        check(LIBRARY.tilewright_graph_input(self._graph.address, index, ctypes.byref(handle)))
         return NDArray(handle.value or 0)
 
     def inputs_without_value(self) -> list[str]:

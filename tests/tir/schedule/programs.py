@@ -11,6 +11,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import te, tir
+from tilewright.script import tir as T
 from tilewright.support.errors import ScheduleError
 from tilewright.tir.interpreter import interpret
 
@@ -46,6 +47,21 @@ class Program:
             tvm.build(function, target="llvm")(*values)
             for made, wanted in zip(values[count:], expected, strict=True):
                 np.testing.assert_array_equal(made.numpy(), wanted)
+
+
+@T.prim_func
+def chain(a: T.handle, c: T.handle) -> None:
+    A = T.match_buffer(a, (16, 8))
+    C = T.match_buffer(c, (16, 8))
+    B = T.alloc_buffer((16, 8))
+    for i, j in T.grid(16, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(16, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0
 
 
 def matmul(m: int = 12, n: int = 16, k: int = 10) -> Program:

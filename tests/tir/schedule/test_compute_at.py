@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.tir.schedule.programs import (
+    chain,
     elementwise,
     matmul_relu,
     padded_sum,
@@ -14,21 +15,6 @@ from tests.tir.schedule.programs import (
 import tilewright as tvm
 from tilewright import tir
 from tilewright.script import tir as T
-
-
-@T.prim_func
-def chain(a: T.handle, c: T.handle) -> None:
-    A = T.match_buffer(a, (16, 8))
-    C = T.match_buffer(c, (16, 8))
-    B = T.alloc_buffer((16, 8))
-    for i, j in T.grid(16, 8):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * 2.0
-    for i, j in T.grid(16, 8):
-        with T.block("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = B[vi, vj] + 1.0
 
 
 @T.prim_func
