@@ -138,6 +138,16 @@ def test_reads_that_never_happen() -> None:
     tvm.lower(s, [a, c])
 
 
+def test_nothing_is_read_of_a_tensor_without_elements() -> None:
+    """A chain over no rows computes no rows, in every stage."""
+    a = te.placeholder((0, 3), name="A")
+    b = te.compute((0, 3), lambda i, j: a[i, j] + 1.0, name="B")
+    c = te.compute((0, 3), lambda i, j: b[i, j] * 2.0, name="C")
+    s = te.create_schedule(c.op)
+    assert ranges(s, b) == [0, 3]
+    tvm.build(s, [a, c])(*(tvm.nd.array(np.empty((0, 3), "float32")) for _ in range(2)))
+
+
 def test_the_path_to_a_stage() -> None:
     """The loops around a place, innermost first, through several stages."""
     a = te.placeholder((8, 8), name="A")

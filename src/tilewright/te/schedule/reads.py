@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.arith import Analyzer, IntervalSet, eval_int_set
 from tilewright.ir import operators
-from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, Var
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
 from tilewright.ir.functor import post_order
 from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Operation, Tensor
@@ -73,12 +73,17 @@ def note_indices(
     domains: TensorDomains,
 ) -> None:
     """Add the indices from the first to the second in one dimension. Indices outside of the tensor are never used, so
-    the shape bounds them; but not where that could leave an interval that ends before it begins."""
+    the shape bounds them; but not where that could leave an interval that ends before it begins. Of a tensor without
+    elements nothing is read."""
     least = eval_int_set(indices[0], sets, analyzer)
     most = least if indices[1] is indices[0] else eval_int_set(indices[1], sets, analyzer)
     low, high = least.min_value, most.max_value
     extent = tensor.shape[dimension]
     first, last = operators.const(0, extent.dtype), operators.subtract(extent, 1)
+
+    if isinstance(extent, IntImm) and extent.value == 0:
+        domains[tensor][dimension].append(IntervalSet(first, last))
+        return
 
     def holds(smaller: PrimExpr, larger: PrimExpr) -> bool:
         return analyzer.can_prove(operators.less_equal(smaller, larger))
