@@ -64,7 +64,11 @@ class VerifyError(TilewrightError):
     """A program breaks a rule of its IR."""
 
 
-class ParseError(TilewrightError):
+class DiagnosticError(TilewrightError):
+    """One or more diagnostics were emitted; the renderer has shown them."""
+
+
+class ParseError(DiagnosticError, ValueError):
     """A text form cannot be read; shows the line with a caret."""
 
 
@@ -110,7 +114,3 @@ class OpAttributeInvalid(OpError, AttributeError):
 
 class OpAttributeUnImplemented(OpError, NotImplementedError):
     """An operator's attribute has a value that is not supported."""
-
-
-class DiagnosticError(TilewrightError):
-    """One or more diagnostics were emitted; the renderer has shown them."""

@@ -44,6 +44,9 @@ class TensorSlice(ExprOp):
         more = tuple(indices) if isinstance(indices, (tuple, list)) else (indices,)
         return TensorSlice(self.tensor, self.indices + more)
 
+    def __iter__(self) -> Any:
+        raise ExpressionError(f"part of tensor {self.tensor.name} cannot be iterated: index it with axes")
+
     def asobject(self) -> PrimExpr:
         """The element as an expression."""
         return self.tensor(*self.indices)
