@@ -69,7 +69,6 @@ _MODULES = {
     },
     "relay.qnn": _QUANTIZE,
     "relay.quantize": _QUANTIZE,
-    "relay.data_dep_optimization": "use relay.transform.DenseToSparse and Conv2dToSparse",
     "relay.frontend.pytorch": _EXPORT,
     "relay.frontend.tensorflow": _EXPORT,
     "relay.frontend.tensorflow2": _EXPORT,
@@ -147,7 +146,6 @@ _PARTS = {
     "relay.qnn": ("op", "transform"),
     "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
-    "relay.data_dep_optimization": ("bsr_dense",),
     "contrib.cuda_graph": ("cuda_graph_executor",),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
