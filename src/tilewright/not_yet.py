@@ -84,7 +84,6 @@ _MODULES = {
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
-    "contrib.nvcc": "a build for the target cuda gives the source: imported_modules[0].get_source()",
     "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
     **{
         f"contrib.{name}": _COMPILED

@@ -15,6 +15,9 @@ from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, QUICK
 from tilewright.runtime.packed_func import decode_owned, pack_arguments, register_object_type
 
+String = str
+"""A text; strings of the runtime are Python's."""
+
 _DATA, _REFERENCE = 0x54570001, 0x54570002
 _TWO_WORDS = c_int64 * 2
 

@@ -77,7 +77,7 @@ class DebugResult:
 
     def dump_output_tensor(self) -> None:
         """Write the outputs as saved parameters."""
-        write_bytes(self._dump_path / OUTPUT_TENSORS_FILE_NAME, save_param_dict(dict(self._outputs)))
+        write_bytes(self._dump_path / OUTPUT_TENSORS_FILE_NAME, bytes(save_param_dict(dict(self._outputs))))
 
     def get_debug_result(self, sort_by_time: bool = True) -> str:
         """A table of the nodes that ran, the slowest first unless asked otherwise, and their total."""
