@@ -35,6 +35,8 @@ if TYPE_CHECKING:
         topi,
         transform,
     )
+    from tilewright._ffi.registry import register_object
+    from tilewright._ffi.runtime_ctypes import DataTypeCode
     from tilewright.driver.build_module import OperatorModule, build, lower
     from tilewright.ir.convert import convert
     from tilewright.ir.module import IRModule
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.registry import get_global_func, register_func
     from tilewright.support.dtype import DataType
     from tilewright.support.errors import TilewrightError
+    from tilewright.support.node import Object
 
 _MODULES = (
     "_ffi",
@@ -93,6 +96,9 @@ _NAMES = {
     "convert": "tilewright.ir.convert",
     "IRModule": "tilewright.ir.module",
     "DataType": "tilewright.support.dtype",
+    "DataTypeCode": "tilewright._ffi.runtime_ctypes",
+    "Object": "tilewright.support.node",
+    "register_object": "tilewright._ffi.registry",
     "TilewrightError": "tilewright.support.errors",
 }
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}

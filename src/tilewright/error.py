@@ -14,11 +14,13 @@ from tilewright.support.errors import (
     OpNotImplemented,
     ParseError,
     RPCError,
+    RPCSessionTimeoutError,
     RuntimeFailure,
     ScheduleError,
     TargetError,
     TilewrightError,
     VerifyError,
+    register_error,
 )
 from tilewright.support.errors import TilewrightError as TVMError
 
@@ -36,10 +38,12 @@ __all__ = [
     "OpNotImplemented",
     "ParseError",
     "RPCError",
+    "RPCSessionTimeoutError",
     "RuntimeFailure",
     "ScheduleError",
     "TVMError",
     "TargetError",
     "TilewrightError",
     "VerifyError",
+    "register_error",
 ]

@@ -130,7 +130,7 @@ def test_vectorize_and_pragma() -> None:
     s[t].pragma(xo, "pragma1", "value")
     s[t].pragma(xo, "pragma2", "value")
     attrs = s[t].iter_var_attrs[xo]
-    assert [str(key) for key in attrs.pragma_keys] == ["pragma1", "pragma2"]
+    assert [key.value for key in attrs.pragma_keys] == ["pragma1", "pragma2"]
     assert all(value.value == "value" for value in attrs.pragma_values)
 
 

@@ -387,3 +387,18 @@ def test_instruments_watch_building(capsys: pytest.CaptureFixture[str]) -> None:
         tvm.lower(s, [a, b])
     printed = capsys.readouterr()
     assert "here" in printed.out + printed.err and "def main" in printed.out + printed.err
+
+
+def test_functions_of_a_module_are_found_by_their_names() -> None:
+    """A function without a global symbol is exported under the name it has in the module."""
+
+    @T.prim_func
+    def doubled(a: T.handle) -> None:
+        A = T.match_buffer(a, [4], "float32")
+        for i in T.serial(4):
+            A[i] = A[i] * T.float32(2)
+
+    built = tvm.build(tvm.IRModule({"twice": doubled}), target="llvm")
+    values = tvm.nd.array(np.ones(4, "float32"))
+    built["twice"](values)
+    assert values.numpy().tolist() == [2, 2, 2, 2]

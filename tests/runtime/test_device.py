@@ -64,3 +64,15 @@ def test_names() -> None:
     """A device prints as the call that makes it; a remote one says which session it is of."""
     assert repr(cuda(2)) == "cuda(2)"
     assert repr(device(128 + 1, 0)) == "remote[0]:cpu(0)"
+
+
+def test_a_processor_has_no_attributes_of_gpus() -> None:
+    """What only drivers of GPUs know is None; the only stream of a processor is None too."""
+    processor = cpu()
+    assert processor.warp_size is None and processor.compute_version is None
+    assert processor.max_threads_per_block is None
+    stream = processor.create_raw_stream()
+    processor.set_raw_stream(stream)
+    processor.free_raw_stream(stream)
+    with pytest.raises(TilewrightError, match="streams"):
+        opencl().create_raw_stream()

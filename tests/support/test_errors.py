@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+import tilewright as tvm
 from tilewright.ir.expr import Var
+from tilewright.runtime.failure import failure
 from tilewright.support.errors import (
     ExpressionError,
     InternalError,
@@ -42,3 +44,16 @@ def test_classes_are_also_pythons() -> None:
 def test_internal_error_asks_for_a_report() -> None:
     """A defect of the compiler says that it is one."""
     assert "please report it" in str(InternalError("broken"))
+
+
+def test_errors_of_programs_by_their_kind() -> None:
+    """A registered class is what errors of its kind are instances of, under its own name or another."""
+
+    @tvm.error.register_error
+    class OutOfTea(tvm.error.TVMError):
+        pass
+
+    assert tvm.error.register_error("tests.Cold", OutOfTea) is OutOfTea
+    assert isinstance(failure("OutOfTea", "none left"), OutOfTea)
+    assert isinstance(failure("tests.Cold", "none left"), OutOfTea)
+    assert issubclass(tvm.error.RPCSessionTimeoutError, tvm.error.RPCError)

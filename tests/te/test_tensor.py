@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import tilewright as tvm
@@ -65,3 +68,21 @@ def test_a_tensor_is_no_condition() -> None:
     with pytest.raises(ExpressionError, match="if_then_else"):
         bool(a[0] < 1)
     assert isinstance(tvm.TVMError("x"), RuntimeError)
+
+
+def test_whole_tensors_have_arithmetic_without_topi() -> None:
+    """Operators of whole tensors work in a program that never imports ``topi``."""
+    program = (
+        "import tilewright as tvm; from tilewright import te; a = te.placeholder((2, 3));"
+        "print(*[one.op.name for one in (a + a, 2 * a, a / 2, -a, a.astype(dtype='int32'))])"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert printed.stdout.split()[:3] == ["T_add", "T_multiply", "T_divide"]
+
+
+def test_parts_of_tensors_cannot_be_iterated() -> None:
+    """A loop over a part of a tensor is an error, not a loop without end."""
+    a = te.placeholder((2, 3))
+    for part in (a, a[0]):
+        with pytest.raises(TypeError, match="index it with axes"):
+            list(part)

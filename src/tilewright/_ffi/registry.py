@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tilewright.runtime.registry import (
@@ -12,6 +13,7 @@ from tilewright.runtime.registry import (
 )
 
 __all__ = [
+    "_init_api",
     "get_global_func",
     "list_global_func_names",
     "register_func",
@@ -25,3 +27,13 @@ def register_object(type_key: Any = None) -> Any:
     if isinstance(type_key, type):
         return type_key
     return lambda cls: cls
+
+
+def _init_api(namespace: str, target_module_name: str | None = None) -> None:
+    """Puts the functions that are registered below a namespace into a module, under the rest of their names."""
+    module = sys.modules[target_module_name or namespace]
+    prefix = f"{namespace.removeprefix('tvm.')}."
+    for name in list_global_func_names():
+        rest = name.removeprefix(prefix)
+        if name.startswith(prefix) and rest.isidentifier():
+            setattr(module, rest, get_global_func(name))

@@ -2,13 +2,14 @@
 
 from tilewright.ir import diagnostics, instrument, intrinsics, transform, type_text
 from tilewright.ir.adt import Constructor, TypeData
-from tilewright.ir.attrs import Attrs, DictAttrs, make_node
+from tilewright.ir.attrs import Attrs, DictAttrs
 from tilewright.ir.base import BaseExpr, RelayExpr
 from tilewright.ir.container import Array, Map
 from tilewright.ir.env_func import EnvFunc
 from tilewright.ir.expr import FloatImm, IntImm, PrimExpr, Range
 from tilewright.ir.function import BaseFunc, CallingConv
 from tilewright.ir.global_var import GlobalVar
+from tilewright.ir.make_node import make_node
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op, register_intrin_lowering, register_op_attr
 from tilewright.ir.serialize import load_json, save_json

@@ -6,6 +6,8 @@ from collections.abc import ItemsView, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.support.elsewhere import names_elsewhere
+
 
 class Attrs:
     """Base of attributes: what a subclass gives are ``keys`` and items by name."""
@@ -94,10 +96,4 @@ class DictAttrs(Attrs):
         return repr(self._values)
 
 
-def make_node(type_key: str, **kwargs: Any) -> DictAttrs:
-    """Attributes by name. ``type_key`` is that of dictionaries: classes of attributes are called by their own name."""
-    if type_key != "DictAttrs":
-        raise ValueError(
-            f"make_node makes DictAttrs, not {type_key!r}: call the class of the attributes itself"
-        )
-    return DictAttrs(kwargs)
+__getattr__ = names_elsewhere(__name__, {"make_node": "tilewright.ir.make_node"})

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from tilewright.ir.expr import StringImm
+from tilewright.support.node import Object
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Array(tuple[T, ...]):
+class Array(tuple[T, ...], Object):
     """An immutable sequence; slices and sums are sequences of the same kind."""
 
     __slots__ = ()
@@ -27,15 +28,11 @@ class Array(tuple[T, ...]):
     def __radd__(self, other: Any) -> Array[Any]:
         return Array((*other, *self))
 
-    def same_as(self, other: object) -> bool:
-        """True if this is the very same sequence."""
-        return self is other
-
     def __repr__(self) -> str:
         return f"[{', '.join([repr(item) for item in self])}]"
 
 
-class Map(dict[K, V]):
+class Map(dict[K, V], Object):
     """An immutable mapping; string constants as keys find what strings find."""
 
     __slots__ = ()
@@ -53,10 +50,6 @@ class Map(dict[K, V]):
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of the key, or the default."""
         return dict.get(self, _plain_key(key), default)
-
-    def same_as(self, other: object) -> bool:
-        """True if this is the very same mapping."""
-        return self is other
 
     def _refuse(self, *_: Any, **__: Any) -> Any:
         """An error: a Map cannot change."""

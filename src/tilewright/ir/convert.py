@@ -10,7 +10,7 @@ from tilewright.ir.container import Array, Map
 from tilewright.runtime.convert import MAKERS
 from tilewright.runtime.packed_func import convert_to_tvm_func
 from tilewright.support.errors import ExpressionError
-from tilewright.support.node import Node
+from tilewright.support.node import Node, Object
 from tilewright.support.span import Span
 
 
@@ -20,7 +20,7 @@ def convert(value: Any, span: Span | None = None) -> Any:
 
     What stands for an expression (a tensor element, an axis, a comparison) becomes one.
     """
-    if value is None or isinstance(value, (str, Node, Array, Map)):
+    if value is None or isinstance(value, (str, Object)):
         return value
     if isinstance(value, (bool, int, float)):
         return operators.const(value, span=span)

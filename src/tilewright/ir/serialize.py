@@ -39,7 +39,7 @@ class SerializationError(TilewrightError, ValueError):
     """A value cannot be written as JSON, or a text is not what ``save_json`` writes."""
 
 
-def _classes() -> dict[str, type[Node]]:
+def node_classes() -> dict[str, type[Node]]:
     """Every node class that is loaded, by its kind."""
     found: dict[str, type[Node]] = {}
     pending: list[type[Node]] = [Node]
@@ -199,7 +199,7 @@ class _Reader:
     def __init__(self, entries: list[Any]) -> None:
         self.entries = entries
         self.values: list[Any] = []
-        self.classes = _classes()
+        self.classes = node_classes()
         self.enums = _enums()
         self.makers: dict[str, Callable[[dict[str, Any]], Any]] = {
             "kind": self.node,

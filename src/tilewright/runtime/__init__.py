@@ -3,6 +3,7 @@
 from tilewright.not_yet import attribute_not_there
 from tilewright.runtime import profiling, vm
 from tilewright.runtime.benchmark import BenchmarkResult
+from tilewright.runtime.container import ShapeTuple
 from tilewright.runtime.convert import const, convert
 from tilewright.runtime.device import (
     Device,
@@ -23,6 +24,7 @@ from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.loading import enabled, load_module, system_lib
 from tilewright.runtime.module import JITModule, Module, SourceModule
 from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.object_generic import ObjectGeneric
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.params import load_param_dict, save_param_dict
 from tilewright.runtime.registry import (
@@ -33,10 +35,7 @@ from tilewright.runtime.registry import (
 )
 from tilewright.runtime.threads import config_threadpool, num_threads
 from tilewright.support.dtype import DataType
-from tilewright.support.node import Node
-
-Object = Node
-"""The base of everything that programs are made of."""
+from tilewright.support.node import Object
 
 String = str
 
@@ -48,7 +47,9 @@ __all__ = [
     "Module",
     "NDArray",
     "Object",
+    "ObjectGeneric",
     "PackedFunc",
+    "ShapeTuple",
     "SourceModule",
     "String",
     "config_threadpool",

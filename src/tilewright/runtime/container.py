@@ -7,13 +7,15 @@ costs nothing until somebody walks it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from ctypes import c_int64, c_void_p
 from typing import Any
 
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, QUICK
 from tilewright.runtime.packed_func import decode_owned, pack_arguments, register_object_type
+from tilewright.support.node import Object
 
 String = str
 """A text; strings of the runtime are Python's."""
@@ -21,8 +23,10 @@ String = str
 _DATA, _REFERENCE = 0x54570001, 0x54570002
 _TWO_WORDS = c_int64 * 2
 
+String = str
 
-class ADT:
+
+class ADT(Object):
     """A value with a tag and fields; a tuple has the tag 0."""
 
     __slots__ = ("__weakref__", "_handle")
@@ -65,6 +69,15 @@ class ADT:
 
     def __repr__(self) -> str:
         return f"ADT(tag={self.tag}, {len(self)} fields)"
+
+
+class ShapeTuple(tuple[int, ...], Object):
+    """The extents of a tensor."""
+
+    __slots__ = ()
+
+    def __new__(cls, shape: Iterable[int]) -> ShapeTuple:
+        return super().__new__(cls, [operator.index(extent) for extent in shape])
 
 
 class Reference:

@@ -71,6 +71,36 @@ class Device:
         """A name for people."""
         return f"{self.kind}({self.device_id})"
 
+    def _attribute(self) -> None:
+        """What drivers of GPUs say of their device; there is no driver here, so nothing is known."""
+        return
+
+    max_threads_per_block = property(_attribute)
+    warp_size = property(_attribute)
+    max_shared_memory_per_block = property(_attribute)
+    compute_version = property(_attribute)
+    max_clock_rate = property(_attribute)
+    multi_processor_count = property(_attribute)
+    max_thread_dimensions = property(_attribute)
+    api_version = property(_attribute)
+    driver_version = property(_attribute)
+
+    def _only_stream(self) -> None:
+        if self.device_type != 1:
+            raise failure("RuntimeError", f"{self} has no streams: the runtime has no driver for it")
+
+    def create_raw_stream(self) -> None:
+        """A processor has one stream, which is None."""
+        self._only_stream()
+
+    def free_raw_stream(self, stream: object) -> None:
+        """Nothing to do for the only stream."""
+        self._only_stream()
+
+    def set_raw_stream(self, stream: object) -> None:
+        """Nothing to do for the only stream."""
+        self._only_stream()
+
     def sync(self, stream: object = None) -> None:
         """Waits until the device has done all it was given. Host functions are done when they return."""
         if self.device_type != 1:

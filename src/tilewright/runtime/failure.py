@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 
 from tilewright.runtime.library import QUICK
-from tilewright.support.errors import RuntimeFailure, TilewrightError
+from tilewright.support.errors import REGISTERED, RuntimeFailure, TilewrightError
 
 _BUILTIN_KINDS: tuple[type[Exception], ...] = (
     ValueError,
@@ -53,8 +53,10 @@ def failure_class(kind: str) -> type[RuntimeFailure]:
     return _CLASSES.get(kind, RuntimeFailure)
 
 
-def failure(kind: str, message: str) -> RuntimeFailure:
+def failure(kind: str, message: str) -> Exception:
     """An error of a kind, ready to raise."""
+    if kind in REGISTERED:
+        return REGISTERED[kind](message)
     if kind in _CLASSES or kind == "RuntimeError":
         return failure_class(kind)(message)
     return RuntimeFailure(f"{kind}: {message}")

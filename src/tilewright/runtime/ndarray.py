@@ -36,6 +36,7 @@ from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, OBJECT_HEADER_BYTES, QUICK, DLDataType, DLDevice, DLTensor
 from tilewright.support.arena import ALIGNMENT
 from tilewright.support.dtype import BFLOAT, DataType
+from tilewright.support.node import Object
 
 __all__ = [
     "NDArray",
@@ -136,7 +137,7 @@ def numpyasarray(np_data: npt.NDArray[Any]) -> DLTensor:
     return described
 
 
-class NDArray:
+class NDArray(Object):
     """A tensor. Holds one reference to a tensor object of the C runtime."""
 
     __slots__ = ("__weakref__", "_address", "_handle", "_shape", "_type", "borrowed")
@@ -310,7 +311,7 @@ class NDArray:
         if index not in (whole, Ellipsis) and not (
             isinstance(index, tuple) and all(part == whole for part in index)
         ):
-            raise failure("IndexError", "an NDArray takes [:] only; use .numpy() for parts of it")
+            raise failure("ValueError", "an NDArray takes [:] only; use .numpy() for parts of it")
 
     def __getitem__(self, index: object) -> NDArray:
         self._require_whole(index)

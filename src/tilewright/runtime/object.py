@@ -1,5 +1,5 @@
-"""The root of all nodes, under the name that TVM has for it."""
+"""The root of all objects, under the name that TVM has for it."""
 
-from tilewright.support.node import Node as Object
+from tilewright.support.node import Object
 
 __all__ = ["Object"]

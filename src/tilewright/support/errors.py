@@ -6,7 +6,24 @@ say what was wrong, where, and what to do. ``InternalError`` is a defect of the 
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilewright.support.span import Span, user_span
+
+REGISTERED: dict[str, type[Exception]] = {}
+"""Errors of programs that use Tilewright, by the kind that compiled code reports them under."""
+
+
+def register_error(func_name: Any = None, cls: type[Exception] | None = None) -> Any:
+    """Makes the errors of a kind instances of a class: ``@register_error`` by its own name, or under a name."""
+    if isinstance(func_name, type):
+        func_name, cls = func_name.__name__, func_name
+
+    def register(error_class: type[Exception]) -> type[Exception]:
+        REGISTERED[str(func_name or error_class.__name__)] = error_class
+        return error_class
+
+    return register if cls is None else register(cls)
 
 
 class TilewrightError(RuntimeError):
@@ -35,11 +52,11 @@ class ExpressionError(TilewrightError, TypeError, ValueError):
         super().__init__(message, span=span if span is not None else user_span())
 
 
-class ScheduleError(TilewrightError):
+class ScheduleError(TilewrightError, ValueError):
     """An illegal schedule step; names the stage, the axis and the reason. The schedule is as it was before."""
 
 
-class LoweringError(TilewrightError):
+class LoweringError(TilewrightError, ValueError):
     """A scheduled program cannot be lowered; names the operation and the reason."""
 
 
@@ -47,7 +64,11 @@ class VerifyError(TilewrightError):
     """A program breaks a rule of its IR."""
 
 
-class ParseError(TilewrightError):
+class DiagnosticError(TilewrightError):
+    """One or more diagnostics were emitted; the renderer has shown them."""
+
+
+class ParseError(DiagnosticError, ValueError):
     """A text form cannot be read; shows the line with a caret."""
 
 
@@ -71,6 +92,10 @@ class RPCError(TilewrightError):
     """A remote device failed or could not be reached."""
 
 
+class RPCSessionTimeoutError(RPCError, TimeoutError):
+    """A remote device did not answer in time."""
+
+
 class OpError(TilewrightError):
     """Base of the errors about operators."""
 
@@ -89,7 +114,3 @@ class OpAttributeInvalid(OpError, AttributeError):
 
 class OpAttributeUnImplemented(OpError, NotImplementedError):
     """An operator's attribute has a value that is not supported."""
-
-
-class DiagnosticError(TilewrightError):
-    """One or more diagnostics were emitted; the renderer has shown them."""

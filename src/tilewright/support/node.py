@@ -34,7 +34,17 @@ Children = Annotated[tuple[T, ...], "children"]
 Defines = Annotated[T, "definition"]
 
 
-class Node:
+class Object:
+    """Base of what programs are made of and handed: nodes, arrays, containers, schedules."""
+
+    __slots__ = ()
+
+    def same_as(self, other: object) -> bool:
+        """True if this is the very same object."""
+        return self is other
+
+
+class Node(Object):
     """Base of all IR nodes. ``field_names`` names the slots that make up its value, in the order of the
     constructor."""
 
@@ -47,10 +57,6 @@ class Node:
 
     def __init_subclass__(cls) -> None:
         cls.node_kind = snake_case(cls.__name__)
-
-    def same_as(self, other: object) -> bool:
-        """True if this is the very same node."""
-        return self is other
 
     def children(self) -> tuple[Node, ...]:
         """The direct children, in order."""

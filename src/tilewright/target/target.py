@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import TargetError
+from tilewright.support.node import Object
 from tilewright.target.kind import KINDS, TARGETS, TargetKind, get_kind, nearest
 from tilewright.target.tag_table import TAGS
 from tilewright.target.text import check_value, print_target, read_value, split_words
@@ -25,7 +26,7 @@ TargetLike: TypeAlias = "Target | str | Mapping[str, Any]"
 _ENTERED: ContextVar[tuple[Target, ...]] = ContextVar("tilewright_targets", default=())
 
 
-class Target:
+class Target(Object):
     """A compilation target, made from a string, a JSON string, a dictionary, a tag or another target.
 
     ``Target("llvm -mcpu=skylake")``, ``Target({"kind": "cuda", "arch": "sm_80"}, host="llvm")``,

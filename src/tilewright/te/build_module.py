@@ -7,8 +7,9 @@ from typing import Any
 
 from tilewright import codegen
 from tilewright.ir.buffer import Buffer, decl_buffer
-from tilewright.ir.expr import BufferLoad, ProducerLoad, Var
+from tilewright.ir.expr import BufferLoad, Call, ProducerLoad, Var
 from tilewright.ir.functor import post_order
+from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.runtime.module import Module
@@ -133,8 +134,31 @@ def build(
         }
     else:
         raise LoweringError(f"a schedule, a function or a module can be built, not {type(inputs).__name__}")
+    by_target = {one: _named(module) for one, module in by_target.items()}
     host = _host(target_host, list(by_target))
     return _build_targets(by_target, host)
+
+
+def _named(module: IRModule) -> IRModule:
+    """The module with a "global_symbol" for each function that only callers from outside can mean: one that nothing
+    in the module calls, or that takes tensors."""
+    functions = {
+        variable: function
+        for variable, function in module.functions.items()
+        if isinstance(function, PrimFunc)
+    }
+    called = {
+        part.op.name_hint
+        for function in functions.values()
+        for part in post_order(function.body)
+        if isinstance(part, Call) and isinstance(part.op, GlobalVar)
+    }
+    whole = IRModule(module.functions, module.type_definitions, module.attrs)
+    for variable, function in functions.items():
+        name = variable.name_hint
+        if "global_symbol" not in function.attrs and (name not in called or function.buffer_map):
+            whole[name] = function.with_attr("global_symbol", name)
+    return whole
 
 
 _NOT_FLAT = (Block, BufferLoad, BufferStore, BufferRealize, ProducerLoad, ProducerStore, ProducerRealize)

@@ -57,6 +57,11 @@ class ScanOp(Operation):
         return (self.scan_axis, *self.spatial_axis)
 
     @property
+    def spatial_axis_(self) -> tuple[IterVar, ...]:
+        """Another name of ``spatial_axis``, kept for scripts that use it."""
+        return self.spatial_axis
+
+    @property
     def input_tensors(self) -> tuple[Tensor, ...]:
         return tuple(dict.fromkeys((*self.init, *self.update)))
 

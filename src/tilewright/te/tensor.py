@@ -44,6 +44,9 @@ class TensorSlice(ExprOp):
         more = tuple(indices) if isinstance(indices, (tuple, list)) else (indices,)
         return TensorSlice(self.tensor, self.indices + more)
 
+    def __iter__(self) -> Any:
+        raise ExpressionError(f"part of tensor {self.tensor.name} cannot be iterated: index it with axes")
+
     def asobject(self) -> PrimExpr:
         """The element as an expression."""
         return self.tensor(*self.indices)
@@ -121,6 +124,24 @@ class Tensor(DataProducer, ExprOp):
     def __repr__(self) -> str:
         shape = ", ".join(str(extent) for extent in self.shape)
         return f"Tensor(shape=[{shape}], op.name={self.op.name})"
+
+
+def _arithmetic(method: str) -> Any:
+    """An operator of whole tensors. They have theirs from ``topi``, which replaces this when it is loaded."""
+    plain = getattr(ExprOp, method)
+
+    def operator(self: Tensor, *others: Any, **named: Any) -> Any:
+        if not self.shape and not any(isinstance(other, Tensor) for other in others):
+            return plain(self, *others, **named)
+        importlib.import_module("tilewright.topi")
+        return getattr(self, method)(*others, **named)
+
+    return operator
+
+
+_BINARY = [f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv") for side in ("", "r")]
+for _method in (*_BINARY, "__neg__", "astype"):
+    setattr(Tensor, _method, _arithmetic(_method))
 
 
 class Operation(Node):

@@ -1,5 +1,12 @@
 """Helpers for tests of programs that use Tilewright."""
 
+from tilewright.testing.callbacks import (
+    echo,
+    nop,
+    test_check_eq_callback,
+    test_raise_error_callback,
+    test_wrap_callback,
+)
 from tilewright.testing.marks import (
     device_enabled,
     enabled_targets,
@@ -45,11 +52,13 @@ __all__ = [
     "check_int_constraints_trans_consistency",
     "check_numerical_grads",
     "device_enabled",
+    "echo",
     "enabled_targets",
     "exclude_targets",
     "fixture",
     "identity_after",
     "known_failing_targets",
+    "nop",
     "parameter",
     "parameters",
     "parametrize_targets",
@@ -72,5 +81,8 @@ __all__ = [
     "requires_tensorcore",
     "requires_vulkan",
     "terminate_self",
+    "test_check_eq_callback",
+    "test_raise_error_callback",
+    "test_wrap_callback",
     "uses_gpu",
 ]

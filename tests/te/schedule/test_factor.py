@@ -159,3 +159,15 @@ def test_a_row_that_does_not_divide_is_reduced_in_vectors() -> None:
     assert (
         'T.load("float32x16", A.data' in text and 'T.load("float32x2", A.data' in text and "if " not in text
     )
+
+
+def test_axes_that_nobody_touched_stay_the_same() -> None:
+    """The first step reduces over the very axes of the program, which come first; split ones keep their variables."""
+    a = te.placeholder((4, 8, 6))
+    k1, k2 = te.reduce_axis((0, 8), "k1"), te.reduce_axis((0, 6), "k2")
+    b = te.compute((4,), lambda i: te.sum(a[i, k1, k2], axis=[k1, k2]))
+    schedule = te.create_schedule(b.op)
+    outer, inner = schedule[b].split(k1, factor=2)
+    first = schedule.rfactor(b, inner).op
+    assert first.reduce_axis[0] is k2
+    assert first.reduce_axis[1].var is outer.var and len(first.reduce_axis) == 2

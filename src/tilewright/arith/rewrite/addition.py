@@ -184,14 +184,33 @@ def _factor(rw: Rewriter, factor: Expr | None, dtype: DataType) -> Expr:
 
 
 def _recombine(a: Expr, b: Expr) -> Expr | None:
-    """``(x // y) * y + x % y = x``, floor and truncated."""
+    """``(x // y) * y + x % y = x``, floor and truncated; ``x % y`` may be written of what differs from ``x`` by a
+    multiple of ``y``."""
     if type(a) is Mul:
         quotient, divisor, kind = a.a, a.b, type(b)
         wanted = FloorDiv if kind is FloorMod else Div if kind is Mod else None
-        if wanted is not None and b.b is divisor and type(quotient) is wanted:
-            if quotient.b is divisor and quotient.a is b.a:
+        if wanted is not None and b.b is divisor and type(quotient) is wanted and quotient.b is divisor:
+            if quotient.a is b.a:
                 return b.a
+            if (
+                kind is FloorMod
+                and type(divisor) is IntImm
+                and _differ_by_multiple(quotient.a, b.a, divisor.value)
+            ):
+                return quotient.a
     return None
+
+
+def _differ_by_multiple(a: Expr, b: Expr, number: int) -> bool:
+    """True for ``x + c`` and ``x + d`` with ``c - d`` a multiple of the number."""
+
+    def parts(expr: Expr) -> tuple[Expr, int]:
+        if type(expr) is Add and type(expr.b) is IntImm:
+            return expr.a, expr.b.value
+        return expr, 0
+
+    (x, first), (y, second) = parts(a), parts(b)
+    return x is y and (first - second) % number == 0
 
 
 def _add_vectors(rw: Rewriter, a: Expr, b: Expr) -> Expr:
@@ -363,36 +382,100 @@ def _quotient_parts(expr: Expr, kind: NodeClass) -> tuple[Expr, int, int, int] |
 
 def _sub_quotient(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: NodeClass) -> Expr | None:
     """``x - (x // c) * c = x % c`` and its kin; the difference of two neighbouring quotients."""
-    if kind_b is Mul and type(b.b) is IntImm and type(b.a) in (FloorDiv, Div):
-        found = _remainder(rw, a, b)
+    if _is_scaled_quotient(b):
+        found = _less_quotient(rw, a, b)
         if found is not None:
             return found
-    if kind_a is Mul and type(a.b) is IntImm and type(a.a) in (FloorDiv, Div):
-        found = _remainder(rw, b, a)
+        if kind_a is Add:
+            for x, y in ((a.a, a.b), (a.b, a.a)):
+                found = _less_quotient(rw, x, b)
+                if found is not None:
+                    return rw.add(found, y)
+        if kind_a is Sub:
+            found = _less_quotient(rw, a.a, b)
+            if found is not None:
+                return rw.sub(found, a.b)
+    if _is_scaled_quotient(a):
+        found = _quotient_less(rw, a, b)
         if found is not None:
-            return rw.sub(rw.integer(a.dtype, 0), found)
-    if kind_a is FloorDiv and kind_b is FloorDiv:
-        left, right = _quotient_parts(a, FloorDiv), _quotient_parts(b, FloorDiv)
+            return found
+        if kind_b is Add:
+            for x, y in ((b.a, b.b), (b.b, b.a)):
+                found = _quotient_less(rw, a, x)
+                if found is not None:
+                    return rw.sub(found, y)
+    if kind_a is Add:
+        for x, y in ((a.a, a.b), (a.b, a.a)):
+            found = _quotient_less(rw, x, b) if _is_scaled_quotient(x) else None
+            if found is not None:
+                return rw.add(found, y)
+    if kind_a is kind_b and kind_a in (FloorDiv, Div):
+        left, right = _quotient_parts(a, kind_a), _quotient_parts(b, kind_a)
         if left is not None and right is not None and left[0] is right[0] and left[2] == right[2]:
-            x, offset, divisor, _ = right
-            divisor_expr = rw.integer(a.dtype, divisor)
-            low = rw.floormod(rw.add(x, rw.integer(a.dtype, offset % divisor)), divisor_expr)
-            return rw.floordiv(rw.add(low, rw.integer(a.dtype, left[1] - offset)), divisor_expr)
+            return _between_quotients(rw, kind_a, right, left[1], a.b)
     return None
 
 
-def _remainder(rw: Rewriter, a: Expr, b: Expr) -> Expr | None:
-    """``x * s - (x // c) * (c * s) = (x % c) * s``."""
+def _is_scaled_quotient(expr: Expr) -> bool:
+    """True for ``(x / c) * d`` with a constant ``d``."""
+    return type(expr) is Mul and type(expr.b) is IntImm and type(expr.a) in (FloorDiv, Div)
+
+
+def _less_quotient(rw: Rewriter, x: Expr, quotient: Expr) -> Expr | None:
+    """``x * s - ((x + z) / c) * (c * s)`` as a remainder, or None."""
+    found = _remainder(rw, x, quotient)
+    if found is None:
+        return None
+    remainder, rest, factor = found
+    return rw.mul(rw.sub(remainder, rest), rw.integer(x.dtype, factor))
+
+
+def _quotient_less(rw: Rewriter, quotient: Expr, x: Expr) -> Expr | None:
+    """``((x + z) / c) * (c * s) - x * s`` as a remainder, or None."""
+    found = _remainder(rw, x, quotient)
+    if found is None:
+        return None
+    remainder, rest, factor = found
+    if type(rest) is IntImm and rest.value == 0 and factor != 1:
+        return rw.mul(remainder, rw.integer(x.dtype, -factor))
+    return rw.mul(rw.sub(rest, remainder), rw.integer(x.dtype, factor))
+
+
+def _between_quotients(
+    rw: Rewriter, kind: NodeClass, right: tuple[Expr, int, int, int], first: int, divisor: Expr
+) -> Expr | None:
+    """``(x + c) / d - (x + e) / d = ((x + e) % d + (c - e)) / d``, of truncated ones where none is negative."""
+    x, offset, number, _ = right
+    if kind is Div:
+        if first < offset or rw.bound(x)[0] + offset < 0:
+            return None
+        low = rw.truncmod(rw.add(x, rw.integer(x.dtype, offset)), divisor)
+        return rw.truncdiv(rw.add(low, rw.integer(x.dtype, first - offset)), divisor)
+    low = rw.floormod(rw.add(x, rw.integer(x.dtype, offset % number)), divisor)
+    return rw.floordiv(rw.add(low, rw.integer(x.dtype, first - offset)), divisor)
+
+
+def _remainder(rw: Rewriter, a: Expr, b: Expr) -> tuple[Expr, Expr, int] | None:
+    """``((x + z) % c, z, s)`` of ``x * s - ((x + z) / c) * (c * s)``, which is ``((x + z) % c - z) * s``."""
     quotient, scale = b.a, b.b.value
     if type(quotient.b) is not IntImm:
         return None
-    inner, factor = (a.a, a.b.value) if type(a) is Mul and type(a.b) is IntImm else (a, 1)
-    if quotient.a is not inner:
-        inner, factor = a, 1
-    if quotient.a is not inner or scale != factor * quotient.b.value:
-        return None
-    remainder = rw.floormod if type(quotient) is FloorDiv else rw.truncmod
-    return rw.mul(remainder(inner, quotient.b), rw.integer(a.dtype, factor))
+    readings = [(a, 1)]
+    if type(a) is Mul and type(a.b) is IntImm:
+        readings.insert(0, (a.a, a.b.value))
+    for inner, factor in readings:
+        rest = _rest_of_sum(rw, quotient.a, inner) if scale == factor * quotient.b.value else None
+        if rest is not None:
+            remainder = rw.floormod if type(quotient) is FloorDiv else rw.truncmod
+            return remainder(quotient.a, quotient.b), rest, factor
+    return None
+
+
+def _rest_of_sum(rw: Rewriter, total: Expr, x: Expr) -> Expr | None:
+    """``total - x`` where ``x`` is the sum itself or an addend of it in plain sight."""
+    if type(total) is Sub and total.a is x:
+        return rw.sub(rw.integer(x.dtype, 0), total.b)
+    return _without_term(rw, total, x)
 
 
 def _sub_vectors(rw: Rewriter, a: Expr, b: Expr) -> Expr:

@@ -187,8 +187,10 @@ def _less_than_constant(rw: Rewriter, a: Expr, b: IntImm) -> Expr:
         return rw.lt(rw.integer(dtype, limit // factor), a.a)
     if kind is FloorDiv and type(a.b) is IntImm and a.b.value > 0:
         return rw.lt(a.a, rw.integer(dtype, a.b.value * limit))
-    if kind is Div and type(a.b) is IntImm and a.b.value > 0 and (limit > 0 or rw.bound(a.a)[0] >= 0):
-        return rw.lt(a.a, rw.integer(dtype, a.b.value * limit))
+    if kind is Div and type(a.b) is IntImm and a.b.value > 0:
+        if limit > 0 or rw.bound(a.a)[0] >= 0:
+            return rw.lt(a.a, rw.integer(dtype, a.b.value * limit))
+        return rw.lt(a.a, rw.integer(dtype, a.b.value * (limit - 1) + 1))
     if kind is Select:
         return _select_test(rw, LT, a, b)
     return _less_extremum(rw, a, b, kind, IntImm)
@@ -211,8 +213,10 @@ def _constant_less(rw: Rewriter, a: IntImm, b: Expr) -> Expr:
         return rw.lt(b.a, rw.integer(dtype, -(limit // -factor)))
     if kind is FloorDiv and type(b.b) is IntImm and b.b.value > 0:
         return rw.lt(rw.integer(dtype, (limit + 1) * b.b.value - 1), b.a)
-    if kind is Div and type(b.b) is IntImm and b.b.value > 0 and (limit >= 0 or rw.bound(b.a)[0] >= 0):
-        return rw.lt(rw.integer(dtype, (limit + 1) * b.b.value - 1), b.a)
+    if kind is Div and type(b.b) is IntImm and b.b.value > 0:
+        if limit >= 0 or rw.bound(b.a)[0] >= 0:
+            return rw.lt(rw.integer(dtype, (limit + 1) * b.b.value - 1), b.a)
+        return rw.lt(rw.integer(dtype, limit * b.b.value), b.a)
     if kind is Select:
         return _select_test(rw, LT, a, b)
     return _less_extremum(rw, a, b, IntImm, kind)

@@ -14,7 +14,7 @@ By a symbol, a dividend that a range or its own form keeps below the divisor has
 
 from __future__ import annotations
 
-from math import inf
+from math import gcd, inf
 from typing import TYPE_CHECKING
 
 from tilewright.arith.const_int_bound import Bound
@@ -228,6 +228,8 @@ def _split_quotient(rw: Rewriter, kind: NodeClass, a: Expr, divisor: int) -> Exp
         high, factor, _ = low_free
         return _quotient(rw, kind, high, rw.integer(dtype, divisor // factor))
     left = _quotient(rw, kind, sum_of(rw, inside, rest, dtype), rw.integer(dtype, divisor))
+    if kind is Div and outside and terms[0][1] % divisor:
+        return rw.add(left, sum_of(rw, outside, carried, dtype))
     return (
         rw.add(sum_of(rw, outside, carried, dtype), left)
         if outside
@@ -324,12 +326,26 @@ def _quotient_by_symbol(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr
         return whole
     if _stays_below(rw, a, rw.bound(a), b):
         return rw.integer(a.dtype, 0)
-    if kind is FloorDiv and type(a) is Add:
-        for x, y in ((a.a, a.b), (a.b, a.a)):
-            whole = _without_factor(rw, x, b)
-            if whole is not None:
-                return rw.add(whole, _quotient(rw, kind, y, b))
-    return rw.make(kind, a, b)
+    found = _split_by_symbol(rw, kind, a, b) if type(a) is Add else None
+    return rw.make(kind, a, b) if found is None else found
+
+
+def _split_by_symbol(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
+    """The addends that the symbol divides leave the division; None if there is none."""
+    parts = terms_of(a)
+    if parts is None:
+        return None
+    terms, total = parts
+    divided = [(_without_factor(rw, term, b), factor) for term, factor in terms]
+    outside = [(whole, factor) for whole, factor in divided if whole is not None]
+    if not outside:
+        return None
+    inside = [one for one, (whole, _) in zip(terms, divided, strict=True) if whole is None]
+    rest = sum_of(rw, inside, total, a.dtype)
+    if kind is Div and (rw.bound(a)[0] < 0 or rw.bound(rest)[0] < 0 or rw.bound(b)[0] < 0):
+        return None
+    left, whole = _quotient(rw, kind, rest, b), sum_of(rw, outside, 0, a.dtype)
+    return rw.add(whole, left) if divided[0][0] is not None else rw.add(left, whole)
 
 
 def _remainder(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
@@ -356,6 +372,9 @@ def _remainder(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     if type(b) is IntImm:
         if b.value == -1:
             return rw.integer(dtype, 0)
+        if b.value < 0 and kind is Mod:
+            # The sign of the divisor does not matter to what is left of a truncated quotient.
+            b = rw.integer(dtype, -b.value)
         return _remainder_by_constant(rw, kind, a, b) if b.value > 0 else rw.make(kind, a, b)
     if _without_factor(rw, a, b) is not None:
         return rw.integer(dtype, 0)
@@ -399,7 +418,8 @@ def _split_remainder(
     """The remainder of a sum; None if no addend can be reduced."""
     dtype = a.dtype
     reduced = [
-        (term, factor % divisor if factor > 0 or kind is FloorMod else factor) for term, factor in terms
+        (term, factor % divisor if factor > 0 or kind is FloorMod or factor % divisor == 0 else factor)
+        for term, factor in terms
     ]
     reduced = [
         (term, new if abs(new) <= abs(old) else old)
@@ -440,8 +460,10 @@ def _vector_quotient(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
                 _quotient(rw, kind, a.base, b.value), rw.integer(a.stride.dtype, stride // divisor), lanes
             )
         coefficient, base = rw.modular(a.base)
-        if coefficient % divisor == 0:
-            if base // divisor == (base + (lanes - 1) * stride) // divisor:
+        # Whatever multiple of the common divisor is added, the lanes stay within one of its intervals.
+        step = gcd(coefficient, divisor)
+        if base // step == (base + (lanes - 1) * stride) // step:
+            if step > 1:
                 return rw.broadcast(_quotient(rw, kind, a.base, b.value), lanes)
     return rw.make(kind, a, b)
 
@@ -461,6 +483,6 @@ def _vector_remainder(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
             start = rw.integer(a.base.dtype, first)
             if first // divisor == (first + (lanes - 1) * stride) // divisor:
                 return rw.ramp(start, a.stride, lanes)
-            if a.base is not start and kind is FloorMod:
+            if a.base is not start:
                 return rw.make(kind, rw.ramp(start, a.stride, lanes), b)
     return rw.make(kind, a, b)

@@ -8,10 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.arith.pool import Expr, NodeClass, is_index
-from tilewright.ir.expr import Add, Broadcast, FloatImm, FloorDiv, IntImm, Max, Min, Mul, Select, Sub
+from tilewright.ir.expr import Add, Broadcast, Div, FloatImm, FloorDiv, IntImm, Max, Min, Mul, Select, Sub
 
 if TYPE_CHECKING:
     from tilewright.arith.rewrite.simplifier import Rewriter
+
+
+_LONGEST_CHAIN = 8
+"""How far a chain of extrema is searched for an operand."""
 
 
 def extremum(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
@@ -22,6 +26,8 @@ def extremum(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     if dtype.lanes > 1:
         if kind_a is Broadcast and kind_b is Broadcast:
             return rw.broadcast(extremum(rw, kind, a.value, b.value), a.lanes)
+        if kind_a is kind and type(a.b) is Broadcast and kind_b is Broadcast:
+            return rw.make(kind, a.a, rw.broadcast(extremum(rw, kind, a.b.value, b.value), b.lanes))
         return rw.make(kind, a, b)
     if not dtype.is_integral:
         return rw.fold(kind, a, b) if kind_a is FloatImm and kind_b is FloatImm else rw.make(kind, a, b)
@@ -36,7 +42,7 @@ def extremum(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
     for x, y in ((a, b), (b, a)):
         if type(x) is opposite and (x.a is y or x.b is y):
             return y
-        if type(x) is kind and (x.a is y or x.b is y):
+        if type(x) is kind and _has_operand(kind, x, y):
             return x
     if kind_a is kind and kind_b is opposite and _same_pair(a, b):
         return a
@@ -79,6 +85,17 @@ def _decide(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
 def _nested(expr: Expr) -> bool:
     """True where a difference would ask for extrema of extrema."""
     return type(expr) in (Min, Max) and (type(expr.a) in (Min, Max) or type(expr.b) in (Min, Max))
+
+
+def _has_operand(kind: NodeClass, chain: Expr, operand: Expr) -> bool:
+    """True if the operand is one of those of a chain ``min(min(min(x, y), z), ...)``."""
+    for _ in range(_LONGEST_CHAIN):
+        if chain.a is operand or chain.b is operand:
+            return True
+        if type(chain.a) is not kind:
+            return False
+        chain = chain.a
+    return False
 
 
 def _same_pair(a: Expr, b: Expr) -> bool:
@@ -128,7 +145,7 @@ def _extremum_of_index(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
             return rw.sub(extremum(rw, kind, a.a, b.a), a.b)
         if a.a is b.a:
             return rw.sub(a.a, extremum(rw, opposite, a.b, b.b))
-    if kind_a is kind_b and kind_a in (Mul, FloorDiv) and type(a.b) is IntImm and type(b.b) is IntImm:
+    if kind_a is kind_b and kind_a in (Mul, FloorDiv, Div) and type(a.b) is IntImm and type(b.b) is IntImm:
         found = _scaled(rw, kind, a, b)
         if found is not None:
             return found
@@ -154,27 +171,29 @@ def _extremum_of_index(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr:
 
 
 def _scaled(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
-    """``min(x * c, y * c)`` and ``min(x // c, y // c)``; a negative constant turns the order."""
+    """``min(x * c, y * c)`` and ``min(x / c, y / c)``; a negative constant turns the order."""
     if a.b is not b.b or a.b.value == 0:
         return None
     opposite = Max if kind is Min else Min
     inner = extremum(rw, kind if a.b.value > 0 else opposite, a.a, b.a)
-    return rw.mul(inner, a.b) if type(a) is Mul else rw.floordiv(inner, a.b)
+    if type(a) is Mul:
+        return rw.mul(inner, a.b)
+    return rw.floordiv(inner, a.b) if type(a) is FloorDiv else rw.truncdiv(inner, a.b)
 
 
 def _rounded(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
     """``min(((x + c) // d) * d, x)``: rounding down is never above ``x``, rounding up never below."""
-    if (
-        type(a) is not Mul
-        or type(a.a) is not FloorDiv
-        or type(a.b) is not IntImm
-        or a.a.b is not a.b
-        or a.b.value <= 0
-    ):
+    if type(a) is not Mul or type(a.b) is not IntImm or a.b.value <= 0:
         return None
-    inner, divisor = a.a.a, a.b.value
+    quotient: Expr = a.a
+    if type(quotient) not in (FloorDiv, Div) or quotient.b is not a.b:
+        return None
+    inner, divisor = quotient.a, a.b.value
     if inner is b:
+        if type(quotient) is Div and rw.bound(b)[0] < 0:
+            return None
         return a if kind is Min else b
+    # Truncation rounds up below zero, so that what is said of rounding up holds of it everywhere.
     if type(inner) is Add and type(inner.b) is IntImm and inner.b.value == divisor - 1:
         if inner.a is b:
             return b if kind is Min else a

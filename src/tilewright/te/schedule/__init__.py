@@ -6,7 +6,13 @@ from tilewright.te.schedule.auto_inline import (
     auto_inline_elementwise,
     auto_inline_injective,
 )
-from tilewright.te.schedule.bounds import infer_bound
+from tilewright.te.schedule.bounds import create_attach_path, infer_bound
+from tilewright.te.schedule.dataflow import (
+    create_feed_graph,
+    create_read_graph,
+    post_dfs_order,
+    scan_get_body,
+)
 from tilewright.te.schedule.lowering import schedule_ops
 from tilewright.te.schedule.postproc import to_prim_func
 from tilewright.te.schedule.relations import Fuse, Rebase, Singleton, Split
@@ -18,7 +24,12 @@ from tilewright.te.schedule.stage import Stage
 AutoInlineBroadcast = auto_inline_broadcast
 AutoInlineElemWise = auto_inline_elementwise
 AutoInlineInjective = auto_inline_injective
+CreateAttachPath = create_attach_path
+CreateFeedGraph = create_feed_graph
+CreateReadGraph = create_read_graph
 InferBound = infer_bound
+PostDFSOrder = post_dfs_order
+ScanGetBody = scan_get_body
 ScheduleOps = schedule_ops
 SchedulePostProcToPrimFunc = to_prim_func
 
@@ -28,9 +39,14 @@ __all__ = [
     "AutoInlineBroadcast",
     "AutoInlineElemWise",
     "AutoInlineInjective",
+    "CreateAttachPath",
+    "CreateFeedGraph",
+    "CreateReadGraph",
     "Fuse",
     "InferBound",
+    "PostDFSOrder",
     "Rebase",
+    "ScanGetBody",
     "Schedule",
     "ScheduleOps",
     "SchedulePostProcToPrimFunc",

@@ -250,6 +250,11 @@ def attach_path_with_stages(stage: Stage) -> list[tuple[IterVar, Stage]]:
     return path
 
 
+def create_attach_path(schedule: Schedule) -> dict[Operation, list[IterVar]]:
+    """For each operation the loops around the place where it is computed, innermost first."""
+    return {stage.op: attach_path(stage) for stage in schedule.stages}
+
+
 @with_recursion_room
 def infer_bound(schedule: Schedule) -> Ranges:
     """The range of every axis of a normalised schedule."""

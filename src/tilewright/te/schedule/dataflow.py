@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tilewright.te.scan import ScanOp
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Operation, Tensor
 
@@ -33,6 +34,34 @@ def readers_of(operations: Sequence[Operation]) -> dict[Tensor, list[Operation]]
         for tensor in operation.input_tensors:
             readers.setdefault(tensor, []).append(operation)
     return readers
+
+
+def create_read_graph(ops: Sequence[Operation]) -> dict[Operation, list[Tensor]]:
+    """What each operation that leads to these reads, producers first."""
+    return {operation: list(operation.input_tensors) for operation in operations_in_order(ops)}
+
+
+def create_feed_graph(read_graph: Mapping[Operation, Sequence[Tensor]]) -> dict[Tensor, list[Operation]]:
+    """The readers of each tensor in a graph of reads."""
+    return readers_of(list(read_graph))
+
+
+def post_dfs_order(
+    roots: Sequence[Operation], read_graph: Mapping[Operation, Sequence[Tensor]]
+) -> list[Operation]:
+    """The operations of a graph of reads that lead to the roots, producers first."""
+    return [operation for operation in operations_in_order(roots) if operation in read_graph]
+
+
+def scan_get_body(scan_op: ScanOp) -> list[Operation]:
+    """What a scan computes at each step: all between its state or inputs and its update."""
+    outside = {tensor.op for tensor in (*scan_op.state_placeholder, *scan_op.inputs)}
+    body: list[Operation] = []
+    for operation in operations_in_order([tensor.op for tensor in scan_op.update]):
+        reads = {tensor.op for tensor in operation.input_tensors}
+        if operation not in outside and (reads & outside or reads & set(body)):
+            body.append(operation)
+    return body
 
 
 def replace_dataflow(stages: Sequence[Stage], replaced: dict[Tensor, Tensor]) -> None:

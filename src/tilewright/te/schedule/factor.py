@@ -74,14 +74,19 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
     data = [IterVar(root.dom, Var(root.var.name, root.var.dtype), IterVar.DataPar) for root in operation.axis]
     extent = Range.from_min_extent(operators.const(0, axis.var.dtype), ranges[axis].extent)
     factor = IterVar(extent, Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
-    reductions: list[IterVar] = []
     values: Values = {old: new.var for old, new in zip(operation.axis, data, strict=True)}
     values[axis] = operators.add(factor.var, ranges[axis].min)
-    for leaf in stage.leaf_iter_vars:
-        if leaf.iter_type == IterVar.CommReduce and leaf is not axis:
-            fresh = IterVar(ranges[leaf], Var(leaf.var.name, leaf.var.dtype), IterVar.CommReduce)
-            reductions.append(fresh)
-            values[leaf] = fresh.var
+    # Axes that no primitive has touched stay the very same ones, and come first; leaves of others keep their variables.
+    leaves = [
+        leaf for leaf in stage.leaf_iter_vars if leaf.iter_type == IterVar.CommReduce and leaf is not axis
+    ]
+    reductions = [root for root in operation.reduce_axis if root in leaves]
+    reductions += [
+        IterVar(ranges[leaf], leaf.var, IterVar.CommReduce)
+        for leaf in leaves
+        if leaf not in operation.reduce_axis
+    ]
+    values.update({leaf: leaf.var for leaf in leaves})
     relations = _reduction_relations(stage, operation)
     pass_up_values(relations, ranges, values)
     sets = {

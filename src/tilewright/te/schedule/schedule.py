@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright.ir.expr import IterVar
 from tilewright.support.errors import ScheduleError
+from tilewright.support.node import Object
 from tilewright.support.span import user_span
 from tilewright.te.scan import ScanOp
 from tilewright.te.schedule import cache, factor, group
@@ -21,7 +22,7 @@ from tilewright.te.schedule.trace import Trace
 from tilewright.te.tensor import Operation, Tensor
 
 
-class Schedule:
+class Schedule(Object):
     """How the operations that lead to ``outputs`` are computed."""
 
     def __init__(self, outputs: Sequence[Operation]) -> None:

@@ -13,8 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.ir import operators
-from tilewright.ir.expr import ExprLike, IntImm, IterVar, PrimExpr, Range, Var
+from tilewright.ir.expr import ExprLike, IntImm, IterVar, PrimExpr, Range, StringImm, Var
 from tilewright.support.errors import ExpressionError, ScheduleError
+from tilewright.support.node import Object
 from tilewright.support.span import user_span
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.relations import Fuse, IterVarRelation, Singleton, Split
@@ -50,9 +51,9 @@ class AxisAttributes:
     pragmas: tuple[tuple[str, Any], ...] = ()
 
     @property
-    def pragma_keys(self) -> tuple[str, ...]:
+    def pragma_keys(self) -> tuple[StringImm, ...]:
         """The names of the pragmas, in the order they were given."""
-        return tuple(key for key, _ in self.pragmas)
+        return tuple(StringImm(key) for key, _ in self.pragmas)
 
     @property
     def pragma_values(self) -> tuple[Any, ...]:
@@ -81,7 +82,7 @@ class AxisAttributes:
 
 
 @dataclass(eq=False)
-class Stage:
+class Stage(Object):
     """An operation in a schedule."""
 
     schedule: Schedule

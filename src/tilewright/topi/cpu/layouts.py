@@ -11,6 +11,7 @@ from typing import Final
 
 from tilewright.target.cpu import CPUDescription, describe_cpu
 from tilewright.target.target import TargetLike
+from tilewright.topi.cpu.deep_product import choose_pieces
 from tilewright.topi.cpu.loops import vector_fill
 from tilewright.topi.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.cpu.tile_model import TileProblem, choose_tile
@@ -100,5 +101,8 @@ def dense_block(
     lanes = lanes_of(cpu, dtype)
     if units <= lanes:
         return units
+    pieces = None if rows is None else choose_pieces(cpu, rows, units, depth, dtype)
+    if pieces is not None:
+        return pieces.columns
     problem = TileProblem((rows, 1), units, 4 * lanes, 1, lanes, depth, True, True)
     return max(choose_tile(cpu, problem).columns, lanes)

@@ -13,6 +13,7 @@ from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.topi.cpu.access import constant_extent, extent_of
 from tilewright.topi.cpu.contraction import Contraction, classify, vector_position
+from tilewright.topi.cpu.deep_product import pieces_of, schedule_in_pieces
 from tilewright.topi.cpu.dot_products import schedule_dot_products
 from tilewright.topi.cpu.graph import Kept
 from tilewright.topi.cpu.injective import schedule_injective_root
@@ -54,6 +55,10 @@ def schedule_reduction(
     found = classify(kept, vector, lanes)
     matrix = matrix_tile(kept, found, cpu)
     sizes, words = matrix or (tile_sizes(kept, found, lanes, cpu), 0)
+    pieces = None if matrix or producers else pieces_of(kept, found, cpu)
+    if pieces is not None:
+        schedule_in_pieces(*stages, kept, pieces, cpu)
+        return
     leading = _leading(kept, found, producers, shared, sizes, cpu)
     place = tile_stages(*stages, kept, found, sizes, cpu, leading, words)
     for producer in producers:

@@ -31,7 +31,7 @@ from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.support.errors import InternalError, TilewrightError
 
 LIMIT_SECONDS = 20
-"""A file that takes longer counts as a hang."""
+"""A file that takes more of the processor's time counts as a hang."""
 LIMIT_BYTES = 128 << 20
 """A file, small as it is, that takes more memory than any before it by so much counts as a failure."""
 
@@ -204,7 +204,7 @@ def _alarm(*_: object) -> None:
 def run(cases: int, seconds: float, seed: int, folder: Path | None = None, verbose: bool = False) -> Record:
     """Read damaged files until there were so many, or time is up."""
     record, pool = Record(), seeds()
-    before = signal.signal(signal.SIGALRM, _alarm)
+    before = signal.signal(signal.SIGPROF, _alarm)
     end = time.monotonic() + seconds
     try:
         # What is loaded on first use is no growth.
@@ -235,8 +235,8 @@ def run(cases: int, seconds: float, seed: int, folder: Path | None = None, verbo
                 )
         record.grown = peak - memory
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
     return record
 
 
@@ -247,7 +247,7 @@ def _peak_bytes() -> int:
 def _read(content: bytes, record: Record) -> str:
     """What is wrong with how a file was read; nothing where it was read, or refused as it should be."""
     record.cases += 1
-    signal.alarm(LIMIT_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -258,13 +258,13 @@ def _read(content: bytes, record: Record) -> str:
     except TilewrightError as error:
         record.errors[type(error).__name__] += 1
     except Hang:
-        return f"no answer after {LIMIT_SECONDS} seconds"
+        return f"no answer after {LIMIT_SECONDS} seconds of work"
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         return _where(error)
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return ""
 
 

@@ -1,0 +1,47 @@
+"""Functions that tests of calls between languages use: what is given comes back, or is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.support.errors import TilewrightError
+
+
+def nop(*args: Any) -> None:
+    """Takes anything, gives nothing."""
+
+
+def echo(value: Any) -> Any:
+    """Gives what it was given, after a call through the runtime."""
+    return convert_to_tvm_func(lambda given: given)(value)
+
+
+def test_wrap_callback(callback: Callable[[], Any]) -> PackedFunc:
+    """A packed function that calls another one."""
+    return convert_to_tvm_func(lambda: callback())
+
+
+def test_raise_error_callback(message: str) -> PackedFunc:
+    """A packed function that fails with a message."""
+
+    def fail() -> None:
+        raise TilewrightError(message)
+
+    return convert_to_tvm_func(fail)
+
+
+def test_check_eq_callback(message: str) -> PackedFunc:
+    """A packed function that fails with a message unless its two arguments are equal."""
+
+    def compare(left: Any, right: Any) -> None:
+        if left != right:
+            raise TilewrightError(f"{message}: {left} is not {right}")
+
+    return convert_to_tvm_func(compare)
+
+
+# The names say "test" because TVM's do; pytest must not collect them where they are imported.
+for _function in (test_wrap_callback, test_raise_error_callback, test_check_eq_callback):
+    setattr(_function, "__test__", False)  # noqa: B010

@@ -1,0 +1,25 @@
+"""Helpers for tests of calls between languages."""
+
+import numpy as np
+import pytest
+
+import tilewright as tvm
+import tilewright.testing
+
+
+def test_values_come_back() -> None:
+    """Numbers, text, nothing and tensors pass through a call unchanged."""
+    assert [tvm.testing.echo(value) for value in (3, 2.5, "text", None)] == [3, 2.5, "text", None]
+    tensor = tvm.nd.array(np.arange(3))
+    assert (tvm.testing.echo(tensor).numpy() == [0, 1, 2]).all()
+    assert tvm.testing.nop(1, 2) is None
+
+
+def test_errors_pass_through_calls() -> None:
+    """An error that a packed function raises reaches whoever called the function around it."""
+    with pytest.raises(tvm.TVMError, match="too hot"):
+        tvm.testing.test_wrap_callback(tvm.testing.test_raise_error_callback("too hot"))()
+    check = tvm.testing.test_check_eq_callback("unlike")
+    assert check(2, 2) is None
+    with pytest.raises(tvm.TVMError, match="unlike: 2 is not 3"):
+        check(2, 3)
