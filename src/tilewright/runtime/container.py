@@ -17,9 +17,6 @@ from tilewright.runtime.library import LIBRARY, QUICK
 from tilewright.runtime.packed_func import decode_owned, pack_arguments, register_object_type
 from tilewright.support.node import Object
 
-String = str
-"""A text; strings of the runtime are Python's."""
-
 _DATA, _REFERENCE = 0x54570001, 0x54570002
 _TWO_WORDS = c_int64 * 2
 
