@@ -33,7 +33,6 @@ def test_attributes() -> None:
         "relay.frontend.pytorch",
         "relay.op.contrib.tensorrt",
         "runtime.profiler_vm",
-        "topi.cuda",
         "contrib.cublas",
     ],
 )
@@ -64,7 +63,6 @@ def test_a_function_of_the_name_of_its_module() -> None:
 def test_packages_say_it_too() -> None:
     """A module that is missing can be asked for as an attribute, before anything imported it."""
     for package, name in [
-        (tvm.topi, "arm_cpu"),
         (relay.op.contrib, "dnnl"),
         (tvm.runtime, "profiler_vm"),
         (tvm, "meta_schedule"),
@@ -73,6 +71,15 @@ def test_packages_say_it_too() -> None:
             getattr(package, name).anything
         with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
             package.nonsense
+
+
+def test_functions_for_other_devices_can_be_named() -> None:
+    """A table of schedules by device can be made; the entry of a device that is not there fails when it is called."""
+    table = {"cpu": tvm.topi.x86.schedule_pool, "gpu": tvm.topi.cuda.schedule_pool}
+    with pytest.raises(NotInThisVersion, match=r"topi\.cuda\.schedule_pool is not in this version"):
+        table["gpu"]([], "NCHW")
+    with pytest.raises(NotInThisVersion, match=r"topi\.arm_cpu\.conv2d is not in this version"):
+        tvm.topi.arm_cpu.conv2d.schedule
 
 
 def test_other_names_are_plain_errors() -> None:

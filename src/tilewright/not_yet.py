@@ -39,6 +39,10 @@ _PARTITION = (
     "operators are compiled; a library of your own takes parts of a graph: a pattern table and relay.ext.NAME"
 )
 
+_DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
+"""Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
+a function, which says when it is called that it is not there."""
+
 _MODULES = {
     "autotvm": _AUTOTVM,
     "auto_scheduler": _AUTO_SCHEDULER,
@@ -46,12 +50,8 @@ _MODULES = {
     "rpc": _RPC,
     "exec": _RPC,
     "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
-    "topi.testing": "compare with NumPy, or with relay.create_executor('debug')",
     "topi.sparse": "use topi.nn.sparse_dense",
-    **{
-        f"topi.{name}": _TOPI
-        for name in ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
-    },
+    **{f"topi.{name}": _TOPI for name in _DEVICES},
     **{
         f"relay.op.contrib.{name}": _PARTITION
         for name in (
@@ -69,7 +69,6 @@ _MODULES = {
     },
     "relay.qnn": _QUANTIZE,
     "relay.quantize": _QUANTIZE,
-    "relay.data_dep_optimization": "use relay.transform.DenseToSparse and Conv2dToSparse",
     "relay.frontend.pytorch": _EXPORT,
     "relay.frontend.tensorflow": _EXPORT,
     "relay.frontend.tensorflow2": _EXPORT,
@@ -85,7 +84,6 @@ _MODULES = {
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
-    "contrib.nvcc": "a build for the target cuda gives the source: imported_modules[0].get_source()",
     "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
     **{
         f"contrib.{name}": _COMPILED
@@ -147,7 +145,6 @@ _PARTS = {
     "relay.qnn": ("op", "transform"),
     "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
-    "relay.data_dep_optimization": ("bsr_dense",),
     "contrib.cuda_graph": ("cuda_graph_executor",),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
@@ -207,6 +204,21 @@ def attribute_not_there(module: str, name: str) -> Any:
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
+class _MissingFunction:
+    """A function that is not there: the error comes when it is used."""
+
+    def __init__(self, name: str, advice: str) -> None:
+        self.__name__, self._message = name.rpartition(".")[2], _message(name, advice)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotInThisVersion(self._message)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotInThisVersion(self._message)
+
+
 class _MissingModule(ModuleType):
     """A module of which nothing is there."""
 
@@ -216,6 +228,8 @@ class _MissingModule(ModuleType):
         whole = f"{self.__name__.removeprefix(f'{_PACKAGE}.')}.{name}"
         if _is_module(whole):
             return importlib.import_module(f"{_PACKAGE}.{whole}")
+        if whole.startswith("topi.") and whole.split(".")[1] in _DEVICES:
+            return _MissingFunction(whole, _TOPI)
         raise NotInThisVersion(_message(whole, _advice(whole) or ""))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -78,3 +78,19 @@ def test_whole_tensors_have_arithmetic_without_topi() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert printed.stdout.split()[:3] == ["T_add", "T_multiply", "T_divide"]
+
+
+def test_parts_of_tensors_cannot_be_iterated() -> None:
+    """A loop over a part of a tensor is an error, not a loop without end."""
+    a = te.placeholder((2, 3))
+    for part in (a, a[0]):
+        with pytest.raises(TypeError, match="index it with axes"):
+            list(part)
+
+
+def test_an_element_and_a_tensor_make_a_tensor() -> None:
+    """Expressions leave arithmetic with whole tensors to the tensor, on either side."""
+    a, x = te.placeholder((2, 3), name="a"), te.var("x", "float32")
+    for made in (x + a, a[0, 0] - a, a[0, 0].asobject() * a, a / x, x / a):
+        assert isinstance(made, te.Tensor) and made.ndim == 2
+    assert isinstance(x + te.placeholder((), name="s"), tvm.tir.PrimExpr)

@@ -14,6 +14,8 @@ _MODULES = (
     "download",
     "graph_executor",
     "graph_runtime",
+    "nvcc",
+    "pickle_memoize",
     "target",
     "utils",
 )

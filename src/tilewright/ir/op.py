@@ -10,6 +10,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar
 
+from tilewright.ir.attrs import AttrFieldInfo
 from tilewright.ir.base import RelayExpr
 from tilewright.support.errors import OpError, TilewrightError
 
@@ -42,6 +43,8 @@ class Op(RelayExpr):
     __slots__ = ("_attributes", "attrs_type_key", "description", "name", "num_inputs", "support_level")
 
     registry: ClassVar[dict[str, Op]] = {}
+    named_relations: ClassVar[dict[str, Callable[..., Any]]] = {}
+    """Type relations that operators of users take by name: ``add_type_rel("Identity")``."""
 
     name: str
     description: str
@@ -103,13 +106,23 @@ class Op(RelayExpr):
         self._attributes.pop(attr_name, None)
 
     def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., Any] | None = None) -> None:
-        """Set the type relation by which calls are checked."""
+        """Set the type relation by which calls are checked; without a function, the one known by this name."""
+        if type_rel_func is None:
+            type_rel_func = Op.named_relations.get(rel_name)
+        if type_rel_func is None:
+            known = ", ".join(sorted(Op.named_relations))
+            raise OpError(f"there is no type relation {rel_name!r}, only {known}: give the function as well")
         self._attributes["TypeRelation"] = ((rel_name, type_rel_func), 10)
 
     def add_argument(self, name: str, type: str, description: str) -> None:
         """Describe one more argument."""
         arguments, level = self._attributes.get("Arguments", ((), 10))
         self._attributes["Arguments"] = ((*arguments, (name, type, description)), level)
+
+    @property
+    def arguments(self) -> list[AttrFieldInfo]:
+        """The arguments that were described, in order."""
+        return [AttrFieldInfo(*argument) for argument in self.get_attr("Arguments") or ()]
 
     def set_support_level(self, level: int) -> None:
         """How essential the operator is; one is the most."""

@@ -68,7 +68,7 @@ class ModelLibrary:
         made |= {f"{host}/lib/lib{index}.o": code for index, code in enumerate(self.objects)}
         made |= {f"{host}/include/{name}": text.encode() for name, text in self.headers.items()}
         if self.executor != "none":
-            made[f"parameters/{self.name}.params"] = save_param_dict(self.params)
+            made[f"parameters/{self.name}.params"] = bytes(save_param_dict(self.params))
         for name, text in self.executor_config.items():
             made[f"executor-config/{self.executor}/{name}"] = text.encode()
         if self.loops:

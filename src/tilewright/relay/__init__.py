@@ -11,6 +11,7 @@ from tilewright.relay import (
     analysis,
     backend,
     build_module,
+    data_dep_optimization,
     dataflow_pattern,
     expr,
     expr_functor,

@@ -30,6 +30,9 @@ from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, node
 from tilewright.support.span import Span, current_span
 
+Expr = RelayExpr
+"""The name that scripts call it."""
+
 
 def _operand(value: Any) -> RelayExpr:
     """The other operand of an infix operator."""

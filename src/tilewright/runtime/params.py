@@ -16,7 +16,7 @@ _ARRAY_MAGIC = 0xDD5E40F096B4A13F
 _MOST_DIMENSIONS = 64
 
 
-def save_param_dict(params: Mapping[str, Any]) -> bytes:
+def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     """The bytes of named arrays."""
     names = [str(name).encode() for name in params]
     parts = [struct.pack("<QQQ", _LIST_MAGIC, 0, len(names))]
@@ -25,7 +25,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
     parts.append(struct.pack("<Q", len(names)))
     for value in params.values():
         parts.append(_save_array(value if isinstance(value, NDArray) else array(value)))
-    return b"".join(parts)
+    return bytearray().join(parts)
 
 
 def _save_array(value: NDArray) -> bytes:

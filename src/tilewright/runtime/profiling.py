@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -17,44 +18,93 @@ class NodeRun:
     seconds: float
 
 
-class Report:
-    """The runs of all nodes that call a function, as a table, as CSV or as JSON."""
+_COLUMNS = ("Name", "Duration (us)", "Percent", "Device", "Count", "Hash", "Node")
 
-    def __init__(self, runs: list[NodeRun]) -> None:
+
+class Report:
+    """The runs of all nodes that call a function, as a table, as CSV or as JSON.
+
+    A run has the function's name, its time in microseconds, its part of the whole in percent, the device, how often it
+    ran, the hash that ends the function's name (empty where it has none) and the node's name.
+    """
+
+    def __init__(self, runs: list[NodeRun], device: str = "cpu0") -> None:
         self.runs = runs
+        self.device = device
 
     @property
     def total_seconds(self) -> float:
         """The sum of all nodes' times."""
         return sum(run.seconds for run in self.runs)
 
-    def table(self, sort: bool = True) -> str:
-        """One line a node, the slowest first, with its part of the whole."""
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """The runs by column, in the order of execution."""
         total = self.total_seconds or 1.0
-        width = max([len(run.name) for run in self.runs] + [4])
-        lines = [f"{'node':<{width}}  {'time (us)':>12}  {'part':>6}  function"]
-        for run in sorted(self.runs, key=_by_time) if sort else self.runs:
-            share = run.seconds / total
-            lines.append(f"{run.name:<{width}}  {run.seconds * 1e6:>12.2f}  {share:>6.1%}  {run.function}")
-        lines.append(f"{'total':<{width}}  {self.total_seconds * 1e6:>12.2f}")
-        return "\n".join(lines)
+        return [
+            {
+                "Name": run.function,
+                "Duration (us)": run.seconds * 1e6,
+                "Percent": 100 * run.seconds / total,
+                "Device": self.device,
+                "Count": 1,
+                "Hash": _hash_of(run.function),
+                "Node": run.name,
+            }
+            for run in self.runs
+        ]
+
+    @property
+    def device_metrics(self) -> dict[str, dict[str, Any]]:
+        """The total of each device."""
+        return {self.device: {"Duration (us)": self.total_seconds * 1e6, "Count": 1, "Device": self.device}}
+
+    def table(self, sort: bool = True, aggregate: bool = False, col_sums: bool = False) -> str:
+        """One line a run, the slowest first, then the total. ``aggregate`` puts runs of one function on one line."""
+        calls = _joined(self.calls) if aggregate else self.calls
+        if sort:
+            calls.sort(key=_by_time)
+        total = {"Name": "Total", "Duration (us)": self.total_seconds * 1e6}
+        if col_sums:
+            total |= {key: sum(call[key] for call in calls) for key in ("Percent", "Count")}
+        rows = [list(_COLUMNS), *([_text(call.get(key, "")) for key in _COLUMNS] for call in [*calls, total])]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+        return "\n".join(
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        )
 
     def csv(self) -> str:
-        """A head line, then one line a node, in the order of execution."""
-        rows = [f"{run.node},{run.name},{run.function},{run.seconds * 1e6:.3f}" for run in self.runs]
-        return "\n".join(["node,name,function,microseconds", *rows]) + "\n"
+        """A head line, then one line a run, in the order of execution."""
+        rows = [[_text(call[key]) for key in _COLUMNS] for call in self.calls]
+        return "\n".join(",".join(row) for row in [_COLUMNS, *rows]) + "\n"
 
     def json(self) -> str:
-        """The same as JSON."""
-        calls = [
-            {"node": r.node, "name": r.name, "function": r.function, "microseconds": r.seconds * 1e6}
-            for r in self.runs
-        ]
-        return json.dumps({"calls": calls, "total_microseconds": self.total_seconds * 1e6})
+        """The calls and the totals of the devices."""
+        return json.dumps({"calls": self.calls, "device_metrics": self.device_metrics})
 
     def __str__(self) -> str:
         return self.table()
 
 
-def _by_time(run: NodeRun) -> float:
-    return -run.seconds
+def _hash_of(function: str) -> str:
+    """The eight hexadecimal digits that the name of a kernel ends in."""
+    last = function.rpartition("_")[2]
+    return last if len(last) == 8 and all(digit in "0123456789abcdef" for digit in last) else ""
+
+
+def _joined(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    made: dict[str, dict[str, Any]] = {}
+    for call in calls:
+        known = made.setdefault(call["Name"], {**call, "Duration (us)": 0.0, "Percent": 0.0, "Count": 0})
+        for key in ("Duration (us)", "Percent", "Count"):
+            known[key] += call[key]
+    return list(made.values())
+
+
+def _text(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _by_time(call: dict[str, Any]) -> float:
+    return -float(call["Duration (us)"])

@@ -64,7 +64,11 @@ class VerifyError(TilewrightError):
     """A program breaks a rule of its IR."""
 
 
-class ParseError(TilewrightError):
+class DiagnosticError(TilewrightError):
+    """One or more diagnostics were emitted; the renderer has shown them."""
+
+
+class ParseError(DiagnosticError, ValueError):
     """A text form cannot be read; shows the line with a caret."""
 
 
@@ -112,5 +116,16 @@ class OpAttributeUnImplemented(OpError, NotImplementedError):
     """An operator's attribute has a value that is not supported."""
 
 
-class DiagnosticError(TilewrightError):
-    """One or more diagnostics were emitted; the renderer has shown them."""
+REGISTERED.update(
+    {
+        kind.__name__: kind
+        for kind in (
+            InternalError,
+            OpNotImplemented,
+            OpAttributeRequired,
+            OpAttributeInvalid,
+            OpAttributeUnImplemented,
+            RPCError,
+        )
+    }
+)

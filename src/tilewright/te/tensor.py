@@ -18,6 +18,7 @@ from tilewright.ir.expr import (
     ExprOp,
     IntImm,
     IterVar,
+    ManyElements,
     PrimExpr,
     ProducerLoad,
 )
@@ -44,6 +45,9 @@ class TensorSlice(ExprOp):
         more = tuple(indices) if isinstance(indices, (tuple, list)) else (indices,)
         return TensorSlice(self.tensor, self.indices + more)
 
+    def __iter__(self) -> Any:
+        raise ExpressionError(f"part of tensor {self.tensor.name} cannot be iterated: index it with axes")
+
     def asobject(self) -> PrimExpr:
         """The element as an expression."""
         return self.tensor(*self.indices)
@@ -55,7 +59,7 @@ class TensorSlice(ExprOp):
 
 
 @node
-class Tensor(DataProducer, ExprOp):
+class Tensor(DataProducer, ManyElements):
     """One output of an operation."""
 
     op: Operation

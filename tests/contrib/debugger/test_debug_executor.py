@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilewright.contrib.debugger import debug_executor
+from tilewright.contrib.debugger import debug_executor, debug_result
 from tilewright.runtime import Module, PackedFunc, convert_to_tvm_func, cpu, load_param_dict
 from tilewright.runtime import ndarray as nd
 
@@ -77,19 +77,41 @@ def test_run_keeps_every_output(model: debug_executor.GraphModuleDebug) -> None:
 
 
 def test_files(model: debug_executor.GraphModuleDebug) -> None:
-    """The trace has one complete event a node, in order; outputs and graph are readable; exit removes them."""
-    model.run(x=nd.array(np.zeros(3, "float32")))
+    """The graph is there from the start; a trace in which each node begins and ends in order, and the outputs, after a
+    run; exit removes them."""
     folder = Path(model.dump_path)
-    events = json.loads((folder / debug_executor.TRACE_FILE).read_text())["traceEvents"]
-    assert [(event["name"], event["ph"]) for event in events] == [("one", "X"), ("two", "X")]
-    assert all(event["dur"] > 0 for event in events)
-    assert events[0]["ts"] + events[0]["dur"] <= events[1]["ts"]
-    loaded = load_param_dict((folder / debug_executor.OUTPUTS_FILE).read_bytes())
+    assert folder.name == "_tvmdbg_device_CPU_0"
+    assert [path.name for path in folder.iterdir()] == [debug_result.GRAPH_DUMP_FILE_NAME]
+    model.run(x=nd.array(np.zeros(3, "float32")))
+    trace = json.loads((folder / debug_result.CHROME_TRACE_FILE_NAME).read_text())
+    events = trace["traceEvents"]
+    names = ["x", "one", "view", "two"]
+    assert [(event["name"], event["ph"]) for event in events] == [(n, p) for n in names for p in "BE"]
+    assert [event["ts"] for event in events] == sorted(event["ts"] for event in events)
+    assert events[3]["ts"] > events[2]["ts"]
+    loaded = load_param_dict((folder / debug_result.OUTPUT_TENSORS_FILE_NAME).read_bytes())
     assert loaded["two____0"].numpy().tolist() == [2, 2, 2]
-    nodes = json.loads((folder / debug_executor.GRAPH_FILE).read_text())["nodes"]
+    nodes = json.loads((folder / debug_result.GRAPH_DUMP_FILE_NAME).read_text())["nodes"]
     assert [node["microseconds"] > 0 for node in nodes] == [False, True, False, True]
     model.exit()
     assert not folder.exists()
+
+
+def test_table(model: debug_executor.GraphModuleDebug, capsys: pytest.CaptureFixture[str]) -> None:
+    """The nodes that ran, the slowest first, with their functions and shapes; then the total."""
+    model.run(x=nd.array(np.zeros(3, "float32")))
+    lines = model.debug_datum.get_debug_result().split("\n")
+    cells = [[cell.strip() for cell in line.split("  ") if cell] for line in lines]
+    assert cells[0] == ["Node Name", "Ops", "Time(us)", "Time(%)", "Shape", "Inputs", "Outputs"]
+    assert {row[0] for row in cells[2:4]} == {"one", "two"}
+    assert cells[2][1] == "shift" and cells[2][4:] == ["(3,)", "1", "1"]
+    assert float(cells[2][2]) >= float(cells[3][2]) > 0
+    assert cells[4][0] == "Total_time"
+    in_order = model.debug_datum.get_debug_result(sort_by_time=False).split("\n")
+    assert [line.split()[0] for line in in_order[2:4]] == ["one", "two"]
+    model.debug_datum.display_debug_result()
+    assert "Total_time" in capsys.readouterr().out
+    assert sorted(model.debug_datum.get_output_tensors()) == ["one____0", "two____0"]
 
 
 def test_times(model: debug_executor.GraphModuleDebug) -> None:
@@ -99,9 +121,8 @@ def test_times(model: debug_executor.GraphModuleDebug) -> None:
     report = model.profile(x=nd.array(np.zeros(3, "float32")))
     assert [run.name for run in report.runs] == ["one", "two"]
     assert report.total_seconds == sum(run.seconds for run in report.runs) > 0
-    assert "total" in str(report) and "100.0%" not in report.table()
-    assert report.csv().splitlines()[0] == "node,name,function,microseconds"
-    assert [call["function"] for call in json.loads(report.json())["calls"]] == ["shift", "shift"]
+    assert "Total" in str(report)
+    assert [call["Name"] for call in json.loads(report.json())["calls"]] == ["shift", "shift"]
 
 
 def test_own_folder_and_bad_graph() -> None:

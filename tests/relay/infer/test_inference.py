@@ -14,6 +14,7 @@ import tilewright as tvm
 from tilewright import relay
 from tilewright.relay.infer import TypeInferenceError, infer_expr, infer_function, infer_module, type_of
 from tilewright.relay.op.definition import RelationError
+from tilewright.support.errors import OpError
 
 T = relay.TensorType((4,), "float32")
 X = relay.var("x", shape=(4,))
@@ -305,3 +306,19 @@ def test_an_empty_list_has_the_type_of_its_place() -> None:
     nil = mod["main"].body.args[1]
     integers = relay.Call(mod["main"].body.op, [relay.const(1), nil])
     assert str(infer_expr(integers, mod).checked_type) == "List[int32]"
+
+
+def test_relations_by_name() -> None:
+    """An operator of a user's takes one of the relations that many operators share, and its arguments are described."""
+    op = relay.op.op.register("test.infer.named")
+    op.set_num_inputs(1)
+    op.add_argument("data", "Tensor", "The input.")
+    with pytest.raises(OpError, match=r"no type relation 'Same', only Broadcast, .*Identity"):
+        op.add_type_rel("Same")
+    op.add_type_rel("Identity")
+    call = infer_expr(relay.Call(op, [relay.var("x", shape=(2, 3), dtype="int8")]))
+    assert call.checked_type == relay.TensorType((2, 3), "int8")
+    assert [(one.name, one.type_info, one.description) for one in op.arguments] == [
+        ("data", "Tensor", "The input.")
+    ]
+    assert tvm.get_global_func("tvm.relay.type_relation.Broadcast") is not None

@@ -183,17 +183,14 @@ def _scaled(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
 
 def _rounded(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
     """``min(((x + c) // d) * d, x)``: rounding down is never above ``x``, rounding up never below."""
-    if (
-        type(a) is not Mul
-        or type(a.a) not in (FloorDiv, Div)
-        or type(a.b) is not IntImm
-        or a.a.b is not a.b
-        or a.b.value <= 0
-    ):
+    if type(a) is not Mul or type(a.b) is not IntImm or a.b.value <= 0:
         return None
-    inner, divisor = a.a.a, a.b.value
+    quotient: Expr = a.a
+    if type(quotient) not in (FloorDiv, Div) or quotient.b is not a.b:
+        return None
+    inner, divisor = quotient.a, a.b.value
     if inner is b:
-        if type(a.a) is Div and rw.bound(b)[0] < 0:
+        if type(quotient) is Div and rw.bound(b)[0] < 0:
             return None
         return a if kind is Min else b
     # Truncation rounds up below zero, so that what is said of rounding up holds of it everywhere.

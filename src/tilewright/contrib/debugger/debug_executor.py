@@ -1,7 +1,7 @@
 """The graph executor with a look at every node: its time, its output, a trace that opens in Perfetto.
 
 ``run`` runs node by node and writes three files into its folder: the graph with the time of each node, a trace in
-Chrome's form, and the output of every node as saved parameters.
+Chrome's form, and the output of every node as saved parameters. ``debug_datum`` has them as values.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tilewright.contrib.debugger.debug_result import (
+    CHROME_TRACE_FILE_NAME,
+    GRAPH_DUMP_FILE_NAME,
+    OUTPUT_TENSORS_FILE_NAME,
+    DebugResult,
+)
 from tilewright.contrib.graph_executor import GraphModule, get_device
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
 from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
-from tilewright.runtime.params import save_param_dict
 from tilewright.runtime.profiling import NodeRun, Report
-from tilewright.support.cbuild import write_bytes
-
-GRAPH_FILE = "_tilewright_graph.json"
-TRACE_FILE = "_tilewright_trace.json"
-OUTPUTS_FILE = "output_tensors.params"
 
 
 def create(
@@ -49,8 +49,11 @@ class GraphModuleDebug(GraphModule):
         super().__init__(module)
         self._device = get_device(module, device)[0]
         self._graph = json.loads(graph_json_str)
-        self._dump_path = Path(dump_root) if dump_root else Path(tempfile.mkdtemp(prefix="tilewright-debug-"))
+        self._dump_root = Path(dump_root) if dump_root else Path(tempfile.mkdtemp(prefix="tvmdbg_"))
+        place = f"{self._device.kind}_{self._device.device_id}".upper()
+        self._dump_path = self._dump_root / f"_tvmdbg_device_{place}"
         self._dump_path.mkdir(parents=True, exist_ok=True)
+        self.debug_datum = DebugResult(self._graph, self._dump_path)
         self.runs: list[NodeRun] = []
         self.outputs: dict[str, NDArray] = {}
 
@@ -88,31 +91,7 @@ class GraphModuleDebug(GraphModule):
         self.set_input(**input_dict)
         self._refuse_misspelt()
         self._execute(keep_outputs=True)
-        self._dump()
-
-    def _dump(self) -> None:
-        events = [
-            {
-                "name": run.name,
-                "cat": "operator",
-                "ph": "X",
-                "ts": run.begin_seconds * 1e6,
-                "dur": run.seconds * 1e6,
-                "pid": 1,
-                "tid": 1,
-                "args": {"function": run.function, "node": run.node},
-            }
-            for run in self.runs
-        ]
-        times = {run.name: run.seconds * 1e6 for run in self.runs}
-        nodes = [{**node, "microseconds": times.get(node["name"], 0.0)} for node in self._graph["nodes"]]
-        graph = {**self._graph, "nodes": nodes}
-        write_bytes(
-            self._dump_path / TRACE_FILE,
-            json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}).encode(),
-        )
-        write_bytes(self._dump_path / GRAPH_FILE, json.dumps(graph, indent=1).encode())
-        write_bytes(self._dump_path / OUTPUTS_FILE, save_param_dict(self.outputs))
+        self.debug_datum.note(self.runs, self.outputs)
 
     def run_individual(self, number: int, repeat: int = 1, min_repeat_ms: int = 0) -> list[float]:
         """The mean time of every node of the graph in milliseconds; zero for those that call no function."""
@@ -129,8 +108,9 @@ class GraphModuleDebug(GraphModule):
         return Report(self.runs)
 
     def exit(self) -> None:
-        """Removes the files that ``run`` has written, and the folder if nothing else is in it."""
-        for name in (GRAPH_FILE, TRACE_FILE, OUTPUTS_FILE):
+        """Removes the files that ``run`` has written, and their folders if nothing else is in them."""
+        for name in (GRAPH_DUMP_FILE_NAME, CHROME_TRACE_FILE_NAME, OUTPUT_TENSORS_FILE_NAME):
             (self._dump_path / name).unlink(missing_ok=True)
-        if self._dump_path.is_dir() and not any(self._dump_path.iterdir()):
-            self._dump_path.rmdir()
+        for folder in (self._dump_path, self._dump_root):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()

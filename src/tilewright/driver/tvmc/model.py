@@ -58,7 +58,7 @@ class TVMCModel:
 
     def save(self, model_path: str) -> None:
         """Write the model into a file."""
-        content = {_MODULE: save_json(self.mod).encode(), _PARAMS: save_param_dict(self.params)}
+        content = {_MODULE: save_json(self.mod).encode(), _PARAMS: bytes(save_param_dict(self.params))}
         write_members(Path(model_path), content)
 
     def load(self, model_path: str) -> None:
@@ -174,7 +174,7 @@ class TVMCPackage:
     @property
     def params(self) -> bytearray:
         """The parameters, as ``save_param_dict`` writes them."""
-        return bytearray(save_param_dict(self.content.params))
+        return save_param_dict(self.content.params)
 
     def load_library(self) -> Module:
         """The code, in this process."""

@@ -62,7 +62,7 @@ class PackageContent:
         files = {self.library_name: self.library}
         if self.graph is not None:
             files[GRAPH] = self.graph.encode()
-        files[PARAMS] = save_param_dict(self.params)
+        files[PARAMS] = bytes(save_param_dict(self.params))
         description = {
             "format": 1,
             "tilewright": __version__,

@@ -8,6 +8,7 @@ from tilewright.relay.op import (
     image,
     memory,
     nn,
+    op_attrs,
     random,
     reduce,
     strategy,

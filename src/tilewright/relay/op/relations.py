@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import IncompleteType, TupleType, Type
 from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.shapes import Shape, broadcast_shapes, dims, normal_axes, tensor, tensors
+from tilewright.runtime.registry import register_func
 
 
 def any_type(types: Sequence[Type], attrs: Any) -> Type | None:
@@ -100,3 +102,12 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
     if keepdims:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+for _name, _relation in {
+    "Identity": same_type,
+    "Broadcast": broadcast,
+    "BroadcastComp": broadcast_comparison,
+}.items():
+    Op.named_relations[_name] = _relation
+    register_func(f"tvm.relay.type_relation.{_name}", _relation)

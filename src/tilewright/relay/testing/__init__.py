@@ -1,5 +1,6 @@
 """Models to test and measure with, and helpers for tests of graph-level programs."""
 
+from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing import (
     dcgan,
     densenet,
@@ -22,6 +23,15 @@ from tilewright.relay.testing import (
     unet,
     vgg,
 )
-from tilewright.relay.testing.checking import check_grad, count_ops, rand, run_infer_type, run_opt_pass
+from tilewright.relay.testing.checking import (
+    check_grad,
+    count_ops,
+    ctx_list,
+    rand,
+    run_infer_type,
+    run_opt_pass,
+)
 from tilewright.relay.testing.init import create_workload
 from tilewright.relay.testing.nat import add_nat_definitions, count, make_nat_expr, make_nat_value
+from tilewright.relay.transform import gradient
+from tilewright.testing import enabled_targets

@@ -10,7 +10,6 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.transform import PassContext
 from tilewright.relay import transform
 from tilewright.relay.build_module import create_executor
 from tilewright.relay.expr import Call
@@ -18,19 +17,26 @@ from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing.init import known_shape
+from tilewright.runtime.device import Device
 from tilewright.runtime.ndarray import NDArray, array, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
+from tilewright.testing.marks import enabled_targets
 
 
 def run_opt_pass(expr: RelayExpr, opt_pass: Any, import_prelude: bool = False) -> RelayExpr:
-    """The expression after a pass: a function where it was one, else the body of the function that it makes."""
+    """The expression after a pass, in the pass context around the call: a function where it was one, else the body of
+    the function that it makes."""
     module = IRModule.from_expr(expr)
     if import_prelude:
         Prelude(module)
-    with PassContext(opt_level=4):
-        made = opt_pass(module)["main"]
+    made = opt_pass(module)["main"]
     return made if isinstance(expr, Function) else made.body  # type: ignore[no-any-return]
+
+
+def ctx_list() -> list[tuple[str, Device]]:
+    """The targets that can be run here, each with a device: ``tvm.testing.enabled_targets`` by its older name."""
+    return enabled_targets()
 
 
 def run_infer_type(expr: RelayExpr) -> RelayExpr:

@@ -48,6 +48,7 @@ from tilewright.relay.transform.multiply_by_reciprocal import MultiplyByReciproc
 from tilewright.relay.transform.partial_evaluate import PartialEvaluate
 from tilewright.relay.transform.partition_graph import PartitionGraph
 from tilewright.relay.transform.plan_devices import PlanDevices
+from tilewright.relay.transform.recast import recast
 from tilewright.relay.transform.remove_unused_functions import RemoveUnusedFunctions
 from tilewright.relay.transform.reshape_unmoved import ReshapeUnmoved
 from tilewright.relay.transform.simplify_expr import SimplifyExpr

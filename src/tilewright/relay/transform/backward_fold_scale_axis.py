@@ -32,6 +32,7 @@ from tilewright.relay.transform.scale_axis import (
     Factor,
     channel_axes,
     factor_of,
+    flattened,
     kernel_matches,
     on_kernel,
     operator_name,
@@ -135,13 +136,16 @@ class _Backward(ExprMutator):
             found = factor_of(call, call, self.constants)
             if found is not None and self.takes(call.args[found[0]], found[1]):
                 position, factor = found
-                return self._with(call.args[position], self._rewritten(factor))
+                with span_scope(call.span):
+                    rewritten = self._rewritten(factor)
+                return self._with(call.args[position], rewritten)
         return call.map_children(self.visit)
 
     def _rewritten(self, factor: Factor) -> Factor:
         value = self.visit(factor.value)
         keep_type(factor.value, value)
-        return Factor(value, factor.axes, factor.positive, factor.constant)
+        flat = None if factor.flat is None else flattened(value, shape_of(value))
+        return Factor(value, flat, factor.axes, factor.positive, factor.constant)
 
     def _with(self, expr: RelayExpr, factor: Factor) -> RelayExpr:
         """The expression, which takes the factor, times the factor."""
@@ -159,7 +163,9 @@ class _Backward(ExprMutator):
             rest = [self.visit(argument) for argument in expr.args[1:]]
             return expr.replace(args=(self._with(expr.args[0], factor), *rest))
         if name == "nn.bias_add":
-            flat = call("reshape", factor.value, newshape=(-1,))
+            flat = factor.flat
+            if flat is None:
+                flat = call("reshape", factor.value, newshape=(-1,))
             bias = call("multiply", self.visit(expr.args[1]), flat)
             return expr.replace(args=(self._with(expr.args[0], factor), bias))
         if name == "multiply":
@@ -168,13 +174,15 @@ class _Backward(ExprMutator):
             inner, own = expr.args[found[0]], self._rewritten(found[1])
             both = own.times(factor)
             return (
-                self._with(inner, both) if self.takes(inner, both) else scaled(self._with(inner, factor), own)
+                self._with(inner, both)
+                if self.takes(inner, both)
+                else call("multiply", self._with(inner, factor), own.value)
             )
         kind = (factor.axes, factor.constant)
         operands = [
             self._with(operand, factor)
             if self._operand_needs(expr, operand, kind) != SMALL
-            else scaled(self.visit(operand), factor)
+            else scaled(self.visit(operand), factor, len(shape_of(expr)))
             for operand in expr.args
         ]
         return expr.replace(args=tuple(operands))
@@ -183,7 +191,10 @@ class _Backward(ExprMutator):
         attrs: Any = expr.attrs
         data, weight = (self.visit(argument) for argument in expr.args)
         if operator_name(expr) == DENSE:
-            along: RelayExpr = call("reshape", factor.value, newshape=(-1, 1))
+            if factor.flat is not None:
+                along: RelayExpr = call("expand_dims", factor.flat, axis=1, num_newaxis=1)
+            else:
+                along = call("reshape", factor.value, newshape=(-1, 1))
         else:
             along = on_kernel(factor, output_layout(attrs), attrs.kernel_layout, "O")
         return expr.replace(args=(data, call("multiply", weight, along)))

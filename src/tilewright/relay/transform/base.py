@@ -49,6 +49,13 @@ class FunctionPass(Pass):
         return infer_module(made) if self.typed else made
 
 
+def run_on_function(given: Pass, func: Function) -> Function:
+    """One function after a pass, without a module around it."""
+    made = given(IRModule.from_expr(func))["main"]
+    assert isinstance(made, Function)
+    return made
+
+
 FunctionTransform = Callable[[Function, IRModule, PassContext], Function | None]
 
 

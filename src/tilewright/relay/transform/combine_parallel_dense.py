@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
-from tilewright.relay.expr import Call, Tuple
+from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import known
@@ -60,6 +60,10 @@ class _Batch(Combination):
 
     operator = "nn.dense"
 
+    def __init__(self) -> None:
+        self.splits: dict[RelayExpr, RelayExpr] = {}
+        """The products of a batch, each batch cut once for all branches."""
+
     def supports(self, heavy: Call) -> bool:
         """Matrices."""
         return len(shape_of(heavy)) == 2 and known(*shape_of(heavy.args[1]))
@@ -78,15 +82,9 @@ class _Batch(Combination):
 
     def part(self, combined: RelayExpr, heavies: Sequence[Call], position: int) -> RelayExpr:
         """One product of the batch."""
-        one = call(
-            "strided_slice",
-            combined,
-            begin=(position,),
-            end=(1,),
-            strides=(1,),
-            slice_mode="size",
-        )
-        return call("squeeze", one, axis=(0,))
+        if combined not in self.splits:
+            self.splits[combined] = call("split", combined, indices_or_sections=len(heavies), axis=0)
+        return call("squeeze", TupleGetItem(self.splits[combined], position), axis=(0,))
 
     def joins(self, operands: Sequence[RelayExpr], heavies: Sequence[Call], axis: int | None) -> bool:
         """They have one shape; a bias lies along the units."""

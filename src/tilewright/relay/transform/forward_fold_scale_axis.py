@@ -32,6 +32,7 @@ from tilewright.relay.transform.scale_axis import (
     channel_axes,
     factor_of,
     kernel_matches,
+    on_data,
     on_kernel,
     operator_name,
     same_dtype,
@@ -219,7 +220,9 @@ class _Forward(OperatorRewriter):
         name = operator_name(old)
         attrs: Any = old.attrs
         if name == DENSE:
-            along: RelayExpr = call("reshape", factor.value, newshape=(1, -1))
+            along = factor.flat
+            if along is None:
+                along = call("reshape", factor.value, newshape=(1, -1))
             return new.replace(args=(new.args[0], call("multiply", new.args[1], along)))
         if name in CONVOLUTIONS:
             axes = _weight_axes(old)
@@ -232,7 +235,7 @@ class _Forward(OperatorRewriter):
             return new.replace(args=(new.args[0], call("multiply", new.args[1], along)))
         self.factors[old] = factor
         if name in ("add", "subtract"):
-            other = call("divide", new.args[1 - place], factor.value)
+            other = call("divide", new.args[1 - place], on_data(factor, len(shape_of(old))))
             return new.replace(args=(new.args[0], other) if place == 0 else (other, new.args[1]))
         return new
 

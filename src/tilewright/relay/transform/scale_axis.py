@@ -38,6 +38,10 @@ class Factor:
     """A tensor to multiply by, and the axes of the data along which it is not repeated."""
 
     value: RelayExpr
+    """Aligned with the data at the last axis."""
+    flat: RelayExpr | None
+    """The same without the axes along which it is repeated; None where it is repeated along all, or the product of
+    factors along different axes."""
     axes: tuple[int, ...]
     positive: bool
     """All its elements are known to be greater than zero."""
@@ -46,8 +50,12 @@ class Factor:
 
     def times(self, other: Factor) -> Factor:
         """Both at once."""
+        flat = None
+        if self.axes == other.axes and self.flat is not None and other.flat is not None:
+            flat = call("multiply", self.flat, other.flat)
         return Factor(
             call("multiply", self.value, other.value),
+            flat,
             tuple(sorted({*self.axes, *other.axes})),
             self.positive and other.positive,
             self.constant and other.constant,
@@ -79,8 +87,32 @@ def factor_of(product: Call, old: Call, constants: Container[RelayExpr]) -> tupl
             continue
         repeated = any(result[axis] != 1 for axis in range(len(result)) if axis not in axes)
         if constant or repeated:
-            return data, Factor(product.args[other], axes, all_positive(old.args[other]), constant)
+            value = product.args[other]
+            return data, Factor(value, flattened(value, shape), axes, all_positive(old.args[other]), constant)
     return None
+
+
+def flattened(value: RelayExpr, shape: Shape) -> RelayExpr | None:
+    """A tensor of this shape without its axes of one element; None where it has no others."""
+    single = tuple(axis for axis, extent in enumerate(shape) if extent == 1)
+    if len(single) == len(shape):
+        return None
+    return call("squeeze", value, axis=single) if single else value
+
+
+def _expanded(vector: RelayExpr, count: int) -> RelayExpr:
+    """A vector with so many axes of one element after its own."""
+    return call("expand_dims", vector, axis=1, num_newaxis=count) if count else vector
+
+
+def on_data(factor: Factor, rank: int) -> RelayExpr:
+    """The factor in the shape in which it multiplies, or divides, data of this rank."""
+    if factor.flat is None:
+        return factor.value
+    if len(factor.axes) == 1:
+        return _expanded(factor.flat, rank - 1 - factor.axes[0])
+    given = shape_of(factor.value)
+    return call("reshape", factor.flat, newshape=(1,) * (rank - len(given)) + tuple(given))
 
 
 def all_positive(expr: RelayExpr) -> bool:
@@ -120,13 +152,16 @@ def _outer_first(layout: Layout, axis: str) -> bool:
 def on_kernel(factor: Factor, layout: str, kernel_layout: str, kernel_axis: str) -> RelayExpr:
     """The factor in the shape in which it multiplies a weight along an axis that matches."""
     data, kernel = Layout(layout), Layout(kernel_layout)
+    if factor.flat is not None and "c" not in data:
+        return _expanded(factor.flat, len(kernel) - 1 - kernel.index_of(kernel_axis))
     given = shape_of(factor.value)
     padded = (1,) * (len(data) - len(given)) + tuple(given)
     shape: list[Any] = [1] * len(kernel)
     for own, theirs in (("C", kernel_axis), ("c", kernel_axis.lower())):
         if own in data:
             shape[kernel.index_of(theirs)] = padded[data.index_of(own)]
-    return call("reshape", factor.value, newshape=tuple(shape))
+    whole = factor.flat if factor.flat is not None and len(factor.axes) == 2 else factor.value
+    return call("reshape", whole, newshape=tuple(shape))
 
 
 def same_dtype(*tensors: RelayExpr) -> bool:
@@ -134,9 +169,9 @@ def same_dtype(*tensors: RelayExpr) -> bool:
     return len({str(tensor_of(each).dtype) for each in tensors}) == 1
 
 
-def scaled(value: RelayExpr, factor: Factor) -> RelayExpr:
-    """The product."""
-    return call("multiply", value, factor.value)
+def scaled(value: RelayExpr, factor: Factor, rank: int) -> RelayExpr:
+    """A tensor, aligned with data of this rank, times the factor."""
+    return call("multiply", value, on_data(factor, rank))
 
 
 def operator_name(expr: RelayExpr) -> str:

@@ -1,0 +1,25 @@
+"""Convolutions with weights that are mostly zeros become sparse ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.relay.analysis import sparse_conv2d
+from tilewright.relay.function import Function
+from tilewright.relay.transform.base import run_on_function
+from tilewright.relay.transform.conv2d_to_sparse import Conv2dToSparse
+
+
+def convert(
+    func: Function,
+    params: dict[str, Any],
+    blocksize: Sequence[int],
+    sparsity_threshold: float,
+    layout: str = "NHWC",
+    kernel_size: int = 1,
+) -> tuple[Function, dict[str, Any]]:
+    """The function and the parameters, which change in place, with weights of so many zeros stored in blocks."""
+    found = sparse_conv2d.process_params(func, params, blocksize, sparsity_threshold, layout, kernel_size)
+    turned = Conv2dToSparse(found.weight_name, found.weight_shape, layout, kernel_size)
+    return run_on_function(turned, func), params
