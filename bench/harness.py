@@ -55,7 +55,9 @@ SAMPLES = 5
 """Times that a round takes; their median counts, so that one that the machine was away in does not."""
 
 
-def timed(call: Callable[[], object], least_seconds: float = 0.02) -> Callable[[], float]:
+def timed(
+    call: Callable[[], object], least_seconds: float = 0.02, warm_up: float = WARM_UP
+) -> Callable[[], float]:
     """A run that calls often enough to last a while, several times, and gives the median seconds of one call."""
     call()
     started = time.perf_counter()
@@ -65,7 +67,7 @@ def timed(call: Callable[[], object], least_seconds: float = 0.02) -> Callable[[
 
     def run() -> float:
         # Wakes the threads, the cores they sleep on, and the caches: a round is about the steady state.
-        woken = time.perf_counter() + WARM_UP
+        woken = time.perf_counter() + warm_up
         while time.perf_counter() < woken:
             call()
         return statistics.median(sample() for _ in range(SAMPLES))
