@@ -66,6 +66,42 @@ def test_several_lines_at_a_time():
     assert asked == set(range(32, 64))
 
 
+def test_panels_beside_each_other():
+    """A tile that is two panels wide asks for both of the next two."""
+    second = PANEL * 256 + K * 16 + 128
+    whole = product(PANEL * 256 + K * 16, panels=2)
+    row = whole.body
+    inner = row.body.body
+    beside = tir.Store(Y, tir.Load("float32x16", W, tir.Ramp(second, 1, 16)), tir.Ramp(ROW * 64 + 32, 1, 16))
+    inner = tir.For(K, 0, 8, 0, tir.SeqStmt([inner.body, beside]))
+    whole = tir.For(PANEL, 0, 2, 0, tir.For(ROW, 0, 3, 0, tir.AttrStmt(K, PRAGMA, 1, inner)))
+    found = hints(prefetch_panels(whole, 64))
+    assert len(found) == 2
+    asked = {at(index, 0, row, k) // 16 for index in found for row in range(3) for k in range(8)}
+    assert asked == set(range(16, 32))
+
+
+def test_the_loop_that_asks():
+    """Where few lines are left for each iteration of the innermost loop, one around it asks."""
+    outer = tir.Var("c", "int32")
+    body = tir.Store(
+        Y, tir.Load("float32x16", W, tir.Ramp(PANEL * 512 + outer * 128 + K * 16, 1, 16)), tir.Ramp(0, 1, 16)
+    )
+    inner = tir.AttrStmt(K, PRAGMA, 1, tir.For(K, 0, 8, 0, body))
+    whole = tir.For(PANEL, 0, 4, 0, tir.For(ROW, 0, 16, 0, tir.For(outer, 0, 4, 0, inner)))
+    made = prefetch_panels(whole, 64)
+    (index,) = hints(made)
+    assert not any(part is K for part in post_order(index))
+    around = made.body.body
+    assert around.loop_var is outer and isinstance(around.body, tir.SeqStmt)
+    asked = {
+        at(tir.stmt_functor.substitute(index, {outer: tir.const(c, "int32")}), 1, row, 0) // 16
+        for row in range(16)
+        for c in range(4)
+    }
+    assert asked == set(range(64, 96))
+
+
 @pytest.mark.parametrize(
     ("index", "why"),
     [

@@ -5,12 +5,13 @@ them; then the loop around those goes to the next panel. The processor sees by i
 but not that a panel which is still far away comes after this one: it would wait for that one's first pass. So every
 iteration asks for its share of the next panel, to be in the second cache by then.
 
-Nothing is done where the elements of a panel do not lie together in memory, or are read once only.
+Where a tile is several panels wide, each of them lies elsewhere, and each is asked for. Nothing is done where the
+elements of a panel do not lie together in memory, or are read once only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -30,42 +31,54 @@ PRAGMA = "pragma_prefetch_next_panel"
 SECOND_CACHE = 2
 """The place that a hint asks for, as LLVM counts: 3 is the first cache."""
 
+MOST_LINES = 2
+"""Lines of a panel that an iteration of a loop outside of others may ask for at a time."""
+
 
 @dataclass(frozen=True)
 class _Panel:
     """Loads of one buffer in the marked loop, and the loops around them: those that read the panel, those that read it
-    again, and the one that goes to the next. ``length`` is in elements."""
+    again, and the one that goes to the next. There is a panel at each of ``starts``; ``length`` is in elements."""
 
     load: Load
-    start: PrimExpr
+    starts: Sequence[PrimExpr]
     reading: Sequence[For]
     repeating: Sequence[For]
     following: For
     length: int
 
-    def hints(self, line_bytes: int) -> list[Stmt]:
-        """What one iteration asks for: as many lines as make a whole panel over all of them."""
-        times = prod(_count(loop) for loop in (*self.reading, *self.repeating))
-        step = -(-self.length // times)
+    def hints(self, line_bytes: int) -> tuple[Var, list[Stmt]]:
+        """A loop, by its variable, and what one of its iterations asks for: as many lines as make a whole panel over
+        all of them. It is the outermost loop that has iterations enough to ask for few lines in each."""
         line = max(line_bytes // max(self.load.dtype.bits // 8, 1), 1)
+
+        def share(inside: int) -> int:
+            return -(-self.length // prod(_count(loop) for loop in (*self.reading[inside:], *self.repeating)))
+
+        few = [inside for inside in range(len(self.reading)) if share(inside) <= MOST_LINES * line]
+        inside = max(few, default=0)
+        step = share(inside)
         lines = -(-step // line)
         number: PrimExpr = operators.const(0, self.following.loop_var.dtype)
-        for loop in (*reversed(self.repeating), *reversed(self.reading)):
+        for loop in (*reversed(self.repeating), *reversed(self.reading[inside:])):
             number = operators.add(
                 operators.multiply(number, _count(loop)), operators.subtract(loop.loop_var, loop.min)
             )
         # The last panel has none after it, and the last iterations nothing left to ask for.
         last = operators.subtract(operators.add(self.following.min, self.following.extent), 1)
         after = operators.minimum(operators.add(self.following.loop_var, 1), last)
-        start = substitute_expr(self.start, {self.following.loop_var: after})
         within = operators.minimum(operators.multiply(number, step), max(self.length - lines * line, 0))
-        first = Analyzer().simplify(operators.add(start, within))
         found: list[Stmt] = []
-        for count in range(lines):
-            place = Load(self.load.dtype.element, self.load.buffer_var, operators.add(first, count * line))
-            address = operators.call("address_of", "handle", [place])
-            found.append(Evaluate(operators.call("prefetch", place.dtype, [address, 0, SECOND_CACHE, 1])))
-        return found
+        for start in self.starts:
+            following = substitute_expr(start, {self.following.loop_var: after})
+            first = Analyzer().simplify(operators.add(following, within))
+            found += [self._hint(operators.add(first, count * line)) for count in range(lines)]
+        return self.reading[inside].loop_var, found
+
+    def _hint(self, index: PrimExpr) -> Stmt:
+        place = Load(self.load.dtype.element, self.load.buffer_var, index)
+        address = operators.call("address_of", "handle", [place])
+        return Evaluate(operators.call("prefetch", place.dtype, [address, 0, SECOND_CACHE, 1]))
 
 
 def _count(loop: For) -> int:
@@ -78,22 +91,26 @@ class _Injector(StmtMutator):
         super().__init__()
         self.line_bytes = line_bytes
         self.loops: list[For] = []
+        self.hints: dict[Var, list[Stmt]] = {}
 
     def visit_for(self, node: For) -> Stmt:
         self.loops.append(node)
-        made: Stmt = node.map_children(self.visit)
+        made: For = node.map_children(self.visit)
         self.loops.pop()
-        return made
+        hints = self.hints.pop(node.loop_var, [])
+        whole: Stmt = made.replace(body=stmt_seq(*hints, made.body)) if hints else made
+        return whole
 
     def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
-        made: AttrStmt = node.map_children(self.visit)
         if node.attr_key != PRAGMA:
+            made: Stmt = node.map_children(self.visit)
             return made
-        loop = made.body
+        loop = node.body
         panel = _panel([*self.loops, loop]) if isinstance(loop, For) else None
-        if panel is None or not isinstance(loop, For):
-            return made.body
-        return loop.replace(body=stmt_seq(*panel.hints(self.line_bytes), loop.body))
+        if panel is not None:
+            variable, hints = panel.hints(self.line_bytes)
+            self.hints[variable] = hints
+        return self.visit(loop)
 
 
 def _panel(loops: Sequence[For]) -> _Panel | None:
@@ -134,17 +151,31 @@ def _of_loads(loads: Sequence[Load], loops: Sequence[For]) -> _Panel | None:
         if not isinstance(distance, IntImm):
             return None
         lanes[int(distance.value)] = ramp.lanes
-    lowest = analyzer.simplify(operators.add(first, min(lanes)))
-    after = substitute_expr(lowest, {next_loop.loop_var: operators.add(next_loop.loop_var, 1)})
-    step = analyzer.simplify(operators.subtract(after, lowest))
+    runs = _runs(lanes)
+    each = runs[0][1]
+    starts = [analyzer.simplify(operators.add(first, offset)) for offset, _ in runs]
+    after = substitute_expr(starts[0], {next_loop.loop_var: operators.add(next_loop.loop_var, 1)})
+    step = analyzer.simplify(operators.subtract(after, starts[0]))
     end = {loop.loop_var: operators.add(loop.min, _count(loop) - 1) for loop in reading}
     span = analyzer.simplify(operators.subtract(substitute_expr(ramps[0].base, end), first))
-    each = sum(lanes.values())
     length = each * prod(_count(loop) for loop in reading)
-    # Read from end to end, and not the neighbours of what the next one reads.
-    if not _is(span, length - each) or not (isinstance(step, IntImm) and step.value >= length):
+    # Read from end to end, all alike, and not the neighbours of what the next one reads.
+    if any(size != each for _, size in runs) or not _is(span, length - each):
         return None
-    return _Panel(loads[0], lowest, reading, repeating, next_loop, length)
+    if not (isinstance(step, IntImm) and step.value >= length * len(runs)):
+        return None
+    return _Panel(loads[0], starts, reading, repeating, next_loop, length)
+
+
+def _runs(lanes: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Vectors, lanes by offset, put together where they are neighbours: the offset and the length of each run."""
+    runs: list[tuple[int, int]] = []
+    for offset, count in sorted(lanes.items()):
+        if runs and sum(runs[-1]) == offset:
+            runs[-1] = (runs[-1][0], runs[-1][1] + count)
+        else:
+            runs.append((offset, count))
+    return runs
 
 
 def _has(expr: PrimExpr, variable: Var) -> bool:
