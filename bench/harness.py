@@ -51,8 +51,12 @@ def serve(prepare: Callable[[], Callable[[], float]]) -> None:
         print(repr(run()), flush=True)
 
 
+SAMPLES = 5
+"""Times that a round takes; their median counts, so that one that the machine was away in does not."""
+
+
 def timed(call: Callable[[], object], least_seconds: float = 0.02) -> Callable[[], float]:
-    """A run that calls often enough to last a while, and gives the seconds of one call."""
+    """A run that calls often enough to last a while, several times, and gives the median seconds of one call."""
     call()
     started = time.perf_counter()
     call()
@@ -64,6 +68,9 @@ def timed(call: Callable[[], object], least_seconds: float = 0.02) -> Callable[[
         woken = time.perf_counter() + WARM_UP
         while time.perf_counter() < woken:
             call()
+        return statistics.median(sample() for _ in range(SAMPLES))
+
+    def sample() -> float:
         begun = time.perf_counter()
         for _ in range(number):
             call()

@@ -8,12 +8,14 @@ import pytest
 from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.buffer import decl_buffer
+from tilewright.ir.container import Array, Map
 from tilewright.ir.expr import FloatImm, PrimExpr, SizeVar, Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.serialize import SerializationError, load_json, save_json
 from tilewright.ir.structural import assert_structural_equal
 from tilewright.ir.tensor_type import TensorType
 from tilewright.runtime import ndarray
+from tilewright.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, BufferStore, Evaluate, For, ForKind, Store
 
@@ -159,3 +161,16 @@ def test_a_tensor_that_does_not_fit_its_shape_is_refused() -> None:
     text = save_json(ndarray.array(np.zeros(4, "float32"))).replace('"shape":[4]', '"shape":[5]')
     with pytest.raises(SerializationError, match="entry 0 of the JSON text is wrong"):
         load_json(text)
+
+
+def test_containers_and_targets_come_back_as_they_are() -> None:
+    """Lists are Arrays and dictionaries Maps, at every depth; a function keeps its target."""
+    x = Var("x")
+    found = load_json(save_json({"list": [x, {"sum": x + 1}], "number": 2}))
+    assert isinstance(found, Map) and isinstance(found["list"], Array) and isinstance(found["list"][1], Map)
+    assert found["list"][1]["sum"].a is found["list"][0] and found["number"] == 2
+    assert found.type_key == "Map" and found["list"].type_key == "Array"
+    target = Target("llvm -mcpu=core-avx2", host="c")
+    function = PrimFunc([], Evaluate(0)).with_attr("target", target)
+    again = load_json(save_json(function)).attrs["target"]
+    assert str(again) == str(target) and str(again.host) == str(target.host)

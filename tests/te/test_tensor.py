@@ -86,3 +86,11 @@ def test_parts_of_tensors_cannot_be_iterated() -> None:
     for part in (a, a[0]):
         with pytest.raises(TypeError, match="index it with axes"):
             list(part)
+
+
+def test_an_element_and_a_tensor_make_a_tensor() -> None:
+    """Expressions leave arithmetic with whole tensors to the tensor, on either side."""
+    a, x = te.placeholder((2, 3), name="a"), te.var("x", "float32")
+    for made in (x + a, a[0, 0] - a, a[0, 0].asobject() * a, a / x, x / a):
+        assert isinstance(made, te.Tensor) and made.ndim == 2
+    assert isinstance(x + te.placeholder((), name="s"), tvm.tir.PrimExpr)

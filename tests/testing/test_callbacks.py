@@ -23,3 +23,13 @@ def test_errors_pass_through_calls() -> None:
     assert check(2, 2) is None
     with pytest.raises(tvm.TVMError, match="unlike: 2 is not 3"):
         check(2, 3)
+
+
+@pytest.mark.parametrize("kind", ["OpNotImplemented", "OpAttributeInvalid", "InternalError"])
+def test_kinds_of_errors_by_name(kind: str) -> None:
+    """The name before the colon is the class of the error; built-in ones are instances of the root too."""
+    with pytest.raises(getattr(tvm.error, kind), match="myop"):
+        tvm.testing.test_raise_error_callback(f"{kind}: myop")()
+    with pytest.raises(ValueError, match="myop") as caught:
+        tvm.testing.test_raise_error_callback("ValueError: myop")()
+    assert isinstance(caught.value, tvm.TVMError)

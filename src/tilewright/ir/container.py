@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from tilewright.ir.expr import StringImm
 from tilewright.support.node import Object
@@ -17,6 +17,8 @@ class Array(tuple[T, ...], Object):
     """An immutable sequence; slices and sums are sequences of the same kind."""
 
     __slots__ = ()
+
+    type_key: ClassVar[str] = "Array"
 
     def __getitem__(self, idx: Any) -> Any:
         found = tuple.__getitem__(self, idx)
@@ -36,6 +38,8 @@ class Map(dict[K, V], Object):
     """An immutable mapping; string constants as keys find what strings find."""
 
     __slots__ = ()
+
+    type_key: ClassVar[str] = "Map"
 
     def __init__(self, items: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
         pairs = items.items() if isinstance(items, Mapping) else items

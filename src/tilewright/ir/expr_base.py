@@ -23,25 +23,25 @@ class ExprOp:
     __hash__ = object.__hash__
 
     def __add__(self, other: ExprLike) -> PrimExpr:
-        return operators.add(self, other)
+        return NotImplemented if isinstance(other, ManyElements) else operators.add(self, other)
 
     def __radd__(self, other: ExprLike) -> PrimExpr:
         return operators.add(other, self)
 
     def __sub__(self, other: ExprLike) -> PrimExpr:
-        return operators.subtract(self, other)
+        return NotImplemented if isinstance(other, ManyElements) else operators.subtract(self, other)
 
     def __rsub__(self, other: ExprLike) -> PrimExpr:
         return operators.subtract(other, self)
 
     def __mul__(self, other: ExprLike) -> PrimExpr:
-        return operators.multiply(self, other)
+        return NotImplemented if isinstance(other, ManyElements) else operators.multiply(self, other)
 
     def __rmul__(self, other: ExprLike) -> PrimExpr:
         return operators.multiply(other, self)
 
     def __truediv__(self, other: ExprLike) -> PrimExpr:
-        return operators.true_divide(self, other)
+        return NotImplemented if isinstance(other, ManyElements) else operators.true_divide(self, other)
 
     def __rtruediv__(self, other: ExprLike) -> PrimExpr:
         return operators.true_divide(other, self)
@@ -130,6 +130,12 @@ class ExprOp:
     def astype(self, dtype: str, span: Span | None = None) -> PrimExpr:
         """This value converted to another type."""
         return operators.cast(dtype, self, span)
+
+
+class ManyElements(ExprOp):
+    """What stands for many elements: an expression leaves arithmetic with it to its own operators."""
+
+    __slots__ = ()
 
 
 class EqualOp(ExprOp):

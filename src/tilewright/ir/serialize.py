@@ -3,8 +3,9 @@
 The text is an object with ``format``, ``version``, ``root`` and ``nodes``, a list in which every entry refers to
 earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node,
 ``{"value": 1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``,
-``{"op": "tir.exp"}``, ``{"attributes": "relay.attrs.TakeAttrs", "values": 7}`` for attributes of an operator, and
-``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant.
+``{"op": "tir.exp"}``, ``{"target": "..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs",
+"values": 7}`` for attributes of an operator, and ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for
+a constant.
 
 Only classes of nodes can be made, from fields that the class has: reading a text never runs what it says.
 """
@@ -21,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.ir.attrs import ATTRIBUTE_CLASSES, Attrs, DictAttrs
+from tilewright.ir.container import Array, Map
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.runtime import ndarray
@@ -28,6 +30,7 @@ from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.support.node import Node, all_slots
+from tilewright.target import Target
 
 FORMAT: Final = "tilewright-nodes"
 VERSION: Final = 1
@@ -159,6 +162,8 @@ class _Writer:
                 "dtype": str(value.dtype),
                 "shape": list(value.shape),
             }
+        if isinstance(value, Target):
+            return {"target": json.dumps(value.export())}
         if isinstance(value, IntEnum):
             return {"enum": type(value).__name__, "value": value.name}
         if isinstance(value, DataType):
@@ -210,6 +215,7 @@ class _Reader:
             "op": lambda entry: Op.get(self.text(entry["op"])),
             "attrs": lambda entry: DictAttrs(self.mapping(entry["attrs"])),
             "enum": lambda entry: self.enums[self.text(entry["enum"])][self.text(entry["value"])],
+            "target": lambda entry: Target(json.loads(self.text(entry["target"]))),
             "dtype": lambda entry: DataType(self.text(entry["dtype"])),
             "value": lambda entry: self.plain(entry["value"]),
             "float": lambda entry: float(self.text(entry["float"])),
@@ -341,4 +347,13 @@ def load_json(json_str: str) -> Any:
     values = _Reader(entries).read()
     if not isinstance(root, int) or isinstance(root, bool) or not 0 <= root < len(values):
         raise SerializationError(f"the root {root!r} is no entry")
-    return values[root]
+    return _public(values[root])
+
+
+def _public(value: Any) -> Any:
+    """Sequences and mappings as public functions give them; nodes hold plain ones."""
+    if isinstance(value, tuple):
+        return Array([_public(item) for item in value])
+    if isinstance(value, dict):
+        return Map([(key, _public(item)) for key, item in value.items()])
+    return value

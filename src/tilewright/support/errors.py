@@ -114,3 +114,18 @@ class OpAttributeInvalid(OpError, AttributeError):
 
 class OpAttributeUnImplemented(OpError, NotImplementedError):
     """An operator's attribute has a value that is not supported."""
+
+
+REGISTERED.update(
+    {
+        kind.__name__: kind
+        for kind in (
+            InternalError,
+            OpNotImplemented,
+            OpAttributeRequired,
+            OpAttributeInvalid,
+            OpAttributeUnImplemented,
+            RPCError,
+        )
+    }
+)

@@ -18,6 +18,7 @@ from tilewright.ir.expr import (
     ExprOp,
     IntImm,
     IterVar,
+    ManyElements,
     PrimExpr,
     ProducerLoad,
 )
@@ -58,7 +59,7 @@ class TensorSlice(ExprOp):
 
 
 @node
-class Tensor(DataProducer, ExprOp):
+class Tensor(DataProducer, ManyElements):
     """One output of an operation."""
 
     op: Operation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilewright.runtime.failure import failure
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.support.errors import TilewrightError
 
@@ -24,10 +25,11 @@ def test_wrap_callback(callback: Callable[[], Any]) -> PackedFunc:
 
 
 def test_raise_error_callback(message: str) -> PackedFunc:
-    """A packed function that fails with a message."""
+    """A packed function that fails with a message; ``"ValueError: ..."`` names the kind of error."""
 
     def fail() -> None:
-        raise TilewrightError(message)
+        kind, _, rest = message.partition(": ")
+        raise failure(kind, rest) if kind.isidentifier() and rest else TilewrightError(message)
 
     return convert_to_tvm_func(fail)
 

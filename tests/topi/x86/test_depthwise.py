@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -58,3 +59,17 @@ def test_values(
     function(tvm.nd.array(data), tvm.nd.array(kernel), out)
     expected = np.maximum(reference(data, kernel, stride, pads, dilation), 0)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("channels", "size", "stride"), [(384, 14, 1), (576, 14, 2), (960, 7, 1)])
+def test_nothing_is_spilled(channels: int, size: int, stride: int) -> None:
+    """All accumulators stay in registers: no vector goes to the stack and back."""
+    target = tvm.target.Target("llvm -mcpu=skylake-avx512")
+    with target:
+        data = te.placeholder((1, channels // 16, size, size, 16), name="data")
+        kernel = te.placeholder((channels // 16, 1, 3, 3, 1, 16), name="kernel")
+        made = topi.x86.depthwise_conv2d_NCHWc(data, kernel, stride, 1, 1, "NCHW16c", "NCHW16c", "float32")
+        schedule = topi.x86.schedule_depthwise_conv2d_NCHWc([made])
+        assembly = tvm.build(schedule, [data, kernel, made], target).get_source("asm")
+    assert assembly.count("vfmadd") > 20
+    assert not re.findall(r"vmov\w+\s+%zmm\d+, -?\d*\(%r[sb]p", assembly)

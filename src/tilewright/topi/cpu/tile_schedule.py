@@ -24,6 +24,9 @@ from tilewright.topi.cpu.machine import lanes_of
 
 MOST_UNROLLED: Final = 100
 """Vector operations that the inner loop of a reduction is unrolled to."""
+MOST_UNROLLED_OF_WINDOWS: Final = 64
+"""The same where rows read vectors of their own that overlap, as in a depthwise convolution: LLVM keeps what several
+steps read, beside accumulators in most registers, and has none left for it."""
 MOST_UNROLLED_WINDOW: Final = 160
 """The same where the whole reduction is unrolled, as over the window of a pooling."""
 ROWS_WORTH_PACKING: Final = 32
@@ -263,7 +266,8 @@ def _reduce_in_tile(
             reduction.unroll(axis)
     elif steps:
         axis, extent = steps[-1]
-        factor = _unroll_factor(extent, MOST_UNROLLED // max(vectors, 1)) if plain else 1
+        most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
+        factor = _unroll_factor(extent, most // max(vectors, 1)) if plain else 1
         if factor > 1:
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
