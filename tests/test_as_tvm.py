@@ -74,3 +74,15 @@ def test_modules_run_too(tmp_path: Path) -> None:
         [sys.executable, "-m", "tilewright.driver.tvmc", "run", "no.tar"], capture_output=True, text=True
     )
     assert (ran.returncode, ran.stderr) == (2, "tilewright: there is no package no.tar\n")
+
+
+def test_pytest_runs_with_the_plugin(tmp_path: Path) -> None:
+    """Tests that take a target run on those that are enabled, without a conftest."""
+    (tmp_path / "test_it.py").write_text(
+        "import tvm, tvm.testing\n"
+        "@tvm.testing.exclude_targets('cuda')\n"
+        "def test_it(target, dev):\n    assert dev == tvm.device(target)\n"
+    )
+    command = [sys.executable, "-m", "tilewright.as_tvm", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run([*command, "test_it.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0 and "1 passed" in ran.stdout, ran.stdout + ran.stderr

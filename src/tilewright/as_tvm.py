@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import runpy
 import sys
 from collections.abc import Sequence
@@ -83,6 +84,9 @@ def main(arguments: Sequence[str]) -> int:
         return 0 if arguments else 2
     if arguments[0] == "-m" and len(arguments) > 1:
         name = arguments[1]
+        if name == "pytest":
+            # What the decorators and parameters of tvm.testing note is done by its plugin.
+            os.environ.setdefault("PYTEST_PLUGINS", "tvm.testing.plugin")
         sys.argv = [name, *arguments[2:]]
         runpy.run_module(_our_name(name) or name, run_name="__main__", alter_sys=True)
         return 0

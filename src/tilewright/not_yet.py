@@ -93,7 +93,6 @@ _MODULES = {
     "contrib.sort": "use topi.sort and topi.argsort",
     "contrib.sparse": "use topi.nn.sparse_dense",
     "contrib.rpc": _RPC,
-    "contrib.tar": "lib.export_library('model.tar') writes an archive",
     "contrib.tflite_runtime": _EXPORT,
     "contrib.coreml_runtime": _EXPORT,
     "contrib.ndk": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",

@@ -39,16 +39,37 @@ def test_on_targets(target: str, dev: Device) -> None:
 number = testing.parameter(2, 3)
 
 
+CALLS: list[int] = []
+
+
 @testing.fixture(cache_return_value=True)
-def made_once() -> list[int]:
-    """One list for all tests."""
-    return []
+def made_once(number: int) -> list[int]:
+    """A list for each number."""
+    CALLS.append(number)
+    return [number]
 
 
-def test_fixtures(number: int, made_once: list[int]) -> None:
-    """A parameter runs the test for each value; a cached fixture is one object."""
-    made_once.append(number)
-    assert made_once in ([2], [2, 3])
+@pytest.mark.parametrize("repeated", [1, 2])
+def test_fixtures(number: int, made_once: list[int], repeated: int) -> None:
+    """A parameter runs the test for each value; a cached fixture is made once for each, and no test sees what another
+    did to it."""
+    made_once.append(repeated)
+    assert made_once == [number, repeated] and CALLS.count(number) == 1
+
+
+class TestOfAClass:
+    """Parameters and fixtures can be those of a class."""
+
+    count = testing.parameter(3, 5)
+
+    @testing.fixture
+    def twice(self, count: int) -> int:
+        """Twice the parameter."""
+        return 2 * count
+
+    def test_values(self, count: int, twice: int) -> None:
+        """The test runs for each value."""
+        assert twice == 2 * count and count in (3, 5)
 
 
 def test_pytest_missing(monkeypatch: pytest.MonkeyPatch) -> None:

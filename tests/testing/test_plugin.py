@@ -33,6 +33,12 @@ def test_together(size, name):
 
 def test_named(other):
     assert other in (1, 2)
+
+class TestOfAClass:
+    low, high = testing.parameters((1, 2), (3, 4))
+
+    def test_together(self, low, high):
+        assert high == low + 1
 """
 
 
@@ -41,5 +47,5 @@ def test_the_plugin(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("TVM_TEST_TARGETS", "llvm")
     pytester.makepyfile(TESTS)
     ran = pytester.runpytest_inprocess("-p", "tilewright.testing.plugin", "-v")
-    ran.assert_outcomes(passed=6, xfailed=1, skipped=1)
+    ran.assert_outcomes(passed=8, xfailed=1, skipped=1)
     ran.stdout.fnmatch_lines(["*test_named[[]second[]]*"])

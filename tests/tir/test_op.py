@@ -231,3 +231,19 @@ def test_reducers_check_their_arguments() -> None:
         tir.comm_reducer(lambda a: a, lambda t: tir.const(0, t))(x, axis=k)
     with pytest.raises(ExpressionError, match="gives 1 values, 2 are reduced"):
         tir.comm_reducer(lambda a, b: a[0], lambda s, t: (0, 0))((x, y), axis=k)
+
+
+def test_quotients_by_the_names_of_their_operands() -> None:
+    """The operands of quotients and remainders are a and b."""
+    x = Var("x")
+    for function in (
+        tir.div,
+        tir.truncdiv,
+        tir.truncmod,
+        tir.floordiv,
+        tir.floormod,
+        tir.indexdiv,
+        tir.indexmod,
+    ):
+        made = function(a=x, b=3)
+        assert made.a is x and made.b.value == 3

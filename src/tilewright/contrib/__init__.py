@@ -16,6 +16,7 @@ _MODULES = (
     "graph_runtime",
     "nvcc",
     "pickle_memoize",
+    "tar",
     "target",
     "utils",
 )

@@ -5,6 +5,8 @@ pytest is loaded when a helper is used; it comes with ``pip install tilewright[t
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib.util
 import os
 import time
@@ -149,7 +151,16 @@ def parameter(*values: Any, ids: Any = None, by_dict: dict[str, Any] | None = No
         if values or ids:
             raise TilewrightError("parameter takes values, or names and values as by_dict, not both")
         ids, values = list(by_dict), tuple(by_dict.values())
-    return _pytest().fixture(params=values, ids=ids)(lambda request: request.param)
+    return _pytest().fixture(params=values, ids=ids)(_parameter_value())
+
+
+def _parameter_value() -> Any:
+    """A fixture's function that gives its parameter, in a module or in a class, which is then the first argument."""
+
+    def value(*_instance: Any, request: Any) -> Any:
+        return request.param
+
+    return value
 
 
 def parameters(*value_sets: Sequence[Any], ids: Sequence[str] | None = None) -> list[Any]:
@@ -162,17 +173,30 @@ def parameters(*value_sets: Sequence[Any], ids: Sequence[str] | None = None) -> 
 
 
 def _member(group: object, position: int, column: tuple[Any, ...], ids: Sequence[str] | None) -> Any:
-    def member(request: Any) -> Any:
-        return request.param
-
-    return _pytest().fixture(_with_attribute(member, GROUP, (group, position, column, ids)))
+    noted = _with_attribute(_parameter_value(), GROUP, (group, position, column, ids))
+    return _pytest().fixture(noted)
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
-    """A fixture; with ``cache_return_value`` it is made once for a session."""
-    scope = "session" if cache_return_value else "function"
-    made = _pytest().fixture(scope=scope)
-    return made if func is None else made(func)
+    """A fixture; with ``cache_return_value`` its value is made once for the same arguments, and copied for each
+    test."""
+    if func is None:
+        return lambda function: fixture(function, cache_return_value=cache_return_value)
+    return _pytest().fixture(_cached(func) if cache_return_value else func)
+
+
+def _cached(func: Any) -> Any:
+    """The function, called once for arguments that print the same."""
+    known: dict[str, Any] = {}
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        key = repr((args, sorted(kwargs.items())))
+        if key not in known:
+            known[key] = func(*args, **kwargs)
+        return copy.deepcopy(known[key])
+
+    return call
 
 
 def identity_after(x: Any, sleep: float) -> Any:

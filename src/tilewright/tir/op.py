@@ -480,11 +480,30 @@ def q_multiply_shift(x: ExprLike, y: ExprLike, q: ExprLike, s: ExprLike) -> Prim
 
 # Division
 
-div = operators.div
-truncdiv = operators.truncdiv
-truncmod = operators.truncmod
-floordiv = operators.floordiv
-floormod = operators.floormod
+
+def div(a: ExprLike, b: ExprLike, span: Span | None = None) -> PrimExpr:
+    """The quotient; of integers, rounded towards zero."""
+    return operators.div(a, b, span)
+
+
+def truncdiv(a: ExprLike, b: ExprLike, span: Span | None = None) -> PrimExpr:
+    """The quotient of integers, rounded towards zero."""
+    return operators.truncdiv(a, b, span)
+
+
+def truncmod(a: ExprLike, b: ExprLike, span: Span | None = None) -> PrimExpr:
+    """The remainder of ``truncdiv``."""
+    return operators.truncmod(a, b, span)
+
+
+def floordiv(a: ExprLike, b: ExprLike, span: Span | None = None) -> PrimExpr:
+    """The quotient, rounded down."""
+    return operators.floordiv(a, b, span)
+
+
+def floormod(a: ExprLike, b: ExprLike, span: Span | None = None) -> PrimExpr:
+    """The remainder of ``floordiv``."""
+    return operators.floormod(a, b, span)
 
 
 def indexdiv(a: ExprLike, b: ExprLike, span: Span | None = None) -> PrimExpr:

@@ -48,9 +48,9 @@ BROADCASTS = [
     (((2, 32, 3, 3), (1, 32, 1, 1)), "NCHW16c", ("NCHW16c", "NCHW16c")),
     (((2, 32, 3, 5), (1, 1, 3, 5)), "NCHW16c", ("NCHW16c", "NCHW1c")),
     (((2, 32, 3, 5), (5,)), "NCHW16c", ("NCHW16c", "CHW1c")),
-    (((2, 32, 3, 5), (3, 1)), "NHWC", ("NHWC", "HWC")),
-    (((2, 32, 3, 5), (32, 1, 1)), "NHWC", ("NHWC", "HWC")),
-    (((2, 32, 3, 5), (5,)), "NHWC", ("NHWC", "WC")),
+    (((2, 32, 3, 5), (3, 1)), "NHWC", ("NHWC", "NHWC")),
+    (((2, 32, 3, 5), (32, 1, 1)), "NHWC", ("NHWC", "NHWC")),
+    (((2, 32, 3, 5), (5,)), "NHWC", ("NHWC", "NHWC")),
     # Twelve channels are no blocks of eight: the program's layouts.
     (((2, 12, 3, 5), (2, 12, 3, 5)), "NCHW8c", ("NCHW", "NCHW")),
 ]

@@ -78,3 +78,28 @@ def test_what_cannot_be_converted_is_refused() -> None:
         ConvertLayout({"nn.softmax": ["NHWC"]})
     with pytest.raises(TilewrightError, match="a list of names"):
         ConvertLayout({"nn.conv2d": "NHWC"})
+
+
+def test_within_a_sequence_a_bias_is_a_sum() -> None:
+    """CanonicalizeOps, which the pass requires, runs first; the bias is then moved in the layout of its data."""
+    x, w, b = (
+        relay.var("x", shape=(1, 8, 8, 4)),
+        relay.var("w", shape=(3, 3, 4, 4)),
+        relay.var("b", shape=(4,)),
+    )
+    layer = relay.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="HWIO", channels=4, kernel_size=(3, 3))
+    given = relay.Function([x, w, b], relay.nn.bias_add(layer, b, axis=3))
+    with tvm.transform.PassContext(opt_level=3):
+        run = tvm.transform.Sequential([relay.transform.ConvertLayout({"nn.conv2d": ["NCHW", "default"]})])
+        found = run(tvm.IRModule.from_expr(given))["main"]
+    moved = relay.nn.conv2d(
+        relay.layout_transform(x, "NHWC", "NCHW"),
+        relay.layout_transform(w, "HWIO", "OIHW"),
+        channels=4,
+        kernel_size=(3, 3),
+    )
+    bias = relay.layout_transform(relay.expand_dims(b, axis=0, num_newaxis=3), "NHWC", "NCHW")
+    expected = relay.Function([x, w, b], relay.layout_transform(relay.add(moved, bias), "NCHW", "NHWC"))
+    tvm.ir.assert_structural_equal(
+        found, tvm.relay.transform.InferType()(tvm.IRModule.from_expr(expected))["main"]
+    )

@@ -138,9 +138,12 @@ def _aligned(target: Layout, own: MaybeLayout, shape: Sequence[Dimension]) -> Ma
             return None
         axes.append(f"{factor}{axis}")
     # Axes that the operand lacks repeat it: in front they may be missing, unless a part of them stands behind.
-    while axes[0].isupper() and axes[0] not in own and target.factor_of(axes[0]) < 0:
-        axes.pop(0)
-    return Layout("".join(axes))
+    shorter = list(axes)
+    while shorter[0].isupper() and shorter[0] not in own and target.factor_of(shorter[0]) < 0:
+        shorter.pop(0)
+    # Whole axes in another order are written out, as TVM writes them.
+    whole = len(target.primal_axes()) == len(target) and "".join(shorter) != own.name
+    return Layout("".join(axes if whole else shorter))
 
 
 def divides(extent: Dimension, factor: int) -> bool:

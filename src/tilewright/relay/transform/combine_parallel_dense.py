@@ -95,9 +95,10 @@ class _Batch(Combination):
     def join(self, operands: Sequence[RelayExpr], heavies: Sequence[Call], axis: int | None) -> RelayExpr:
         """Stacked, each aligned with its own product."""
         shape = shape_of(operands[0])
-        full = (1,) * (2 - len(shape)) + tuple(shape)
+        missing = 2 - len(shape)
         whole = [
-            operand if len(shape) == 2 else call("reshape", operand, newshape=full) for operand in operands
+            call("expand_dims", operand, axis=0, num_newaxis=missing) if missing else operand
+            for operand in operands
         ]
         return call("stack", Tuple(whole), axis=0)
 

@@ -55,6 +55,8 @@ class ConvertLayout(FunctionPass):
 
     name = "ConvertLayout"
     opt_level = 3
+    # Within a sequence: a bias is then a sum, which follows every layout.
+    required = ("InferType", "CanonicalizeOps")
 
     def __post_init__(self) -> None:
         for operator, layouts in self.desired_layouts.items():

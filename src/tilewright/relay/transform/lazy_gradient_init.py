@@ -199,4 +199,4 @@ class LazyGradientInit(Pass):
                 return function
 
         with recursion_room():
-            return mod.map_functions(change)
+            return infer_module(mod.map_functions(change))

@@ -13,6 +13,9 @@ from tilewright.topi.cpu.layouts import (
     dense_block,
 )
 from tilewright.topi.cpu.winograd_model import Convolution, choose_winograd_tile
+from tilewright.topi.nn.conv2d_transpose import conv2d_transpose_nchw
+from tilewright.topi.nn.conv3d_transpose import conv3d_transpose_ncdhw
+from tilewright.topi.vision.rcnn.roi_align import roi_align_nchw
 from tilewright.topi.x86.conv2d import (
     conv2d_nchw,
     conv2d_NCHWc,
@@ -35,6 +38,8 @@ from tilewright.topi.x86.schedules import (
     schedule_bitserial_dense,
     schedule_broadcast,
     schedule_concatenate,
+    schedule_conv1d_ncw,
+    schedule_conv1d_nwc,
     schedule_conv2d_nchw,
     schedule_conv2d_nchw_int8,
     schedule_conv2d_NCHWc,
@@ -52,6 +57,8 @@ from tilewright.topi.x86.schedules import (
     schedule_depthwise_conv2d_NCHWc,
     schedule_depthwise_conv2d_nhwc,
     schedule_elemwise,
+    schedule_group_conv1d_ncw,
+    schedule_group_conv1d_nwc,
     schedule_group_conv2d_nchw,
     schedule_injective,
     schedule_injective_from_existing,
@@ -59,6 +66,7 @@ from tilewright.topi.x86.schedules import (
     schedule_pool,
     schedule_reduce,
     schedule_softmax,
+    schedule_sparse_conv2d,
     schedule_sparse_dense,
 )
 from tilewright.topi.x86.winograd import conv2d_winograd_NCHWc

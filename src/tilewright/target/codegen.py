@@ -1,0 +1,16 @@
+"""What is asked of the code generator, under the name of the module that TVM has it in."""
+
+from __future__ import annotations
+
+from tilewright.support.errors import TargetError
+
+
+def llvm_version_major(allow_none: bool = False) -> int | None:
+    """The major version of LLVM; without LLVM an error, or None where that is allowed."""
+    try:
+        import llvmlite.binding as llvm
+    except ImportError as missing:
+        if allow_none:
+            return None
+        raise TargetError("there is no LLVM here; it comes with the llvmlite package") from missing
+    return int(llvm.llvm_version_info[0])
