@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tilewright as tvm
-from tilewright import te
+from tilewright import relay, te
+from tilewright.contrib import graph_executor
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs cc to link")
@@ -40,3 +41,19 @@ def test_other_code_does_not_register() -> None:
     for option, expected in (("", False), (" -system-lib", True)):
         module = tvm.build(te.create_schedule(b.op), [a, b], f"llvm{option}", name="triple")
         assert ("llvm.global_ctors" in module.get_source("ll")) is expected
+
+
+def test_a_model_whose_kernels_register_themselves_runs_in_this_process() -> None:
+    """Kernels that are compiled apart are one library, with one constructor for all."""
+    x, w = relay.var("x", shape=(4, 8)), relay.var("w", shape=(8, 8))
+    function = relay.Function([x, w], relay.nn.softmax(relay.nn.dense(x, w)))
+    weight = np.random.default_rng(0).random((8, 8), "float32")
+    library = relay.build(tvm.IRModule.from_expr(function), "llvm -system-lib", params={"w": weight})
+    executor = graph_executor.GraphModule(library["default"](tvm.cpu()))
+    value = np.random.default_rng(1).random((4, 8), "float32")
+    executor.set_input("x", value)
+    executor.run()
+    powers = np.exp(value @ weight.T)
+    np.testing.assert_allclose(
+        executor.get_output(0).numpy(), powers / powers.sum(1, keepdims=True), rtol=1e-5
+    )

@@ -232,7 +232,9 @@ class _LinkedCode:
             # Only once there is a linker does LLVM find the symbols of this process.
             _jit()
         builder = llvm.JITLibraryBuilder()
-        for code in self.object_codes():
+        # Functions that register themselves do so in a constructor, of which a library has one.
+        registers = len(self.units) > 1 and self.machine.target.attrs.get("system-lib")
+        for code in [self._one_object()] if registers else self.object_codes():
             builder.add_object_img(code)
         builder.add_current_process()
         missing = []

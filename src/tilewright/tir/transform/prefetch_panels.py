@@ -110,7 +110,8 @@ class _Injector(StmtMutator):
         if panel is not None:
             variable, hints = panel.hints(self.line_bytes)
             self.hints[variable] = hints
-        return self.visit(loop)
+        whole: Stmt = self.visit(loop)
+        return whole
 
 
 def _panel(loops: Sequence[For]) -> _Panel | None:
