@@ -22,7 +22,10 @@ with tvm.transform.PassContext(opt_level=3):
     converted = seq(mod)
 text = converted.astext(show_meta_data=False)
 assert text.count('data_layout="NHWC"') == 2 and 'kernel_layout="HWIO"' in text, text
-assert text.count('src_layout="NCHW", dst_layout="NHWC"') == 1, text
+# The data once on the way in; the bias, which is canonical before, as a tensor of four dimensions.
+assert text.count('layout_transform(%x, src_layout="NCHW", dst_layout="NHWC")') == 1, text
+assert text.count('src_layout="NCHW", dst_layout="NHWC"') == 2, text
+assert text.count('src_layout="NHWC", dst_layout="NCHW"') == 1, text
 
 data = np.random.rand(1, 8, 8, 8).astype("float32")
 results = [
