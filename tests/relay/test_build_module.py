@@ -67,6 +67,20 @@ def test_an_exported_model_runs_where_it_is_loaded(tmp_path: Path, suffix: str) 
     np.testing.assert_array_equal(run(tvm.runtime.load_module(path), data), run(library, data))
 
 
+def test_constants_never_take_the_name_of_an_input() -> None:
+    """However many inputs there are: the 67th of 70 is called like the first constant would be."""
+    inputs = [relay.var("p0" if number == 66 else f"x{number}", shape=(4,)) for number in range(70)]
+    total = relay.add(inputs[0], relay.const(np.arange(4, dtype="float32")))
+    for one in inputs[1:]:
+        total = relay.add(total, one)
+    library = relay.build(tvm.IRModule.from_expr(relay.Function(inputs, total)), "llvm")
+    model = graph_executor.GraphModule(library["default"](tvm.cpu(0)))
+    for one in inputs:
+        model.set_input(one.name_hint, np.ones(4, "float32"))
+    model.run()
+    np.testing.assert_array_equal(model.get_output(0).numpy(), np.arange(70, 74))
+
+
 def test_it_unpacks_as_older_scripts_expect() -> None:
     """Graph, library, parameters; and the pieces make an executor again."""
     module, params = network()

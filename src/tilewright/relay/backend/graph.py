@@ -107,6 +107,7 @@ class GraphBuilder(ExprFunctor):
         self.kernels: dict[str, Function] = {}
         self.external: dict[str, Function] = {}
         self._known: dict[int, list[tuple[Function, str]]] = {}
+        self._names: set[str] = set()
         self._constants = 0
 
     def build(self, function: Function) -> ExecutorGraph:
@@ -122,15 +123,15 @@ class GraphBuilder(ExprFunctor):
         return ExecutorGraph(self.nodes, outputs, self.kernels, self.external)
 
     def _fresh(self, name: str) -> str:
-        taken = {node.name for node in self.nodes}
         made, number = name, 0
-        while made in taken:
+        while made in self._names:
             number += 1
             made = f"{name}_{number}"
         return made
 
     def _add(self, node: GraphNode) -> list[Entry]:
         self.nodes.append(node)
+        self._names.add(node.name)
         return [Entry(len(self.nodes) - 1, output) for output in range(len(node.outputs))]
 
     def kernel(self, function: Function) -> str:
@@ -161,7 +162,8 @@ class GraphBuilder(ExprFunctor):
         """A parameter of the graph."""
         name = f"p{self._constants}"
         self._constants += 1
-        while any(node.name == name for node in self.nodes[:64]):
+        # An input may have this name, and inputs are set by name.
+        while name in self._names:
             name = f"{name}_"
         return self._add(GraphNode(name, [const.tensor_type], value=const.data))
 
