@@ -1,48 +1,16 @@
-"""Code generators: from loop programs to machine code or source.
+"""Code generators: from loop programs to machine code or source, chosen by the kind of the target."""
 
-A generator is registered under the kind of target it makes code for. ``build`` takes a module of functions in flat form
-and gives a runtime module.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-
-from tilewright.codegen.c import build_c
-from tilewright.codegen.cuda import build_cuda
-from tilewright.codegen.llvm import build_llvm
-from tilewright.codegen.metal import build_metal
-from tilewright.codegen.opencl import build_opencl
-from tilewright.codegen.webgpu import build_webgpu
+from tilewright.codegen import c, cuda, llvm, metal, opencl, webgpu
+from tilewright.codegen.generator import Code, CodeGenerator, generator_for, makes_host_code, register
+from tilewright.codegen.program import LoopProgram
+from tilewright.codegen.source import SourceCode, SourceGenerator
 from tilewright.ir.module import IRModule
 from tilewright.runtime.module import Module
-from tilewright.support.errors import TargetError
 from tilewright.target.target import Target, TargetLike
-
-Generator = Callable[[IRModule, Target], Module]
-
-_GENERATORS: dict[str, Generator] = {}
-
-
-def register(kind: str, generator: Generator) -> None:
-    """Make code for targets of this kind with ``generator``."""
-    _GENERATORS[kind] = generator
 
 
 def build(mod: IRModule, target: TargetLike) -> Module:
-    """The runtime module with code for ``target``."""
+    """The runtime module of functions that are in flat form already, after the passes of ``tir.build_pipeline``."""
     made = Target(target)
-    generator = _GENERATORS.get(made.kind.name)
-    if generator is None:
-        raise TargetError(
-            f"no code generator makes code for targets of kind {made.kind.name!r}; known are {', '.join(_GENERATORS)}"
-        )
-    return generator(mod, made)
-
-
-register("llvm", build_llvm)
-register("c", build_c)
-register("cuda", build_cuda)
-register("opencl", build_opencl)
-register("metal", build_metal)
-register("webgpu", build_webgpu)
+    generator = generator_for(made)
+    return generator.link([generator.compile(LoopProgram(mod), made)], made)

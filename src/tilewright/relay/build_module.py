@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from tilewright import codegen
-from tilewright.codegen.llvm.build import link_units
+from tilewright.compile import host_of, link
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.relay.backend.aot import compile_aot
-from tilewright.relay.backend.compile_cache import CacheReport, compile_kernels
 from tilewright.relay.backend.executor import Executor, ordered_arguments
 from tilewright.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
@@ -21,6 +19,7 @@ from tilewright.relay.backend.executor_factory import (
 from tilewright.relay.backend.external import compile_external
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
+from tilewright.relay.backend.kernel_units import compile_kernels
 from tilewright.relay.backend.memory_plan import plan_graph_memory
 from tilewright.relay.backend.preparation import (
     Params,
@@ -42,12 +41,10 @@ from tilewright.relay.pipeline import fusing_passes
 from tilewright.runtime import ndarray
 from tilewright.runtime.device import Device, cpu
 from tilewright.runtime.graph_executor import GraphExecutor as RuntimeGraphExecutor
-from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TargetError, TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
-from tilewright.te.build_module import build as build_loops
 
 
 def build_target_by_device_type_map(target: Any) -> dict[int, Target]:
@@ -163,25 +160,15 @@ def _build(
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
         model = compile_aot(text, values, loops, target, mod_name)
         return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
-    library, report = _library(graph.kernels, target)
+    host = host_of([target])
+    units, report = compile_kernels(
+        {name: (function, target) for name, function in graph.kernels.items()}, host
+    )
+    library = link(list(units.values()), host)
     for part in compile_external(graph.external):
         library.import_module(part)
     return GraphExecutorFactoryModule(
         fused, target, text, library, mod_name, values, memory=memory, cache_report=report
-    )
-
-
-def _library(kernels: Mapping[str, Function], target: Target) -> tuple[Module, CacheReport | None]:
-    """The code of the kernels: machine code through the cache for ``llvm``, source for ``c``."""
-    if target.kind.name == "llvm":
-        units, report = compile_kernels(kernels, target)
-        return link_units([units[name] for name in kernels], target), report
-    if target.kind.name == "c":
-        loops = [lower_primitive(function, target, name) for name, function in kernels.items()]
-        return build_loops(loops, target=target) if loops else codegen.build(IRModule(), target), None
-    raise TargetError(
-        f"models are compiled for targets of the kinds llvm and c, not {target.kind.name}; "
-        "'tilewright targets --cpus' lists processors"
     )
 
 

@@ -46,3 +46,30 @@ def compile_processes() -> int:
 def use_compile_cache() -> bool:
     """False where ``TILEWRIGHT_NO_CACHE`` asks that compiled kernels be neither kept nor taken from the cache."""
     return not flag("TILEWRIGHT_NO_CACHE")
+
+
+def cache_limit() -> int:
+    """``TILEWRIGHT_CACHE_LIMIT``: bytes of compiled code to keep on disk, 2 GiB unless set."""
+    value = os.environ.get("TILEWRIGHT_CACHE_LIMIT", "")
+    return int(value) if value.isdigit() else 2 << 30
+
+
+def compile_seconds() -> float:
+    """``TILEWRIGHT_COMPILE_SECONDS``: how long a worker may take for one unit, ten minutes unless set."""
+    value = os.environ.get("TILEWRIGHT_COMPILE_SECONDS", "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        return 600.0
+    return seconds if seconds > 0 else 600.0
+
+
+def dump_folder() -> Path | None:
+    """``TILEWRIGHT_DUMP``: where every stage of every compiled unit is written; None where it is not set."""
+    value = os.environ.get("TILEWRIGHT_DUMP", "")
+    return Path(value) if value else None
+
+
+def own_variables() -> dict[str, str]:
+    """The variables that this module reads, as they are set now: what a worker process has to be told."""
+    return {name: value for name, value in os.environ.items() if name.startswith(("TILEWRIGHT_", "TVM_"))}

@@ -71,6 +71,11 @@ def device_functions(module: IRModule) -> list[tuple[str, PrimFunc]]:
     return made
 
 
+def device_function_names(module: IRModule) -> list[str]:
+    """The names of a module's kernels."""
+    return [name for name, _ in device_functions(module)]
+
+
 def read_only_pointers(function: PrimFunc) -> set[Var]:
     """The pointer parameters through which a kernel reads and does nothing else."""
     candidates = {param for param in function.params if param.dtype.is_handle}

@@ -21,7 +21,6 @@ from tilewright.runtime.module import SourceModule
 from tilewright.support.cbuild import find_compiler
 from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
-from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import StructField
 from tilewright.tir.stmt import LetStmt
@@ -228,13 +227,12 @@ class CModule(SourceModule):
             return code.read_bytes()
 
 
-def build_c(module: IRModule, target: Target) -> CModule:
-    """A module that holds the C source of these functions."""
-    names = [
+def host_function_names(module: IRModule) -> list[str]:
+    """The symbols of a module's functions."""
+    return [
         str(function.attrs.get("global_symbol", variable.name_hint))
         for variable, function in module.functions.items()
     ]
-    return CModule(generate_c(module), format="c", type_key="c", function_names=names)
 
 
-__all__ = ["CModule", "HostPrinter", "build_c", "generate_c", "intrin_rules"]
+__all__ = ["CModule", "HostPrinter", "generate_c", "host_function_names", "intrin_rules"]

@@ -16,11 +16,9 @@ from tilewright.codegen.cuda.vectors import Packet, packet_for
 from tilewright.codegen.cuda.wmma import Fragments
 from tilewright.ir.expr import Call, FloatImm, Load, PrimExpr, Ramp, Var, is_const
 from tilewright.ir.module import IRModule
-from tilewright.runtime.module import SourceModule
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
-from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, ForKind, Store
 
@@ -299,10 +297,4 @@ def generate_cuda(module: IRModule) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def build_cuda(module: IRModule, target: Target) -> SourceModule:
-    """A module that holds the CUDA source of these kernels."""
-    names = [name for name, _ in device_functions(module)]
-    return SourceModule(generate_cuda(module), format="cu", type_key="cuda", function_names=names)
-
-
-__all__ = ["CudaPrinter", "build_cuda", "generate_cuda", "intrin_rules"]
+__all__ = ["CudaPrinter", "generate_cuda", "intrin_rules"]

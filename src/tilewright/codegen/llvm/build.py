@@ -1,8 +1,4 @@
-"""From a module of loop programs to a runtime module: LLVM IR, optimised, compiled, and linked into this process.
-
-``compile_unit`` makes the code of some functions, as bytes: it can be made in another process and kept on disk.
-``link_units`` makes a runtime module of units. ``build_llvm`` does one after the other.
-"""
+"""From a module of loop programs to a runtime module: LLVM IR, optimised, compiled, and linked into this process."""
 
 from __future__ import annotations
 
@@ -15,13 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tilewright.codegen.generator import Code, CodeGenerator
+from tilewright.codegen.llvm.code import LLVMCode
 from tilewright.codegen.llvm.emitter import ModuleContext
 from tilewright.codegen.llvm.function import emit_function, is_packed, public_name, symbol_of
 from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for, parse
 from tilewright.codegen.llvm.math.library import MathLibrary
 from tilewright.codegen.llvm.system_library import register_at_start
-from tilewright.codegen.llvm.unit import CompiledUnit
 from tilewright.codegen.llvm.writer import ModuleText, c_bytes
+from tilewright.codegen.program import LoopProgram
 from tilewright.ir.module import IRModule
 from tilewright.runtime.features import has_feature
 from tilewright.runtime.library import runtime_symbols
@@ -30,6 +28,7 @@ from tilewright.support.cbuild import write_bytes
 from tilewright.support.errors import CodegenError, InternalError, TilewrightError
 from tilewright.support.options import cache_dir
 from tilewright.support.recursion import recursion_room
+from tilewright.target.cpu import llvm_machine_options
 from tilewright.target.target import Target, TargetLike
 from tilewright.tir.function import PrimFunc
 
@@ -37,19 +36,34 @@ _libraries = itertools.count()
 _jit_lock = threading.Lock()
 
 
-def build_llvm(mod: IRModule, target: TargetLike) -> JITModule:
-    """A runtime module with machine code for every function of ``mod``, which must be lowered to flat form.
+class LLVMGenerator(CodeGenerator):
+    """Machine code for CPUs. Code for this machine is linked into the process when its first function is asked for;
+    code for another can be saved and exported."""
 
-    Code for this machine is linked into the process when its first function is asked for; code for another can be saved
-    and exported.
-    """
-    return link_units([compile_unit(mod, target)], target)
+    kinds = ("llvm",)
+    makes_host_code = True
+
+    def compile(self, program: LoopProgram, target: Target) -> LLVMCode:
+        """Write LLVM IR, optimise it and emit an object."""
+        return compile_llvm(program, target)
+
+    def link(self, codes: Sequence[Code], target: Target) -> JITModule:
+        """A runtime module with the functions of all codes."""
+        return link_llvm([code for code in codes if isinstance(code, LLVMCode)], target)
+
+    def load(self, block: bytes) -> LLVMCode:
+        """Code that was stored."""
+        return LLVMCode.from_bytes(block)
+
+    def cache_key(self, target: Target) -> str:
+        """LLVM's version, and the machine that the target names."""
+        llvm = load_llvm()
+        return f"LLVM {llvm.llvm_version_info} {' '.join(llvm_machine_options(target))}"
 
 
-def link_units(units: Sequence[CompiledUnit], target: TargetLike) -> JITModule:
-    """A runtime module with the functions of all units."""
-    # A module without functions still says that it has none.
-    code = _LinkedCode(list(units) or [compile_unit(IRModule(), target)], machine_for(Target(target)))
+def link_llvm(codes: Sequence[LLVMCode], target: TargetLike) -> JITModule:
+    """A runtime module with the functions of all codes."""
+    code = _LinkedCode(list(codes), machine_for(Target(target)))
     machine = code.machine
     runnable = machine.is_host and not any(has_feature(name) is False for name in code.features)
     return LLVMModule(
@@ -93,9 +107,10 @@ class LLVMModule(JITModule):
         write_bytes(Path(file_name), self._keep_alive.bitcode())
 
 
-def compile_unit(mod: IRModule, target: TargetLike) -> CompiledUnit:
-    """Make, optimise and emit the code of every function of ``mod``, which must be lowered to flat form."""
+def compile_llvm(program: LoopProgram, target: TargetLike) -> LLVMCode:
+    """Make, optimise and emit the code of every function of a program."""
     machine = machine_for(Target(target))
+    mod = program.module
     functions = [
         (variable.name_hint, function)
         for variable, function in mod.functions.items()
@@ -121,7 +136,7 @@ def compile_unit(mod: IRModule, target: TargetLike) -> CompiledUnit:
         object_code = machine.llvm_target_machine.emit_object(module)
     except RuntimeError as problem:
         raise _defect(str(problem), text, mod) from None
-    return CompiledUnit(tuple(names), features, declared, object_code, bitcode, text, mod.script)
+    return LLVMCode(tuple(names), features, declared, object_code, bitcode, text, program)
 
 
 def _defect(problem: str, text: str, mod: IRModule) -> InternalError:
@@ -146,7 +161,7 @@ _SOURCES = {"ll": "llvm_ir", "asm": "assembly", "tir": "loop_program"}
 class _LinkedCode:
     """Units as one library; what is only sometimes asked for is made then."""
 
-    def __init__(self, units: list[CompiledUnit], machine: Machine) -> None:
+    def __init__(self, units: list[LLVMCode], machine: Machine) -> None:
         self.units = units
         self.machine = machine
         self.function_names = [name for unit in units for name in unit.function_names]
@@ -171,7 +186,7 @@ class _LinkedCode:
 
     def llvm_ir(self) -> str:
         """The optimised LLVM IR."""
-        return "\n".join(str(load_llvm().parse_bitcode(unit.bitcode)) for unit in self.units)
+        return "\n".join(unit.llvm_ir() for unit in self.units)
 
     def unoptimized(self) -> str:
         """The LLVM IR as it was written."""
@@ -190,7 +205,7 @@ class _LinkedCode:
 
     def loop_program(self) -> str:
         """The loop program that the code was made from."""
-        return "\n".join(unit.loop_program() for unit in self.units)
+        return "\n".join(unit.program.script() for unit in self.units)
 
     def function_source(self, name: str, fmt: str) -> str:
         """The source of the unit that has this function."""

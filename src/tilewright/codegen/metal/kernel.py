@@ -12,11 +12,9 @@ from tilewright.codegen.c.names import C_KEYWORDS, Names
 from tilewright.codegen.metal import intrin_rules
 from tilewright.ir.expr import FloatImm, Var
 from tilewright.ir.module import IRModule
-from tilewright.runtime.module import SourceModule
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
-from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate
 
@@ -129,10 +127,4 @@ def generate_metal(module: IRModule) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def build_metal(module: IRModule, target: Target) -> SourceModule:
-    """A module that holds the Metal source of these kernels."""
-    names = [name for name, _ in device_functions(module)]
-    return SourceModule(generate_metal(module), format="metal", type_key="metal", function_names=names)
-
-
-__all__ = ["MetalPrinter", "build_metal", "generate_metal", "intrin_rules"]
+__all__ = ["MetalPrinter", "generate_metal", "intrin_rules"]

@@ -9,11 +9,9 @@ from tilewright.codegen.c.names import C_KEYWORDS, Names
 from tilewright.codegen.opencl import intrin_rules
 from tilewright.ir.expr import Call, FloatImm, Var
 from tilewright.ir.module import IRModule
-from tilewright.runtime.module import SourceModule
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
-from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate
 
@@ -115,10 +113,4 @@ def generate_opencl(module: IRModule) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def build_opencl(module: IRModule, target: Target) -> SourceModule:
-    """A module that holds the OpenCL source of these kernels."""
-    names = [name for name, _ in device_functions(module)]
-    return SourceModule(generate_opencl(module), format="cl", type_key="opencl", function_names=names)
-
-
-__all__ = ["OpenCLPrinter", "build_opencl", "generate_opencl", "intrin_rules"]
+__all__ = ["OpenCLPrinter", "generate_opencl", "intrin_rules"]

@@ -18,11 +18,9 @@ from tilewright.codegen.webgpu import intrin_rules
 from tilewright.ir.expr import Call, FloatImm, IntImm, Let, Load, Select, Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.runtime.module import SourceModule
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
-from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, For, Store
 
@@ -226,10 +224,4 @@ def generate_webgpu(module: IRModule) -> str:
     return "\n".join(f"// {name}\n{text}" for name, text in sources(module).items())
 
 
-def build_webgpu(module: IRModule, target: Target) -> SourceModule:
-    """A module that holds the WGSL source of these kernels."""
-    names = [name for name, _ in device_functions(module)]
-    return SourceModule(generate_webgpu(module), format="wgsl", type_key="webgpu", function_names=names)
-
-
-__all__ = ["WebGPUPrinter", "build_webgpu", "generate_webgpu", "intrin_rules", "sources"]
+__all__ = ["WebGPUPrinter", "generate_webgpu", "intrin_rules", "sources"]

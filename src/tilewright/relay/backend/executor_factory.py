@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tilewright.compile import CacheReport
 from tilewright.ir.module import IRModule
-from tilewright.relay.backend.compile_cache import CacheReport
 from tilewright.relay.backend.memory_plan import GraphMemory
 from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.module import Module

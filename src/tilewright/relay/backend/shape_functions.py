@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright import te
+from tilewright.compile import get_binds, lower
 from tilewright.ir import operators
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Any as UnknownDimension
@@ -29,7 +30,6 @@ from tilewright.relay.op.transform.support import as_int64, require, shape_progr
 from tilewright.support.errors import LoweringError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
-from tilewright.te.build_module import get_binds, lower
 from tilewright.te.tensor import Tensor
 from tilewright.tir.functor import substitute
 

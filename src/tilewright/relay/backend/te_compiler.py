@@ -6,25 +6,20 @@ That one, the anchor, schedules the whole; where there is none, the last operato
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tilewright import te, topi
+from tilewright.compile import get_binds, lower
 from tilewright.ir import operators
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Any as UnknownDimension
-from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
-from tilewright.ir.transform import PassContext
 from tilewright.ir.type import Type
 from tilewright.relay.backend.implementation import (
-    get_valid_implementations,
-    is_own,
     select_implementation,
 )
 from tilewright.relay.backend.symbolic import (
@@ -38,32 +33,12 @@ from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.op import OpImplementation
-from tilewright.runtime.packed_func import PackedFunc
 from tilewright.support.errors import LoweringError, TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
-from tilewright.te.build_module import build, get_binds, lower
 from tilewright.te.operation import PlaceholderOp
 from tilewright.te.tensor import Tensor
 from tilewright.tir.stmt import AssertStmt
-
-__all__ = [
-    "CCacheKey",
-    "CCacheValue",
-    "CachedFunc",
-    "LoweredOutput",
-    "TECompiler",
-    "get",
-    "get_shape",
-    "get_valid_implementations",
-    "kernel_key",
-    "kernel_name",
-    "lower_call",
-    "lower_primitive",
-    "operator_names",
-    "select_implementation",
-    "tensor_expression",
-]
 
 _LONGEST_NAME = 80
 
@@ -270,143 +245,3 @@ def operator_names(function: Function) -> list[str]:
             parts = ()
         stack += [(part, False) for part in reversed(parts)]
     return names
-
-
-def kernel_key(function: Function, target: Target) -> str | None:
-    """What decides the code of a primitive function, as text; None where a part of it is not this package's own."""
-    context = PassContext.current()
-    if context.instruments or context.get("tir.add_lower_pass"):
-        return None
-    seen: set[RelayExpr] = set()
-    pending: list[RelayExpr] = [function.body]
-    while pending:
-        expr = pending.pop()
-        if expr in seen:
-            continue
-        seen.add(expr)
-        if isinstance(expr, Call):
-            if isinstance(expr.op, Op) and not is_own(expr.op):
-                return None
-            pending += [*expr.args, *([expr.op.body] if isinstance(expr.op, Function) else [])]
-        elif isinstance(expr, (Tuple, TupleGetItem)):
-            pending += expr.children()  # type: ignore[arg-type]
-    options = sorted((key, repr(value)) for key, value in context.config.items())
-    text = f"{function.astext(show_meta_data=True)}\n{target}\n{options}\n{sorted(context.disabled_pass)}"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-class CCacheKey:
-    """What a compiled function is found by: its structure, and the target."""
-
-    def __init__(self, source_func: Function, target: str | Target) -> None:
-        self.source_func, self.target = source_func, Target(target)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, CCacheKey)
-            and str(self.target) == str(other.target)
-            and structural_equal(self.source_func, other.source_func)
-        )
-
-    def __hash__(self) -> int:
-        return hash((structural_hash(self.source_func), str(self.target)))
-
-    def same_as(self, other: object) -> bool:
-        """True for the very same key."""
-        return self is other
-
-
-@dataclass(frozen=True, eq=False)
-class CachedFunc:
-    """A primitive function as tensor expressions, with its schedule and its loops."""
-
-    target: Target
-    prim_fn_var: GlobalVar
-    inputs: list[Tensor]
-    outputs: list[Tensor]
-    schedule: te.Schedule
-    funcs: IRModule
-
-    def same_as(self, other: object) -> bool:
-        """True for the very same function, which the compiler gives for functions of one structure."""
-        return self is other
-
-
-@dataclass(eq=False)
-class CCacheValue:
-    """A compiled function, how often it was asked for, and what can be called once it was."""
-
-    cached_func: CachedFunc
-    use_count: int = 0
-    packed_func: PackedFunc | None = None
-
-
-class TECompiler:
-    """Compiles primitive functions, each structure once for a target."""
-
-    def __init__(self) -> None:
-        self._cache: dict[CCacheKey, CCacheValue] = {}
-
-    def _entry(self, source_func: Function | CCacheKey, target: str | Target | None) -> CCacheValue:
-        key = source_func if isinstance(source_func, CCacheKey) else None
-        if key is None:
-            chosen = target if target is not None else Target.current()
-            if not isinstance(source_func, Function) or chosen is None:
-                raise LoweringError("what is lowered is a function, for a target or within one")
-            key = CCacheKey(source_func, chosen)
-        found = self._cache.get(key)
-        if found is None:
-            found = self._cache[key] = CCacheValue(_cached(key))
-        found.use_count += 1
-        return found
-
-    def lower(
-        self,
-        source_func: Function | CCacheKey,
-        target: str | Target | None = None,
-        mod_name: str = "default",
-    ) -> CachedFunc:
-        """The function as tensor expressions and loops. The target is the current one where none is given."""
-        return self._entry(source_func, target).cached_func
-
-    def jit(self, source_func: Function | CCacheKey, target: str | Target | None = None) -> PackedFunc:
-        """The function, compiled: it takes its inputs, then its outputs."""
-        entry = self._entry(source_func, target)
-        if entry.packed_func is None:
-            made = entry.cached_func
-            entry.packed_func = build(made.funcs, target=made.target).get_function(made.prim_fn_var.name_hint)
-        return entry.packed_func
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._cache.clear()
-
-    def items(self) -> list[tuple[CCacheKey, CCacheValue]]:
-        """What is compiled, in the order in which it was asked for."""
-        return list(self._cache.items())
-
-    def dump(self) -> None:
-        """Print what is compiled."""
-        for key, value in self._cache.items():
-            name = value.cached_func.prim_fn_var.name_hint
-            print(f"{name}, used {value.use_count} times: {key.source_func}")  # noqa: T201
-
-
-def _cached(key: CCacheKey) -> CachedFunc:
-    function = key.source_func
-    if uses_unknown_dimensions(function):
-        raise LoweringError("a function of unknown dimensions is compiled by relay.vm")
-    program = tensor_expression(function, key.target)
-    name = kernel_name(function)
-    arguments = [*program.inputs, *program.outputs]
-    with key.target:
-        loops = lower(program.schedule, arguments, name)
-    return CachedFunc(key.target, GlobalVar(name), program.inputs, program.outputs, program.schedule, loops)
-
-
-_COMPILER = TECompiler()
-
-
-def get() -> TECompiler:
-    """The compiler of this process."""
-    return _COMPILER

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tilewright.compile import build
 from tilewright.runtime.device import Device
 from tilewright.runtime.ndarray import array, empty
 from tilewright.target.target import Target
-from tilewright.te.build_module import build
 from tilewright.te.operation import placeholder
 from tilewright.testing.numeric import assert_allclose
 from tilewright.topi import generic, nn, x86

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tilewright import codegen
 from tilewright.codegen.c.host import generate_c
 from tilewright.codegen.c.names import C_KEYWORDS, Names, identifier
-from tilewright.codegen.llvm import build_llvm
 from tilewright.ir.expr import Call, StringImm
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.functor import post_order
@@ -161,7 +161,7 @@ def _build(
 ) -> Module:
     embedded = bool(functions.plan.constants) and functions.embed_constants
     if target.kind.name == "llvm":
-        return build_llvm(_with_constants(loops, functions, constants) if embedded else loops, target)
+        return codegen.build(_with_constants(loops, functions, constants) if embedded else loops, target)
     head = as_c(functions.constants_symbol, constants) if embedded else ""
     names = [functions.name] if interface == "packed" else []
     tail = f'const char __tilewright_functions[] = "{functions.name}";\n' if names else ""

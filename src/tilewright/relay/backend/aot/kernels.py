@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tilewright.compile import lower
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import IntImm, Var
@@ -20,7 +21,6 @@ from tilewright.support.arena import ALIGNMENT, rounded
 from tilewright.support.errors import LoweringError, ModelError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
-from tilewright.te.build_module import lower
 from tilewright.tir.arg_binder import CPU, required_alignment
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import address_of

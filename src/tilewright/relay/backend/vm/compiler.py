@@ -6,17 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tilewright.codegen.llvm.build import link_units
+from tilewright.compile import host_of, link
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay import transform
-from tilewright.relay.backend.compile_cache import compile_kernels, compile_loops
 from tilewright.relay.backend.executor import Executor, ordered_arguments
 from tilewright.relay.backend.external import compile_external
+from tilewright.relay.backend.kernel_units import compile_kernels, compile_shape_functions
 from tilewright.relay.backend.preparation import Params, as_module, as_target, owned, prepared, with_main
-from tilewright.relay.backend.shape_functions import lower_shape_function
 from tilewright.relay.backend.vm.codegen import ProgramBuilder
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
@@ -94,11 +93,12 @@ class VMCompiler:
         if self._builder is None or self._program is None or self._target is None:
             raise TilewrightError("nothing is lowered yet: call lower first")
         kernels, target = self._builder.kernels, self._target
-        units, _ = compile_kernels(kernels.functions, target)
-        shapes, _ = compile_kernels(kernels.shape_functions, target, lower_shape_function)
-        found = [*units.values(), *shapes.values()]
-        # A program without kernels has a library too: it is what is exported.
-        library = link_units(found or [compile_loops(IRModule(), target)], target)
+        host = host_of([target])
+        units, _ = compile_kernels(
+            {name: (function, target) for name, function in kernels.functions.items()}, host
+        )
+        shapes = compile_shape_functions(kernels.shape_functions, host)
+        library = link([*units.values(), *shapes.values()], host)
         for part in compile_external(kernels.external):
             library.import_module(part)
         self._executable = Executable.from_program(self._program, library)

@@ -1,0 +1,64 @@
+"""``TILEWRIGHT_DUMP=folder``: every stage of every unit as a file, numbered in the order in which it was made.
+
+    folder/<unit>/1-lowered.llvm.py     the loops after lowering
+    folder/<unit>/2-host.llvm.py        what the code generator got
+    folder/<unit>/3-host.llvm.unoptimized.ll, ….ll, …
+
+Whoever makes the loops adds what comes before them (``dump_text``): a fused function, its schedule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tilewright.ir.module import IRModule
+from tilewright.support.cbuild import write_bytes
+from tilewright.support.errors import TilewrightError
+from tilewright.support.options import dump_folder
+from tilewright.target import Target
+
+if TYPE_CHECKING:
+    from tilewright.compile.unit import Parts, Unit
+
+_LONGEST_NAME = 120
+
+
+def dump_text(unit: str, stage: str, text: str) -> None:
+    """Write one stage of a unit, if stages are wanted."""
+    folder = dump_folder()
+    if folder is None:
+        return
+    place = folder / _file_name(unit)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        write_bytes(place / stage, text.encode())
+    except OSError as problem:
+        raise TilewrightError(f"TILEWRIGHT_DUMP: {place / stage} cannot be written: {problem}") from None
+
+
+def dump_stages(modules: Mapping[Target, IRModule], parts: Parts, unit: Unit) -> None:
+    """Write the stages that all units have, if stages are wanted."""
+    if dump_folder() is None:
+        return
+    names = [variable.name_hint for module in modules.values() for variable in module.functions]
+    name = names[0] if names else "empty"
+    for target, module in modules.items():
+        dump_text(name, f"1-lowered.{target.kind.name}.py", module.script())
+    for role, part, compiled in zip(
+        ["host", *("device" for _ in unit.devices)], parts.all, (unit.host, *unit.devices), strict=True
+    ):
+        label = f"{role}.{part.target.kind.name}"
+        dump_text(name, f"2-{label}.py", part.program.script())
+        for suffix, text in compiled.code.stages().items():
+            dump_text(name, f"3-{label}.{suffix}", text)
+
+
+def _file_name(unit: str) -> str:
+    """A name that any file system takes; long names are cut, and stay different."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "_", unit)
+    if len(plain) <= _LONGEST_NAME:
+        return plain
+    return f"{plain[:_LONGEST_NAME]}_{hashlib.sha256(unit.encode()).hexdigest()[:8]}"
