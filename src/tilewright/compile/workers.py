@@ -275,6 +275,7 @@ def _fork(theirs: socket.socket, messages: IO[bytes]) -> int:
         os.dup2(messages.fileno(), 2)
         own = os.dup2(theirs.fileno(), 3)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        sys.stdout = sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         serve(socket.socket(fileno=own))
         status = 0

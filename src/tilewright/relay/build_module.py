@@ -158,7 +158,7 @@ def _build(
                 "generators; use the graph executor"
             )
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
-        model = compile_aot(text, values, loops, target, mod_name)
+        model = compile_aot(graph, values, loops, target, mod_name)
         return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
     host = host_of([target])
     units, report = compile_kernels(

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tilewright import relay
-from tilewright.codegen.llvm.build import link_units
-from tilewright.relay.backend.compile_cache import compile_loops
+from tilewright.compile import compile_unit, link
 from tilewright.relay.backend.shape_functions import (
     ShapeInput,
     copied_shapes,
@@ -37,7 +36,7 @@ def unknown(name: str, *extents: int | None, dtype: str = "float32") -> relay.Va
 def shapes(function: relay.Function, *arguments: Any) -> list[tuple[int, ...]]:
     """What the compiled shape function writes: arguments are shapes, or arrays where it reads values."""
     target = Target("llvm")
-    library = link_units([compile_loops(lower_shape_function(function, target, "shapes"), target)], target)
+    library = link([compile_unit(lower_shape_function(function, target, "shapes"), target)], target)
     made = shape_function(function)
     outputs = [nd.empty([int(extent) for extent in one.shape], "int64") for one in made.outputs]
     given = [nd.array(np.asarray(one, "int64") if isinstance(one, tuple) else one) for one in arguments]

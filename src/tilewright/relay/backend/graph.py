@@ -49,6 +49,8 @@ class GraphNode:
     """Where in the first input the outputs begin, in bytes, if they can be read there."""
     joined: list[int] | None = None
     """Which inputs, one after the other, are the output, if they can be written there."""
+    is_flat: bool = False
+    """The kernel takes the elements of each tensor as one row, whatever their shape."""
 
     @property
     def is_view(self) -> bool:
@@ -65,6 +67,13 @@ class ExecutorGraph:
     outputs: list[Entry]
     kernels: dict[str, Function]
     external: dict[str, Function] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> list[int]:
+        """The nodes that the caller gives values for."""
+        return [
+            number for number, node in enumerate(self.nodes) if node.kernel is None and node.value is None
+        ]
 
     def type_of(self, entry: Entry) -> TensorType:
         """The type of a tensor."""

@@ -24,7 +24,7 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
             "func_name": node.kernel,
             "num_inputs": str(len(node.inputs)),
             "num_outputs": str(len(node.outputs)),
-            "flatten_data": "0",
+            "flatten_data": "1" if node.is_flat else "0",
         }
         if node.function is not None:
             # For those who measure: what the kernel has to do, and which nodes of the model it does it for.

@@ -8,7 +8,7 @@ arena by the lifetimes of their parts: what is not written yet, or read no more,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilewright.relay.backend.graph import Entry, ExecutorGraph, GraphNode, byte_size, in_place_parameters
 from tilewright.relay.backend.places import Places, results, strict_entries
@@ -28,6 +28,10 @@ class GraphMemory:
     parameter_bytes: int
     tensors_bytes: int
     """What the intermediate tensors would take, each in memory of its own."""
+    caller_storages: Mapping[int, int] = field(default_factory=dict)
+    """Storages that are not in the arena but in the caller's memory: those of outputs, with the output's number."""
+    scratch: Mapping[int, int] = field(default_factory=dict)
+    """For nodes whose kernels need scratch memory: its offset in the arena."""
 
     def report(self) -> str:
         """The figures in a sentence."""
@@ -47,11 +51,16 @@ class _Part:
     last: int
 
 
-def plan_graph_memory(graph: ExecutorGraph) -> GraphMemory:
-    """The plan of a graph."""
+def plan_graph_memory(
+    graph: ExecutorGraph, scratch: Mapping[int, int] | None = None, caller_has_outputs: bool = False
+) -> GraphMemory:
+    """The plan of a graph. ``scratch`` has the bytes of memory that the kernels of some nodes need while they run.
+    Where the caller has memory for the outputs, those that are not a part of a larger tensor lie there."""
     planner = _Planner(graph)
     planner.overwrite_arguments()
-    return planner.plan()
+    if caller_has_outputs:
+        planner.hand_out_outputs()
+    return planner.plan(scratch or {})
 
 
 class _Planner:
@@ -59,6 +68,7 @@ class _Planner:
         self.graph = graph
         self.places = Places()
         self.parts: dict[Entry, list[_Part]] = {}
+        self.caller: dict[Entry, int] = {}
         strict = strict_entries(graph)
         for step, node in enumerate(graph.nodes):
             self.places.add(step, node, any(entry in strict for entry in results(step, node)))
@@ -121,7 +131,15 @@ class _Planner:
             return True
         return False
 
-    def plan(self) -> GraphMemory:
+    def hand_out_outputs(self) -> None:
+        """Put each output that has a storage to itself, and is in no earlier output's, into the caller's memory."""
+        for number, entry in enumerate(self.graph.outputs):
+            root, _ = self.places.find(entry)
+            whole = self.places.sizes[root] == self.places.sizes[entry]
+            if root not in self.places.fixed and root not in self.caller and whole:
+                self.caller[root] = number
+
+    def plan(self, scratch: Mapping[int, int]) -> GraphMemory:
         """The plan, with what shares decided."""
         numbers: dict[Entry, int] = {}
         storage_of: dict[Entry, int] = {}
@@ -131,14 +149,15 @@ class _Planner:
                 root, offset = self.places.find(entry)
                 storage_of[entry] = numbers.setdefault(root, len(numbers))
                 offset_of[entry] = offset
-        moving = list(self.parts)
+        moving = [root for root in self.parts if root not in self.caller]
         blocks = [
             [Request(part.size, part.first, part.last, part.offset) for part in self.parts[root]]
             for root in moving
         ]
+        blocks += [[Request(size, step, step)] for step, size in scratch.items()]
         placed, arena = plan_blocks(blocks)
         offsets = [0] * len(numbers)
-        for root, offset in zip(moving, placed, strict=True):
+        for root, offset in zip(moving, placed, strict=False):
             offsets[numbers[root]] = offset
         nodes = self.graph.nodes
         return GraphMemory(
@@ -154,6 +173,8 @@ class _Planner:
                 if node.kernel is not None and not node.is_view
                 for kind in node.outputs
             ),
+            {numbers[root]: number for root, number in self.caller.items()},
+            dict(zip(scratch, placed[len(moving) :], strict=True)),
         )
 
 

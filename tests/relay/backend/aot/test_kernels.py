@@ -1,5 +1,6 @@
 """Kernels without a runtime: no allocation, no threads, no messages."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,9 @@ import pytest
 
 from tilewright import te, tir
 from tilewright.driver.build_module import lower
-from tilewright.relay.backend.aot.graph import GraphNode, GraphTensor
+from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.backend.aot.kernels import plain_kernels, take_scratch
-from tilewright.support.dtype import DataType
+from tilewright.relay.backend.graph import Entry, GraphNode
 from tilewright.support.errors import LoweringError, ModelError
 from tilewright.target import Target
 from tilewright.tir.interpreter import interpret
@@ -82,10 +83,10 @@ def test_assertions_return_a_number() -> None:
 def test_calls_are_compared_with_the_kernel(model: Any) -> None:
     """A call with other shapes, types or numbers of tensors is an error; flattened data must have the size alone."""
     kernel = plain_kernels(model.kernels, C)["add"]
-    vector, matrix = (GraphTensor(shape, DataType("float32")) for shape in ((512,), (8, 64)))
-    node = GraphNode("n", "add", (0, 1), (2,))
+    vector, matrix = (TensorType(shape, "float32") for shape in ((512,), (8, 64)))
+    node = GraphNode("n", [vector], [Entry(0), Entry(1)], "add")
     kernel.check_call(node, [vector] * 3)
-    kernel.check_call(GraphNode("n", "add", (0, 1), (2,), flatten=True), [matrix] * 3)
+    kernel.check_call(replace(node, is_flat=True), [matrix] * 3)
     with pytest.raises(
         ModelError, match=r"float32 of shape \[8, 64\] as argument 0; the kernel takes .*\[512\]"
     ):
@@ -93,7 +94,7 @@ def test_calls_are_compared_with_the_kernel(model: Any) -> None:
     with pytest.raises(ModelError, match="with 2 tensors; the kernel takes 3"):
         kernel.check_call(node, [vector] * 2)
     with pytest.raises(ModelError, match="int32 of shape"):
-        kernel.check_call(node, [vector, vector, GraphTensor((512,), DataType("int32"))])
+        kernel.check_call(node, [vector, vector, TensorType((512,), "int32")])
 
 
 def test_errors(model: Any) -> None:
@@ -111,11 +112,11 @@ def test_errors(model: Any) -> None:
     symbolic = lower(te.create_schedule(y.op), [x, y], name="f")
     with pytest.raises((LoweringError, ModelError)):
         plain_kernels(symbolic, C)["f"].check_call(
-            GraphNode("n", "f", (0,), (1,)), [GraphTensor((4,), DataType("float32"))] * 2
+            GraphNode("n", [], [Entry(0)], "f"), [TensorType((4,), "float32")] * 2
         )
     far = tir.decl_buffer((4,), "int32", name="far", data_alignment=128)
     aligned = plain_kernels(tir.PrimFunc([far], tir.Store(far.data, 1, 0), attrs={"global_symbol": "f"}), C)[
         "f"
     ]
     with pytest.raises(ModelError, match="far must be aligned to 128 bytes"):
-        aligned.check_call(GraphNode("n", "f", (), (0,)), [GraphTensor((4,), DataType("int32"))])
+        aligned.check_call(GraphNode("n", [], [], "f"), [TensorType((4,), "int32")])

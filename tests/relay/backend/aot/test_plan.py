@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilewright.relay.backend.aot.graph import read_graph
 from tilewright.relay.backend.aot.plan import Place, Region, plan_memory
+from tilewright.relay.backend.graph import Entry
+from tilewright.relay.backend.graph_read import read_graph
+from tilewright.runtime import ndarray
 from tilewright.support.arena import ALIGNMENT, Request, plan_arena
-from tilewright.support.errors import ModelError
 
 requests = st.builds(
     lambda size, first, length: Request(size, first, first + length),
@@ -54,26 +53,16 @@ def test_a_gap_is_used() -> None:
 def test_places(model: Any) -> None:
     """Inputs and outputs lie with the caller, parameters among the constants, the rest in the workspace."""
     graph = read_graph(model.graph)
-    plan = plan_memory(graph, ["w"], {3: 2112})
-    assert plan.tensors[0] == Place(Region.INPUT, 0)
-    assert plan.tensors[1] == Place(Region.CONSTANT, 0) and plan.constants_size == 64 * 64 * 4
-    assert plan.tensors[2].region is plan.tensors[3].region is Region.WORKSPACE
-    assert plan.tensors[4] == plan.tensors[3]
-    assert [place.region for place in plan.tensors[5:]] == [Region.OUTPUT] * 3
-    assert plan.copies == ((0, 3), (7, 4))
+    graph.nodes[1].value = ndarray.array(model.weight)
+    plan = plan_memory(graph, {3: 2112})
+    assert plan.places[Entry(0)] == Place(Region.INPUT, 0)
+    assert plan.places[Entry(1)] == Place(Region.CONSTANT, 0) and plan.constants_size == 64 * 64 * 4
+    assert plan.places[Entry(2)].region is plan.places[Entry(3)].region is Region.WORKSPACE
+    assert plan.places[Entry(4)] == plan.places[Entry(3)]
+    written = [Entry(5), Entry(5, 1), Entry(6)]
+    assert [plan.places[entry] for entry in written] == [Place(Region.OUTPUT, n) for n in range(3)]
+    assert plan.copies == ((Entry(0), 3), (Entry(6), 4))
     # While softmax runs, what it reads, what it writes and its scratch memory are all in use.
     assert plan.workspace_size == 2048 + 2048 + 2112
-    assert plan_memory(graph, ["w", "x"], {}).inputs == ()
-
-
-def test_errors(model: Any) -> None:
-    """An input node that nobody gives a value for, and views that are none, are errors."""
-    graph = json.loads(model.graph)
-    with pytest.raises(ModelError, match="'x' is neither an input nor a parameter"):
-        plan_memory(read_graph(json.dumps({**graph, "arg_nodes": [1]})), ["w"], {})
-    graph["nodes"][4]["inputs"] = []
-    with pytest.raises(ModelError, match="'reshape' renames a tensor, and has none"):
-        plan_memory(read_graph(json.dumps(graph)), ["w"], {})
-    graph["nodes"][4]["inputs"] = [[1, 0, 0]]
-    with pytest.raises(ModelError, match="renames a tensor to one of another size"):
-        plan_memory(read_graph(json.dumps(graph)), ["w"], {})
+    graph.nodes[0].value = ndarray.array(model.value)
+    assert plan_memory(graph, {}).inputs == ()

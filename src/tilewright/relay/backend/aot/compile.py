@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tilewright import codegen
@@ -17,10 +18,14 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import Sequential
 from tilewright.relay.backend.aot.constants import as_c, as_llvm, pack_constants
 from tilewright.relay.backend.aot.entry import ModelFunctions
-from tilewright.relay.backend.aot.graph import NO_OPERATION, Graph, read_graph
 from tilewright.relay.backend.aot.kernels import Kernel, KernelSource, find_kernel, plain_kernels
 from tilewright.relay.backend.aot.module import AOTModule
 from tilewright.relay.backend.aot.plan import plan_memory
+from tilewright.relay.backend.graph import ExecutorGraph
+from tilewright.relay.backend.graph_json import graph_json
+from tilewright.relay.backend.graph_read import read_graph
+from tilewright.relay.backend.memory_plan import plan_graph_memory
+from tilewright.relay.backend.places import results
 from tilewright.runtime.module import Module, SourceModule
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.runtime.params import load_param_dict
@@ -32,7 +37,7 @@ from tilewright.tir.stmt import AttrStmt
 
 
 def compile_aot(
-    graph_json: str,
+    graph: ExecutorGraph | str,
     params: Mapping[str, Any] | bytes | None,
     kernels: KernelSource,
     target: Any = "llvm",
@@ -44,13 +49,13 @@ def compile_aot(
 ) -> AOTModule:
     """Compile a graph for machines without a runtime.
 
-    ``graph_json`` is what the graph executor takes, ``params`` the values of inputs that are constants, ``kernels`` the
-    functions that the graph's nodes call: a lowered module, functions, or several. The result has one entry for C,
-    ``tilewright_<name>_run``, which allocates nothing and needs libc alone. With ``interface="packed"`` it has
-    ``__tvm_ffi_<name>`` beside it, whose errors need the runtime that ``export_library`` links in.
-    ``unpacked_api=True`` is another way to say ``interface="c"``, which is the default; a target's ``-interface-api``
-    and ``-unpacked-api`` count where neither is given. With ``embed_constants=False`` the caller provides the
-    parameters' memory too, filled from ``AOTModule.constants``.
+    ``graph`` is a graph, or its text as the graph executor takes it; ``params`` are the values of inputs that are
+    constants, ``kernels`` the functions that the graph's nodes call: a lowered module, functions, or several. The
+    result has one entry for C, ``tilewright_<name>_run``, which allocates nothing and needs only libc. With
+    ``interface="packed"`` it has ``__tvm_ffi_<name>`` beside it, whose errors need the runtime that
+    ``export_library`` links in. ``unpacked_api=True`` is another way to say ``interface="c"``, which is the default; a
+    target's ``-interface-api`` and ``-unpacked-api`` count where neither is given. With ``embed_constants=False`` the
+    caller provides the parameters' memory too, filled from ``AOTModule.constants``.
     """
     chosen = Target(target)
     if chosen.kind.name not in ("c", "llvm"):
@@ -60,18 +65,21 @@ def compile_aot(
     if identifier(name) != name:
         raise ModelError(f"{name!r} cannot be a model's name, which becomes part of C names")
     interface = _interface(chosen, interface, unpacked_api)
-    graph = read_graph(graph_json)
+    if isinstance(graph, str):
+        graph = read_graph(graph)
     values = _values(graph, params)
+    graph = _with_values(graph, values)
     plain = plain_kernels(kernels, chosen)
     scratch = _check_calls(graph, plain)
-    plan = plan_memory(graph, list(values), scratch)
+    plan = plan_memory(graph, scratch)
     names = Names([*C_KEYWORDS, *(f"tilewright_{name}_{part}" for part in ("run", "body", "constants"))])
     symbols = {kernel: names.fresh(f"tilewright_{name}_{kernel}") for kernel in plain}
     functions = ModelFunctions(name, graph, plan, plain, symbols, embed_constants)
     constants = pack_constants(plan, {graph.nodes[number].name: number for number in plan.constants}, values)
     loops = _loops(functions, chosen, interface)
     lib = _build(loops, functions, chosen, interface, constants)
-    return AOTModule(functions, chosen, interface, lib, loops, constants, values, graph_json)
+    text = graph_json(graph, plan_graph_memory(graph))
+    return AOTModule(functions, chosen, interface, lib, loops, constants, values, text)
 
 
 def _interface(target: Target, interface: str | None, unpacked_api: bool | None) -> str:
@@ -88,33 +96,42 @@ def _interface(target: Target, interface: str | None, unpacked_api: bool | None)
     return chosen
 
 
-def _values(graph: Graph, params: Mapping[str, Any] | bytes | None) -> dict[str, NDArray]:
+def _values(graph: ExecutorGraph, params: Mapping[str, Any] | bytes | None) -> dict[str, NDArray]:
     """The parameters that the graph has, as arrays of the shapes and types that it says."""
     given = load_param_dict(params) if isinstance(params, (bytes, bytearray)) else dict(params or {})
     values: dict[str, NDArray] = {}
     for node in graph.nodes:
-        if node.function is not None or node.name not in given:
+        if node.kernel is not None or node.name not in given:
             continue
         value = given[node.name]
         made = value if isinstance(value, NDArray) else array(value)
-        wanted = graph.tensors[node.outputs[0]]
-        if tuple(made.shape) != wanted.shape or made.dtype != wanted.dtype:
+        wanted = node.outputs[0]
+        shape = wanted.concrete_shape
+        if tuple(made.shape) != shape or made.dtype != wanted.dtype:
             raise ModelError(
                 f"the parameter {node.name!r} is {made.dtype} of shape {list(made.shape)}; "
-                f"the graph has {wanted.dtype} of shape {list(wanted.shape)}"
+                f"the graph has {wanted.dtype} of shape {list(shape)}"
             )
         values[node.name] = made
     return values
 
 
-def _check_calls(graph: Graph, kernels: Mapping[str, Kernel]) -> dict[int, int]:
+def _with_values(graph: ExecutorGraph, values: Mapping[str, NDArray]) -> ExecutorGraph:
+    """The graph whose parameters are constants."""
+    nodes = [
+        replace(node, value=values.get(node.name)) if node.kernel is None else node for node in graph.nodes
+    ]
+    return replace(graph, nodes=nodes)
+
+
+def _check_calls(graph: ExecutorGraph, kernels: Mapping[str, Kernel]) -> dict[int, int]:
     """Compare every call with its kernel; the scratch memory that each node needs, where it needs some."""
     scratch: dict[int, int] = {}
     for number, node in enumerate(graph.nodes):
-        if node.function in (None, NO_OPERATION):
+        if node.kernel is None or node.is_view:
             continue
         kernel = find_kernel(kernels, node)
-        kernel.check_call(node, [graph.tensors[tensor] for tensor in (*node.inputs, *node.outputs)])
+        kernel.check_call(node, [graph.type_of(entry) for entry in (*node.inputs, *results(number, node))])
         if kernel.scratch:
             scratch[number] = kernel.scratch
     return scratch
@@ -123,7 +140,7 @@ def _check_calls(graph: Graph, kernels: Mapping[str, Kernel]) -> dict[int, int]:
 def _loops(functions: ModelFunctions, target: Target, interface: str) -> IRModule:
     """Every function of the model, ready for a code generator. What C does not call is internal."""
     module = IRModule()
-    used = {node.function for node in functions.graph.nodes}
+    used = {node.kernel for node in functions.graph.nodes}
     for name, kernel in functions.kernels.items():
         if name in used:
             module[functions.kernel_symbols[name]] = kernel.function.without_attr("global_symbol")

@@ -14,10 +14,12 @@ from tilewright.codegen.c.names import Names
 from tilewright.ir import operators
 from tilewright.ir.buffer import decl_buffer
 from tilewright.ir.expr import Call, Load, PrimExpr, Var
+from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import PrimType
-from tilewright.relay.backend.aot.graph import NO_OPERATION, Graph, GraphTensor
 from tilewright.relay.backend.aot.kernels import FAILED, Kernel, find_kernel
 from tilewright.relay.backend.aot.plan import MemoryPlan, Place, Region
+from tilewright.relay.backend.graph import ExecutorGraph, GraphNode, byte_size
+from tilewright.relay.backend.places import results
 from tilewright.support.arena import ALIGNMENT
 from tilewright.support.errors import ModelError
 from tilewright.target import Target
@@ -35,8 +37,13 @@ class Argument:
     """An input or output of the model, as C sees it."""
 
     name: str
-    tensor: GraphTensor
+    tensor: TensorType
     alignment: int
+
+    @property
+    def num_bytes(self) -> int:
+        """The size in memory."""
+        return byte_size(self.tensor)
 
 
 @dataclass
@@ -44,7 +51,7 @@ class ModelFunctions:
     """What the entries of one model have in common."""
 
     name: str
-    graph: Graph
+    graph: ExecutorGraph
     plan: MemoryPlan
     kernels: Mapping[str, Kernel]
     kernel_symbols: Mapping[str, str]
@@ -59,7 +66,7 @@ class ModelFunctions:
         self.inputs = [
             Argument(
                 names.fresh(nodes[number].name or "input"),
-                self.graph.tensors[nodes[number].outputs[0]],
+                nodes[number].outputs[0],
                 alignments[Place(Region.INPUT, position)],
             )
             for position, number in enumerate(plan.inputs)
@@ -67,10 +74,10 @@ class ModelFunctions:
         self.outputs = [
             Argument(
                 names.fresh("output" if len(self.graph.outputs) == 1 else f"output{position}"),
-                self.graph.tensors[tensor],
+                self.graph.type_of(entry),
                 alignments[Place(Region.OUTPUT, position)],
             )
-            for position, tensor in enumerate(self.graph.outputs)
+            for position, entry in enumerate(self.graph.outputs)
         ]
 
     @property
@@ -96,18 +103,16 @@ class ModelFunctions:
     def _alignments(self) -> dict[Place, int]:
         """Bytes to which the caller's tensors must be aligned: what their elements and every kernel ask for."""
         found: dict[Place, int] = {}
-        for tensor, place in zip(self.graph.tensors, self.plan.tensors, strict=True):
+        for entry, place in self.plan.places.items():
             whole = replace(place, offset=0)
-            found[whole] = max(found.get(whole, 1), tensor.dtype.itemsize)
-        for position, tensor_number in enumerate(self.graph.outputs):
+            found[whole] = max(found.get(whole, 1), self.graph.type_of(entry).dtype.itemsize)
+        for position, entry in enumerate(self.graph.outputs):
             place = Place(Region.OUTPUT, position)
-            found.setdefault(place, self.graph.tensors[tensor_number].dtype.itemsize)
-        for node in self.graph.nodes:
-            if node.function in (None, NO_OPERATION):
-                continue
+            found.setdefault(place, self.graph.type_of(entry).dtype.itemsize)
+        for number, node in self._calls():
             kernel = find_kernel(self.kernels, node)
-            for position, tensor_number in enumerate((*node.inputs, *node.outputs)):
-                place, alignment = self.plan.tensors[tensor_number], kernel.alignment(position)
+            for position, entry in enumerate((*node.inputs, *results(number, node))):
+                place, alignment = self.plan.places[entry], kernel.alignment(position)
                 inside = place.offset if place.region in (Region.INPUT, Region.OUTPUT) else place.position
                 if inside % alignment:
                     raise ModelError(
@@ -117,6 +122,14 @@ class ModelFunctions:
                 whole = replace(place, offset=0)
                 found[whole] = max(found[whole], alignment)
         return found
+
+    def _calls(self) -> list[tuple[int, GraphNode]]:
+        """The nodes that run a kernel, with their numbers."""
+        return [
+            (number, node)
+            for number, node in enumerate(self.graph.nodes)
+            if node.kernel is not None and not node.is_view
+        ]
 
     # ---- the body ----
 
@@ -134,17 +147,15 @@ class ModelFunctions:
             return _untyped(address_of(memory, "uint8", place.position))
 
         steps: list[Stmt] = []
-        for number, node in enumerate(self.graph.nodes):
-            if node.function in (None, NO_OPERATION):
-                continue
-            arguments = [pointer(self.plan.tensors[tensor]) for tensor in (*node.inputs, *node.outputs)]
+        for number, node in self._calls():
+            arguments = [pointer(self.plan.places[entry]) for entry in (*node.inputs, *results(number, node))]
             if number in self.plan.scratch:
                 arguments.append(pointer(Place(Region.WORKSPACE, self.plan.scratch[number])))
-            status = _call(self.kernel_symbols[str(node.function)], arguments)
+            status = _call(self.kernel_symbols[str(node.kernel)], arguments)
             steps.append(IfThenElse(operators.not_equal(status, 0), _return(FAILED)))
-        for tensor, position in self.plan.copies:
-            size = operators.const(self.graph.tensors[tensor].num_bytes, "uint64")
-            source = pointer(self.plan.tensors[tensor])
+        for entry, position in self.plan.copies:
+            size = operators.const(byte_size(self.graph.type_of(entry)), "uint64")
+            source = pointer(self.plan.places[entry])
             steps.append(
                 Evaluate(operators.call("call_extern", "handle", ["memcpy", outputs[position], source, size]))
             )
@@ -175,7 +186,7 @@ class ModelFunctions:
                 variable = Var(argument.name, "handle")
                 pointers.append((variable, Load("handle", structure, position)))
                 # A tensor without elements needs no memory.
-                if argument.tensor.num_bytes:
+                if argument.num_bytes:
                     checks.append(_require(variable, argument.alignment))
         checks += [_require(constants, ALIGNMENT)] if self.takes_constants else []
         checks += [_require(workspace, ALIGNMENT)] if self.plan.workspace_size else []

@@ -78,7 +78,7 @@ def _sizes(upper: str, kind: str, arguments: Sequence[Argument]) -> list[str]:
     for argument in arguments:
         # Inputs keep the case of their names: two may differ in nothing else.
         label = argument.name.upper() if kind == "OUTPUT" else f"{kind}_{argument.name}"
-        lines += _size(f"{upper}_{label}", argument.tensor.num_bytes, argument.alignment)
+        lines += _size(f"{upper}_{label}", argument.num_bytes, argument.alignment)
     return lines
 
 
@@ -94,4 +94,4 @@ def _structure(name: str, arguments: Sequence[Argument], qualifier: str) -> list
 
 
 def _shape(argument: Argument) -> str:
-    return " x ".join(str(extent) for extent in argument.tensor.shape) or "()"
+    return " x ".join(str(extent) for extent in argument.tensor.concrete_shape) or "()"

@@ -6,6 +6,7 @@ taken. Parallel loops run in order. Where an assertion fails the kernel returns 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -14,9 +15,10 @@ from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import IntImm, Var
 from tilewright.ir.module import IRModule
+from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import Sequential
 from tilewright.ir.type import PointerType, PrimType
-from tilewright.relay.backend.aot.graph import GraphNode, GraphTensor
+from tilewright.relay.backend.graph import GraphNode
 from tilewright.support.arena import ALIGNMENT, rounded
 from tilewright.support.errors import LoweringError, ModelError
 from tilewright.support.recursion import recursion_room
@@ -51,9 +53,9 @@ class Kernel:
         """Bytes to which an argument must be aligned."""
         return required_alignment(self.parameters[position], CPU)
 
-    def check_call(self, node: GraphNode, tensors: list[GraphTensor]) -> None:
+    def check_call(self, node: GraphNode, tensors: list[TensorType]) -> None:
         """An error unless the kernel takes tensors of these shapes and types."""
-        what = f"the graph's node {node.name!r} calls {node.function}"
+        what = f"the graph's node {node.name!r} calls {node.kernel}"
         if len(tensors) != len(self.parameters):
             raise ModelError(f"{what} with {len(tensors)} tensors; the kernel takes {len(self.parameters)}")
         for position, (tensor, buffer) in enumerate(zip(tensors, self.parameters, strict=True)):
@@ -67,12 +69,12 @@ class Kernel:
                 raise ModelError(
                     f"{what}, whose {buffer.name} has the shape {list(buffer.shape)}: not constant"
                 )
-            given = GraphTensor(shape, buffer.dtype)
-            same = given.num_bytes == tensor.num_bytes if node.flatten else given.shape == tensor.shape
-            if not same or given.dtype != tensor.dtype:
+            given = tensor.concrete_shape
+            same = math.prod(given) == math.prod(shape) if node.is_flat else given == shape
+            if not same or buffer.dtype != tensor.dtype:
                 raise ModelError(
-                    f"{what} with {tensor.dtype} of shape {list(tensor.shape)} as argument {position}; "
-                    f"the kernel takes {given.dtype} of shape {list(given.shape)}"
+                    f"{what} with {tensor.dtype} of shape {list(given)} as argument {position}; "
+                    f"the kernel takes {buffer.dtype} of shape {list(shape)}"
                 )
 
 
@@ -177,8 +179,8 @@ class _PlainErrors(StmtMutator):
 
 def find_kernel(kernels: Mapping[str, Kernel], node: GraphNode) -> Kernel:
     """The kernel that a node calls."""
-    found = kernels.get(str(node.function))
+    found = kernels.get(str(node.kernel))
     if found is None:
         known = ", ".join(sorted(kernels))
-        raise ModelError(f"the graph's node {node.name!r} calls {node.function}; the kernels are {known}")
+        raise ModelError(f"the graph's node {node.name!r} calls {node.kernel}; the kernels are {known}")
     return found

@@ -68,8 +68,8 @@ class AOTModule:
         plan = self.functions.plan
         return MemorySizes(
             plan.constants_size,
-            sum(argument.tensor.num_bytes for argument in self.inputs),
-            sum(argument.tensor.num_bytes for argument in self.outputs),
+            sum(argument.num_bytes for argument in self.inputs),
+            sum(argument.num_bytes for argument in self.outputs),
             plan.workspace_size,
         )
 

@@ -1,20 +1,20 @@
 """Where everything of a graph lies in memory, decided before it runs.
 
 There are three regions, as in a bundle for a bare machine: *constants* (the parameters), *inputs and outputs* (memory
-of the caller, tensor by tensor), and the *workspace*: one arena with every tensor in between and the scratch memory
-of each kernel. Two that are never needed at the same time share their bytes.
+of the caller, tensor by tensor), and the *workspace*: the arena of the memory plan, with every tensor in between and
+the scratch memory of each kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from tilewright.relay.backend.aot.graph import Graph
-from tilewright.relay.backend.aot.pieces import find_pieces
-from tilewright.support.arena import Request, plan_blocks, rounded
-from tilewright.support.errors import ModelError
+from tilewright.relay.backend.graph import Entry, ExecutorGraph, byte_size
+from tilewright.relay.backend.memory_plan import plan_graph_memory
+from tilewright.relay.backend.places import results
+from tilewright.support.arena import rounded
 
 
 class Region(Enum):
@@ -46,10 +46,10 @@ class Place:
 class MemoryPlan:
     """The place of every tensor, of every node's scratch memory, and the sizes in bytes."""
 
-    tensors: tuple[Place, ...]
+    places: Mapping[Entry, Place]
     scratch: Mapping[int, int]
     """For nodes whose kernels need scratch memory: where in the workspace."""
-    copies: tuple[tuple[int, int], ...]
+    copies: tuple[tuple[Entry, int], ...]
     """Outputs that no kernel writes: the tensor to copy when all has run, and the output's number."""
     inputs: tuple[int, ...]
     """The nodes that the caller gives values for."""
@@ -59,49 +59,41 @@ class MemoryPlan:
     workspace_size: int
 
 
-def plan_memory(graph: Graph, parameters: Sequence[str], scratch: Mapping[int, int]) -> MemoryPlan:
-    """The plan of a graph whose parameters have these names; ``scratch`` has the bytes that nodes' kernels need."""
-    pieces = find_pieces(graph)
-    places: dict[int, Place] = {}  # of pieces
-    inputs: list[int] = []
+def plan_memory(graph: ExecutorGraph, scratch: Mapping[int, int]) -> MemoryPlan:
+    """The plan of a graph; ``scratch`` has the bytes that nodes' kernels need."""
+    memory = plan_graph_memory(graph, scratch, caller_has_outputs=True)
     constants: dict[int, int] = {}
     constants_size = 0
     for number, node in enumerate(graph.nodes):
-        if node.function is not None:
-            continue
-        if node.name in parameters:
+        if node.value is not None:
             constants[number] = constants_size
-            places[pieces.number[node.outputs[0]]] = Place(Region.CONSTANT, constants_size)
-            constants_size += rounded(max(1, graph.tensors[node.outputs[0]].num_bytes))
-        elif number not in graph.arguments:
-            raise ModelError(f"the graph's node {node.name!r} is neither an input nor a parameter")
-    for number in graph.arguments:
-        if number not in constants:
-            places[pieces.number[graph.nodes[number].outputs[0]]] = Place(Region.INPUT, len(inputs))
-            inputs.append(number)
-    copies = []
-    for number, tensor in enumerate(graph.outputs):
-        piece = pieces.number[tensor]
-        # The caller has memory for this tensor, and not for what may lie around it.
-        if piece in places or graph.tensors[tensor].num_bytes != pieces.sizes[piece]:
-            copies.append((tensor, number))
-        else:
-            places[piece] = Place(Region.OUTPUT, number)
-    lives = pieces.lives([tensor for tensor, _ in copies])
-    waiting = [piece for piece in lives if piece not in places]
-    blocks = [lives[piece] for piece in waiting]
-    blocks += [[Request(size, node, node)] for node, size in scratch.items()]
-    offsets, workspace_size = plan_blocks(blocks)
-    for piece, offset in zip(waiting, offsets, strict=False):
-        places[piece] = Place(Region.WORKSPACE, offset)
+            constants_size += rounded(max(1, byte_size(node.outputs[0])))
+    inputs = graph.inputs
+    # Storages of the caller's; all others are in the workspace.
+    regions = {storage: Place(Region.OUTPUT, number) for storage, number in memory.caller_storages.items()}
+    for number, offset in constants.items():
+        regions[memory.storage_of[Entry(number)]] = Place(Region.CONSTANT, offset)
+    for position, number in enumerate(inputs):
+        regions[memory.storage_of[Entry(number)]] = Place(Region.INPUT, position)
+    places = {}
+    for number, node in enumerate(graph.nodes):
+        for entry in results(number, node):
+            storage = memory.storage_of[entry]
+            start = regions.get(storage) or Place(Region.WORKSPACE, memory.offsets[storage])
+            places[entry] = start.moved(memory.offset_of[entry])
+    copies = tuple(
+        (entry, number)
+        for number, entry in enumerate(graph.outputs)
+        if places[entry] != Place(Region.OUTPUT, number)
+    )
+    # A tensor without elements has an address too.
+    needed = rounded(1) if any(place.region is Region.WORKSPACE for place in places.values()) else 0
     return MemoryPlan(
-        tuple(
-            places[pieces.number[tensor]].moved(pieces.offset[tensor]) for tensor in range(len(graph.tensors))
-        ),
-        dict(zip(scratch, offsets[len(waiting) :], strict=True)),
-        tuple(copies),
+        places,
+        memory.scratch,
+        copies,
         tuple(inputs),
         constants,
         constants_size,
-        workspace_size,
+        max(memory.arena_bytes, needed),
     )

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.relay.backend.aot.graph import read_graph
+from tilewright.relay.backend.graph import Entry
+from tilewright.relay.backend.graph_read import read_graph
 from tilewright.support.errors import ModelError
 
 
@@ -16,10 +17,12 @@ def test_reads_nodes_and_tensors(model: Any) -> None:
     """Nodes name the tensors they read and give; inputs and outputs are in the graph's order."""
     graph = read_graph(model.graph)
     assert [node.name for node in graph.nodes][:3] == ["x", "w", "dense"]
-    assert graph.nodes[5].inputs == (4,) and graph.nodes[5].outputs == (5, 6)
-    assert graph.nodes[6].flatten and not graph.nodes[5].flatten
-    assert graph.arguments == (0, 1) and graph.outputs == (5, 6, 7, 0, 7)
-    assert graph.tensors[1].shape == (64, 64) and graph.tensors[1].num_bytes == 64 * 64 * 4
+    assert graph.nodes[5].inputs == [Entry(4)] and len(graph.nodes[5].outputs) == 2
+    assert graph.nodes[6].is_flat and not graph.nodes[5].is_flat
+    assert graph.nodes[4].is_view and graph.nodes[4].view_offsets == [0]
+    assert graph.inputs == [0, 1]
+    assert graph.outputs == [Entry(5), Entry(5, 1), Entry(6), Entry(0), Entry(6)]
+    assert graph.type_of(Entry(1)).concrete_shape == (64, 64)
 
 
 @pytest.mark.parametrize(
@@ -38,11 +41,14 @@ def test_reads_nodes_and_tensors(model: Any) -> None:
         (lambda graph: graph["nodes"][3].update(attrs={}), "does not name its function"),
         (lambda graph: graph["nodes"][5]["attrs"].update(num_outputs="-2"), "has -2 outputs"),
         (lambda graph: graph.update(arg_nodes=[2]), "2, which is not an input node"),
+        (lambda graph: graph.update(arg_nodes=[1]), "lacks the input node 'x'"),
+        (lambda graph: graph["nodes"][4].update(inputs=[]), "'reshape' renames a tensor, and has none"),
+        (lambda graph: graph["nodes"][4].update(inputs=[[1, 0, 0]]), "a tensor to one of another size"),
         (lambda graph: graph["attrs"].pop("shape"), "'shape' is not a list of 8 values"),
         (lambda graph: graph["attrs"]["shape"][1].pop(), "'shape' is not a list of 8 values"),
         (lambda graph: graph["attrs"]["shape"][1].__setitem__(0, [-1]), "constant sizes are needed"),
         (lambda graph: graph["attrs"]["shape"][1].__setitem__(0, [2**40, 2**40]), "does not fit any memory"),
-        (lambda graph: graph["attrs"]["dltype"][1].__setitem__(0, "flot"), "a data type that is none"),
+        (lambda graph: graph["attrs"]["dltype"][1].__setitem__(0, "flot"), "an unknown data type"),
     ],
 )
 def test_errors(model: Any, change: Any, message: str) -> None:
@@ -62,4 +68,4 @@ def test_changed_texts(model: Any, data: st.DataObject) -> None:
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.sampled_from(b'0123456789,[]{}"-.etx'))
     with contextlib.suppress(ModelError):
         graph = read_graph(text.decode())
-        assert all(0 <= tensor < len(graph.tensors) for node in graph.nodes for tensor in node.inputs)
+        assert all(entry.node < number for number, node in enumerate(graph.nodes) for entry in node.inputs)
