@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import tilewright as tvm
 from tests.compile import jobs
 from tests.compile.test_cache import TARGET, loops
+
+import tilewright as tvm
 from tilewright.compile import UnitRequest, compile_units, link
 from tilewright.compile.units import RemoteLowering, context_from_json, context_to_json
 from tilewright.support.errors import InternalError, TilewrightError

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-
 from tests.compile import jobs
+
 from tilewright.compile import workers
 from tilewright.compile.workers import Done, Failed, WorkerPool
 
