@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilewright.compile import host_of, link
+from tilewright.compile import link
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
@@ -26,12 +26,12 @@ from tilewright.relay.backend.preparation import (
     as_constant,
     as_graph,
     as_module,
-    as_target,
     bind_params_by_name,
     owned,
     prepared,
     with_main,
 )
+from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of
 from tilewright.relay.backend.te_compiler import lower_primitive
 from tilewright.relay.backend.views import build_graph
 from tilewright.relay.backend.vm import VMExecutor
@@ -49,22 +49,20 @@ from tilewright.target import Target
 
 def build_target_by_device_type_map(target: Any) -> dict[int, Target]:
     """The target of each device type."""
-    found = as_target(target)
-    return {int(found.kind.device_type): found}
+    return dict(build_targets(target).by_device)
 
 
 def get_executor_from_target(target: Any, target_host: Any = None) -> str:
     """The executor that a target's options name, "graph" where they do not."""
-    chosen = as_target(target, target_host)
-    return str(chosen.attrs.get("executor", "graph"))
+    targets = build_targets(target, target_host)
+    return str(targets.default.attrs.get("executor", "graph"))
 
 
 def optimize(
     mod: IRModule | Function, target: Any = None, params: Params | None = None
 ) -> tuple[IRModule, Any]:
     """The module after the graph passes, not yet fused, and the parameters that are left."""
-    chosen = as_target(target if target is not None else "llvm")
-    return prepared(as_module(mod), chosen, params or {}), {}
+    return prepared(as_module(mod), build_targets(target if target is not None else "llvm"), params or {}), {}
 
 
 class BuildModule:
@@ -90,7 +88,7 @@ class BuildModule:
     ) -> tuple[Any, Any, Any]:
         """Graph, library and parameters."""
         self._factory = _build(
-            mod, as_target(target, target_host), params or {}, executor, mod_name or "default"
+            mod, build_targets(target, target_host), params or {}, executor, mod_name or "default"
         )
         graph, library, values = self._factory
         return graph, library, values
@@ -128,25 +126,29 @@ def build(
 ) -> ExecutorFactoryModule:
     """Compile a model. ``params`` gives values to parameters of ``main`` by name: they become part of the model.
 
+    ``target`` is a target, or a dictionary from devices to targets (``{"cpu": "llvm", "cuda": "cuda"}``): ``on_device``
+    and ``device_copy`` say what runs where, and the rest runs on the CPU, or on ``relay.fallback_device_type``.
+
     The passes run under the current ``PassContext``. The executor is "graph", or "aot" where the target says
     ``-executor=aot``. The target ``c`` gives source, which ``export_library`` compiles with the machine's C compiler.
     """
-    chosen = as_target(target, target_host)
-    kind = executor or get_executor_from_target(chosen)
-    return _build(ir_mod, chosen, params or {}, kind, mod_name)
+    targets = build_targets(target, target_host)
+    kind = executor or str(targets.default.attrs.get("executor", "graph"))
+    return _build(ir_mod, targets, params or {}, kind, mod_name)
 
 
 def _build(
-    given: IRModule | Function, target: Target, params: Params, executor: str, mod_name: str
+    given: IRModule | Function, targets: BuildTargets, params: Params, executor: str, mod_name: str
 ) -> ExecutorFactoryModule:
     if executor not in ("graph", "aot"):
         raise TargetError(f"the executors are graph and aot, not {executor!r}; relay.vm.compile is the third")
-    module = prepared(as_graph(as_module(given)), target, params)
+    target = targets.default
+    module = prepared(as_graph(as_module(given)), targets, params)
     with recursion_room(), target:
         fused = Sequential(fusing_passes(target, views=True), name="relay.fuse")(module)
         fused = infer_module(fused)
         prefix = f"tvmgen_{mod_name}" if mod_name else "tvmgen"
-        graph = build_graph(fused["main"], prefix)
+        graph = build_graph(fused["main"], prefix, devices_of(fused, targets))
         memory = plan_graph_memory(graph)
     constants = {node.name: node.value for node in graph.nodes if node.value is not None}
     values = dict(zip(constants, owned(list(constants.values()), params), strict=True))
@@ -160,11 +162,11 @@ def _build(
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
         model = compile_aot(graph, values, loops, target, mod_name)
         return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
-    host = host_of([target])
-    units, report = compile_kernels(
-        {name: (function, target) for name, function in graph.kernels.items()}, host
-    )
-    library = link(list(units.values()), host)
+    kernels = {
+        name: (function, targets.of(graph.kernel_devices[name])) for name, function in graph.kernels.items()
+    }
+    units, report = compile_kernels(kernels, targets.host)
+    library = link(list(units.values()), targets.host)
     for part in compile_external(graph.external):
         library.import_module(part)
     return GraphExecutorFactoryModule(

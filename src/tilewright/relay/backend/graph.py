@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilewright.ir.base import RelayExpr
@@ -19,6 +20,7 @@ from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.ty import is_dynamic
+from tilewright.runtime.device import cpu
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import LoweringError, TilewrightError
 
@@ -33,6 +35,11 @@ class Entry:
 
 NO_OPERATION = "__nop"
 """The kernel of a node that runs nothing: its results lie in its argument, or its arguments in the result."""
+
+COPY = "__copy"
+"""The kernel of a node that copies its argument to another device."""
+
+CPU = cpu().device_type
 
 
 @dataclass(eq=False)
@@ -49,6 +56,8 @@ class GraphNode:
     """Where in the first input the outputs begin, in bytes, if they can be read there."""
     joined: list[int] | None = None
     """Which inputs, one after the other, are the output, if they can be written there."""
+    device: int = CPU
+    """DLPack's number for the kind of device that the outputs are on."""
     is_flat: bool = False
     """The kernel takes the elements of each tensor as one row, whatever their shape."""
 
@@ -67,6 +76,13 @@ class ExecutorGraph:
     outputs: list[Entry]
     kernels: dict[str, Function]
     external: dict[str, Function] = field(default_factory=dict)
+    kernel_devices: dict[str, int] = field(default_factory=dict)
+    """The kind of device that each kernel runs on."""
+
+    @property
+    def devices(self) -> list[int]:
+        """The kinds of device that tensors are on, in the order of their first use."""
+        return list(dict.fromkeys(node.device for node in self.nodes))
 
     @property
     def inputs(self) -> list[int]:
@@ -109,13 +125,15 @@ def _tensor_types(given: Type) -> list[TensorType]:
 class GraphBuilder(ExprFunctor):
     """Turns a function into a graph; the entries of an expression are its tensors, in a row."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, device_of: Callable[[RelayExpr], int]) -> None:
         super().__init__()
         self.prefix = prefix
+        self.device_of = device_of
         self.nodes: list[GraphNode] = []
         self.kernels: dict[str, Function] = {}
         self.external: dict[str, Function] = {}
-        self._known: dict[int, list[tuple[Function, str]]] = {}
+        self.kernel_devices: dict[str, int] = {}
+        self._known: dict[tuple[int, int], list[tuple[Function, str]]] = {}
         self._names: set[str] = set()
         self._constants = 0
 
@@ -123,13 +141,14 @@ class GraphBuilder(ExprFunctor):
         """The graph of a function whose body was fused."""
         for parameter in function.params:
             kinds = _tensor_types(parameter.checked_type)
+            device = self.device_of(parameter)
             entries = []
             for position, kind in enumerate(kinds):
                 name = parameter.name_hint if len(kinds) == 1 else f"{parameter.name_hint}_{position}"
-                entries.append(self._add(GraphNode(self._fresh(name), [kind]))[0])
+                entries.append(self._add(GraphNode(self._fresh(name), [kind], device=device))[0])
             self.memo_map[parameter] = entries
         outputs = self.visit(function.body)
-        return ExecutorGraph(self.nodes, outputs, self.kernels, self.external)
+        return ExecutorGraph(self.nodes, outputs, self.kernels, self.external, self.kernel_devices)
 
     def _fresh(self, name: str) -> str:
         made, number = name, 0
@@ -143,9 +162,9 @@ class GraphBuilder(ExprFunctor):
         self._names.add(node.name)
         return [Entry(len(self.nodes) - 1, output) for output in range(len(node.outputs))]
 
-    def kernel(self, function: Function) -> str:
-        """The name of a kernel; functions with the same structure share one."""
-        digest = structural_hash(function)
+    def kernel(self, function: Function, device: int) -> str:
+        """The name of a kernel; functions with the same structure on one kind of device share one."""
+        digest = (device, structural_hash(function))
         for known, name in self._known.get(digest, ()):
             if structural_equal(known, function):
                 return name
@@ -154,6 +173,7 @@ class GraphBuilder(ExprFunctor):
             name = f"{name}_{len(self.kernels)}"
         self._known.setdefault(digest, []).append((function, name))
         self.kernels[name] = function
+        self.kernel_devices[name] = device
         return name
 
     def visit_default(self, expr: RelayExpr) -> list[Entry]:
@@ -174,7 +194,8 @@ class GraphBuilder(ExprFunctor):
         # An input may have this name, and inputs are set by name.
         while name in self._names:
             name = f"{name}_"
-        return self._add(GraphNode(name, [const.tensor_type], value=const.data))
+        device = self.device_of(const)
+        return self._add(GraphNode(name, [const.tensor_type], value=const.data, device=device))
 
     def visit_tuple(self, tup: Tuple) -> list[Entry]:
         return [entry for part in tup.fields for entry in self.visit(part)]
@@ -209,17 +230,31 @@ class GraphBuilder(ExprFunctor):
             )
         inputs = [entry for argument in call.args for entry in self.visit(argument)]
         kinds = _tensor_types(call.checked_type)
+        device = self.device_of(call)
         if call.op.attrs.get("Compiler"):
             symbol = external_symbol(call.op)
             self.external[symbol] = call.op
-            return self._add(GraphNode(f"{symbol}_{len(self.nodes)}", kinds, inputs, symbol))
-        name = self.kernel(call.op)
-        node = GraphNode(f"{name}_{len(self.nodes)}", kinds, inputs, name, call.op)
+            return self._add(GraphNode(f"{symbol}_{len(self.nodes)}", kinds, inputs, symbol, device=device))
+        if is_device_copy(call.op):
+            return self._add(GraphNode(f"device_copy_{len(self.nodes)}", kinds, inputs, COPY, device=device))
+        name = self.kernel(call.op, device)
+        node = GraphNode(f"{name}_{len(self.nodes)}", kinds, inputs, name, call.op, device=device)
         offsets = view_offsets(call.op)
         if offsets is not None:
             node.view_offsets = [offset * element_size(kinds[0]) for offset in offsets]
         node.joined = joined_parameters(call.op)
         return self._add(node)
+
+
+def is_device_copy(function: Function) -> bool:
+    """True for a primitive function that copies its argument to another device, and does nothing else."""
+    body = function.body
+    return (
+        isinstance(body, Call)
+        and isinstance(body.op, Op)
+        and body.op.name == "device_copy"
+        and body.args == function.params
+    )
 
 
 def in_place_parameters(function: Function) -> list[int]:

@@ -39,6 +39,7 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
     ]
     kinds = [graph.type_of(entry) for entry in entries]
     inside = [memory.offset_of[entry] for entry in entries]
+    devices = [graph.nodes[entry.node].device for entry in entries]
     return json.dumps(
         {
             "nodes": nodes,
@@ -49,6 +50,7 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
                 "shape": ["list_shape", [list(kind.concrete_shape) for kind in kinds]],
                 "storage_id": ["list_int", [memory.storage_of[entry] for entry in entries]],
                 "storage_offset": ["list_int", memory.offsets],
+                **({"device_index": ["list_int", devices]} if len(graph.devices) > 1 else {}),
                 # Where in its storage each tensor begins; a graph without it has every tensor at the beginning.
                 **({"tensor_offset": ["list_int", inside]} if any(inside) else {}),
             },

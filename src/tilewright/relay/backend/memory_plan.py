@@ -23,7 +23,8 @@ class GraphMemory:
     offset_of: Mapping[Entry, int]
     """Where in its storage a tensor begins."""
     offsets: list[int]
-    arena_bytes: int
+    arenas: Mapping[int, int]
+    """The bytes of the arena on each kind of device."""
     largest_live_set: int
     parameter_bytes: int
     tensors_bytes: int
@@ -32,6 +33,11 @@ class GraphMemory:
     """Storages that are not in the arena but in the caller's memory: those of outputs, with the output's number."""
     scratch: Mapping[int, int] = field(default_factory=dict)
     """For nodes whose kernels need scratch memory: its offset in the arena."""
+
+    @property
+    def arena_bytes(self) -> int:
+        """The bytes of all arenas."""
+        return sum(self.arenas.values())
 
     def report(self) -> str:
         """The figures in a sentence."""
@@ -149,23 +155,32 @@ class _Planner:
                 root, offset = self.places.find(entry)
                 storage_of[entry] = numbers.setdefault(root, len(numbers))
                 offset_of[entry] = offset
-        moving = [root for root in self.parts if root not in self.caller]
-        blocks = [
-            [Request(part.size, part.first, part.last, part.offset) for part in self.parts[root]]
-            for root in moving
-        ]
-        blocks += [[Request(size, step, step)] for step, size in scratch.items()]
-        placed, arena = plan_blocks(blocks)
-        offsets = [0] * len(numbers)
-        for root, offset in zip(moving, placed, strict=False):
-            offsets[numbers[root]] = offset
         nodes = self.graph.nodes
+        offsets = [0] * len(numbers)
+        arenas: dict[int, int] = {}
+        scratch_offsets: dict[int, int] = {}
+        live = 0
+        for device in self.graph.devices:
+            moving = [
+                root for root in self.parts if root not in self.caller and nodes[root.node].device == device
+            ]
+            needing = [step for step in scratch if nodes[step].device == device]
+            blocks = [
+                [Request(part.size, part.first, part.last, part.offset) for part in self.parts[root]]
+                for root in moving
+            ]
+            blocks += [[Request(scratch[step], step, step)] for step in needing]
+            placed, arenas[device] = plan_blocks(blocks)
+            for root, offset in zip(moving, placed, strict=False):
+                offsets[numbers[root]] = offset
+            scratch_offsets |= zip(needing, placed[len(moving) :], strict=True)
+            live += largest_live_blocks(blocks)
         return GraphMemory(
             storage_of,
             offset_of,
             offsets,
-            arena,
-            largest_live_blocks(blocks),
+            arenas,
+            live,
             sum(byte_size(node.outputs[0]) for node in nodes if node.value is not None),
             sum(
                 rounded(byte_size(kind))
@@ -174,7 +189,7 @@ class _Planner:
                 for kind in node.outputs
             ),
             {numbers[root]: number for root, number in self.caller.items()},
-            dict(zip(scratch, placed[len(moving) :], strict=True)),
+            scratch_offsets,
         )
 
 

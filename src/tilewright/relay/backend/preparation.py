@@ -10,16 +10,18 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
+from tilewright.relay.backend.targets import BuildTargets
 from tilewright.relay.expr import Constant, Var, const
 from tilewright.relay.expr_functor import bind
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import prepare_passes
+from tilewright.relay.transform.drop_placements import DropPlacements
+from tilewright.relay.transform.plan_devices import PlanDevices
 from tilewright.relay.transform.straight_line import COMPILED_APART, NotStraightLine, straight_line
 from tilewright.runtime.ndarray import NDArray
-from tilewright.support.errors import TargetError, TilewrightError
+from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
-from tilewright.target import Target
 
 Params = Mapping[str, Any]
 """Values of parameters by name."""
@@ -95,22 +97,7 @@ def as_graph(mod: IRModule) -> IRModule:
     return mod if body is main.body else with_main(mod, main.replace(body=body))
 
 
-def as_target(target: Any, target_host: Any = None) -> Target:
-    """The one target that a model is built for."""
-    given = target if target is not None else Target.current()
-    if given is None:
-        raise TargetError("name a target: relay.build(mod, target=...) or `with tvm.target.Target(...)`")
-    if isinstance(given, Mapping) and not isinstance(given, Target) and "kind" not in given:
-        targets = list(given.values())
-        if len(targets) != 1:
-            raise TargetError(f"a model is built for one target, {len(targets)} were given")
-        given = targets[0]
-    return (
-        given if isinstance(given, Target) else Target(given, target_host) if target_host else Target(given)
-    )
-
-
-def prepared(mod: IRModule, target: Target, params: Params) -> IRModule:
+def prepared(mod: IRModule, targets: BuildTargets, params: Params) -> IRModule:
     """Bound parameters, and the passes that do not depend on the executor."""
     if "main" not in mod:
         raise TilewrightError("the module has no function main to build")
@@ -119,5 +106,11 @@ def prepared(mod: IRModule, target: Target, params: Params) -> IRModule:
         mod = mod.with_functions(
             {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
         )
-    with recursion_room(), target:
-        return Sequential(prepare_passes(), name="relay.prepare")(infer_module(mod))
+    typed = infer_module(mod)
+    if targets.is_single:
+        with recursion_room(), targets.default:
+            return Sequential(prepare_passes(), name="relay.prepare")(typed)
+    # Values are placed before anything moves. What only one device wants is not asked: there is no current target.
+    placed = Sequential([PlanDevices(targets.default_device), DropPlacements()], name="relay.place")(typed)
+    with recursion_room():
+        return Sequential(prepare_passes(), name="relay.prepare")(infer_module(placed))

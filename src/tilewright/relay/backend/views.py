@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tilewright.ir.base import RelayExpr
 from tilewright.relay.analysis.contiguity import LAUNCH_BYTES
-from tilewright.relay.backend.graph import NO_OPERATION, Entry, ExecutorGraph, GraphBuilder, GraphNode
+from tilewright.relay.backend.graph import CPU, NO_OPERATION, Entry, ExecutorGraph, GraphBuilder, GraphNode
 from tilewright.relay.backend.places import Places, strict_entries
 from tilewright.relay.backend.te_compiler import operator_names
 from tilewright.relay.expr import Var
@@ -22,15 +23,17 @@ from tilewright.relay.op.tensor import copy
 from tilewright.support.arena import ALIGNMENT
 
 
-def build_graph(function: Function, prefix: str) -> ExecutorGraph:
-    """The graph of a function whose body was fused, with views in the place of kernels where that is possible; the
-    names of kernels begin with ``prefix``."""
-    builder = GraphBuilder(prefix)
+def build_graph(
+    function: Function, prefix: str, device_of: Callable[[RelayExpr], int] = lambda expr: CPU
+) -> ExecutorGraph:
+    """The graph of a function whose body was fused, with views in place of kernels where that is possible; the names of
+    kernels begin with ``prefix``, and ``device_of`` says where the value of an expression is."""
+    builder = GraphBuilder(prefix, device_of)
     return _Views(builder.build(function), builder.kernel).run()
 
 
 class _Views:
-    def __init__(self, graph: ExecutorGraph, kernel_of: Callable[[Function], str]) -> None:
+    def __init__(self, graph: ExecutorGraph, kernel_of: Callable[[Function, int], str]) -> None:
         self.graph = graph
         self.kernel_of = kernel_of
         self.strict = strict_entries(graph)
@@ -115,8 +118,10 @@ class _Views:
         return found
 
     def _copy(self, entry: Entry) -> Entry:
-        kind = self.nodes[entry.node].outputs[entry.output]
+        source = self.nodes[entry.node]
+        kind = source.outputs[entry.output]
         parameter = Var("p0", kind)
         function = infer_function(Function([parameter], copy(parameter), kind, (), {"Primitive": 1}))
-        name = self.kernel_of(function)
-        return self._add(GraphNode(f"{name}_{len(self.nodes)}", [kind], [entry], name, function), False)
+        name = self.kernel_of(function, source.device)
+        made = GraphNode(f"{name}_{len(self.nodes)}", [kind], [entry], name, function, device=source.device)
+        return self._add(made, False)

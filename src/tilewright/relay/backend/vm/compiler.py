@@ -15,7 +15,8 @@ from tilewright.relay import transform
 from tilewright.relay.backend.executor import Executor, ordered_arguments
 from tilewright.relay.backend.external import compile_external
 from tilewright.relay.backend.kernel_units import compile_kernels, compile_shape_functions
-from tilewright.relay.backend.preparation import Params, as_module, as_target, owned, prepared, with_main
+from tilewright.relay.backend.preparation import Params, as_module, owned, prepared, with_main
+from tilewright.relay.backend.targets import build_targets
 from tilewright.relay.backend.vm.codegen import ProgramBuilder
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
@@ -23,7 +24,7 @@ from tilewright.relay.pipeline import fusing_passes
 from tilewright.runtime.device import Device
 from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.runtime.vm_program import VMProgram
-from tilewright.support.errors import TargetError, TilewrightError
+from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
 
@@ -67,21 +68,19 @@ class VMCompiler:
     ) -> tuple[IRModule, dict[str, Any]]:
         """The module as instructions are made from it: in A-normal form, operators in primitive functions. Parameters
         that have values are part of it."""
-        chosen = as_target(target, target_host)
+        targets = build_targets(target, target_host)
         if params:
             self.set_params(params)
-        module = prepared(as_module(mod), chosen, self._params)
-        with recursion_room(), chosen:
-            fused = Sequential(fusing_passes(chosen), name="relay.fuse")(module)
+        module = prepared(as_module(mod), targets, self._params)
+        with recursion_room(), targets.default:
+            fused = Sequential(fusing_passes(targets.default), name="relay.fuse")(module)
             normal = transform.ToANormalForm()(infer_module(fused))
         return normal, {}
 
     def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
         """Make instructions, and find the kernels that they call."""
-        chosen = as_target(target, target_host)
-        if chosen.kind.name != "llvm":
-            raise TargetError(f"the virtual machine runs code for llvm targets, not for {chosen.kind.name}")
-        module, _ = self.optimize(mod, chosen)
+        chosen = build_targets(target, target_host).default
+        module, _ = self.optimize(mod, target, target_host)
         builder = ProgramBuilder(module, "tvmgen_default")
         with recursion_room(), chosen:
             program = builder.build()

@@ -10,6 +10,7 @@ from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.backend.external import external_symbol
+from tilewright.relay.backend.graph import is_device_copy
 from tilewright.relay.backend.shape_functions import ShapeInput, copied_shapes, shape_function
 from tilewright.relay.backend.symbolic import has_constant_shape, tensor_types
 from tilewright.relay.backend.te_compiler import kernel_name, operator_names
@@ -85,7 +86,7 @@ class Kernels:
             symbol = external_symbol(function)
             self.external[symbol] = function
             return Kernel(self._add(symbol, label), results, copied, shape, False, False)
-        view, copy = _is_view(function), _is_device_copy(function)
+        view, copy = _is_view(function), is_device_copy(function)
         number = -1
         if not view and not copy:
             self.functions[name] = function
@@ -116,13 +117,3 @@ def _is_view(function: Function) -> bool:
             return False
         body = body.args[0]
     return isinstance(body, Var) and body is function.params[0]
-
-
-def _is_device_copy(function: Function) -> bool:
-    body = function.body
-    return (
-        isinstance(body, Call)
-        and isinstance(body.op, Op)
-        and body.op.name == "device_copy"
-        and body.args == function.params
-    )
