@@ -291,5 +291,5 @@ def test_print_changed_writes_diffs(module):
     text = output.getvalue()
     assert text.startswith("# test.Rename/All\n@@") and text.count("@@\n") == 1
     assert [line for line in text.splitlines() if line.startswith("+")] == [
-        '+    T.func_attr({"renamed": 1})',
+        '+        T.func_attr({"renamed": 1})',
     ]

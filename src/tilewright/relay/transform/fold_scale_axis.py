@@ -12,7 +12,7 @@ from tilewright.relay.transform.forward_fold_scale_axis import ForwardFoldScaleA
 
 @dataclass
 class FoldScaleAxis(Sequential):
-    """Into the layers before, then into those after; then the new weights are computed."""
+    """Fold factors into the weights of the layers before them, then of those after, and compute the new weights."""
 
     name = "FoldScaleAxis"
 

@@ -18,9 +18,12 @@ from tilewright.support.errors import TilewrightError
 
 @dataclass
 class MergeComposite(FunctionPass):
-    """``pattern_table`` has entries (name, pattern) or (name, pattern, check), or is the name under which a code
+    """Make a composite function of each part of the program that matches a pattern.
+
+    ``pattern_table`` has entries (name, pattern) or (name, pattern, check), or is the name under which a code
     generator's table was registered. Patterns are tried in order; ``check`` gets the typed root of a match and says
-    whether it is taken."""
+    whether it is taken.
+    """
 
     pattern_table: str | Sequence[tuple[str, DFPattern] | tuple[str, DFPattern, Callable[[Any], bool]]]
 
