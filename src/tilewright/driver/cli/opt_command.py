@@ -11,6 +11,7 @@ from typing import Any
 from tilewright.driver import opt, tvmc
 from tilewright.driver.cli.output import check_output, show_json
 from tilewright.driver.tvmc.arguments import Commands, add_model_arguments
+from tilewright.ir.diagnostics import override_renderer
 from tilewright.ir.instrument import PrintAfterAll, PrintBeforeAll, PrintChanged
 from tilewright.ir.transform import Pass, PassContext
 from tilewright.support.errors import ModelError
@@ -100,13 +101,22 @@ def run(arguments: argparse.Namespace) -> int:
             raise ModelError("name the file with the program, or - for standard input")
         if arguments.output:
             check_output(arguments.output, "-o", [arguments.FILE])
-        shapes = tvmc.compiler.shapes_from_text(arguments.input_shapes) if arguments.input_shapes else None
-        module = opt.programs.read_program(arguments.FILE, arguments.model_format, shapes)
+        module = _read(arguments)
         if arguments.verify:
             opt.running.verify_program(module)
         module = opt.running.run_passes(module, passes, target)
     _show(module, arguments.output)
     return 0
+
+
+def _read(arguments: argparse.Namespace) -> Any:
+    """The program. What is wrong with it is told once: by the error, not when it is found as well."""
+    shapes = tvmc.compiler.shapes_from_text(arguments.input_shapes) if arguments.input_shapes else None
+    override_renderer(lambda context: None)
+    try:
+        return opt.programs.read_program(arguments.FILE, arguments.model_format, shapes)
+    finally:
+        override_renderer(None)
 
 
 def _passes(arguments: argparse.Namespace, target: Target) -> list[Pass]:

@@ -18,8 +18,8 @@ from tilewright.tir.script.parser import make_module, parse_source
 
 STDIN = "-"
 _TEXT_SUFFIXES = ("", ".txt", ".relay", ".rly", ".py", ".tir")
-_SCRIPT = re.compile(r"^\s*(@[\w.]+|class\s+\w+|def\s+\w+\s*\()", re.MULTILINE)
-"""What a script has and Relay's text has not: decorators, classes, and names without ``@`` after ``def``."""
+_SCRIPT = re.compile(r"^\s*(class|def)\s+\w", re.MULTILINE)
+"""What a script has and Relay's text has not: classes, and names without ``@`` after ``def``."""
 
 
 def read_program(
