@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from types import NoneType
 from typing import Any
 
@@ -32,7 +31,6 @@ _PLAIN: dict[Any, str] = {
 }
 
 
-@cache
 def hints_of(kind: type) -> Mapping[str, Any]:
     """The types of a class's fields."""
     return typing.get_type_hints(kind)
