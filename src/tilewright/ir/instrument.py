@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassInfo
@@ -198,10 +198,17 @@ class _Changes(PassInstrument):
             self.changed(given, text, info)
 
 
+class Writable(Protocol):
+    """What text can be written to."""
+
+    def write(self, text: str, /) -> object:
+        """Write some text."""
+
+
 class PrintChanged(_Changes):
     """Writes how each pass changes the text of the module, as a diff; passes that change nothing are left out."""
 
-    def __init__(self, output: TextIO | None = None, context_lines: int = 3) -> None:
+    def __init__(self, output: Writable | None = None, context_lines: int = 3) -> None:
         super().__init__()
         self.output = output
         self.context_lines = context_lines

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.driver import opt, tvmc
-from tilewright.driver.cli.output import check_output, show_json
+from tilewright.driver.cli.output import DiffOutput, check_output, show_json
 from tilewright.driver.tvmc.arguments import Commands, add_model_arguments
 from tilewright.ir.diagnostics import override_renderer
 from tilewright.ir.instrument import PrintAfterAll, PrintBeforeAll, PrintChanged
@@ -133,7 +133,7 @@ def _instruments(arguments: argparse.Namespace) -> list[Any]:
     for wanted, instrument in (
         (arguments.print_before_all, PrintBeforeAll(output=sys.stderr)),
         (arguments.print_after_all, PrintAfterAll(output=sys.stderr)),
-        (arguments.print_changed, PrintChanged(sys.stderr)),
+        (arguments.print_changed, PrintChanged(DiffOutput())),
     ):
         if wanted:
             made.append(instrument)
