@@ -18,9 +18,12 @@ settings.load_profile("tilewright")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--api-trace FILE``: see tools/api_trace.py."""
+    """``--api-trace FILE``: see tools/api_trace.py. ``--update-goldens``: see tests/golden/test_goldens.py."""
     parser.addoption(
         "--api-trace", metavar="FILE", type=Path, help="add the names of TVM's interface that are called"
+    )
+    parser.addoption(
+        "--update-goldens", action="store_true", help="write what passes make of the programs in tests/golden"
     )
 
 

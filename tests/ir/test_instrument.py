@@ -8,11 +8,13 @@ import pytest
 from tilewright.ir.expr import Var
 from tilewright.ir.instrument import (
     CheckEveryPass,
+    DumpIR,
     PassInstrument,
     PassPrintingInstrument,
     PassTimingInstrument,
     PrintAfterAll,
     PrintBeforeAll,
+    PrintChanged,
     pass_instrument,
 )
 from tilewright.ir.module import IRModule
@@ -222,3 +224,72 @@ def test_check_every_pass(module: IRModule) -> None:
     with PassContext(instruments=[CheckEveryPass(lambda mod, info: EVENTS.append(f"check {info.name}"))]):
         Sequential([one])(module)
     assert EVENTS == ["run one", "check one", "check sequential"]
+
+
+@module_pass(opt_level=0, name="test.Rename/All")
+def rename(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Adds an attribute, so that the text changes."""
+    return mod.map_functions(lambda _, function: function.with_attr("renamed", 1))
+
+
+@module_pass(opt_level=0, name="copy")
+def copied(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Makes another module of the same text."""
+    return mod.copy()
+
+
+@module_pass(opt_level=0, name="fails")
+def fails(mod: IRModule, ctx: PassContext) -> IRModule:
+    """Raises."""
+    raise ValueError("no")
+
+
+def test_dump_writes_what_changed(module, tmp_path):
+    """The input and the module after each pass that changed it are numbered files; names are safe in a path."""
+    folder = tmp_path / "made" / "here"
+    with PassContext(instruments=[DumpIR(folder)]):
+        made = Sequential([one, copied, rename, copied])(module)
+    assert sorted(path.name for path in folder.iterdir()) == ["000_input.txt", "001_test.Rename_All.txt"]
+    assert (folder / "000_input.txt").read_text() == f"{module}\n"
+    assert (folder / "001_test.Rename_All.txt").read_text() == f"{made}\n"
+
+
+def test_dump_of_several_modules(module, tmp_path):
+    """A module that no pass before has made is written as an input of its own, with the numbers going on."""
+    other = IRModule({"other": PrimFunc([Var("y")], Evaluate(1))})
+    with PassContext(instruments=[DumpIR(tmp_path)]):
+        rename(module)
+        rename(other)
+        with pytest.raises(ValueError, match="no"):
+            Sequential([fails])(module)
+    names = ["000_input.txt", "001_test.Rename_All.txt", "002_input.txt", "003_test.Rename_All.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "004_input.txt"]
+    assert "other" in (tmp_path / names[2]).read_text()
+
+
+def test_dump_sees_passes_inside_passes(module, tmp_path):
+    """What an inner pass makes of a module of its own is written, and then what the outer pass makes."""
+
+    @module_pass(opt_level=0, name="outer")
+    def outer(mod: IRModule, ctx: PassContext) -> IRModule:
+        rename(IRModule({"inner": PrimFunc([Var("y")], Evaluate(1))}))
+        return mod.map_functions(lambda _, function: function.with_attr("outer", 1))
+
+    with PassContext(instruments=[DumpIR(tmp_path)]):
+        outer(module)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("000_input.txt", "001_test.Rename_All.txt", "002_outer.txt")
+    ]
+    assert "inner" in (tmp_path / "001_test.Rename_All.txt").read_text()
+
+
+def test_print_changed_writes_diffs(module):
+    """Only passes that change the text are written, as the lines that they change."""
+    output = io.StringIO()
+    with PassContext(instruments=[PrintChanged(output)]):
+        Sequential([one, rename, copied])(module)
+    text = output.getvalue()
+    assert text.startswith("# test.Rename/All\n@@") and text.count("@@\n") == 1
+    assert [line for line in text.splitlines() if line.startswith("+")] == [
+        '+        T.func_attr({"renamed": 1})',
+    ]

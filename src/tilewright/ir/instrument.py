@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any, Protocol, TextIO
 
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassInfo
@@ -146,6 +150,107 @@ class PrintAfterAll(_Printing):
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Write it."""
         self._print("after", mod, info)
+
+
+class _Changes(PassInstrument):
+    """Finds the passes that change the text of their module. What does not change it is passed over, and so is a
+    sequence whose last pass made the text that is already known."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[str, IRModule]] = []
+        self._module: IRModule | None = None
+        self._text = ""
+
+    def entered(self, text: str, info: PassInfo) -> None:
+        """A pass outside of all others starts with a module that has not been seen yet."""
+
+    def changed(self, before: str, text: str, info: PassInfo) -> None:
+        """A pass has made another text of the one before."""
+        raise NotImplementedError
+
+    def enter_pass_ctx(self) -> None:
+        """Forget what an earlier context left."""
+        self._open = []
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Keep the module to compare with."""
+        if not self._open and mod is not self._module:
+            text = str(mod)
+            if self._module is None or text != self._text:
+                self.entered(text, info)
+            self._module, self._text = mod, text
+        self._open.append((info.name, mod))
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Compare with what the pass was given. One that failed never gets here: the pass around it takes its entry
+        away."""
+        before: IRModule | None = None
+        while self._open:
+            name, before = self._open.pop()
+            if name == info.name:
+                break
+        if before is None or mod is before or mod is self._module:
+            return
+        given = self._text if before is self._module else str(before)
+        text, known = str(mod), self._text
+        self._module, self._text = mod, text
+        if text not in (given, known):
+            self.changed(given, text, info)
+
+
+class Writable(Protocol):
+    """What text can be written to."""
+
+    def write(self, text: str, /) -> object:
+        """Write some text."""
+
+
+class PrintChanged(_Changes):
+    """Writes how each pass changes the text of the module, as a diff; passes that change nothing are left out."""
+
+    def __init__(self, output: Writable | None = None, context_lines: int = 3) -> None:
+        super().__init__()
+        self.output = output
+        self.context_lines = context_lines
+
+    def changed(self, before: str, text: str, info: PassInfo) -> None:
+        """Write the diff."""
+        lines = difflib.unified_diff(
+            before.splitlines(), text.splitlines(), lineterm="", n=self.context_lines
+        )
+        # The first two lines name files, of which there are none.
+        shown = "\n".join(list(lines)[2:])
+        (self.output or sys.stdout).write(f"# {info.name}\n{shown}\n")
+
+
+class DumpIR(_Changes):
+    """Writes the text of the module into a folder: as ``000_input.txt`` what the first pass gets, and after every pass
+    that changes it ``NNN_PassName.txt``. Files are complete as soon as they have their name."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._count = 0
+
+    def entered(self, text: str, info: PassInfo) -> None:
+        """Write what is given."""
+        self._write("input", text)
+
+    def changed(self, before: str, text: str, info: PassInfo) -> None:
+        """Write what was made."""
+        self._write(info.name, text)
+
+    def _write(self, name: str, text: str) -> None:
+        safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:100]
+        path = self.folder / f"{self._count:03}_{safe}.txt"
+        self._count += 1
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 class PassPrintingInstrument(PassInstrument):

@@ -52,6 +52,13 @@ class InjectDoubleBufferConfig:
     split_loop: int = 1
 
 
+def with_own_options(config: Any, given: Any) -> Any:
+    """The options of a context with those that a pass sets itself: its fields of the same names, unless None."""
+    own = {field.name: getattr(given, field.name, None) for field in dataclasses.fields(config)}
+    changed = {name: value for name, value in own.items() if value is not None}
+    return dataclasses.replace(config, **changed) if changed else config
+
+
 @dataclass(frozen=True)
 class ConfigOption:
     """One key: the type of its value and the value it has when nobody sets it."""

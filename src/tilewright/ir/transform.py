@@ -1,9 +1,9 @@
 """Passes: what they are, in which context they run, and how several run one after another.
 
-A pass is a frozen dataclass whose fields are its options, with a name, the optimisation level from which it runs
+A pass is a dataclass whose fields are its options, with a name, the optimisation level from which it runs
 inside a ``Sequential``, and the names of passes that must have run before it. Calling it on a module gives the new
 module. Around each call stand the instruments of the current ``PassContext`` and, under ``TILEWRIGHT_CHECK=1``, the
-checkers.
+checkers. ``str(pass)`` is text that ``pass_text.parse_passes`` reads back: ``FuseOps{fuse_opt_level=2}``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, ClassVar, overload
 
 from tilewright.ir.module import IRModule
 from tilewright.ir.pass_config import config_option, list_configs
+from tilewright.ir.pass_options import options_text
 from tilewright.support.errors import TilewrightError
 from tilewright.support.options import CHECK
 
@@ -178,11 +179,17 @@ class Pass:
         if cls.__dict__.get("name"):
             # The first part of the name tells the level ("tir"); scripts name a required pass with or without it.
             Pass.registry[cls.name] = cls
+        # A dataclass writes a __repr__ of its own into every class that has none: this one stays instead.
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
     @property
     def info(self) -> PassInfo:
         """Level, name and required passes."""
         return PassInfo(self.opt_level, self.name or type(self).__name__, self.required)
+
+    def __repr__(self) -> str:
+        """The pass as text: its name, and the options that differ from their defaults in braces."""
+        return f"{text_name(self.info.name)}{options_text(self)}"
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """The new module."""
@@ -212,6 +219,25 @@ def _check(module: IRModule, info: PassInfo) -> None:
             checker(module)
         except TilewrightError as error:
             raise type(error)(f"after pass {info.name}: {error.message}", span=error.span) from error
+
+
+def qualified_name(name: str) -> str:
+    """A pass's name with the level before the dot: graph-level passes are registered without theirs."""
+    return name if "." in name else f"relay.{name}"
+
+
+def short_name(name: str) -> str:
+    """A pass's name without the level before the dot."""
+    return name.rpartition(".")[2]
+
+
+def text_name(name: str) -> str:
+    """The name under which a pass is written: with its level where the name alone could be another pass too."""
+    if "." in name or not any(
+        other != name and short_name(other) == name for other in Pass.registry if "." in other
+    ):
+        return name
+    return qualified_name(name)
 
 
 class ModulePass(Pass):
@@ -247,6 +273,11 @@ class Sequential(Pass):
         self.opt_level = opt_level
         self.name = name
         self.required = tuple(required or ())
+
+    def __repr__(self) -> str:
+        """The passes as text, separated by commas; a sequence that is a pass by name prints as that name."""
+        named = type(self).__dict__.get("name")
+        return super().__repr__() if named else ", ".join(map(repr, self.passes))
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Run the enabled passes in order."""
@@ -337,14 +368,14 @@ def pass_info_maker(
     return lambda given: PassInfo(opt_level, name or str(getattr(given, "__name__", decorator)), required)
 
 
+@dataclass(frozen=True)
 class PrintIR(ModulePass):
     """Writes the module to standard output and gives it back unchanged."""
 
-    name = "PrintIR"
+    header: str = ""
+    show_meta_data: bool = False
 
-    def __init__(self, header: str = "", show_meta_data: bool = False) -> None:
-        self.header = header
-        self.show_meta_data = show_meta_data
+    name = "PrintIR"
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Write the text."""

@@ -5,16 +5,14 @@ result, ``host_passes`` keep and finish the host's, ``device_passes`` the device
 
 from __future__ import annotations
 
-from tilewright.ir.function import CallingConv
 from tilewright.ir.transform import Pass, PassContext
 from tilewright.target.target import Target
 from tilewright.tir.arg_binder import CPU
-from tilewright.tir.function import PrimFunc
 from tilewright.tir.transform.annotate_entry_func import AnnotateEntryFunc
 from tilewright.tir.transform.bind_target import BindTarget
 from tilewright.tir.transform.combine_context_call import CombineContextCall
-from tilewright.tir.transform.filter import Filter
 from tilewright.tir.transform.infer_fragment import InferFragment
+from tilewright.tir.transform.keep_functions import KeepFunctions
 from tilewright.tir.transform.lower_custom_datatypes import LowerCustomDatatypes
 from tilewright.tir.transform.lower_device_storage_access_info import LowerDeviceStorageAccessInfo
 from tilewright.tir.transform.lower_intrin import LowerIntrin
@@ -68,7 +66,7 @@ def _thread_passes(global_barrier: bool) -> list[Pass]:
 
 def host_passes(target: Target, host: Target) -> list[Pass]:
     """For the host's functions: calls into the runtime, and intrinsics of the host."""
-    passes: list[Pass] = [Filter(is_host_function), BindTarget(host)]
+    passes: list[Pass] = [KeepFunctions("host"), BindTarget(host)]
     if PassContext.current().get("tir.disable_assert"):
         # Before allocations get the assertion that they succeeded, which stays.
         passes.append(SkipAssert())
@@ -85,7 +83,7 @@ def host_passes(target: Target, host: Target) -> list[Pass]:
 def device_passes(target: Target, host: Target) -> list[Pass]:
     """For kernels: warp memory, and intrinsics of the device."""
     return [
-        Filter(is_device_function),
+        KeepFunctions("device"),
         BindTarget(target),
         LowerWarpMemory(),
         Simplify(),
@@ -93,16 +91,6 @@ def device_passes(target: Target, host: Target) -> list[Pass]:
         LowerDeviceStorageAccessInfo(),
         LowerIntrin(),
     ]
-
-
-def is_device_function(function: PrimFunc) -> bool:
-    """True for a kernel."""
-    return bool(function.attrs.get("calling_conv", CallingConv.DEFAULT) == CallingConv.DEVICE_KERNEL_LAUNCH)
-
-
-def is_host_function(function: PrimFunc) -> bool:
-    """True for what is not a kernel."""
-    return not is_device_function(function)
 
 
 def _unpacked(target: Target, host: Target) -> bool:

@@ -46,7 +46,18 @@ def test_bash_completes(words, expected, capsys, tmp_path, monkeypatch):
 def test_every_command_and_option_is_there(shell, capsys):
     """The scripts name every command, and options with what they take."""
     text = script(shell, capsys)
-    for command in ("demo", "compile", "run", "inspect", "tune", "doctor", "targets", "cache", "completion"):
+    for command in (
+        "demo",
+        "compile",
+        "run",
+        "inspect",
+        "opt",
+        "tune",
+        "doctor",
+        "targets",
+        "cache",
+        "completion",
+    ):
         assert command in text
     assert "dump-code" in text and "NCHW NHWC" in text and "print-top" in text
     program = shutil.which(shell)

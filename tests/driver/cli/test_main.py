@@ -15,7 +15,18 @@ def test_no_command_prints_help(capsys):
     """Without a command, the help is shown and the exit code is that of wrong arguments."""
     assert main([]) == 2
     printed = capsys.readouterr().out
-    for command in ("demo", "doctor", "targets", "compile", "run", "tune", "inspect", "cache", "completion"):
+    for command in (
+        "demo",
+        "doctor",
+        "targets",
+        "compile",
+        "run",
+        "tune",
+        "inspect",
+        "opt",
+        "cache",
+        "completion",
+    ):
         assert command in printed
 
 

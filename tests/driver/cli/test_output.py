@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tilewright.driver.cli.output import bytes_text, check_output, show_table
+from tilewright.driver.cli.output import DiffOutput, bytes_text, check_output, show_table
 from tilewright.support.errors import ModelError
 
 
@@ -22,6 +22,20 @@ def test_terminal_table_shows_brackets_as_they_are(capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "tilewright[cross]" in printed
     assert "━" in printed
+
+
+def test_diffs_have_colours_on_a_terminal(capsys, monkeypatch):
+    """In a pipe, or where a user wants none, a diff is plain."""
+    diff = "# FuseOps\n@@ -1 +1 @@\n same\n-old\n+new\n"
+    DiffOutput().write(diff)
+    assert capsys.readouterr().err == diff
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    DiffOutput().write(diff)
+    assert "\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n" in capsys.readouterr().err
+    monkeypatch.setenv("NO_COLOR", "1")
+    DiffOutput().write(diff)
+    assert capsys.readouterr().err == diff
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tilewright.driver.cli import (
     doctor,
     inspect_command,
     models,
+    opt_command,
     profile_command,
     run_command,
     targets,
@@ -76,7 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (
-        *(demo, compile_command, run_command, profile_command, inspect_command, models),
+        *(demo, compile_command, run_command, profile_command, inspect_command, opt_command, models),
         *(doctor, targets, cache_command, completion),
     ):
         module.add_commands(commands)

@@ -71,6 +71,26 @@ def check_output(path: str, option: str, read: Sequence[str] = ()) -> None:
         ) from problem
 
 
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m", "#": "\x1b[1m"}
+"""Of the lines of a diff, by their first character: green, red, cyan and bold."""
+
+
+def coloured_diff(text: str) -> str:
+    """The lines of a diff in colours, for a terminal."""
+    return "\n".join(
+        f"{_COLOURS[line[0]]}{line}\x1b[0m" if line[:1] in _COLOURS else line for line in text.split("\n")
+    )
+
+
+class DiffOutput:
+    """Writes diffs to standard error, in colours where a person looks on and has not set NO_COLOR."""
+
+    def write(self, text: str, /) -> int:
+        """Write lines of a diff."""
+        colours = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        return sys.stderr.write(coloured_diff(text) if colours else text)
+
+
 def bytes_text(size: int) -> str:
     """A number of bytes as a person would write it: ``48 KiB``."""
     amount = float(size)

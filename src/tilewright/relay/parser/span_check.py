@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tilewright.ir.adt import Constructor
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
@@ -16,6 +18,7 @@ from tilewright.support.errors import VerifyError
 _PLACELESS = (Op, GlobalVar, Constructor)
 
 
+@dataclass
 class SpanCheck(FunctionPass):
     """Fails on the first expression without a span. Operators, constructors and global names, which belong to no place,
     need none."""

@@ -128,8 +128,8 @@ class _Annotate(ExprMutator):
 
 @dataclass
 class AnnotateTarget(FunctionPass):
-    """Mark for ``targets``, the first that takes a call. ``include_non_call_ops`` marks tuples and their fields as
-    what they are made of."""
+    """Mark each call for the first of ``targets`` that takes it. ``include_non_call_ops`` marks tuples and their
+    fields as what they are made of."""
 
     targets: str | Sequence[str]
     include_non_call_ops: bool = True

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tilewright.ir.transform import Sequential
 from tilewright.relay.transform.combine_parallel_batch_matmul import CombineParallelBatchMatmul
 from tilewright.relay.transform.combine_parallel_dense import CombineParallelDense
 
 
-def BatchingOps() -> Sequential:
+@dataclass
+class BatchingOps(Sequential):
     """Combine parallel dense layers, and then parallel products."""
-    return Sequential([CombineParallelDense(3), CombineParallelBatchMatmul(3)], name="BatchingOps")
+
+    name = "BatchingOps"
+
+    def __post_init__(self) -> None:
+        super().__init__([CombineParallelDense(3), CombineParallelBatchMatmul(3)], name=type(self).name)

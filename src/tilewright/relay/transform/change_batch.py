@@ -28,7 +28,7 @@ class _Replace(ExprMutator):
 
 @dataclass
 class ChangeBatch(FunctionPass):
-    """``data`` gives, for each variable with a batch, the axis on which it is.
+    """Change the batch size of a model; ``data`` gives, for each variable with a batch, the axis on which it is.
 
     Types are found again from the variables, so a program in which the old batch size is written out is an error of the
     next type inference.

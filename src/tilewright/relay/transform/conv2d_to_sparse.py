@@ -38,7 +38,9 @@ def _fits(old: Call, layout: str, size: int) -> bool:
 
 @dataclass
 class Conv2dToSparse(FunctionPass):
-    """``weight_name`` are the variables; ``weight_shape`` gives for each the extents of the values, then the number of
+    """Make convolutions with sparse weights use block-sparse products.
+
+    ``weight_name`` are the variables; ``weight_shape`` gives for each the extents of the values, then the number of
     columns, then that of row starts.
 
     A weight is a matrix of (output channels, height x width x input channels).

@@ -18,7 +18,9 @@ from tilewright.relay.transform.sparse_weights import SparseVariables
 
 @dataclass
 class DenseToSparse(FunctionPass):
-    """``weight_name`` are the variables; ``weight_shape`` gives for each the extents of the values, then the number of
+    """Make dense layers with sparse weights use block-sparse products.
+
+    ``weight_name`` are the variables; ``weight_shape`` gives for each the extents of the values, then the number of
     columns, then that of row starts.
 
     The variables become three each, with ``.data``, ``.indices`` and ``.indptr`` after the name.

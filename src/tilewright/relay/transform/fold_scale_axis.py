@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tilewright.ir.transform import Sequential
 from tilewright.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
 from tilewright.relay.transform.fold_constant import FoldConstant
 from tilewright.relay.transform.forward_fold_scale_axis import ForwardFoldScaleAxis
 
 
-def FoldScaleAxis() -> Sequential:
-    """Into the layers before, then into those after; then the new weights are computed."""
-    return Sequential([BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()], name="FoldScaleAxis")
+@dataclass
+class FoldScaleAxis(Sequential):
+    """Fold factors into the weights of the layers before them, then of those after, and compute the new weights."""
+
+    name = "FoldScaleAxis"
+
+    def __post_init__(self) -> None:
+        super().__init__(
+            [BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()], name=type(self).name
+        )

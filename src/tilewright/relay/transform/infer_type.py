@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Pass, PassContext
 from tilewright.relay.infer import infer_module
 
 
+@dataclass
 class InferType(Pass):
     """Sets ``checked_type`` everywhere, and fills in the annotations that a program left out."""
 

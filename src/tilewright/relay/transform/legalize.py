@@ -35,8 +35,10 @@ class _Legalizer(OperatorRewriter):
 
 @dataclass
 class Legalize(FunctionPass):
-    """Ask what is registered under this attribute of each operator: (attrs, arguments, types of the arguments and of
-    the result) to an expression, or None to leave the call."""
+    """Replace calls by what the target can compute: an attribute of each operator gives it.
+
+    It takes (attrs, arguments, types of the arguments and of the result) to an expression, or None to leave the call.
+    """
 
     legalize_map_attr_name: str = "FTVMLegalize"
 

@@ -427,7 +427,7 @@ def _renamed(pattern: Pattern, names: dict[Var, Var]) -> Pattern:
 
 @dataclass
 class PartialEvaluate(FunctionPass):
-    """Evaluate what is known."""
+    """Evaluate what is known when the program is compiled."""
 
     name = "PartialEvaluate"
     opt_level = 1

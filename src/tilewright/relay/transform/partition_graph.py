@@ -106,7 +106,7 @@ class _Partition(ExprMutator):
 
 @dataclass
 class PartitionGraph(Pass):
-    """Take regions out; ``mod_name`` is part of the names of their functions."""
+    """Make a function of each region that is marked for another code generator; ``mod_name`` is part of its name."""
 
     mod_name: str = "default"
 

@@ -26,6 +26,7 @@ from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.annotation.annotation import on_device
 from tilewright.relay.op.tensor.device import device_copy, device_number
+from tilewright.runtime.device import Device
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.support.span import span_scope
@@ -112,10 +113,15 @@ def _copied(value: RelayExpr, kind: Type, source: int, target: int) -> RelayExpr
 class PlanDevices(Pass):
     """Place every value; ``default_device`` (a device, its name or its number) is where the rest lies."""
 
-    default_device: Any
+    default_device: str | int
 
     name = "PlanDevices"
     opt_level = 0
+
+    def __post_init__(self) -> None:
+        # A device object is data under its name: the pass prints as text that can be read back.
+        number = device_number(self.default_device)
+        self.default_device = Device.MASK2STR.get(number, number)
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Plan all functions together."""

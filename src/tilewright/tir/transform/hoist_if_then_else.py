@@ -13,6 +13,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import And, PrimExpr, Var
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
+from tilewright.ir.pass_config import with_own_options
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
@@ -81,14 +82,19 @@ def hoist_if_then_else(stmt: Stmt, from_threads: bool = False) -> Stmt:
 
 @dataclass(frozen=True)
 class HoistIfThenElse(PrimFuncPass):
-    """Moves conditions out of loops. ``variant`` "basic" leaves thread indices alone whatever the context says."""
+    """Moves conditions out of loops. ``variant`` "basic" leaves thread indices alone whatever the context says.
+
+    ``support_block_scope_hosting`` wins over that of ``tir.HoistIfThenElse`` in the context.
+    """
 
     variant: str | None = None
+    support_block_scope_hosting: bool | None = None
 
     name = "tir.HoistIfThenElse"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
         if self.variant not in (None, "basic"):
             raise LoweringError(f"HoistIfThenElse has the variants None and 'basic', not {self.variant!r}")
-        threads = context.get("tir.HoistIfThenElse").support_block_scope_hosting and self.variant is None
+        options = with_own_options(context.get("tir.HoistIfThenElse"), self)
+        threads = options.support_block_scope_hosting and self.variant is None
         return function.with_body(hoist_if_then_else(function.body, threads))

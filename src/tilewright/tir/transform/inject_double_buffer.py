@@ -9,13 +9,13 @@ is split by that factor and its last iterations stand behind it; an even factor 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import WRITE
 from tilewright.ir.expr import Call, IntImm, Load, PrimExpr, Var
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
+from tilewright.ir.pass_config import with_own_options
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
@@ -207,10 +207,15 @@ def inject_double_buffer(stmt: Stmt, split_loop: int = 1) -> Stmt:
 
 @dataclass(frozen=True)
 class InjectDoubleBuffer(PrimFuncPass):
-    """Gives buffers that are filled in a loop a second half, filled while the first is used."""
+    """Gives buffers that are filled in a loop a second half, filled while the first is used.
+
+    ``split_loop`` wins over that of ``tir.InjectDoubleBuffer`` in the context.
+    """
+
+    split_loop: int | None = None
 
     name = "tir.InjectDoubleBuffer"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
-        options: Any = context.get("tir.InjectDoubleBuffer")
+        options = with_own_options(context.get("tir.InjectDoubleBuffer"), self)
         return function.with_body(inject_double_buffer(function.body, options.split_loop))

@@ -16,7 +16,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, StringImm, Var
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
-from tilewright.ir.pass_config import UnrollLoopConfig
+from tilewright.ir.pass_config import UnrollLoopConfig, with_own_options
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
@@ -124,9 +124,19 @@ def unroll_loops(stmt: Stmt, options: UnrollLoopConfig | None = None) -> Stmt:
 
 @dataclass(frozen=True)
 class UnrollLoop(PrimFuncPass):
-    """Unrolls the loops that ask for it, and those that ``tir.UnrollLoop`` in the context allows."""
+    """Unrolls the loops that ask for it, and those that ``tir.UnrollLoop`` in the context allows.
+
+    An option that the pass sets itself wins over the context's.
+    """
+
+    auto_max_step: int | None = None
+    auto_max_depth: int | None = None
+    auto_max_extent: int | None = None
+    explicit_unroll: bool | None = None
+    unroll_local_access: bool | None = None
 
     name = "tir.UnrollLoop"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
-        return function.with_body(unroll_loops(function.body, context.get("tir.UnrollLoop")))
+        options = with_own_options(context.get("tir.UnrollLoop"), self)
+        return function.with_body(unroll_loops(function.body, options))
