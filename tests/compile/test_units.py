@@ -97,11 +97,12 @@ def test_every_stage_can_be_seen(place: Path, monkeypatch: pytest.MonkeyPatch) -
         assert files == [
             "1-lowered.llvm.py",
             "2-host.llvm.py",
-            "3-host.llvm.ll",
+            "3-host.llvm.optimized.ll",
+            "3-host.llvm.s",
             "3-host.llvm.unoptimized.ll",
         ]
         assert "def f(" in (place / "dump" / "f" / "1-lowered.llvm.py").read_text()
-        assert "define" in (place / "dump" / "f" / "3-host.llvm.ll").read_text()
+        assert "define" in (place / "dump" / "f" / "3-host.llvm.optimized.ll").read_text()
         for path in (place / "dump" / "f").iterdir():
             path.unlink()
     (place / "file").write_text("")

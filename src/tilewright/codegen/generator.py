@@ -28,7 +28,7 @@ class Code(Protocol):
     def to_bytes(self) -> bytes:
         """The code as one block, which the generator's ``load`` reads."""
 
-    def stages(self) -> dict[str, str]:
+    def stages(self, target: Target) -> dict[str, str]:
         """The code in its readable forms, by file suffix, in the order in which they were made."""
 
 

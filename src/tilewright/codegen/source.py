@@ -25,7 +25,7 @@ class SourceCode:
         """As JSON."""
         return json.dumps([self.function_names, self.text, self.suffix]).encode()
 
-    def stages(self) -> dict[str, str]:
+    def stages(self, target: Target) -> dict[str, str]:
         """The text is the only form."""
         return {self.suffix: self.text}
 

@@ -1,20 +1,26 @@
 """``TILEWRIGHT_DUMP=folder``: every stage of every unit as a file, numbered in the order in which it was made.
 
+    folder/graph/1-prepare/NNN_Pass.txt the model after each graph pass that changed it
+    folder/<unit>/0-relay.txt           the fused function
+    folder/<unit>/passes/NNN_Pass.txt   the loops after each pass that changed them
     folder/<unit>/1-lowered.llvm.py     the loops after lowering
     folder/<unit>/2-host.llvm.py        what the code generator got
-    folder/<unit>/3-host.llvm.unoptimized.ll, ….ll, …
+    folder/<unit>/3-host.llvm.unoptimized.ll, ….optimized.ll, ….s
 
-Whoever makes the loops adds what comes before them (``dump_text``): a fused function, its schedule.
+Whoever makes the loops adds what comes before them, with ``dump_text`` and ``dump_passes``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tilewright.ir.instrument import DumpIR
 from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
 from tilewright.support.cbuild import write_bytes
 from tilewright.support.errors import TilewrightError
 from tilewright.support.options import dump_folder
@@ -39,6 +45,22 @@ def dump_text(unit: str, stage: str, text: str) -> None:
         raise TilewrightError(f"TILEWRIGHT_DUMP: {place / stage} cannot be written: {problem}") from None
 
 
+@contextmanager
+def dump_passes(place: str) -> Iterator[None]:
+    """Inside, write the program after every pass that changes it, if stages are wanted. ``place`` is a subfolder."""
+    folder = dump_folder()
+    if folder is None:
+        yield
+        return
+    context = PassContext.current()
+    instrument = DumpIR(folder.joinpath(*(_file_name(part) for part in place.split("/"))))
+    context.instruments.append(instrument)
+    try:
+        yield
+    finally:
+        context.instruments.remove(instrument)
+
+
 def dump_stages(modules: Mapping[Target, IRModule], parts: Parts, unit: Unit) -> None:
     """Write the stages that all units have, if stages are wanted."""
     if dump_folder() is None:
@@ -52,7 +74,7 @@ def dump_stages(modules: Mapping[Target, IRModule], parts: Parts, unit: Unit) ->
     ):
         label = f"{role}.{part.target.kind.name}"
         dump_text(name, f"2-{label}.py", part.program.script())
-        for suffix, text in compiled.code.stages().items():
+        for suffix, text in compiled.code.stages(part.target).items():
             dump_text(name, f"3-{label}.{suffix}", text)
 
 

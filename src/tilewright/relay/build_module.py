@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.compile import link
+from tilewright.compile.dump import dump_passes
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
@@ -145,7 +146,8 @@ def _build(
     target = targets.default
     module = prepared(as_graph(as_module(given)), targets, params)
     with recursion_room(), target:
-        fused = Sequential(fusing_passes(target, views=True), name="relay.fuse")(module)
+        with dump_passes("graph/2-fuse"):
+            fused = Sequential(fusing_passes(target, views=True), name="relay.fuse")(module)
         fused = infer_module(fused)
         prefix = f"tvmgen_{mod_name}" if mod_name else "tvmgen"
         graph = build_graph(fused["main"], prefix, devices_of(fused, targets))

@@ -200,8 +200,7 @@ class _LinkedCode:
 
     def assembly(self) -> str:
         """The machine code as text."""
-        emit = self.machine.llvm_target_machine.emit_assembly
-        return "\n".join(str(emit(load_llvm().parse_bitcode(unit.bitcode))) for unit in self.units)
+        return "\n".join(unit.assembly(self.machine) for unit in self.units)
 
     def loop_program(self) -> str:
         """The loop program that the code was made from."""

@@ -7,9 +7,10 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-from tilewright.codegen.llvm.machine import load_llvm
+from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for
 from tilewright.codegen.program import LoopProgram
 from tilewright.support.errors import TilewrightError
+from tilewright.target.target import Target
 
 _MAGIC = b"TWLLVM03"
 
@@ -64,9 +65,17 @@ class LLVMCode:
             LoopProgram(json=loops),
         )
 
-    def stages(self) -> dict[str, str]:
-        """The LLVM IR as it was written, and after LLVM's optimisation."""
-        return {"unoptimized.ll": self.text, "ll": self.llvm_ir()}
+    def stages(self, target: Target) -> dict[str, str]:
+        """The LLVM IR as it was written, after LLVM's optimisation, and the assembly."""
+        return {
+            "unoptimized.ll": self.text,
+            "optimized.ll": self.llvm_ir(),
+            "s": self.assembly(machine_for(target)),
+        }
+
+    def assembly(self, machine: Machine) -> str:
+        """The machine code as text."""
+        return str(machine.llvm_target_machine.emit_assembly(load_llvm().parse_bitcode(self.bitcode)))
 
     def llvm_ir(self) -> str:
         """The optimised LLVM IR."""

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 
 from tilewright.compile import CacheReport, Unit, UnitRequest, compile_loops, compile_units
-from tilewright.compile.dump import dump_text
+from tilewright.compile.dump import dump_passes, dump_text
 from tilewright.compile.units import RemoteLowering, context_from_json, context_to_json
 from tilewright.compile.workers import Job
 from tilewright.ir.base import RelayExpr
@@ -54,8 +54,7 @@ def _request(
     name: str, function: Function, target: Target, host: Target, lowering: Lowering, job: Job
 ) -> UnitRequest:
     def lower() -> IRModule:
-        _dump(name, function)
-        return lowering(function, target, name)
+        return _lower(function, target, name, lowering)
 
     context = context_to_json(PassContext.current())
     if context is None or PassContext.current().get("tir.add_lower_pass") or not _is_own(function):
@@ -106,11 +105,12 @@ def _compile(payload: bytes, lowering: Lowering) -> bytes:
     name, target_text, host_text, context, shortcut, program = json.loads(payload)
     target, host = Target(target_text), Target(host_text)
     with context_from_json(context):
-        function = infer_function(load_json(program))
-        _dump(name, function)
-        unit, _ = compile_loops(lowering(function, target, name), target, host, shortcut)
+        loops = _lower(infer_function(load_json(program)), target, name, lowering)
+        unit, _ = compile_loops(loops, target, host, shortcut)
     return unit.to_bytes()
 
 
-def _dump(name: str, function: Function) -> None:
+def _lower(function: Function, target: Target, name: str, lowering: Lowering) -> IRModule:
     dump_text(name, "0-relay.txt", function.astext(show_meta_data=False))
+    with dump_passes(f"{name}/passes"):
+        return lowering(function, target, name)

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.compile.dump import dump_passes
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.module import IRModule
@@ -108,9 +109,9 @@ def prepared(mod: IRModule, targets: BuildTargets, params: Params) -> IRModule:
         )
     typed = infer_module(mod)
     if targets.is_single:
-        with recursion_room(), targets.default:
+        with recursion_room(), targets.default, dump_passes("graph/1-prepare"):
             return Sequential(prepare_passes(), name="relay.prepare")(typed)
     # Values are placed before anything moves. What only one device wants is not asked: there is no current target.
     placed = Sequential([PlanDevices(targets.default_device), DropPlacements()], name="relay.place")(typed)
-    with recursion_room():
+    with recursion_room(), dump_passes("graph/1-prepare"):
         return Sequential(prepare_passes(), name="relay.prepare")(infer_module(placed))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.compile import host_of, link
+from tilewright.compile.dump import dump_passes
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
@@ -73,7 +74,8 @@ class VMCompiler:
             self.set_params(params)
         module = prepared(as_module(mod), targets, self._params)
         with recursion_room(), targets.default:
-            fused = Sequential(fusing_passes(targets.default), name="relay.fuse")(module)
+            with dump_passes("graph/2-fuse"):
+                fused = Sequential(fusing_passes(targets.default), name="relay.fuse")(module)
             normal = transform.ToANormalForm()(infer_module(fused))
         return normal, {}
 
