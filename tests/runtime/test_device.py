@@ -56,7 +56,10 @@ def test_existence() -> None:
     assert not metal(0).exist
     assert not cuda(1000).exist
     cpu(0).sync()
-    with pytest.raises(TilewrightError, match=r"metal\(0\) cannot be waited for"):
+    with pytest.raises(
+        TilewrightError,
+        match=r"metal\(0\) cannot be used: this runtime has no driver for devices of the kind metal",
+    ):
         metal(0).sync()
 
 
@@ -74,5 +77,5 @@ def test_a_processor_has_no_attributes_of_gpus() -> None:
     stream = processor.create_raw_stream()
     processor.set_raw_stream(stream)
     processor.free_raw_stream(stream)
-    with pytest.raises(TilewrightError, match="streams"):
+    with pytest.raises(TilewrightError, match="no driver"):
         opencl().create_raw_stream()
