@@ -56,8 +56,8 @@ def time_evaluator(
     """A function that runs ``function`` on its arguments ``repeat`` times ``number`` times and reports the times.
 
     Each repeat's number of calls is raised until it lasts ``min_repeat_ms``. The global function named ``f_preproc`` is
-    called with the same arguments before each repeat. What a device does is measured by the device's own events where it
-    has them.
+    called with the same arguments before each repeat. What a device does is measured by the device's own events where
+    it has them.
     """
     if number < 1 or repeat < 1:
         raise failure("ValueError", f"number and repeat must be at least 1, not {number} and {repeat}")

@@ -1,6 +1,6 @@
 """Devices: a kind, under DLPack's number for it, and an index.
 
-What a device can do is asked of the C runtime's table of devices, which its driver has filled in (``docs/new-device.md``).
+What a device can do is asked of the C runtime's table of devices, which drivers fill in (``docs/new-device.md``).
 """
 
 from __future__ import annotations

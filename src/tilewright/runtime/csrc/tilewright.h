@@ -329,6 +329,10 @@ TILEWRIGHT_API int32_t tilewright_tensor_from_dlpack_versioned(DLManagedTensorVe
 TILEWRIGHT_API DLManagedTensor* tilewright_tensor_to_dlpack(TilewrightObject* tensor);
 TILEWRIGHT_API DLManagedTensorVersioned* tilewright_tensor_to_dlpack_versioned(TilewrightObject* tensor);
 
+/* For Python: the destructor of a capsule that holds a managed tensor which nobody has consumed, given the addresses of
+ * CPython's PyCapsule_IsValid and PyCapsule_GetPointer. */
+TILEWRIGHT_API void* tilewright_capsule_destructor(void* capsule_is_valid, void* capsule_get_pointer);
+
 /* Copies elements between tensors of one shape and data type, whatever their devices and strides. They must not overlap. */
 TILEWRIGHT_API int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to);
 
