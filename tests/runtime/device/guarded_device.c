@@ -7,7 +7,9 @@
  *
  * Kernels have the form `void kernel(void** args, const int32_t grid[3], const int32_t block[3], void* shared)`; an image
  * is a shared object with such functions or, of size 0, an array of GuardedKernel. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
