@@ -6,8 +6,8 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-
 from tests.runtime.device.guarded import Code, build_image, counts, guarded
+
 from tilewright.runtime import Device
 
 KERNELS = """

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from tests.runtime.device.guarded import Code, counts, guarded
+
 from tilewright.runtime import Device, cpu, save_param_dict
 from tilewright.runtime import ndarray as nd
 from tilewright.runtime.failure import check

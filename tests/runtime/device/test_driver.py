@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tests.runtime.device.guarded import Code, counts, guarded, library_path, set_memory
+
 from tilewright.runtime import Device, convert_to_tvm_func, cpu, load_module
 from tilewright.runtime import ndarray as nd
 from tilewright.runtime.benchmark import time_evaluator

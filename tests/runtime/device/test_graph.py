@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.runtime.device.guarded import Code, counts, guarded, set_memory
+
 from tilewright.contrib import graph_executor
 from tilewright.contrib.debugger import debug_executor
 from tilewright.runtime import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.runtime.device.guarded import Code, counts, guarded, set_memory
+
 from tilewright.runtime import Device, Module, PackedFunc, convert_to_tvm_func, cpu
 from tilewright.runtime import ndarray as nd
 from tilewright.runtime.ndarray import NDArray
