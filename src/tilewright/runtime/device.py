@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import json
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from tilewright.runtime.device_table import Attribute, has_driver, host_readable, read_attribute
 from tilewright.runtime.failure import check, failure
-from tilewright.runtime.library import LIBRARY, QUICK, DLDevice
+from tilewright.runtime.library import LIBRARY, DLDevice
 
 _NAMES = {
     1: "cpu",
@@ -25,13 +26,6 @@ _NAMES = {
     16: "hexagon",
     15: "webgpu",
 }
-
-# Of tilewright.h: types of values, flags and attributes of devices.
-_NONE, _INT = 0, 1
-_HOST_READS, _ASYNCHRONOUS = 1, 2
-_EXISTS, _MAX_THREADS_PER_BLOCK, _WARP_SIZE, _MAX_SHARED_MEMORY_PER_BLOCK, _COMPUTE_VERSION = range(5)
-_DEVICE_NAME, _MAX_CLOCK_RATE, _MULTI_PROCESSOR_COUNT, _MAX_THREAD_DIMENSIONS = range(5, 9)
-_API_VERSION, _DRIVER_VERSION, _TOTAL_MEMORY, _FREE_MEMORY = range(11, 15)
 
 RPC_OFFSET = 128
 """A device type this much larger is the device of a remote session: type // 128 counts sessions from one."""
@@ -77,7 +71,7 @@ class Device:
     @property
     def exist(self) -> bool:
         """True if this process can use the device."""
-        return bool(self._attribute(_EXISTS))
+        return read_attribute(self.described, Attribute.EXISTS) == 1
 
     @property
     def has_driver(self) -> bool:
@@ -89,89 +83,78 @@ class Device:
         """True if code of the host may read and write the device's memory at any time."""
         return host_readable(self.device_type)
 
-    def require_driver(self) -> None:
-        """An error unless the runtime has a driver for this kind of device."""
-        check(QUICK.tilewright_device_require(self.described))
-
-    def _attribute(self, attribute: int) -> Any:
-        """A number, a text, or None where the driver does not know."""
-        words = (ctypes.c_int64 * 2)()
-        check(LIBRARY.tilewright_device_attribute(self.described, attribute, words))
-        if words[0] == _NONE:
-            return None
-        if words[0] == _INT:
-            return words[1]
-        try:
-            data, size = ctypes.c_void_p(), ctypes.c_size_t()
-            check(QUICK.tilewright_get_bytes(words, ctypes.byref(data), ctypes.byref(size)))
-            return ctypes.string_at(data.value or 0, size.value).decode(errors="replace")
-        finally:
-            QUICK.tilewright_any_release(words)
-
-    def _known(self, attribute: int) -> Any:
+    def _known(self, attribute: Attribute) -> int | str | None:
         """An attribute of a device whose driver is there; None for any other."""
-        return self._attribute(attribute) if self.has_driver else None
+        return read_attribute(self.described, attribute) if self.has_driver else None
+
+    def _number(self, attribute: Attribute) -> int | None:
+        value = self._known(attribute)
+        return value if isinstance(value, int) else None
+
+    def _text(self, attribute: Attribute) -> str | None:
+        value = self._known(attribute)
+        return value if isinstance(value, str) else None
 
     @property
     def device_name(self) -> str:
         """A name for people."""
-        return self._known(_DEVICE_NAME) or f"{self.kind}({self.device_id})"
+        return self._text(Attribute.DEVICE_NAME) or f"{self.kind}({self.device_id})"
 
     @property
     def max_threads_per_block(self) -> int | None:
         """The most threads of one block."""
-        return self._known(_MAX_THREADS_PER_BLOCK)
+        return self._number(Attribute.MAX_THREADS_PER_BLOCK)
 
     @property
     def warp_size(self) -> int | None:
         """The threads that execute one instruction together."""
-        return self._known(_WARP_SIZE)
+        return self._number(Attribute.WARP_SIZE)
 
     @property
     def max_shared_memory_per_block(self) -> int | None:
         """Bytes of memory that the threads of one block share."""
-        return self._known(_MAX_SHARED_MEMORY_PER_BLOCK)
+        return self._number(Attribute.MAX_SHARED_MEMORY_PER_BLOCK)
 
     @property
     def compute_version(self) -> str | None:
         """What the device can execute, such as "9.0"."""
-        return self._known(_COMPUTE_VERSION)
+        return self._text(Attribute.COMPUTE_VERSION)
 
     @property
     def max_clock_rate(self) -> int | None:
         """Thousands of cycles a second, at most."""
-        return self._known(_MAX_CLOCK_RATE)
+        return self._number(Attribute.MAX_CLOCK_RATE)
 
     @property
     def multi_processor_count(self) -> int | None:
         """How many blocks are executed at the same time, at least."""
-        return self._known(_MULTI_PROCESSOR_COUNT)
+        return self._number(Attribute.MULTI_PROCESSOR_COUNT)
 
     @property
     def max_thread_dimensions(self) -> list[int] | None:
         """The most threads of a block along each of its three dimensions."""
-        text = self._known(_MAX_THREAD_DIMENSIONS)
+        text = self._text(Attribute.MAX_THREAD_DIMENSIONS)
         return None if text is None else list(json.loads(text))
 
     @property
     def api_version(self) -> int | str | None:
         """The version of the interface that the driver was written for."""
-        return self._known(_API_VERSION)
+        return self._known(Attribute.API_VERSION)
 
     @property
     def driver_version(self) -> int | str | None:
         """The version of the system's driver."""
-        return self._known(_DRIVER_VERSION)
+        return self._known(Attribute.DRIVER_VERSION)
 
     @property
     def total_global_memory(self) -> int | None:
         """Bytes of memory."""
-        return self._known(_TOTAL_MEMORY)
+        return self._number(Attribute.TOTAL_MEMORY)
 
     @property
     def available_global_memory(self) -> int | None:
         """Bytes of memory that are free now."""
-        return self._known(_FREE_MEMORY)
+        return self._number(Attribute.FREE_MEMORY)
 
     def create_raw_stream(self) -> ctypes.c_void_p | None:
         """A new stream, to be given back to ``free_raw_stream``. A processor has one stream, which is None."""
@@ -204,25 +187,6 @@ class Device:
         if self.device_type >= RPC_OFFSET:
             return f"remote[{self.device_type // RPC_OFFSET - 1}]:{self.kind}({self.device_id})"
         return f"{self.kind}({self.device_id})"
-
-
-def has_driver(device_type: int) -> bool:
-    """True if the runtime has a driver for a kind of device."""
-    if QUICK.tilewright_device_require(DLDevice(device_type, 0)) == 0:
-        return True
-    QUICK.tilewright_clear_error()
-    return False
-
-
-def host_readable(device_type: int) -> bool:
-    """True if code of the host may read and write the memory of a kind of device at any time."""
-    flags = QUICK.tilewright_device_flags(device_type)
-    return bool(flags & _HOST_READS and not flags & _ASYNCHRONOUS)
-
-
-def asynchronous(device_type: int) -> bool:
-    """True if a kind of device may still be at work when a call has returned."""
-    return bool(QUICK.tilewright_device_flags(device_type) & _ASYNCHRONOUS)
 
 
 def device(dev_type: int | str, dev_id: int = 0) -> Device:

@@ -82,7 +82,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_system_symbol": (c_void_p, (c_char_p,)),
     "tilewright_device_register": (c_int32, (c_int32, c_void_p)),
     "tilewright_device_flags": (ctypes.c_uint32, (c_int32,)),
-    "tilewright_device_require": (c_int32, (DLDevice,)),
+    "tilewright_device_table": (c_void_p, (c_int32,)),
     "tilewright_device_attribute": (c_int32, (DLDevice, c_int32, c_void_p)),
     "tilewright_stream_create": (c_int32, (DLDevice, POINTER(c_void_p))),
     "tilewright_stream_free": (c_int32, (DLDevice, c_void_p)),

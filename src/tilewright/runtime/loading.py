@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.runtime.artefact import Archive, check_checksum, unpack_imports
-from tilewright.runtime.device import Device, host_readable
+from tilewright.runtime.device import Device
+from tilewright.runtime.device_table import host_readable
 from tilewright.runtime.elf import check_elf
 from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features

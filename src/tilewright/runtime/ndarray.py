@@ -18,15 +18,12 @@ import numpy.typing as npt
 
 from tilewright.runtime.device import (
     Device,
-    asynchronous,
     cpu,
     cuda,
     device,
     ext_dev,
     gpu,
-    has_driver,
     hexagon,
-    host_readable,
     metal,
     opencl,
     rocm,
@@ -34,6 +31,7 @@ from tilewright.runtime.device import (
     vulkan,
     webgpu,
 )
+from tilewright.runtime.device_table import asynchronous, has_driver, host_readable
 from tilewright.runtime.dlpack import consume_capsule, export_capsule, is_capsule, request_capsule
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, OBJECT_HEADER_BYTES, QUICK, DLDataType, DLTensor

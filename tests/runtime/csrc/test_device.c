@@ -202,9 +202,83 @@ static void graphs(void) {
   CHECK(tilewright_module_unload(first, module) == 0);
 }
 
+/* ---- memory that both the host and an asynchronous device read ---- */
+static int unified_syncs;
+static int32_t unified_allocate(int32_t device_id, uint64_t num_bytes, uint64_t alignment, DLDataType hint, void** out) {
+  (void)device_id, (void)hint;
+  return posix_memalign(out, alignment, num_bytes) == 0 ? 0 : fail("MemoryError", "none left");
+}
+static int32_t unified_free(int32_t device_id, void* pointer) {
+  (void)device_id;
+  free(pointer);
+  return 0;
+}
+static int32_t unified_copy(const void* from, uint64_t from_offset, DLDevice from_device, void* to, uint64_t to_offset, DLDevice to_device,
+                            uint64_t num_bytes, void* stream) {
+  (void)from_device, (void)to_device, (void)stream;
+  memcpy((char*)to + to_offset, (const char*)from + from_offset, num_bytes);
+  return 0;
+}
+static int32_t unified_sync(int32_t device_id, void* stream) {
+  (void)device_id, (void)stream;
+  unified_syncs += 1;
+  return 0;
+}
+
+static int32_t do_nothing(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)self, (void)args, (void)num_args, (void)result;
+  return 0;
+}
+
+static TilewrightObject* find_nothing(void* context, const char* name) {
+  (void)context, (void)name;
+  TilewrightObject* function;
+  CHECK(tilewright_function_create(do_nothing, NULL, NULL, NULL, &function) == 0);
+  return function;
+}
+
+/* A run waits once for such a device, at its end; a run on the host or on a device with memory of its own does not. */
+static void unified(void) {
+  static const TilewrightDeviceTable own = {.size = sizeof own,
+                                            .flags = TILEWRIGHT_DEVICE_HOST_READS | TILEWRIGHT_DEVICE_ASYNCHRONOUS,
+                                            .name = "unified",
+                                            .alloc = unified_allocate,
+                                            .free = unified_free,
+                                            .copy = unified_copy,
+                                            .stream_sync = unified_sync};
+  CHECK(tilewright_device_register(42, &own) == 0);
+  char text[sizeof graph_text];
+  memcpy(text, graph_text, sizeof text);
+  memcpy(strstr(text, "device_index"), "other_index!", 12); /* all on the first device */
+  DLDevice device = {42, 0};
+  TilewrightGraph* graph;
+  CHECK(tilewright_graph_create_on(text, sizeof text - 1, find_nothing, NULL, &device, 1, &graph) == 0);
+  CHECK(tilewright_graph_run_until(graph, 0) == 0); /* makes the memory of the input */
+  int before = unified_syncs;
+  CHECK(tilewright_graph_run(graph) == 0);
+  CHECK(unified_syncs == before + 3); /* two copies within the host's reach, and the end */
+  CHECK(tilewright_graph_run_node(graph, 2) == 0 && unified_syncs == before + 4);
+  tilewright_graph_release(graph);
+}
+
+/* Memory that another library pinned is read and written as any other of the host, and is not ours to make. */
+static void pinned(void) {
+  float from[3] = {1, 2, 3}, to[3] = {0};
+  int64_t three = 3;
+  DLDevice host = {kDLCUDAHost, 0};
+  DLTensor source = {from, host, 1, float32, &three, NULL, 0}, target = {to, cpu, 1, float32, &three, NULL, 0};
+  CHECK(tilewright_tensor_copy(&source, &target) == 0 && to[2] == 3);
+  to[2] = 5;
+  CHECK(tilewright_tensor_copy(&target, &source) == 0 && from[2] == 5);
+  TilewrightObject* tensor;
+  fails(tilewright_tensor_create(&three, 1, float32, host, &tensor), "NotImplementedError", "the driver of cuda_host(0) has no memory");
+}
+
 int main(void) {
   registration();
   copies();
+  pinned();
+  unified();
   graphs();
   for (int32_t device = 0; device < NUM_DEVICES; ++device) {
     for (int32_t what = ALLOCATIONS; what <= MODULES; ++what) CHECK(guarded_count(device, what) == 0);

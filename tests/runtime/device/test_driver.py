@@ -208,7 +208,6 @@ def test_no_driver_is_one_clear_error() -> None:
     for action in (
         device.sync,
         device.create_raw_stream,
-        device.require_driver,
         lambda: nd.empty((1,), "float32", device),
         lambda: nd.array(np.zeros(1)).copyto(device),
     ):
