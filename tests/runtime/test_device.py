@@ -1,5 +1,7 @@
 """Devices: kinds by name and number, and whether this process can use them."""
 
+import re
+
 import pytest
 
 from tilewright.runtime import (
@@ -16,6 +18,7 @@ from tilewright.runtime import (
     vulkan,
     webgpu,
 )
+from tilewright.support.cbuild import SOURCES
 from tilewright.support.errors import TilewrightError
 
 
@@ -56,7 +59,10 @@ def test_existence() -> None:
     assert not metal(0).exist
     assert not cuda(1000).exist
     cpu(0).sync()
-    with pytest.raises(TilewrightError, match=r"metal\(0\) cannot be waited for"):
+    with pytest.raises(
+        TilewrightError,
+        match=r"metal\(0\) cannot be used: this runtime has no driver for devices of the kind metal",
+    ):
         metal(0).sync()
 
 
@@ -74,5 +80,17 @@ def test_a_processor_has_no_attributes_of_gpus() -> None:
     stream = processor.create_raw_stream()
     processor.set_raw_stream(stream)
     processor.free_raw_stream(stream)
-    with pytest.raises(TilewrightError, match="streams"):
+    with pytest.raises(TilewrightError, match="no driver"):
         opencl().create_raw_stream()
+
+
+def test_no_file_but_the_devices_own_names_a_device() -> None:
+    """The rest asks the table: in C only the list of what comes with the runtime and the host's own file name a kind, in
+    Python nothing compares its number."""
+    own = {"tilewright.h", "device.h", "device.c", "cpu_device.c"}
+    named = {path.name for path in SOURCES.iterdir() if re.search(r"kDL(CPU|CUDA|Ext)", path.read_text())}
+    assert named <= own
+    compared = re.compile(r"device_type\s*[!=]=\s*\d|Device\(\d")
+    assert [path.name for path in SOURCES.parent.glob("*.py") if compared.search(path.read_text())] == [
+        "device.py"
+    ]

@@ -147,7 +147,7 @@ def test_bad_arrays() -> None:
         nd.empty((1 << 40, 1 << 40))
     with pytest.raises(TilewrightError, match="float7"):
         nd.empty((1,), "float7")
-    with pytest.raises(TilewrightError, match="device of type 2"):
+    with pytest.raises(TilewrightError, match=r"cuda\(0\) cannot be used: this runtime has no driver"):
         nd.empty((1,), device=cuda(0))
     with pytest.raises(ValueError, match="memory scope 'texture'"):
         nd.empty((1,), mem_scope="texture")

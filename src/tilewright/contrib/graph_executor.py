@@ -19,7 +19,7 @@ def create(graph_json_str: str, libmod: Module, device: Device | list[Device]) -
     """An executor of a graph whose functions are in ``libmod``."""
     if not isinstance(graph_json_str, str):
         raise failure("ValueError", f"the graph is a text, not a {type(graph_json_str).__name__}")
-    return GraphModule(GraphExecutor(graph_json_str, libmod, get_device(libmod, device)[0]))
+    return GraphModule(GraphExecutor(graph_json_str, libmod, get_device(libmod, device)))
 
 
 def get_device(libmod: Module, device: Device | list[Device]) -> list[Device]:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure, take_failure
 from tilewright.runtime.library import LIBRARY
+from tilewright.runtime.ndarray import HOST
 from tilewright.runtime.packed_func import PackedFunc, pack_arguments
 from tilewright.runtime.registry import get_global_func
 
@@ -44,12 +46,18 @@ class BenchmarkResult:
 
 
 def time_evaluator(
-    function: PackedFunc, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, f_preproc: str = ""
+    function: PackedFunc,
+    number: int = 10,
+    repeat: int = 1,
+    min_repeat_ms: int = 0,
+    f_preproc: str = "",
+    device: Device = HOST,
 ) -> Callable[..., BenchmarkResult]:
     """A function that runs ``function`` on its arguments ``repeat`` times ``number`` times and reports the times.
 
     Each repeat's number of calls is raised until it lasts ``min_repeat_ms``. The global function named ``f_preproc`` is
-    called with the same arguments before each repeat.
+    called with the same arguments before each repeat. What a device does is measured by the device's own events where
+    it has them.
     """
     if number < 1 or repeat < 1:
         raise failure("ValueError", f"number and repeat must be at least 1, not {number} and {repeat}")
@@ -58,7 +66,8 @@ def time_evaluator(
     def evaluate(*args: Any) -> BenchmarkResult:
         packed, kept = pack_arguments(args)
         seconds = (ctypes.c_double * repeat)()
-        status = LIBRARY.tilewright_time_function(
+        status = LIBRARY.tilewright_time_function_on(
+            device.described,
             function.address,
             function.self_address,
             packed,

@@ -1,13 +1,17 @@
-"""Devices: a kind, under DLPack's number for it, and an index."""
+"""Devices: a kind, under DLPack's number for it, and an index.
+
+What a device can do is asked of the C runtime's table of devices, which drivers fill in (``docs/new-device.md``).
+"""
 
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
-from functools import cache
+import json
 from typing import ClassVar
 
-from tilewright.runtime.failure import failure
+from tilewright.runtime.device_table import Attribute, has_driver, host_readable, read_attribute
+from tilewright.runtime.failure import check, failure
+from tilewright.runtime.library import LIBRARY, DLDevice
 
 _NAMES = {
     1: "cpu",
@@ -60,51 +64,115 @@ class Device:
         return _NAMES.get(self.device_type % RPC_OFFSET, f"device{self.device_type % RPC_OFFSET}")
 
     @property
+    def described(self) -> DLDevice:
+        """The device as C has it."""
+        return DLDevice(self.device_type, self.device_id)
+
+    @property
     def exist(self) -> bool:
         """True if this process can use the device."""
-        if self.device_type == 1:
-            return self.device_id == 0
-        return self.device_type == 2 and self.device_id < _cuda_devices()
+        return read_attribute(self.described, Attribute.EXISTS) == 1
+
+    @property
+    def has_driver(self) -> bool:
+        """True if the runtime has a driver for this kind of device, whether or not there is such a device."""
+        return has_driver(self.device_type)
+
+    @property
+    def host_readable(self) -> bool:
+        """True if code of the host may read and write the device's memory at any time."""
+        return host_readable(self.device_type)
+
+    def _known(self, attribute: Attribute) -> int | str | None:
+        """An attribute of a device whose driver is there; None for any other."""
+        return read_attribute(self.described, attribute) if self.has_driver else None
+
+    def _number(self, attribute: Attribute) -> int | None:
+        value = self._known(attribute)
+        return value if isinstance(value, int) else None
+
+    def _text(self, attribute: Attribute) -> str | None:
+        value = self._known(attribute)
+        return value if isinstance(value, str) else None
 
     @property
     def device_name(self) -> str:
         """A name for people."""
-        return f"{self.kind}({self.device_id})"
+        return self._text(Attribute.DEVICE_NAME) or f"{self.kind}({self.device_id})"
 
-    def _attribute(self) -> None:
-        """What drivers of GPUs say of their device; there is no driver here, so nothing is known."""
-        return
+    @property
+    def max_threads_per_block(self) -> int | None:
+        """The most threads of one block."""
+        return self._number(Attribute.MAX_THREADS_PER_BLOCK)
 
-    max_threads_per_block = property(_attribute)
-    warp_size = property(_attribute)
-    max_shared_memory_per_block = property(_attribute)
-    compute_version = property(_attribute)
-    max_clock_rate = property(_attribute)
-    multi_processor_count = property(_attribute)
-    max_thread_dimensions = property(_attribute)
-    api_version = property(_attribute)
-    driver_version = property(_attribute)
+    @property
+    def warp_size(self) -> int | None:
+        """The threads that execute one instruction together."""
+        return self._number(Attribute.WARP_SIZE)
 
-    def _only_stream(self) -> None:
-        if self.device_type != 1:
-            raise failure("RuntimeError", f"{self} has no streams: the runtime has no driver for it")
+    @property
+    def max_shared_memory_per_block(self) -> int | None:
+        """Bytes of memory that the threads of one block share."""
+        return self._number(Attribute.MAX_SHARED_MEMORY_PER_BLOCK)
 
-    def create_raw_stream(self) -> None:
-        """A processor has one stream, which is None."""
-        self._only_stream()
+    @property
+    def compute_version(self) -> str | None:
+        """What the device can execute, such as "9.0"."""
+        return self._text(Attribute.COMPUTE_VERSION)
 
-    def free_raw_stream(self, stream: object) -> None:
-        """Nothing to do for the only stream."""
-        self._only_stream()
+    @property
+    def max_clock_rate(self) -> int | None:
+        """Thousands of cycles a second, at most."""
+        return self._number(Attribute.MAX_CLOCK_RATE)
 
-    def set_raw_stream(self, stream: object) -> None:
-        """Nothing to do for the only stream."""
-        self._only_stream()
+    @property
+    def multi_processor_count(self) -> int | None:
+        """How many blocks are executed at the same time, at least."""
+        return self._number(Attribute.MULTI_PROCESSOR_COUNT)
 
-    def sync(self, stream: object = None) -> None:
-        """Waits until the device has done all it was given. Host functions are done when they return."""
-        if self.device_type != 1:
-            raise failure("RuntimeError", f"{self} cannot be waited for: the runtime has no driver for it")
+    @property
+    def max_thread_dimensions(self) -> list[int] | None:
+        """The most threads of a block along each of its three dimensions."""
+        text = self._text(Attribute.MAX_THREAD_DIMENSIONS)
+        return None if text is None else list(json.loads(text))
+
+    @property
+    def api_version(self) -> int | str | None:
+        """The version of the interface that the driver was written for."""
+        return self._known(Attribute.API_VERSION)
+
+    @property
+    def driver_version(self) -> int | str | None:
+        """The version of the system's driver."""
+        return self._known(Attribute.DRIVER_VERSION)
+
+    @property
+    def total_global_memory(self) -> int | None:
+        """Bytes of memory."""
+        return self._number(Attribute.TOTAL_MEMORY)
+
+    @property
+    def available_global_memory(self) -> int | None:
+        """Bytes of memory that are free now."""
+        return self._number(Attribute.FREE_MEMORY)
+
+    def create_raw_stream(self) -> ctypes.c_void_p | None:
+        """A new stream, to be given back to ``free_raw_stream``. A processor has one stream, which is None."""
+        stream = ctypes.c_void_p()
+        check(LIBRARY.tilewright_stream_create(self.described, ctypes.byref(stream)))
+        return stream if stream.value else None
+
+    def free_raw_stream(self, stream: ctypes.c_void_p | None) -> None:
+        """Ends a stream."""
+        check(LIBRARY.tilewright_stream_free(self.described, stream))
+
+    def set_raw_stream(self, stream: ctypes.c_void_p | None) -> None:
+        """Has the calling thread use a stream of the device from now on."""
+        check(LIBRARY.tilewright_stream_set(self.described, stream))
+
+    def sync(self, stream: ctypes.c_void_p | None = None) -> None:
+        """Waits until a stream, the calling thread's without one, has done all it was given."""
+        check(LIBRARY.tilewright_stream_sync(self.described, stream))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and (self.device_type, self.device_id) == (
@@ -119,20 +187,6 @@ class Device:
         if self.device_type >= RPC_OFFSET:
             return f"remote[{self.device_type // RPC_OFFSET - 1}]:{self.kind}({self.device_id})"
         return f"{self.kind}({self.device_id})"
-
-
-@cache
-def _cuda_devices() -> int:
-    """NVIDIA devices with a working driver; zero without one."""
-    name = ctypes.util.find_library("cuda") or "libcuda.so.1"
-    try:
-        driver = ctypes.CDLL(name)
-    except OSError:
-        return 0
-    count = ctypes.c_int(0)
-    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-        return 0
-    return count.value
 
 
 def device(dev_type: int | str, dev_id: int = 0) -> Device:

@@ -21,26 +21,6 @@ _USED_VERSIONED_NAME = b"used_dltensor_versioned"
 # The DLTensor sits at the start of a managed tensor, and after version, context, deleter and flags of a versioned one.
 _VERSIONED_OFFSET = 32
 
-_DELETER = ctypes.CFUNCTYPE(None, c_void_p)
-
-
-class _Managed(ctypes.Structure):
-    """The end of a managed tensor, up to which the DLTensor's 48 bytes are opaque here."""
-
-    _fields_ = (("dl_tensor", ctypes.c_byte * 48), ("manager_ctx", c_void_p), ("deleter", c_void_p))
-
-
-class _ManagedVersioned(ctypes.Structure):
-    """The start of a versioned managed tensor."""
-
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("manager_ctx", c_void_p),
-        ("deleter", c_void_p),
-        ("flags", ctypes.c_uint64),
-    )
-
 
 def _python_api(name: str, result: object, *arguments: object) -> Callable[..., Any]:
     """A function of CPython's C interface, as a private object: ``ctypes.pythonapi`` is shared by everybody."""
@@ -53,22 +33,10 @@ _capsule_new = _python_api("PyCapsule_New", py_object, c_void_p, c_char_p, c_voi
 _capsule_pointer = _python_api("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
 _capsule_is_valid = _python_api("PyCapsule_IsValid", c_int, py_object, c_char_p)
 _capsule_set_name = _python_api("PyCapsule_SetName", c_int, py_object, c_char_p)
-# The destructor runs while the capsule is being destroyed: it must be passed as a bare pointer, never as an object.
-_raw_pointer = _python_api("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
-_raw_is_valid = _python_api("PyCapsule_IsValid", c_int, c_void_p, c_char_p)
-
-
-def _destroy(capsule: int) -> None:
-    """Deletes the tensor of a capsule that nobody consumed."""
-    if _raw_is_valid(capsule, _NAME):
-        address = _raw_pointer(capsule, _NAME)
-        _DELETER(_Managed.from_address(address).deleter)(address)
-    elif _raw_is_valid(capsule, _VERSIONED_NAME):
-        address = _raw_pointer(capsule, _VERSIONED_NAME)
-        _DELETER(_ManagedVersioned.from_address(address).deleter)(address)
-
-
-_destructor = ctypes.PYFUNCTYPE(None, c_void_p)(_destroy)
+_destructor = LIBRARY.tilewright_capsule_destructor(
+    ctypes.cast(ctypes.pythonapi.PyCapsule_IsValid, c_void_p),
+    ctypes.cast(ctypes.pythonapi.PyCapsule_GetPointer, c_void_p),
+)
 
 
 def is_capsule(value: object) -> bool:

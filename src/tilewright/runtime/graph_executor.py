@@ -7,6 +7,7 @@ that hold only a module expect. Its methods do the same more directly.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_void_p
 from typing import Any
 
@@ -15,9 +16,9 @@ import numpy as np
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
-from tilewright.runtime.library import LIBRARY, QUICK, address_of
+from tilewright.runtime.library import LIBRARY, QUICK, DLDevice, address_of
 from tilewright.runtime.module import Module
-from tilewright.runtime.ndarray import NDArray, array, numpy_dtype
+from tilewright.runtime.ndarray import HOST, NDArray, array, numpy_dtype
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 
 _FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
@@ -41,7 +42,7 @@ _OPERATIONS = (
 class _Graph:
     """Owns one reference to a graph of the C runtime."""
 
-    def __init__(self, json: bytes, library: Module) -> None:
+    def __init__(self, json: bytes, library: Module, devices: Sequence[Device]) -> None:
         def find(context: int, name: bytes) -> int | None:
             try:
                 text = name.decode()
@@ -57,7 +58,12 @@ class _Graph:
         self.address = 0
         handle = c_void_p()
         callback = _FIND_TYPE(find)
-        check(LIBRARY.tilewright_graph_create(json, len(json), callback, None, ctypes.byref(handle)))
+        places = (DLDevice * len(devices))(*[device.described for device in devices])
+        check(
+            LIBRARY.tilewright_graph_create_on(
+                json, len(json), callback, None, places, len(devices), ctypes.byref(handle)
+            )
+        )
         self.address = handle.value or 0
 
     def __del__(self) -> None:
@@ -68,13 +74,16 @@ class _Graph:
 class GraphExecutor(Module):
     """A graph with its functions, its memory and its parameters, ready to run."""
 
-    def __init__(self, graph_json: str, library: Module, device: Device | None = None) -> None:
-        """Reads the graph and finds every function it calls in the library or what that imports."""
-        if device is not None and device.device_type != 1:
-            raise failure(
-                "RuntimeError", f"the graph executor cannot run on {device}: the runtime has no driver for it"
-            )
-        self._graph = _Graph(graph_json.encode(), library)
+    def __init__(
+        self, graph_json: str, library: Module, device: Device | Sequence[Device] | None = None
+    ) -> None:
+        """Reads the graph and finds every function it calls in the library or what that imports.
+
+        Tensors are on the devices that the graph says, which must be among those given; where it says nothing, on the
+        first of them.
+        """
+        devices = [device] if isinstance(device, Device) else list(device or [HOST])
+        self._graph = _Graph(graph_json.encode(), library, devices)
         self._given: set[int] = set()
         super().__init__("GraphExecutor", ("run", *_OPERATIONS))
 
@@ -149,6 +158,12 @@ class GraphExecutor(Module):
             LIBRARY.tilewright_graph_input_name(self._graph.address, index).decode()
             for index in range(self.get_num_inputs())
         ]
+
+    def input_device(self, index: int) -> Device:
+        """Where an input is."""
+        found = DLDevice()
+        check(LIBRARY.tilewright_graph_input_device(self._graph.address, index, ctypes.byref(found)))
+        return Device(found.device_type, found.device_id)
 
     def _input(self, key: int | str) -> int:
         if not isinstance(key, str):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from typing import Any
 
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
@@ -41,11 +40,16 @@ class GraphExecutorFactory(Module):
         """A new executor, with its own memory and with the parameters set."""
         if self._library is None:
             raise failure("RuntimeError", f"the model {self.name} has no kernels: no module imports it")
-        executor = GraphExecutor(self.graph_json, self._library, devices[0] if devices else None)
+        executor = GraphExecutor(self.graph_json, self._library, devices)
         for name, value in self.params.items():
-            if executor.get_input_index(name) >= 0:
+            index = executor.get_input_index(name)
+            if index < 0:
+                continue
+            if executor.input_device(index) == value.device:
                 # Parameters are only read, so all executors of the model share them.
-                executor.set_input_zero_copy(name, value)
+                executor.set_input_zero_copy(index, value)
+            else:
+                executor.set_input(index, value)
         executor.keep(self.params)
         return executor
 
@@ -75,11 +79,3 @@ class GraphExecutorFactory(Module):
 
 
 register_module_loader(TYPE_KEY, GraphExecutorFactory.load_from_bytes, in_place=True)
-
-
-def executor_of(library: Module, name: str = "default", device: Any = None) -> GraphExecutor:
-    """An executor of a model in a loaded library."""
-    for module in (library, *library.imported_modules):
-        if isinstance(module, GraphExecutorFactory) and module.name == name:
-            return module.create(*([device] if device is not None else []))
-    raise failure("ValueError", f"the library has no model named {name!r}")

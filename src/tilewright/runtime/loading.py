@@ -15,6 +15,7 @@ from typing import Any
 
 from tilewright.runtime.artefact import Archive, check_checksum, unpack_imports
 from tilewright.runtime.device import Device
+from tilewright.runtime.device_table import host_readable
 from tilewright.runtime.elf import check_elf
 from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
@@ -248,4 +249,4 @@ def enabled(target: str) -> bool:
     if kind in ("cpu", "c", "system_lib", "rpc"):
         return True
     number = Device.STR2MASK.get(kind)
-    return number is not None and number != 1 and Device(number, 0).exist
+    return number is not None and not host_readable(number) and Device(number, 0).exist

@@ -219,7 +219,7 @@ class Module:
         if not dev.exist:
             raise failure("RuntimeError", f"cannot measure on {dev}: there is no such device here")
         return time_evaluator(
-            self.get_function(func_name, query_imports=True), number, repeat, min_repeat_ms, f_preproc
+            self.get_function(func_name, query_imports=True), number, repeat, min_repeat_ms, f_preproc, dev
         )
 
     def export_library(

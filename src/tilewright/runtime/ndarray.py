@@ -31,9 +31,10 @@ from tilewright.runtime.device import (
     vulkan,
     webgpu,
 )
+from tilewright.runtime.device_table import asynchronous, has_driver, host_readable
 from tilewright.runtime.dlpack import consume_capsule, export_capsule, is_capsule, request_capsule
 from tilewright.runtime.failure import check, failure
-from tilewright.runtime.library import LIBRARY, OBJECT_HEADER_BYTES, QUICK, DLDataType, DLDevice, DLTensor
+from tilewright.runtime.library import LIBRARY, OBJECT_HEADER_BYTES, QUICK, DLDataType, DLTensor
 from tilewright.support.arena import ALIGNMENT
 from tilewright.support.dtype import BFLOAT, DataType
 from tilewright.support.node import Object
@@ -57,6 +58,9 @@ __all__ = [
     "hexagon",
     "webgpu",
 ]
+
+HOST = cpu()
+"""Where NumPy's arrays are."""
 
 _KINDS = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat"}
 _DLPACK_BOOL = 6
@@ -131,7 +135,7 @@ def numpyasarray(np_data: npt.NDArray[Any]) -> DLTensor:
     shape = ctypes.cast(extents, ctypes.POINTER(c_int64))
     strides = ctypes.cast(ctypes.byref(extents, 8 * np_data.ndim), ctypes.POINTER(c_int64))
     described = DLTensor(
-        np_data.ctypes.data, DLDevice(1, 0), np_data.ndim, dl_data_type(dtype), shape, strides, 0
+        np_data.ctypes.data, HOST.described, np_data.ndim, dl_data_type(dtype), shape, strides, 0
     )
     described._extents = extents  # what the two pointers point into
     return described
@@ -241,20 +245,20 @@ class NDArray(Object):
         shape = values.shape[:-1] if dtype.lanes > 1 else values.shape
         extents = (c_int64 * max(1, len(shape)))(*shape)
         described = DLTensor(
-            values.ctypes.data, DLDevice(1, 0), len(shape), dl_data_type(dtype), extents, None, 0
+            values.ctypes.data, HOST.described, len(shape), dl_data_type(dtype), extents, None, 0
         )
         described._extents = extents
         return described
 
     def _memory(self) -> npt.NDArray[Any] | None:
-        """The elements of a compact array on this machine, not copied, in one row; None of another."""
+        """The elements of a compact array that the host can read, not copied, in one row; None of another."""
         tensor = self._dltensor
         shape, count = self.shape, 1
         for extent, step in zip(reversed(shape), reversed(self.strides), strict=True):
             if step != count and extent > 1:
                 return None
             count *= extent
-        if tensor.device.device_type != 1 or count == 0:
+        if count == 0 or not host_readable(tensor.device.device_type):
             return None
         kind = numpy_dtype(self.dtype)
         count *= self.dtype.lanes
@@ -270,7 +274,7 @@ class NDArray(Object):
 
     def aligned(self) -> NDArray:
         """This array if kernels can use it where it lies: compact, from an aligned address. Else a copy."""
-        if self._dltensor.device.device_type != 1:
+        if not host_readable(self._dltensor.device.device_type):
             return self
         compact = self.size == 0 or self._memory() is not None
         in_place = compact and self.memory_range().start % ALIGNMENT == 0
@@ -335,7 +339,13 @@ class NDArray(Object):
 
     def to_dlpack(self) -> object:
         """An unversioned DLPack capsule that shares the memory."""
+        self._settle()
         return export_capsule(self._handle, versioned=False)
+
+    def _settle(self) -> None:
+        """Waits for what the device was given: whoever takes the memory knows nothing of our stream."""
+        if asynchronous(self._dltensor.device.device_type):
+            self.device.sync()
 
     def __dlpack__(
         self,
@@ -348,6 +358,7 @@ class NDArray(Object):
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"the array is on {self.device}, not on device {tuple(dl_device)}")
         shared = self.copyto(self.device) if copy else self
+        shared._settle()
         return export_capsule(shared._handle, versioned=max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -355,7 +366,7 @@ class NDArray(Object):
         return (device.device_type, device.device_id)
 
     def __repr__(self) -> str:
-        if self.device.device_type != 1:
+        if not has_driver(self._dltensor.device.device_type):
             return f"<tilewright.nd.NDArray shape={self.shape}, dtype={self.dtype}, {self.device}>"
         return f"<tilewright.nd.NDArray shape={self.shape}, {self.device}>\n{self.numpy()!r}"
 
@@ -372,14 +383,14 @@ def empty(
     element = DataType(dtype) if isinstance(dtype, str) else dtype_of_numpy(np.dtype(dtype))
     if mem_scope not in (None, "", "global"):
         raise failure("ValueError", f"the memory scope {mem_scope!r} is not one that arrays can be made in")
-    where = device if device is not None else Device(1, 0)
+    where = device if device is not None else HOST
     handle = c_void_p()
     check(
         LIBRARY.tilewright_tensor_create(
             (c_int64 * max(1, len(numbers)))(*numbers),
             len(numbers),
             dl_data_type(element),
-            DLDevice(where.device_type, where.device_id),
+            where.described,
             ctypes.byref(handle),
         )
     )
@@ -388,7 +399,7 @@ def empty(
 
 def array(arr: Any, device: Device | None = None, mem_scope: str | None = None) -> NDArray:
     """A new array with a copy of the elements of ``arr``: any array or tensor, or what NumPy can make an array of."""
-    where = device if device is not None else Device(1, 0)
+    where = device if device is not None else HOST
     if isinstance(arr, NDArray):
         return arr.copyto(where, mem_scope)
     if hasattr(arr, "__dlpack__") and not isinstance(

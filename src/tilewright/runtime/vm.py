@@ -18,7 +18,7 @@ from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
 from tilewright.runtime.container import ADT, Reference, tuple_object
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
-from tilewright.runtime.library import LIBRARY, QUICK
+from tilewright.runtime.library import LIBRARY, QUICK, DLDevice
 from tilewright.runtime.loading import register_module_loader
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
@@ -192,7 +192,9 @@ class Executable:
 class _Machine:
     """Owns one reference to a machine of the C runtime."""
 
-    def __init__(self, program: VMProgram, library: Module, keeps_memory: bool) -> None:
+    def __init__(
+        self, program: VMProgram, library: Module, keeps_memory: bool, devices: Sequence[Device]
+    ) -> None:
         def find(context: int, name: bytes) -> int | None:
             try:
                 text = name.decode()
@@ -208,9 +210,10 @@ class _Machine:
         self.address = 0
         content = program.to_bytes(with_constants=False)
         constants = (c_void_p * max(1, len(program.constants)))(*[one._handle for one in program.constants])
+        places = (DLDevice * max(1, len(devices)))(*[device.described for device in devices])
         handle = c_void_p()
         check(
-            LIBRARY.tilewright_vm_create(
+            LIBRARY.tilewright_vm_create_on(
                 content,
                 len(content),
                 constants,
@@ -218,6 +221,8 @@ class _Machine:
                 _FIND_TYPE(find),
                 None,
                 int(keeps_memory),
+                places,
+                len(devices),
                 ctypes.byref(handle),
             )
         )
@@ -240,18 +245,14 @@ class VirtualMachine:
         device: Device | Sequence[Device],
         memory_cfg: str | Mapping[Any, str] | None = None,
     ) -> None:
-        """``memory_cfg`` is "pooled", the default, which keeps freed memory for the next tensors, or "naive"."""
+        """``device`` are all devices that the program uses; the host is always one of them. ``memory_cfg`` is "pooled",
+        the default, which keeps freed memory for the next tensors, or "naive"."""
         if not isinstance(exe, (Executable, Module)):
             raise TypeError(f"a virtual machine runs an Executable, not {type(exe).__name__}")
         self._exec = exe if isinstance(exe, Executable) else Executable(exe)
-        for one in [device] if isinstance(device, Device) else list(device):
-            if one.device_type != 1:
-                raise failure(
-                    "RuntimeError",
-                    f"the virtual machine cannot run on {one}: the runtime has no driver for it",
-                )
+        devices = [device] if isinstance(device, Device) else list(device)
         program = self._exec.program
-        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg))
+        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg), devices)
         self._functions: dict[str, PackedFunc] = {}
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: Any = None
@@ -355,7 +356,7 @@ class VirtualMachine:
 
             return time_evaluator(convert_to_tvm_func(whole), number, repeat, least)()
         arguments = self._arguments(func_name, args, kwargs)
-        return time_evaluator(self._function(func_name), number, repeat, least)(*arguments)
+        return time_evaluator(self._function(func_name), number, repeat, least, device=device)(*arguments)
 
 
 def _keeps_memory(memory_cfg: str | Mapping[Any, str] | None) -> bool:

@@ -20,6 +20,9 @@ from tilewright.support.dtype import DataType
 
 _MAGIC = b"TWVM0001"
 
+# The kinds of parameters.
+_ANY_VALUE, _HOST_TENSOR, _DEVICE_TENSOR = range(3)
+
 
 class Opcode(IntEnum):
     """What an instruction does."""
@@ -48,6 +51,8 @@ class Opcode(IntEnum):
     REF_READ = 21
     REF_WRITE = 22
     KILL = 23
+    ALLOC_STORAGE_ON = 24
+    LOAD_CONST_ON = 25
 
 
 LAYOUTS: dict[Opcode, str] = {
@@ -75,10 +80,13 @@ LAYOUTS: dict[Opcode, str] = {
     Opcode.REF_READ: "dr",
     Opcode.REF_WRITE: "rr",
     Opcode.KILL: "R",
+    Opcode.ALLOC_STORAGE_ON: "dontnn",
+    Opcode.LOAD_CONST_ON: "dcnn",
 }
 """The operands of each instruction: d a register that is written, r one that is read, o one or -1, R several; f a
 function, k a kernel, c a constant, s a text, t a data type, i a number, n one that is not negative, N several; j words
-to another instruction."""
+to another instruction. A device is two numbers: its kind, and its position among the machine's devices of that kind.
+Storage and constants without a device are on the host."""
 
 Operand = int | tuple[int, ...]
 
@@ -110,11 +118,16 @@ class Instruction:
 
 @dataclass(frozen=True)
 class VMParameter:
-    """A parameter of a function; where ``dtype`` is given, a tensor of this type and shape (None: any extent)."""
+    """A parameter of a function; where ``dtype`` is given, a tensor of this type and shape (None: any extent).
+
+    A tensor is to be on a device, given as its kind and its position among the machine's devices of that kind; without
+    one, on the host. Arguments that are elsewhere are copied there.
+    """
 
     name: str
     dtype: DataType | None = None
     shape: tuple[int | None, ...] = ()
+    device: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -229,9 +242,13 @@ class _Writer:
         self.numbers(function.num_registers, len(function.parameters))
         for parameter in function.parameters:
             self.text(parameter.name)
-            self.numbers(0 if parameter.dtype is None else 1)
-            if parameter.dtype is not None:
-                self.type(parameter.dtype, parameter.shape)
+            if parameter.dtype is None:
+                self.numbers(_ANY_VALUE)
+                continue
+            self.numbers(_HOST_TENSOR if parameter.device is None else _DEVICE_TENSOR)
+            self.type(parameter.dtype, parameter.shape)
+            if parameter.device is not None:
+                self.numbers(*parameter.device)
         self.numbers(len(function.code), *function.code)
 
 
@@ -284,10 +301,13 @@ class _Reader:
 
     def parameter(self) -> VMParameter:
         name = self.text()
-        if self.number() == 0:
+        kind = self.number()
+        if kind == _ANY_VALUE:
             return VMParameter(name)
         dtype, shape = self.type()
-        return VMParameter(name, dtype, tuple(None if extent < 0 else extent for extent in shape))
+        extents = tuple(None if extent < 0 else extent for extent in shape)
+        device = (self.number(), self.number()) if kind == _DEVICE_TENSOR else None
+        return VMParameter(name, dtype, extents, device)
 
 
 def _instruction_at(function: VMFunction, at: int) -> tuple[Instruction, int]:

@@ -36,7 +36,7 @@ def create(
         raise failure("ValueError", f"the graph is a text, not a {type(graph_json_str).__name__}")
     devices = get_device(libmod, device)
     return GraphModuleDebug(
-        GraphExecutor(graph_json_str, libmod, devices[0]), devices, graph_json_str, dump_root
+        GraphExecutor(graph_json_str, libmod, devices), devices, graph_json_str, dump_root
     )
 
 

@@ -36,6 +36,11 @@ static void write_device(char* out, size_t size, int64_t device_type) {
   }
 }
 
+const char* tw_device_kind(TwDeviceKind* kind, int32_t device_type) {
+  write_device(kind->text, sizeof kind->text, device_type);
+  return kind->text;
+}
+
 static void write_argument_type(char* out, size_t size, int64_t type_index) {
   static const char* const names[] = {"None",   "an integer", "a bool", "a float", "a pointer", "a data type",
                                       "a device", "a tensor", "a string", "bytes", "a reference", "a string", "bytes"};

@@ -26,10 +26,20 @@ void* tw_graph_allocate(TilewrightGraph* graph, uint64_t count, uint64_t size) {
 }
 
 int32_t tilewright_graph_create(const char* json, size_t size, TilewrightFind find, void* context, TilewrightGraph** out) {
+  DLDevice host = TW_HOST;
+  return tilewright_graph_create_on(json, size, find, context, &host, 1, out);
+}
+
+int32_t tilewright_graph_create_on(const char* json, size_t size, TilewrightFind find, void* context, const DLDevice* devices,
+                                   int32_t num_devices, TilewrightGraph** out) {
+  if (num_devices < 1) return tw_fail("ValueError", "a graph needs a device to run on");
+  for (int32_t i = 0; i < num_devices; ++i) {
+    if (tilewright_device_require(devices[i]) != 0) return -1;
+  }
   TilewrightGraph* graph = calloc(1, sizeof *graph);
   if (graph == NULL) return tw_fail("MemoryError", "no memory for a graph");
   atomic_store(&graph->references, 1);
-  if (tw_graph_read(graph, json, size, find, context) != 0) {
+  if (tw_graph_read(graph, json, size, find, context, devices, num_devices) != 0) {
     tilewright_graph_release(graph);
     return -1;
   }
@@ -42,10 +52,12 @@ void tilewright_graph_retain(TilewrightGraph* graph) { atomic_fetch_add(&graph->
 void tilewright_graph_release(TilewrightGraph* graph) {
   if (graph == NULL || atomic_fetch_sub(&graph->references, 1) != 1) return;
   for (int32_t i = 0; graph->nodes != NULL && i < graph->num_nodes; ++i) tilewright_object_release(graph->nodes[i].function);
-  for (int32_t i = 0; graph->storages != NULL && i < graph->num_storages; ++i) tw_aligned_free(graph->storages[i].owned);
+  for (int32_t i = 0; graph->storages != NULL && i < graph->num_storages; ++i) {
+    if (graph->storages[i].owned != NULL) tw_device_free(tw_graph_device(graph, i), graph->storages[i].owned);
+  }
   for (int32_t i = 0; i < graph->num_shared; ++i) tilewright_graph_release(graph->shared[i]);
   free(graph->shared);
-  tw_aligned_free(graph->arena);
+  for (int32_t i = 0; i < graph->num_arenas; ++i) tw_device_free(graph->arenas[i].device, graph->arenas[i].data);
   while (graph->memory != NULL) {
     Memory* memory = graph->memory;
     graph->memory = memory->next;
@@ -57,7 +69,12 @@ void tilewright_graph_release(TilewrightGraph* graph) {
 int32_t tilewright_graph_num_inputs(const TilewrightGraph* graph) { return graph->num_inputs; }
 int32_t tilewright_graph_num_outputs(const TilewrightGraph* graph) { return graph->num_outputs; }
 int32_t tilewright_graph_num_nodes(const TilewrightGraph* graph) { return graph->num_nodes; }
-uint64_t tilewright_graph_arena_bytes(const TilewrightGraph* graph) { return graph->arena_bytes; }
+
+uint64_t tilewright_graph_arena_bytes(const TilewrightGraph* graph) {
+  uint64_t total = 0;
+  for (int32_t i = 0; i < graph->num_arenas; ++i) total += graph->arenas[i].num_bytes;
+  return total;
+}
 
 int32_t tilewright_graph_input_index(const TilewrightGraph* graph, const char* name) {
   for (int32_t i = 0; i < graph->num_inputs; ++i) {
@@ -68,6 +85,14 @@ int32_t tilewright_graph_input_index(const TilewrightGraph* graph, const char* n
 
 const char* tilewright_graph_input_name(const TilewrightGraph* graph, int32_t index) {
   return index >= 0 && index < graph->num_inputs ? graph->nodes[graph->inputs[index]].name : NULL;
+}
+
+int32_t tilewright_graph_input_device(const TilewrightGraph* graph, int32_t index, DLDevice* out) {
+  if (index < 0 || index >= graph->num_inputs) {
+    return tw_fail("IndexError", "the graph has %d inputs; there is no input %d", (int)graph->num_inputs, (int)index);
+  }
+  *out = graph->entries[graph->nodes[graph->inputs[index]].first_entry].tensor.device;
+  return 0;
 }
 
 const char* tilewright_graph_node_name(const TilewrightGraph* graph, int32_t node) {
@@ -103,11 +128,14 @@ static void move_storage(TilewrightGraph* graph, int32_t storage, void* data) {
 static int32_t own_storage(TilewrightGraph* graph, int32_t index) {
   TwGraphStorage* storage = &graph->storages[index];
   if (storage->owned == NULL) {
-    storage->owned = tw_aligned_alloc(storage->num_bytes);
-    if (storage->owned == NULL) {
-      return tw_fail("MemoryError", "no memory for an input of %llu bytes", (unsigned long long)storage->num_bytes);
+    DLDevice device = tw_graph_device(graph, index);
+    void* memory;
+    if (tw_device_alloc(device, storage->num_bytes, &memory) != 0) return -1;
+    if (tw_device_clear(device, memory, storage->num_bytes) != 0) {
+      tw_device_free(device, memory);
+      return -1;
     }
-    memset(storage->owned, 0, (size_t)storage->num_bytes);
+    storage->owned = memory;
   }
   if (storage->data != storage->owned) move_storage(graph, index, storage->owned);
   return 0;
@@ -149,14 +177,6 @@ int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_t index, const 
   return tilewright_tensor_copy(from, &entry->tensor);
 }
 
-static bool is_compact(const DLTensor* tensor) {
-  int64_t expected = 1;
-  for (int32_t i = tensor->ndim - 1; tensor->strides != NULL && i >= 0; --i) {
-    if (tensor->shape[i] != 1 && tensor->strides[i] != expected) return false;
-    expected *= tensor->shape[i];
-  }
-  return true;
-}
 
 int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from) {
   TwGraphEntry* entry = input_entry(graph, index);
@@ -164,8 +184,10 @@ int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t ind
   const char* name = graph->nodes[entry->node].name;
   if (check_matches(entry, from, name) != 0) return -1;
   char* data = (char*)from->data + from->byte_offset;
-  if (from->device.device_type != kDLCPU || !is_compact(from) || (uintptr_t)data % TW_ALIGNMENT != 0) {
-    return tw_fail("ValueError", "the input %s can be used in place only if it is compact, on the host and aligned to 64 bytes", name);
+  if (!tw_same_device(from->device, entry->tensor.device) || !tw_is_compact(from) || (uintptr_t)data % TW_ALIGNMENT != 0) {
+    TwDeviceName device;
+    return tw_fail("ValueError", "the input %s can be used in place only if it is compact, on %s and aligned to 64 bytes", name,
+                   tw_device_name(&device, entry->tensor.device));
   }
   if (graph->storages[entry->storage].is_written) {
     return tw_fail("ValueError", "the input %s cannot be used in place: the graph writes over its memory", name);
@@ -270,29 +292,43 @@ static int32_t check_node(const TilewrightGraph* graph, int32_t node) {
   return tw_fail("IndexError", "there is no node %d in the graph", (int)node);
 }
 
+/* Waits for the graph's devices: for those whose memory the host reads where it is, or for all. */
+static int32_t wait_for_devices(const TilewrightGraph* graph, bool all) {
+  for (int32_t i = 0; i < graph->num_arenas; ++i) {
+    DLDevice device = graph->arenas[i].device;
+    bool reads = tilewright_device_flags(device.device_type) & TILEWRIGHT_DEVICE_HOST_READS;
+    if ((all || reads) && tw_device_wait(device) != 0) return -1;
+  }
+  return 0;
+}
+
+/* After a run. What other devices still do is in the order of their streams, and a copy to the host waits for it. */
+static int32_t finish(const TilewrightGraph* graph) { return graph->num_unfinished == 0 ? 0 : wait_for_devices(graph, false); }
+
 int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t last) {
   if (check_node(graph, last) != 0 || complete_inputs(graph) != 0) return -1;
   for (int32_t i = 0; i <= last; ++i) {
     if (graph->nodes[i].function != NULL && run_node(&graph->nodes[i]) != 0) return -1;
   }
-  return 0;
+  return finish(graph);
 }
 
 int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node) {
   if (check_node(graph, node) != 0 || complete_inputs(graph) != 0) return -1;
-  return graph->nodes[node].function != NULL ? run_node(&graph->nodes[node]) : 0;
+  if (graph->nodes[node].function != NULL && run_node(&graph->nodes[node]) != 0) return -1;
+  return finish(graph);
 }
 
 int32_t tilewright_graph_run(TilewrightGraph* graph) { return tilewright_graph_run_until(graph, graph->num_nodes - 1); }
 
 int32_t tilewright_graph_run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
   /* Once without the clock: the threads are awake and the caches warm when it starts. */
-  if (tilewright_graph_run(graph) != 0) return -1;
+  if (tilewright_graph_run(graph) != 0 || wait_for_devices(graph, true) != 0) return -1;
   for (int32_t run = 0; run < repeat; ++run) {
     uint64_t start = tw_now_nanoseconds();
     for (int32_t i = 0; i < graph->num_nodes; ++i, ++begins, ++seconds) {
       uint64_t begin = tw_now_nanoseconds();
-      if (graph->nodes[i].function != NULL && run_node(&graph->nodes[i]) != 0) return -1;
+      if (graph->nodes[i].function != NULL && (run_node(&graph->nodes[i]) != 0 || wait_for_devices(graph, true) != 0)) return -1;
       *begins = (double)(begin - start) * 1e-9;
       *seconds = graph->nodes[i].function != NULL ? (double)(tw_now_nanoseconds() - begin) * 1e-9 : 0;
     }
@@ -319,6 +355,7 @@ int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_t node, int32_t
     for (int32_t i = 0; i < repeat; ++i) seconds[i] = 0;
     return 0;
   }
-  return tilewright_time_function(call_function, timed->function, timed->args, timed->num_args, number, repeat, min_repeat_ms, NULL,
-                                  seconds);
+  DLDevice device = graph->entries[timed->first_entry].tensor.device;
+  return tilewright_time_function_on(device, call_function, timed->function, timed->args, timed->num_args, number, repeat, min_repeat_ms,
+                                     NULL, seconds);
 }

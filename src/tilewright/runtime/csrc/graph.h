@@ -2,7 +2,7 @@
 #ifndef TILEWRIGHT_GRAPH_H_
 #define TILEWRIGHT_GRAPH_H_
 
-#include "internal.h"
+#include "device.h"
 
 /* One tensor of the graph: an output of a node. */
 typedef struct {
@@ -13,9 +13,17 @@ typedef struct {
   uint64_t num_bytes;
 } TwGraphEntry;
 
+/* The memory of all intermediate tensors on one device. */
+typedef struct {
+  DLDevice device;
+  void* data;
+  uint64_t num_bytes;
+} TwGraphArena;
+
 /* Memory that one or more entries use: at different times, or parts of it. */
 typedef struct {
   uint64_t num_bytes;
+  int32_t arena;     /* of its device; -1: no entry uses the storage */
   uint64_t offset;   /* in the arena, for storages of intermediate tensors */
   void* data;        /* NULL: an input that nobody has set yet */
   void* owned;       /* what to free, for inputs */
@@ -44,8 +52,9 @@ struct TilewrightGraph {
   int32_t* outputs; /* entries */
   int64_t* extents;
   int32_t num_nodes, num_entries, num_storages, num_inputs, num_outputs;
-  void* arena;
-  uint64_t arena_bytes;
+  TwGraphArena* arenas; /* one for each device that the graph has tensors on */
+  int32_t num_arenas;
+  int32_t num_unfinished; /* devices that may be at work after a run, and whose memory the host reads where it is */
   TilewrightGraph** shared; /* graphs whose parameters this one uses */
   int32_t num_shared;
   struct TwGraphMemory* memory; /* all that is freed with the graph and moves never */
@@ -55,7 +64,12 @@ struct TilewrightGraph {
 void* tw_graph_allocate(TilewrightGraph* graph, uint64_t count, uint64_t size);
 
 /* Fills an empty graph from its text. */
-int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, TilewrightFind find, void* context);
+int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, TilewrightFind find, void* context, const DLDevice* devices,
+                      int32_t num_devices);
+
+static inline DLDevice tw_graph_device(const TilewrightGraph* graph, int32_t storage) {
+  return graph->arenas[graph->storages[storage].arena].device;
+}
 
 /* "float32x4" and its like; false for text that is no data type. */
 bool tw_parse_dtype(const char* text, DLDataType* out);

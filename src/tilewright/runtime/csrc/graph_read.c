@@ -1,8 +1,11 @@
 /* Reading a graph: text to nodes, entries, storages, and the place of every tensor. Nothing in the text is trusted.
 
-   The form is that of TVM's graph executor, with two attributes more, both of which may be left out. "storage_offset" has
-   for each storage its place in the arena, in bytes, a multiple of TW_ALIGNMENT. "tensor_offset" has for each tensor where
-   in its storage it begins, in bytes, a multiple of its element's size: a storage can hold a tensor and its parts. */
+   The form is that of TVM's graph executor. Its "device_index" has for each tensor DLPack's number of the kind of device
+   that it is on; without it, all are on the first of the executor's devices. Two attributes more may be left out.
+   "storage_offset" has for each storage its place in the arena of its device, in bytes, a multiple of TW_ALIGNMENT.
+   "tensor_offset" has for each tensor where in its storage it begins, in bytes, a multiple of its element's size: a storage
+   can hold a tensor and its parts. A node whose function is "__copy" copies its only input, from whatever device, to its
+   output; one whose function is "__nop" runs nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +150,6 @@ static int32_t read_entries(TilewrightGraph* graph, const TwJson* root) {
     for (int32_t output = 0; output < graph->nodes[node].num_outputs; ++output, ++i) {
       TwGraphEntry* entry = &graph->entries[i];
       entry->node = node;
-      entry->tensor.device = (DLDevice){kDLCPU, 0};
       int64_t id;
       if (read_shape(graph, entry, shape) != 0) return -1;
       if (dtype->kind != JSON_STRING || !tw_parse_dtype(dtype->text, &entry->tensor.dtype)) {
@@ -189,14 +191,69 @@ static int32_t read_inputs_and_outputs(TilewrightGraph* graph, const TwJson* roo
   return 0;
 }
 
-/* Has the arena reach to the end of a storage. */
+/* ---- devices ---- */
+
+/* The executor's device of a kind; an error where it was given none. */
+static int32_t device_of_type(const DLDevice* devices, int32_t num_devices, int64_t device_type, DLDevice* out) {
+  for (int32_t i = 0; i < num_devices; ++i) {
+    if (devices[i].device_type == device_type) {
+      *out = devices[i];
+      return 0;
+    }
+  }
+  TwDeviceKind kind;
+  return tw_fail("ValueError", "the graph has tensors on a device of the kind %s, and the executor was given none",
+                 tw_device_kind(&kind, (int32_t)device_type));
+}
+
+/* The arena of a device, made when missing. There is room for all that a tensor can be on. */
+static int32_t arena_of(TilewrightGraph* graph, DLDevice device) {
+  for (int32_t i = 0; i < graph->num_arenas; ++i) {
+    if (tw_same_device(graph->arenas[i].device, device)) return i;
+  }
+  uint32_t flags = tilewright_device_flags(device.device_type);
+  graph->num_unfinished += (flags & TILEWRIGHT_DEVICE_HOST_READS) && (flags & TILEWRIGHT_DEVICE_ASYNCHRONOUS);
+  graph->arenas[graph->num_arenas].device = device;
+  return graph->num_arenas++;
+}
+
+/* Puts every tensor, and the storage that it is in, on its device. */
+static int32_t read_devices(TilewrightGraph* graph, const TwJson* root, const DLDevice* devices, int32_t num_devices) {
+  const TwJson* kinds = attribute(root, "device_index");
+  if (kinds != NULL && kinds->count != graph->num_entries) return damaged("it does not have a device for each tensor");
+  graph->storages = tw_graph_allocate(graph, (uint64_t)graph->num_storages, sizeof *graph->storages);
+  graph->arenas = tw_graph_allocate(graph, (uint64_t)(kinds != NULL ? num_devices : 1), sizeof *graph->arenas);
+  if (graph->storages == NULL || graph->arenas == NULL) return -1;
+  for (int32_t i = 0; i < graph->num_storages; ++i) graph->storages[i].arena = -1;
+  const TwJson* value = kinds != NULL ? kinds->first : NULL;
+  for (int32_t i = 0; i < graph->num_entries; ++i) {
+    TwGraphEntry* entry = &graph->entries[i];
+    entry->tensor.device = devices[0];
+    if (value != NULL) {
+      int64_t device_type;
+      if (!tw_json_integer(value, INT32_MAX, &device_type)) return damaged("a tensor has an impossible device");
+      if (device_of_type(devices, num_devices, device_type, &entry->tensor.device) != 0) return -1;
+      value = value->next;
+    }
+    int32_t arena = arena_of(graph, entry->tensor.device);
+    TwGraphStorage* storage = &graph->storages[entry->storage];
+    if (storage->arena >= 0 && storage->arena != arena) return damaged("a storage has tensors on different devices");
+    storage->arena = arena;
+  }
+  return 0;
+}
+
+/* ---- memory ---- */
+
+/* Has the arena of its device reach to the end of a storage. */
 static int32_t extend_arena(TilewrightGraph* graph, const TwGraphStorage* storage) {
   uint64_t end;
   if (__builtin_add_overflow(storage->num_bytes, (uint64_t)TW_ALIGNMENT - 1, &end) ||
       __builtin_add_overflow(storage->offset, end / TW_ALIGNMENT * TW_ALIGNMENT, &end)) {
     return damaged("its tensors are larger than any memory");
   }
-  if (end > graph->arena_bytes) graph->arena_bytes = end;
+  TwGraphArena* arena = &graph->arenas[storage->arena];
+  if (end > arena->num_bytes) arena->num_bytes = end;
   return 0;
 }
 
@@ -204,8 +261,8 @@ static int32_t extend_arena(TilewrightGraph* graph, const TwGraphStorage* storag
 static int32_t place_in_a_row(TilewrightGraph* graph) {
   for (int32_t i = 0; i < graph->num_storages; ++i) {
     TwGraphStorage* storage = &graph->storages[i];
-    if (storage->is_input) continue;
-    storage->offset = graph->arena_bytes;
+    if (storage->is_input || storage->arena < 0) continue;
+    storage->offset = graph->arenas[storage->arena].num_bytes;
     if (extend_arena(graph, storage) != 0) return -1;
   }
   return 0;
@@ -221,7 +278,7 @@ static int32_t read_offsets(TilewrightGraph* graph, const TwJson* offsets) {
     if (!tw_json_integer(value, INT64_MAX - 1, &offset) || offset % TW_ALIGNMENT != 0) {
       return damaged("a storage has an impossible offset");
     }
-    if (storage->is_input) continue;
+    if (storage->is_input || storage->arena < 0) continue;
     storage->offset = (uint64_t)offset;
     if (extend_arena(graph, storage) != 0) return -1;
   }
@@ -258,10 +315,8 @@ static int32_t read_ranges(TilewrightGraph* graph, const TwJson* root) {
   return 0;
 }
 
-/* Gives every storage its size, and those of intermediate tensors their place in the arena. */
+/* Gives every storage its size, and those of intermediate tensors their place in the arena of their device. */
 static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
-  graph->storages = tw_graph_allocate(graph, (uint64_t)graph->num_storages, sizeof *graph->storages);
-  if (graph->storages == NULL) return -1;
   for (int32_t i = 0; i < graph->num_entries; ++i) {
     const TwGraphEntry* entry = &graph->entries[i];
     TwGraphStorage* storage = &graph->storages[entry->storage];
@@ -275,12 +330,15 @@ static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
   } else if (place_in_a_row(graph) != 0) {
     return -1;
   }
-  graph->arena = tw_aligned_alloc(graph->arena_bytes);
-  if (graph->arena == NULL) {
-    return tw_fail("MemoryError", "no memory for the graph's %llu bytes", (unsigned long long)graph->arena_bytes);
+  for (int32_t i = 0; i < graph->num_arenas; ++i) {
+    TwGraphArena* arena = &graph->arenas[i];
+    void* memory;
+    if (tw_device_alloc(arena->device, arena->num_bytes, &memory) != 0) return -1;
+    arena->data = memory;
   }
   for (int32_t i = 0; i < graph->num_storages; ++i) {
-    if (!graph->storages[i].is_input) graph->storages[i].data = (char*)graph->arena + graph->storages[i].offset;
+    TwGraphStorage* storage = &graph->storages[i];
+    if (!storage->is_input && storage->arena >= 0) storage->data = (char*)graph->arenas[storage->arena].data + storage->offset;
   }
   for (int32_t i = 0; i < graph->num_entries; ++i) {
     TwGraphEntry* entry = &graph->entries[i];
@@ -317,6 +375,17 @@ static int32_t check_view(const TilewrightGraph* graph, const TwGraphNode* node)
   return 0;
 }
 
+/* What a "__copy" node runs. */
+static int32_t copy_tensor(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)self, (void)num_args, (void)result;
+  return tilewright_tensor_copy(args[0].v_ptr, args[1].v_ptr);
+}
+
+static int32_t make_copy(TwGraphNode* node) {
+  if (node->num_inputs != 1 || node->num_outputs != 1) return damaged("a node that copies has not one input and one output");
+  return tilewright_function_create(copy_tensor, NULL, NULL, NULL, &node->function);
+}
+
 static int32_t find_functions(TilewrightGraph* graph, const TwJson* root, TilewrightFind find, void* context) {
   const TwJson* value = tw_json_member(root, "nodes")->first;
   for (int32_t i = 0; i < graph->num_nodes; ++i, value = value->next) {
@@ -327,7 +396,11 @@ static int32_t find_functions(TilewrightGraph* graph, const TwJson* root, Tilewr
       if (check_view(graph, node) != 0) return -1;
       continue;
     }
-    node->function = find(context, name);
+    if (strcmp(name, "__copy") == 0) {
+      if (make_copy(node) != 0) return -1;
+    } else {
+      node->function = find(context, name);
+    }
     if (node->function == NULL) {
       if (tilewright_error_kind() != NULL) return -1;
       return tw_fail("ValueError", "the graph's node %s calls %s, and the module has no such function", node->name, name);
@@ -370,7 +443,8 @@ static int32_t fill_arguments(TilewrightGraph* graph) {
   return 0;
 }
 
-int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, TilewrightFind find, void* context) {
+int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, TilewrightFind find, void* context, const DLDevice* devices,
+                      int32_t num_devices) {
   TwJsonDocument document;
   tilewright_clear_error(); /* so that an error after a look-up is the look-up's */
   if (!tw_json_parse(json, size, &document)) return -1;
@@ -378,6 +452,7 @@ int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, Til
   int32_t status = read_nodes(graph, root);
   if (status == 0) status = read_entries(graph, root);
   if (status == 0) status = read_inputs_and_outputs(graph, root);
+  if (status == 0) status = read_devices(graph, root, devices, num_devices);
   if (status == 0) status = read_ranges(graph, root);
   if (status == 0) status = find_functions(graph, root, find, context);
   if (status == 0) status = plan_memory(graph, root);

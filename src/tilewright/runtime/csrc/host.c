@@ -1,4 +1,6 @@
 /* How an artefact's embedded runtime finds the runtime that loaded it, and the table that this one offers. */
+#include <stddef.h>
+
 #include "internal.h"
 
 static const TilewrightHost own_table = {
@@ -9,6 +11,8 @@ static const TilewrightHost own_table = {
     .workspace_alloc = tilewright_workspace_alloc,
     .workspace_free = tilewright_workspace_free,
     .parallel_launch = tilewright_parallel_launch,
+    .device_table = tilewright_device_table,
+    .device_register = tilewright_device_register,
 };
 
 const TilewrightHost* tilewright_host(void) { return &own_table; }
@@ -27,9 +31,10 @@ const TilewrightHost* tw_bound_host(void) { return atomic_load_explicit(&bound, 
 EXPORTED int32_t __tilewright_bind_host(const TilewrightHost* host);
 
 /* Called by a loading runtime before anything else of the artefact. The table must outlive the artefact. Returns -1,
- * and leaves the artefact on its own runtime, when the loader's table is of another version. */
+ * and leaves the artefact on its own runtime, when the loader's table is of another version. A loader from before there
+ * were tables of devices is good enough. */
 int32_t __tilewright_bind_host(const TilewrightHost* host) {
-  if (host->version != TILEWRIGHT_HOST_VERSION || host->size < sizeof(TilewrightHost)) return -1;
+  if (host->version != TILEWRIGHT_HOST_VERSION || host->size < offsetof(TilewrightHost, device_table)) return -1;
   atomic_store_explicit(&bound, host, memory_order_release);
   return 0;
 }

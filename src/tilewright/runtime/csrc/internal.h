@@ -47,9 +47,18 @@ typedef struct {
 } TwDataTypeName;
 const char* tw_data_type_name(TwDataTypeName* name, DLDataType dtype);
 
+/* The name of a kind of device: "cuda", "type 42". */
+typedef struct {
+  char text[40];
+} TwDeviceKind;
+const char* tw_device_kind(TwDeviceKind* kind, int32_t device_type);
+
 /* Starts an object with one reference. `deleter(self, flags)`: bit 0 ends the value, bit 1 frees the memory. */
 void tw_object_init(TilewrightObject* object, int32_t type_index, void (*deleter)(void* self, int flags));
 enum { TW_DELETE_VALUE = 1, TW_DELETE_MEMORY = 2 };
+
+/* True if the elements lie one behind the other, in row-major order. */
+bool tw_is_compact(const DLTensor* tensor);
 
 void tw_workspace_release_all(TwThreadState* state);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "graph.h"
 
 #define LIST_MAGIC 0xF7E58D4F05049CB7u
@@ -38,7 +39,7 @@ static bool read_tensor(Reader* reader, DLTensor* out, int64_t* shape) {
     if (shape[i] < 0 || __builtin_mul_overflow(expected, (uint64_t)shape[i], &expected)) return false;
   }
   if (expected != (uint64_t)num_bytes) return false;
-  out->device = (DLDevice){kDLCPU, 0};
+  out->device = TW_HOST; /* whatever device they came from, their bytes are here */
   out->data = (void*)reader->at;
   reader->at += num_bytes;
   return true;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "device.h"
 
 #define MOST_DIMENSIONS 64
 
@@ -11,12 +11,16 @@ typedef struct {
   DLTensor tensor;
   void* owner;
   void (*release)(void* owner);
+  void* storage;     /* memory of the tensor's device that ends with it, or NULL */
   int64_t extents[]; /* the shape, then the strides */
 } TensorObject;
 
 static void delete_tensor(void* self, int flags) {
   TensorObject* object = self;
-  if ((flags & TW_DELETE_VALUE) && object->release != NULL) object->release(object->owner);
+  if (flags & TW_DELETE_VALUE) {
+    if (object->release != NULL) object->release(object->owner);
+    if (object->storage != NULL) tw_device_free(object->tensor.device, object->storage);
+  }
   if (flags & TW_DELETE_MEMORY) free(object);
 }
 
@@ -70,6 +74,7 @@ int32_t tilewright_tensor_wrap(const DLTensor* description, void* owner, void (*
   object->tensor.strides = object->extents + ndim;
   object->owner = owner;
   object->release = release;
+  object->storage = NULL;
   uint64_t compact = 1; /* unsigned: an empty tensor may have extents whose product wraps, and it does not matter */
   for (int32_t i = ndim - 1; i >= 0; --i) {
     object->tensor.shape[i] = description->shape[i];
@@ -80,21 +85,21 @@ int32_t tilewright_tensor_wrap(const DLTensor* description, void* owner, void (*
   return 0;
 }
 
-static void free_storage(void* storage) { tw_aligned_free(storage); }
-
 int32_t tilewright_tensor_create(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice device, TilewrightObject** out) {
-  if (check_shape(shape, ndim) != 0) return -1;
-  if (device.device_type != kDLCPU) {
-    return tw_fail("RuntimeError", "no memory on a device of type %d: the runtime has no driver for it", (int)device.device_type);
-  }
+  if (check_shape(shape, ndim) != 0 || tilewright_device_require(device) != 0) return -1;
   if (dtype.bits == 0 || dtype.lanes == 0) return tw_fail("ValueError", "a tensor's data type needs bits and lanes");
   uint64_t num_bytes;
-  void* storage = total_bytes(shape, ndim, dtype, &num_bytes) ? tw_aligned_alloc(num_bytes) : NULL;
-  if (storage == NULL) return tw_fail("MemoryError", "no memory for a tensor of this shape");
-  DLTensor description = {storage, device, ndim, dtype, (int64_t*)shape, NULL, 0};
-  int32_t status = tilewright_tensor_wrap(&description, storage, free_storage, out);
-  if (status != 0) tw_aligned_free(storage);
-  return status;
+  if (!total_bytes(shape, ndim, dtype, &num_bytes)) return tw_fail("MemoryError", "no memory for a tensor of this shape");
+  DLTensor description = {NULL, device, ndim, dtype, (int64_t*)shape, NULL, 0};
+  void* storage;
+  if (tilewright_device_alloc(device, num_bytes, TW_ALIGNMENT, dtype, &storage) != 0) return -1;
+  description.data = storage;
+  if (tilewright_tensor_wrap(&description, NULL, NULL, out) != 0) {
+    tw_device_free(device, storage);
+    return -1;
+  }
+  ((TensorObject*)*out)->storage = storage;
+  return 0;
 }
 
 static void release_managed(void* owner) {
@@ -160,7 +165,14 @@ DLManagedTensorVersioned* tilewright_tensor_to_dlpack_versioned(TilewrightObject
 }
 
 /* ---- copying ---- */
-static bool is_host(DLDevice device) { return device.device_type == kDLCPU || device.device_type == kDLCUDAHost; }
+bool tw_is_compact(const DLTensor* tensor) {
+  int64_t expected = 1;
+  for (int32_t i = tensor->ndim - 1; tensor->strides != NULL && i >= 0; --i) {
+    if (tensor->shape[i] != 1 && tensor->strides[i] != expected) return false;
+    expected *= tensor->shape[i];
+  }
+  return true;
+}
 
 static bool same_dtype(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 
@@ -172,29 +184,23 @@ static int64_t byte_stride(const DLTensor* tensor, int32_t dimension, uint64_t e
   return stride;
 }
 
-int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to) {
-  if (!is_host(from->device) || !is_host(to->device)) {
-    return tw_fail("RuntimeError", "cannot copy between devices of types %d and %d: the runtime has no driver for them",
-                   (int)from->device.device_type, (int)to->device.device_type);
-  }
-  if (!same_dtype(dtype_of_exchange(from->dtype), dtype_of_exchange(to->dtype))) {
-    TwDataTypeName given, expected;
-    return tw_fail("TypeError", "cannot copy a tensor of %s into one of %s", tw_data_type_name(&given, from->dtype),
-                   tw_data_type_name(&expected, to->dtype));
-  }
-  bool same_shape = from->ndim == to->ndim && from->ndim <= MOST_DIMENSIONS;
-  bool empty = false;
-  for (int32_t i = 0; same_shape && i < from->ndim; ++i) {
-    same_shape = from->shape[i] == to->shape[i];
-    empty |= from->shape[i] == 0;
-  }
-  if (!same_shape) return tw_fail("ValueError", "cannot copy between tensors of different shapes");
-  if (empty) return 0;
+/* Moves `num_bytes` from one place of a source to one of a target; both are offsets from the tensors' first elements. */
+typedef int32_t (*MoveBytes)(const DLTensor* from, int64_t at_from, const DLTensor* to, int64_t at_to, uint64_t num_bytes);
 
+static int32_t move_on_host(const DLTensor* from, int64_t at_from, const DLTensor* to, int64_t at_to, uint64_t num_bytes) {
+  memcpy((char*)to->data + to->byte_offset + at_to, (const char*)from->data + from->byte_offset + at_from, (size_t)num_bytes);
+  return 0;
+}
+
+static int32_t move_between_devices(const DLTensor* from, int64_t at_from, const DLTensor* to, int64_t at_to, uint64_t num_bytes) {
+  return tilewright_device_copy(from->data, from->byte_offset + (uint64_t)at_from, from->device, to->data,
+                                to->byte_offset + (uint64_t)at_to, to->device, num_bytes, NULL);
+}
+
+/* Copies all elements, of which there is one at least. The longest run of inner dimensions that lie compactly in both goes
+ * in one move. */
+static int32_t copy_runs(const DLTensor* from, const DLTensor* to, MoveBytes move) {
   uint64_t element = element_bytes(from->dtype);
-  const char* source = (const char*)from->data + from->byte_offset;
-  char* target = (char*)to->data + to->byte_offset;
-  /* The longest run of inner dimensions that lie compactly in both goes in one memcpy. */
   uint64_t run = element;
   int32_t outer = from->ndim;
   while (outer > 0 && (from->shape[outer - 1] == 1 || (byte_stride(from, outer - 1, element) == (int64_t)run &&
@@ -202,8 +208,9 @@ int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to) {
     run *= (uint64_t)from->shape[--outer];
   }
   int64_t index[MOST_DIMENSIONS] = {0};
+  int64_t source = 0, target = 0;
   for (;;) {
-    memcpy(target, source, (size_t)run);
+    if (move(from, source, to, target, run) != 0) return -1;
     int32_t dimension = outer - 1;
     for (; dimension >= 0; --dimension) {
       int64_t step_from = byte_stride(from, dimension, element);
@@ -217,4 +224,73 @@ int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to) {
     }
     if (dimension < 0) return 0;
   }
+}
+
+/* The bytes that the elements lie in: from `low`, which is not positive, up to `high`, from the first element. */
+static void span_of(const DLTensor* tensor, int64_t* low, int64_t* high) {
+  uint64_t element = element_bytes(tensor->dtype);
+  *low = 0;
+  *high = (int64_t)element;
+  for (int32_t i = 0; i < tensor->ndim; ++i) {
+    int64_t reach = byte_stride(tensor, i, element) * (tensor->shape[i] - 1);
+    *(reach < 0 ? low : high) += reach;
+  }
+}
+
+/* Brings the bytes of a device's tensor to the host, gaps and all; `*copy` describes them there. Free `*memory`. */
+static int32_t bring_to_host(const DLTensor* tensor, DLTensor* copy, void** memory) {
+  int64_t low, high;
+  span_of(tensor, &low, &high);
+  *memory = tw_aligned_alloc((uint64_t)(high - low));
+  if (*memory == NULL) return tw_fail("MemoryError", "no memory on the host to copy a tensor of a device");
+  *copy = *tensor;
+  copy->data = *memory;
+  copy->device = TW_HOST;
+  copy->byte_offset = (uint64_t)-low;
+  return move_between_devices(tensor, low, copy, low, (uint64_t)(high - low));
+}
+
+/* Copies between two memories one of which the host cannot read, where the strides of one have gaps. The source is brought
+ * to the host whole; a target on a device gets what is contiguous in it, so that its gaps stay as they are. */
+static int32_t copy_through_host(const DLTensor* from, const DLTensor* to) {
+  DLTensor source = *from, compact = *to;
+  void* memory = NULL;
+  void* packed = NULL;
+  int32_t status = tw_host_reads(from->device) ? 0 : bring_to_host(from, &source, &memory);
+  if (status == 0 && tw_host_reads(to->device)) {
+    status = copy_runs(&source, to, move_on_host);
+  } else if (status == 0 && !tw_is_compact(&source)) {
+    uint64_t num_bytes = 0;
+    total_bytes(to->shape, to->ndim, to->dtype, &num_bytes); /* not more than the memory that both are in */
+    packed = tw_aligned_alloc(num_bytes);
+    if (packed == NULL) status = tw_fail("MemoryError", "no memory on the host to copy a tensor to a device");
+    compact = (DLTensor){packed, TW_HOST, to->ndim, to->dtype, to->shape, NULL, 0};
+    if (status == 0) status = copy_runs(&source, &compact, move_on_host);
+    if (status == 0) status = copy_runs(&compact, to, move_between_devices);
+  } else if (status == 0) {
+    status = copy_runs(&source, to, move_between_devices);
+  }
+  tw_aligned_free(packed);
+  tw_aligned_free(memory);
+  return status;
+}
+
+int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to) {
+  if (tilewright_device_require(from->device) != 0 || tilewright_device_require(to->device) != 0) return -1;
+  if (!same_dtype(dtype_of_exchange(from->dtype), dtype_of_exchange(to->dtype))) {
+    TwDataTypeName given, expected;
+    return tw_fail("TypeError", "cannot copy a tensor of %s into one of %s", tw_data_type_name(&given, from->dtype),
+                   tw_data_type_name(&expected, to->dtype));
+  }
+  bool same_shape = from->ndim == to->ndim && from->ndim <= MOST_DIMENSIONS;
+  bool empty = false;
+  for (int32_t i = 0; same_shape && i < from->ndim; ++i) {
+    same_shape = from->shape[i] == to->shape[i];
+    empty |= from->shape[i] == 0;
+  }
+  if (!same_shape) return tw_fail("ValueError", "cannot copy between tensors of different shapes");
+  if (empty) return 0;
+  if (tw_host_reads(from->device) && tw_host_reads(to->device)) return copy_runs(from, to, move_on_host);
+  if (tw_is_compact(from) && tw_is_compact(to)) return copy_runs(from, to, move_between_devices);
+  return copy_through_host(from, to);
 }

@@ -36,7 +36,19 @@ typedef struct {
   uint32_t minor;
 } DLPackVersion;
 
-typedef enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLOpenCL = 4, kDLVulkan = 7, kDLMetal = 8 } DLDeviceType;
+typedef enum {
+  kDLCPU = 1,
+  kDLCUDA = 2,
+  kDLCUDAHost = 3,
+  kDLOpenCL = 4,
+  kDLVulkan = 7,
+  kDLMetal = 8,
+  kDLVPI = 9,
+  kDLROCM = 10,
+  kDLExtDev = 12,
+  kDLWebGPU = 15,
+  kDLHexagon = 16
+} DLDeviceType;
 
 typedef struct {
   int32_t device_type;
@@ -201,6 +213,103 @@ TILEWRIGHT_API int32_t tilewright_call_packed(const char* name, void** cache, co
 TILEWRIGHT_API int32_t tilewright_register_system_symbol(const char* name, void* address);
 TILEWRIGHT_API void* tilewright_system_symbol(const char* name); /* NULL when there is none */
 
+/* ---- Devices: a table of functions each ----------------------------------------------------------------------------- */
+/* What can be asked of a device: the numbers of TVM 0.8, then our own. */
+enum {
+  TILEWRIGHT_ATTRIBUTE_EXISTS = 0,                      /* integer: 0 or 1 */
+  TILEWRIGHT_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,       /* integer */
+  TILEWRIGHT_ATTRIBUTE_WARP_SIZE = 2,                   /* integer */
+  TILEWRIGHT_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 3, /* integer, bytes */
+  TILEWRIGHT_ATTRIBUTE_COMPUTE_VERSION = 4,             /* text, such as "9.0" */
+  TILEWRIGHT_ATTRIBUTE_DEVICE_NAME = 5,                 /* text */
+  TILEWRIGHT_ATTRIBUTE_MAX_CLOCK_RATE = 6,              /* integer, kHz */
+  TILEWRIGHT_ATTRIBUTE_MULTI_PROCESSOR_COUNT = 7,       /* integer */
+  TILEWRIGHT_ATTRIBUTE_MAX_THREAD_DIMENSIONS = 8,       /* text, such as "[1024, 1024, 64]" */
+  TILEWRIGHT_ATTRIBUTE_API_VERSION = 11,                /* integer or text */
+  TILEWRIGHT_ATTRIBUTE_DRIVER_VERSION = 12,             /* integer or text */
+  TILEWRIGHT_ATTRIBUTE_TOTAL_MEMORY = 13,               /* integer, bytes */
+  TILEWRIGHT_ATTRIBUTE_FREE_MEMORY = 14                 /* integer, bytes */
+};
+
+enum {
+  TILEWRIGHT_DEVICE_HOST_READS = 1,   /* host code may read and write this memory directly */
+  TILEWRIGHT_DEVICE_ASYNCHRONOUS = 2  /* copies and launches may return before they are done: wait with `stream_sync` */
+};
+
+/* Everything the runtime knows of a kind of device; docs/new-device.md says what each member has to do. A member may be
+ * NULL: asking for it is then an error that names the device and what it lacks. Functions return 0, or -1 after
+ * `tilewright_set_error`; all may be called from any thread. A stream of NULL is the calling thread's current one. */
+typedef struct {
+  uint32_t size; /* sizeof(TilewrightDeviceTable) of whoever fills it: members behind that count as NULL */
+  uint32_t flags;
+  const char* name; /* of the kind, for people and messages: "cuda" */
+  int32_t (*count)(void);
+  int32_t (*attribute)(int32_t device_id, int32_t attribute, TVMFFIAny* out); /* None: not known */
+
+  int32_t (*alloc)(int32_t device_id, uint64_t num_bytes, uint64_t alignment, DLDataType hint, void** out);
+  int32_t (*free)(int32_t device_id, void* pointer);
+
+  /* Whether `copy` can go from one device to another. NULL: within one device, and between it and host memory. */
+  int32_t (*can_copy)(DLDevice from, DLDevice to);
+  int32_t (*copy)(const void* from, uint64_t from_offset, DLDevice from_device, void* to, uint64_t to_offset, DLDevice to_device,
+                  uint64_t num_bytes, void* stream);
+
+  int32_t (*stream_create)(int32_t device_id, void** out);
+  int32_t (*stream_free)(int32_t device_id, void* stream);
+  int32_t (*stream_set)(int32_t device_id, void* stream); /* the calling thread's current stream */
+  int32_t (*stream_sync)(int32_t device_id, void* stream);
+
+  int32_t (*event_create)(int32_t device_id, void** out);
+  int32_t (*event_free)(int32_t device_id, void* event);
+  int32_t (*event_record)(int32_t device_id, void* event, void* stream);
+  int32_t (*event_sync)(int32_t device_id, void* event);
+  int32_t (*event_elapsed)(int32_t device_id, void* start, void* end, double* milliseconds);
+
+  int32_t (*module_load)(int32_t device_id, const void* image, size_t size, void** out);
+  int32_t (*module_unload)(int32_t device_id, void* module);
+  int32_t (*module_function)(int32_t device_id, void* module, const char* name, void** out);
+
+  /* `args[i]` points to the value of argument i; the values are copied before this returns. */
+  int32_t (*launch)(int32_t device_id, void* function, void* const* args, int32_t num_args, const int32_t grid[3], const int32_t block[3],
+                    uint32_t shared_bytes, void* stream);
+} TilewrightDeviceTable;
+
+/* Makes a kind of device known, under DLPack's number for it, for the rest of the process. The table is copied. Fails for a
+ * number that is taken. */
+TILEWRIGHT_API int32_t tilewright_device_register(int32_t device_type, const TilewrightDeviceTable* table);
+
+/* The table of a kind; NULL, without an error, where the runtime has no driver for it. Read its `size` before a member
+ * that this version of the header added. */
+TILEWRIGHT_API const TilewrightDeviceTable* tilewright_device_table(int32_t device_type);
+
+/* The flags of a kind; 0 where the runtime has no driver for it. */
+TILEWRIGHT_API uint32_t tilewright_device_flags(int32_t device_type);
+
+/* The members of a device's table, and a clear error where there is no driver or no such member. */
+TILEWRIGHT_API int32_t tilewright_device_require(DLDevice device); /* an error unless there is a driver */
+TILEWRIGHT_API int32_t tilewright_device_attribute(DLDevice device, int32_t attribute, TVMFFIAny* out);
+TILEWRIGHT_API int32_t tilewright_device_alloc(DLDevice device, uint64_t num_bytes, uint64_t alignment, DLDataType hint, void** out);
+TILEWRIGHT_API int32_t tilewright_device_free(DLDevice device, void* pointer);
+
+/* Copies bytes between any two devices, through host memory where neither can do it. Host memory may be used as soon as
+ * this returns; a copy between devices is in the order of the stream. */
+TILEWRIGHT_API int32_t tilewright_device_copy(const void* from, uint64_t from_offset, DLDevice from_device, void* to, uint64_t to_offset,
+                                              DLDevice to_device, uint64_t num_bytes, void* stream);
+TILEWRIGHT_API int32_t tilewright_stream_create(DLDevice device, void** out);
+TILEWRIGHT_API int32_t tilewright_stream_free(DLDevice device, void* stream);
+TILEWRIGHT_API int32_t tilewright_stream_set(DLDevice device, void* stream);
+TILEWRIGHT_API int32_t tilewright_stream_sync(DLDevice device, void* stream);
+TILEWRIGHT_API int32_t tilewright_event_create(DLDevice device, void** out);
+TILEWRIGHT_API int32_t tilewright_event_free(DLDevice device, void* event);
+TILEWRIGHT_API int32_t tilewright_event_record(DLDevice device, void* event, void* stream);
+TILEWRIGHT_API int32_t tilewright_event_sync(DLDevice device, void* event);
+TILEWRIGHT_API int32_t tilewright_event_elapsed(DLDevice device, void* start, void* end, double* milliseconds);
+TILEWRIGHT_API int32_t tilewright_module_load(DLDevice device, const void* image, size_t size, void** out);
+TILEWRIGHT_API int32_t tilewright_module_unload(DLDevice device, void* module);
+TILEWRIGHT_API int32_t tilewright_module_function(DLDevice device, void* module, const char* name, void** out);
+TILEWRIGHT_API int32_t tilewright_launch(DLDevice device, void* function, void* const* args, int32_t num_args, const int32_t grid[3],
+                                         const int32_t block[3], uint32_t shared_bytes, void* stream);
+
 /* ---- Tensors -------------------------------------------------------------------------------------------------------- */
 /* A tensor object holds its DLTensor right after the header. New storage is aligned to 64 bytes, not initialised. */
 TILEWRIGHT_API int32_t tilewright_tensor_create(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice device,
@@ -220,11 +329,16 @@ TILEWRIGHT_API int32_t tilewright_tensor_from_dlpack_versioned(DLManagedTensorVe
 TILEWRIGHT_API DLManagedTensor* tilewright_tensor_to_dlpack(TilewrightObject* tensor);
 TILEWRIGHT_API DLManagedTensorVersioned* tilewright_tensor_to_dlpack_versioned(TilewrightObject* tensor);
 
-/* Copies elements between host tensors of one shape and data type, whatever their strides. They must not overlap. */
+/* For Python: the destructor of a capsule that holds a managed tensor which nobody has consumed, given the addresses of
+ * CPython's PyCapsule_IsValid and PyCapsule_GetPointer. */
+TILEWRIGHT_API void* tilewright_capsule_destructor(void* capsule_is_valid, void* capsule_get_pointer);
+
+/* Copies elements between tensors of one shape and data type, whatever their devices and strides. They must not overlap. */
 TILEWRIGHT_API int32_t tilewright_tensor_copy(const DLTensor* from, const DLTensor* to);
 
 /* ---- Memory for generated code ---------------------------------------------------------------------------------------- */
-/* 64-byte aligned scratch memory from the calling thread's pool; NULL with an error on failure. */
+/* 64-byte aligned scratch memory: from the calling thread's pool on the host, from the driver on other devices; NULL with
+ * an error on failure. */
 TILEWRIGHT_API void* tilewright_workspace_alloc(int32_t device_type, int32_t device_id, uint64_t num_bytes);
 TILEWRIGHT_API int32_t tilewright_workspace_free(int32_t device_type, int32_t device_id, void* pointer);
 
@@ -255,14 +369,23 @@ TILEWRIGHT_API int32_t tilewright_time_function(TilewrightFunction call, void* s
                                                 int32_t num_args, int32_t number, int32_t repeat, int32_t min_repeat_ms,
                                                 TilewrightObject* prepare, double* seconds);
 
+/* The same for a function that gives work to a device: by the device's events where it has them, else by the host's clock
+ * until the device has done the work. */
+TILEWRIGHT_API int32_t tilewright_time_function_on(DLDevice device, TilewrightFunction call, void* self, const TVMFFIAny* args,
+                                                   int32_t num_args, int32_t number, int32_t repeat, int32_t min_repeat_ms,
+                                                   TilewrightObject* prepare, double* seconds);
+
 /* ---- Graph executor --------------------------------------------------------------------------------------------------------- */
 typedef struct TilewrightGraph TilewrightGraph;
 
 /* A new reference to the compiled function of a name, or NULL. Called while a graph is created, never later. */
 typedef TilewrightObject* (*TilewrightFind)(void* context, const char* name);
 
-/* Reads a graph in the JSON form of TVM's graph executor and plans its memory: one arena for all intermediate tensors.
- * On success `*out` holds one reference. */
+/* Reads a graph in the JSON form of TVM's graph executor and plans its memory: one arena a device for all intermediate
+ * tensors. A tensor is on the device that the graph says, by its kind, among `devices`; where the graph says nothing, on
+ * the first of them. Without devices, all are on the host. On success `*out` holds one reference. */
+TILEWRIGHT_API int32_t tilewright_graph_create_on(const char* json, size_t size, TilewrightFind find, void* context,
+                                                  const DLDevice* devices, int32_t num_devices, TilewrightGraph** out);
 TILEWRIGHT_API int32_t tilewright_graph_create(const char* json, size_t size, TilewrightFind find, void* context,
                                                TilewrightGraph** out);
 TILEWRIGHT_API void tilewright_graph_retain(TilewrightGraph* graph);
@@ -276,6 +399,7 @@ TILEWRIGHT_API uint64_t tilewright_graph_arena_bytes(const TilewrightGraph* grap
 /* -1 for a name that is no input. */
 TILEWRIGHT_API int32_t tilewright_graph_input_index(const TilewrightGraph* graph, const char* name);
 TILEWRIGHT_API const char* tilewright_graph_input_name(const TilewrightGraph* graph, int32_t index);
+TILEWRIGHT_API int32_t tilewright_graph_input_device(const TilewrightGraph* graph, int32_t index, DLDevice* out);
 TILEWRIGHT_API const char* tilewright_graph_node_name(const TilewrightGraph* graph, int32_t node);
 TILEWRIGHT_API int32_t tilewright_graph_node_index(const TilewrightGraph* graph, const char* name); /* -1: none */
 
@@ -287,7 +411,7 @@ TILEWRIGHT_API int32_t tilewright_graph_node_output(TilewrightGraph* graph, int3
 /* Copies a tensor into an input. */
 TILEWRIGHT_API int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_t index, const DLTensor* from);
 
-/* Has an input read from memory that the caller keeps alive and aligned to 64 bytes, until another is set. */
+/* Has an input read from memory of its device that the caller keeps alive and aligned to 64 bytes, until another is set. */
 TILEWRIGHT_API int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from);
 
 /* Copies parameters, in the form of TVM's `save_param_dict`, into the inputs of their names; names that are no input are
@@ -295,6 +419,8 @@ TILEWRIGHT_API int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* gra
 TILEWRIGHT_API int32_t tilewright_graph_load_params(TilewrightGraph* graph, const char* data, size_t size);
 TILEWRIGHT_API int32_t tilewright_graph_share_params(TilewrightGraph* graph, TilewrightGraph* other, const char* data, size_t size);
 
+/* A run is over when it returns where the host reads results in place. Devices with memory of their own may still be at
+ * work: copying from them waits, and so does `tilewright_stream_sync`. */
 TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
 TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
 TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* that node alone */
@@ -315,7 +441,12 @@ typedef struct TilewrightVM TilewrightVM;
 
 /* Reads a program, in the form that vm_read.c describes, and finds its kernels. Constants that are not in the program are
  * taken from `constants`, by position. Memory of tensors that end is kept for others if `keeps_memory` is set. On success
- * `*out` holds one reference. A program may run in several threads at once, and call itself through the host. */
+ * `*out` holds one reference. A program may run in several threads at once, and call itself through the host.
+ * A program names a device by its kind and its position among those of `devices` that are of this kind. The host is always
+ * one of them. */
+TILEWRIGHT_API int32_t tilewright_vm_create_on(const char* data, size_t size, TilewrightObject* const* constants, int32_t num_constants,
+                                               TilewrightFind find, void* context, int32_t keeps_memory, const DLDevice* devices,
+                                               int32_t num_devices, TilewrightVM** out);
 TILEWRIGHT_API int32_t tilewright_vm_create(const char* data, size_t size, TilewrightObject* const* constants, int32_t num_constants,
                                             TilewrightFind find, void* context, int32_t keeps_memory, TilewrightVM** out);
 TILEWRIGHT_API void tilewright_vm_retain(TilewrightVM* vm);
@@ -325,8 +456,8 @@ TILEWRIGHT_API int32_t tilewright_vm_num_functions(const TilewrightVM* vm);
 TILEWRIGHT_API int32_t tilewright_vm_function_index(const TilewrightVM* vm, const char* name); /* -1: none */
 TILEWRIGHT_API int32_t tilewright_vm_num_params(const TilewrightVM* vm, int32_t function);      /* -1: no such function */
 
-/* Runs a function on tensors, data, references and functions. A tensor that is a DLTensor, or that kernels cannot read in
- * place, is copied first. */
+/* Runs a function on tensors, data, references and functions. A tensor that is a DLTensor, that is not on the parameter's
+ * device, or that kernels cannot read in place, is copied first. */
 TILEWRIGHT_API int32_t tilewright_vm_invoke(TilewrightVM* vm, int32_t function, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 
 /* The same as a function object, which keeps the machine alive; a new reference. Closures that a program gives are such
@@ -357,7 +488,7 @@ TILEWRIGHT_API void* tilewright_library_open(const char* path);
 TILEWRIGHT_API TilewrightObject* tilewright_library_function(void* library, const char* name);
 
 /* ---- Artefacts with their own runtime ----------------------------------------------------------------------------------------- */
-/* What a loading runtime gives to an artefact's embedded copy, so that both share threads, registry and errors. */
+/* What a loading runtime gives to an artefact's embedded copy, so that both share threads, registry, errors and devices. */
 typedef struct {
   uint32_t size; /* sizeof(TilewrightHost) of the giver */
   uint32_t version;
@@ -366,8 +497,12 @@ typedef struct {
   void* (*workspace_alloc)(int32_t device_type, int32_t device_id, uint64_t num_bytes);
   int32_t (*workspace_free)(int32_t device_type, int32_t device_id, void* pointer);
   int32_t (*parallel_launch)(TilewrightTask body, void* closure, int32_t num_tasks);
+  /* Givers of a smaller `size` end here: an artefact then has the devices of its own copy. */
+  const TilewrightDeviceTable* (*device_table)(int32_t device_type);
+  int32_t (*device_register)(int32_t device_type, const TilewrightDeviceTable* table);
 } TilewrightHost;
 
+/* Changes where a member that is there already does. Members that are added at the end show in `size`. */
 #define TILEWRIGHT_HOST_VERSION 1
 
 /* This library's own table, to be passed to an artefact's `__tilewright_bind_host`. */

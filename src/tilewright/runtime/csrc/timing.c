@@ -1,5 +1,5 @@
 /* Measuring a function without the cost of the language that asks. */
-#include "internal.h"
+#include "device.h"
 
 /* Calls in one repeat, however short they are. */
 #define MOST_CALLS ((int64_t)1000000000)
@@ -11,18 +11,61 @@ static int32_t call_once(TilewrightFunction call, void* self, const TVMFFIAny* a
   return status;
 }
 
-/* Nanoseconds of `number` calls in a row, or -1 after a failure. */
-static int64_t time_calls(TilewrightFunction call, void* self, const TVMFFIAny* args, int32_t num_args, int64_t number) {
-  uint64_t begin = tw_now_nanoseconds();
+/* What measures: the host's clock or, where the device has a clock, two events of it. */
+typedef struct {
+  DLDevice device;
+  bool by_events;
+  void* start;
+  void* end;
+} Stopwatch;
+
+static int32_t make_stopwatch(DLDevice device, Stopwatch* out) {
+  *out = (Stopwatch){.device = device, .by_events = tw_device_has_events(device)};
+  if (!out->by_events) return 0;
+  if (tilewright_event_create(device, &out->start) != 0) return -1;
+  if (tilewright_event_create(device, &out->end) == 0) return 0;
+  tilewright_event_free(device, out->start);
+  return -1;
+}
+
+static void end_stopwatch(const Stopwatch* watch) {
+  if (!watch->by_events) return;
+  tilewright_event_free(watch->device, watch->start);
+  tilewright_event_free(watch->device, watch->end);
+}
+
+static int32_t call_often(TilewrightFunction call, void* self, const TVMFFIAny* args, int32_t num_args, int64_t number) {
   for (int64_t i = 0; i < number; ++i) {
     if (call_once(call, self, args, num_args) != 0) return -1;
   }
+  return 0;
+}
+
+/* Nanoseconds of `number` calls in a row, or -1 after a failure. */
+static int64_t time_calls(const Stopwatch* watch, TilewrightFunction call, void* self, const TVMFFIAny* args, int32_t num_args,
+                          int64_t number) {
+  if (watch->by_events) {
+    double milliseconds;
+    if (tilewright_event_record(watch->device, watch->start, NULL) != 0 || call_often(call, self, args, num_args, number) != 0 ||
+        tilewright_event_record(watch->device, watch->end, NULL) != 0 || tilewright_event_sync(watch->device, watch->end) != 0 ||
+        tilewright_event_elapsed(watch->device, watch->start, watch->end, &milliseconds) != 0) {
+      return -1;
+    }
+    return (int64_t)(milliseconds * 1e6);
+  }
+  if (tw_device_wait(watch->device) != 0) return -1;
+  uint64_t begin = tw_now_nanoseconds();
+  if (call_often(call, self, args, num_args, number) != 0 || tw_device_wait(watch->device) != 0) return -1;
   return (int64_t)(tw_now_nanoseconds() - begin);
 }
 
 int32_t tilewright_time_function(TilewrightFunction call, void* self, const TVMFFIAny* args, int32_t num_args, int32_t number,
                                  int32_t repeat, int32_t min_repeat_ms, TilewrightObject* prepare, double* seconds) {
-  if (number < 1 || repeat < 1) return tw_fail("ValueError", "number and repeat must be at least 1");
+  return tilewright_time_function_on(TW_HOST, call, self, args, num_args, number, repeat, min_repeat_ms, prepare, seconds);
+}
+
+static int32_t time_repeats(const Stopwatch* watch, TilewrightFunction call, void* self, const TVMFFIAny* args, int32_t num_args,
+                            int32_t number, int32_t repeat, int32_t min_repeat_ms, TilewrightObject* prepare, double* seconds) {
   if (call_once(call, self, args, num_args) != 0) return -1;
   int64_t count = number;
   double least_nanoseconds = (double)min_repeat_ms * 1e6;
@@ -34,7 +77,7 @@ int32_t tilewright_time_function(TilewrightFunction call, void* self, const TVMF
       if (status != 0) return -1;
     }
     for (;;) {
-      int64_t spent = time_calls(call, self, args, num_args, count);
+      int64_t spent = time_calls(watch, call, self, args, num_args, count);
       if (spent < 0) return -1;
       seconds[i] = (double)spent * 1e-9 / (double)count;
       if ((double)spent >= least_nanoseconds || count >= MOST_CALLS) break;
@@ -46,6 +89,16 @@ int32_t tilewright_time_function(TilewrightFunction call, void* self, const TVMF
     }
   }
   return 0;
+}
+
+int32_t tilewright_time_function_on(DLDevice device, TilewrightFunction call, void* self, const TVMFFIAny* args, int32_t num_args,
+                                    int32_t number, int32_t repeat, int32_t min_repeat_ms, TilewrightObject* prepare, double* seconds) {
+  Stopwatch watch;
+  if (number < 1 || repeat < 1) return tw_fail("ValueError", "number and repeat must be at least 1");
+  if (tilewright_device_require(device) != 0 || make_stopwatch(device, &watch) != 0) return -1;
+  int32_t status = time_repeats(&watch, call, self, args, num_args, number, repeat, min_repeat_ms, prepare, seconds);
+  end_stopwatch(&watch);
+  return status;
 }
 
 static const DLTensor* tensor_of(const TVMFFIAny* value) {
@@ -71,7 +124,7 @@ int32_t tw_cache_flush_cpu_non_first_arg(void* self, const TVMFFIAny* args, int3
   (void)result;
   for (int32_t i = 1; i < num_args; ++i) {
     const DLTensor* tensor = tensor_of(&args[i]);
-    if (tensor == NULL || tensor->device.device_type != kDLCPU) continue;
+    if (tensor == NULL || !tw_host_reads(tensor->device)) continue;
     uint64_t num_bytes = ((uint64_t)tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
     for (int32_t d = 0; d < tensor->ndim; ++d) num_bytes *= (uint64_t)tensor->shape[d];
     const char* begin = (const char*)tensor->data + tensor->byte_offset;

@@ -225,9 +225,17 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
         TRY(tw_vm_write_reference(&call, code, registers));
         code += 3;
         break;
-      default: /* TW_VM_KILL: the reader lets no other through */
+      case TW_VM_KILL:
         for (int64_t i = 0; i < code[1]; ++i) tw_put(&registers[code[2 + i]], (TVMFFIAny){0});
         code += 2 + code[1];
+        break;
+      case TW_VM_ALLOC_STORAGE_ON:
+        TRY(tw_vm_make_storage(&call, code, registers));
+        code += 7;
+        break;
+      default: /* TW_VM_LOAD_CONST_ON: the reader lets no other through */
+        TRY(tw_vm_load_placed(&call, code, registers));
+        code += 5;
         break;
     }
   }
@@ -263,14 +271,17 @@ static int32_t check_argument(const TwVMFunction* function, int32_t index, const
   return 0;
 }
 
-static bool is_usable(const DLTensor* tensor) { return tw_is_compact(tensor) && (uintptr_t)tw_data_of(tensor) % TW_ALIGNMENT == 0; }
+static bool is_usable(const DLTensor* tensor, DLDevice device) {
+  return tw_same_device(tensor->device, device) && tw_is_compact(tensor) && (uintptr_t)tw_data_of(tensor) % TW_ALIGNMENT == 0;
+}
 
-/* An argument as the program takes it. A tensor that the caller only lends, or that kernels cannot read in place, is
- * copied. */
+/* An argument as the program takes it. A tensor that the caller only lends, that is on another device, or that kernels
+ * cannot read in place, is copied. */
 static int32_t take_argument(TilewrightVM* vm, const TwVMFunction* function, int32_t index, const TVMFFIAny* argument, TVMFFIAny* out) {
   DLTensor lent;
   const DLTensor* tensor = tw_tensor_of(argument);
-  bool copies = tensor != NULL && !is_usable(tensor);
+  int32_t place = function->params[index].place;
+  bool copies = tensor != NULL && !is_usable(tensor, vm->devices[place]);
   if (argument->type_index == TILEWRIGHT_DLTENSOR) {
     lent = *(const DLTensor*)argument->v_ptr;
     if (lent.dtype.code == kDLBool && lent.dtype.bits == 8) lent.dtype = (DLDataType){kDLUInt, 1, lent.dtype.lanes};
@@ -287,8 +298,20 @@ static int32_t take_argument(TilewrightVM* vm, const TwVMFunction* function, int
     return 0;
   }
   TilewrightObject* copy;
-  if (tw_copy_tensor(vm->pool, tensor, &copy) != 0) return -1;
+  if (tw_copy_tensor(vm->pool, place, tensor, &copy) != 0) return -1;
   *out = (TVMFFIAny){.type_index = TILEWRIGHT_TENSOR, .v_obj = copy};
+  return 0;
+}
+
+/* Waits for devices that may still be at work and whose memory the host reads in place. Of others, a copy to the host waits. */
+static int32_t finish(const TilewrightVM* vm, TVMFFIAny* result) {
+  for (int32_t place = 1; place < vm->num_devices; ++place) {
+    uint32_t flags = tilewright_device_flags(vm->devices[place].device_type);
+    if ((flags & TILEWRIGHT_DEVICE_HOST_READS) && tw_device_wait(vm->devices[place]) != 0) {
+      tilewright_any_release(result);
+      return -1;
+    }
+  }
   return 0;
 }
 
@@ -307,6 +330,7 @@ static int32_t call_function(TilewrightVM* vm, int32_t index, const TVMFFIAny* c
   }
   if (status == 0) status = push_frame(&machine, index);
   if (status == 0) status = run(&machine, result);
+  if (status == 0) status = finish(vm, result);
   machine.num_values = machine.capacity; /* after an error, arguments may stand above the last frame */
   drop_values(&machine, 0);
   free(machine.values);

@@ -5,7 +5,7 @@
 #ifndef TILEWRIGHT_VM_H_
 #define TILEWRIGHT_VM_H_
 
-#include "internal.h"
+#include "device.h"
 
 #define TW_MOST_DIMENSIONS 64
 
@@ -34,21 +34,25 @@ typedef enum {
   TW_VM_REF_READ,
   TW_VM_REF_WRITE,
   TW_VM_KILL,
+  TW_VM_ALLOC_STORAGE_ON,
+  TW_VM_LOAD_CONST_ON,
   TW_VM_NUM_OPCODES
 } TwVMOpcode;
 
 /* d: register that is written; r: register that is read; o: register or -1; R: a count and registers that are read;
  * f: function; k: kernel; c: constant; s: text; t: data type; i: number; n: number that is not negative; N: a count and
- * such numbers; j: words from this instruction to another one further on. */
+ * such numbers; j: words from this instruction to another one further on. A device is two numbers: its kind, and its
+ * position among the machine's devices of that kind. */
 #define TW_VM_LAYOUTS                                                                                                       \
   {                                                                                                                         \
     "dr", "r", "dfR", "drR", "knR", "drntN", "drntr", "diR", "dfR", "drn", "rrjj", "dc", "j", "dr", "di", "s", "dont", "dr", \
-        "drr", "drnnnn", "dr", "dr", "rr", "R"                                                                              \
+        "drr", "drnnnn", "dr", "dr", "rr", "R", "dontnn", "dcnn"                                                            \
   }
 
 typedef struct {
   const char* name;
   bool is_tensor; /* false: any value */
+  int32_t place;  /* of the device that a tensor is to be on */
   DLDataType dtype;
   int32_t ndim;
   int64_t* shape; /* -1: any extent */
@@ -75,6 +79,9 @@ struct TilewrightVM {
   TwVMFunction* functions;
   TwVMKernel* kernels;
   TilewrightObject** constants;
+  TilewrightObject*** placed; /* for each place, NULL or the constants that instructions load there */
+  const DLDevice* devices;    /* by place: the host first, then the others that the machine was given */
+  int32_t num_devices;
   const char** texts;
   int32_t num_functions, num_kernels, num_constants, num_texts;
   int64_t most_frames, most_instructions; /* 0 instructions: no limit */
@@ -82,17 +89,21 @@ struct TilewrightVM {
   struct TwVMMemory* memory; /* all that is freed with the program */
 };
 
+/* The place of a device that a program names; -1 when the machine has none such. */
+int32_t tw_vm_place(const TilewrightVM* vm, int64_t device_type, int64_t position);
+
 /* Fills an empty program from its bytes. Nothing in them is trusted. */
 int32_t tw_vm_read(TilewrightVM* vm, const char* data, size_t size, TilewrightObject* const* constants, int32_t num_constants,
                    TilewrightFind find, void* context);
 
 /* ---- memory that tensors take and give back ---- */
-TwPool* tw_pool_create(bool keeps_blocks); /* NULL with an error */
+TwPool* tw_pool_create(bool keeps_blocks, const DLDevice* devices, int32_t num_devices); /* NULL with an error */
 void tw_pool_release(TwPool* pool);
 void tw_pool_set_limit(TwPool* pool, uint64_t num_bytes); /* of all tensors together; 0: none */
 
-/* A storage object with one reference: `num_bytes` of memory, aligned to 64 bytes, not initialised. */
-int32_t tw_pool_storage(TwPool* pool, uint64_t num_bytes, TilewrightObject** out);
+/* A storage object with one reference: `num_bytes` of memory of the device at `place` in the pool's list, aligned to 64
+ * bytes, not initialised. */
+int32_t tw_pool_storage(TwPool* pool, int32_t place, uint64_t num_bytes, TilewrightObject** out);
 uint64_t tw_storage_bytes(const TilewrightObject* storage);
 
 /* A compact tensor at an offset of a storage, which it keeps alive. */
@@ -100,7 +111,7 @@ int32_t tw_storage_tensor(TilewrightObject* storage, uint64_t offset, const int6
                           TilewrightObject** out);
 
 /* The same in a storage of its own. */
-int32_t tw_pool_tensor(TwPool* pool, const int64_t* shape, int32_t ndim, DLDataType dtype, TilewrightObject** out);
+int32_t tw_pool_tensor(TwPool* pool, int32_t place, const int64_t* shape, int32_t ndim, DLDataType dtype, TilewrightObject** out);
 
 /* Bytes of a compact tensor; false when the shape is not one, or too large. */
 bool tw_tensor_bytes(const int64_t* shape, int32_t ndim, DLDataType dtype, uint64_t* out);
@@ -159,14 +170,13 @@ int32_t tw_vm_get_tag(const TwVMCall* call, const int64_t* code, TVMFFIAny* regi
 int32_t tw_vm_make_storage(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
 int32_t tw_vm_make_shape(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
 int32_t tw_vm_reshape(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
+int32_t tw_vm_load_placed(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
 int32_t tw_vm_device_copy(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
 int32_t tw_vm_make_reference(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
 int32_t tw_vm_read_reference(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
 int32_t tw_vm_write_reference(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers);
 
-/* True if the elements lie one behind the other, where the host can read them. */
-bool tw_is_compact(const DLTensor* tensor);
-int32_t tw_copy_tensor(TwPool* pool, const DLTensor* tensor, TilewrightObject** out);
+int32_t tw_copy_tensor(TwPool* pool, int32_t place, const DLTensor* tensor, TilewrightObject** out);
 
 static inline char* tw_data_of(const DLTensor* tensor) { return (char*)tensor->data + tensor->byte_offset; }
 

@@ -33,26 +33,24 @@ static int32_t wrong_kind(const TwVMCall* call, const char* expected, const TVMF
 }
 
 /* ---- values ---- */
-/* True if the elements lie one behind the other, where the host can read them. */
-bool tw_is_compact(const DLTensor* tensor) {
-  int64_t expected = 1;
-  for (int32_t i = tensor->ndim - 1; tensor->strides != NULL && i >= 0; --i) {
-    if (tensor->shape[i] != 1 && tensor->strides[i] != expected) return false;
-    expected *= tensor->shape[i];
-  }
-  return tensor->device.device_type == kDLCPU;
-}
-
 static bool is_integer(DLDataType dtype) { return (dtype.code == kDLInt || dtype.code == kDLUInt) && dtype.lanes == 1; }
 
-/* Element `index` of a compact tensor of integers. */
-static int64_t integer_at(const DLTensor* tensor, int64_t index) {
-  const char* data = tw_data_of(tensor);
-  bool is_signed = tensor->dtype.code == kDLInt;
+/* The bytes of a compact tensor that is no larger than `room`: where they are if the host can read them there, else copied
+ * to `room`. NULL with an error. */
+static const char* bytes_on_host(const DLTensor* tensor, uint64_t num_bytes, int64_t* room) {
+  if (tw_host_reads(tensor->device)) return tw_data_of(tensor);
+  int32_t status =
+      tilewright_device_copy(tensor->data, tensor->byte_offset, tensor->device, room, 0, TW_HOST, num_bytes, NULL);
+  return status == 0 ? (const char*)room : NULL;
+}
+
+/* Element `index` of integers that lie one behind the other. */
+static int64_t integer_at(const char* data, DLDataType dtype, int64_t index) {
+  bool is_signed = dtype.code == kDLInt;
   int64_t wide = 0;
   int32_t middle = 0;
   int16_t narrow = 0;
-  switch (tensor->dtype.bits) {
+  switch (dtype.bits) {
     case 64:
       memcpy(&wide, data + 8 * index, 8);
       return wide;
@@ -79,7 +77,10 @@ static int32_t scalar_of(const TwVMCall* call, const TVMFFIAny* value, int64_t* 
       !tw_tensor_bytes(tensor->shape, tensor->ndim, (DLDataType){kDLUInt, 8, 1}, &num_bytes) || num_bytes != 1) {
     return wrong_kind(call, "one integer or bool", value);
   }
-  *out = integer_at(tensor, 0);
+  int64_t room;
+  const char* data = bytes_on_host(tensor, ((uint64_t)tensor->dtype.bits + 7) / 8, &room);
+  if (data == NULL) return -1;
+  *out = integer_at(data, tensor->dtype, 0);
   return 0;
 }
 
@@ -97,9 +98,12 @@ static int32_t shape_of(const TwVMCall* call, const TVMFFIAny* value, int64_t* s
       tensor->shape[0] > TW_MOST_DIMENSIONS) {
     return wrong_kind(call, "a shape, as a vector of integers,", value);
   }
+  int64_t room[TW_MOST_DIMENSIONS];
+  const char* data = bytes_on_host(tensor, (uint64_t)tensor->shape[0] * (tensor->dtype.bits / 8), room);
+  if (data == NULL) return -1;
   *ndim = (int32_t)tensor->shape[0];
   for (int32_t i = 0; i < *ndim; ++i) {
-    shape[i] = integer_at(tensor, i);
+    shape[i] = integer_at(data, tensor->dtype, i);
     if (shape[i] < 0) return tw_fail("ValueError", "dimension %d of a tensor would be negative: %lld", (int)i, (long long)shape[i]);
   }
   return 0;
@@ -190,8 +194,9 @@ int32_t tw_vm_make_storage(const TwVMCall* call, const int64_t* code, TVMFFIAny*
     if (shape_of(call, &registers[code[2]], shape, &ndim) != 0) return -1;
     if (!tw_tensor_bytes(shape, ndim, dtype_of(code[4]), &num_bytes)) return tw_fail("MemoryError", "no memory for a tensor of this shape");
   }
+  int32_t place = code[0] == TW_VM_ALLOC_STORAGE_ON ? tw_vm_place(call->vm, code[5], code[6]) : 0;
   TilewrightObject* storage;
-  if (tw_pool_storage(call->vm->pool, num_bytes, &storage) != 0) return -1;
+  if (tw_pool_storage(call->vm->pool, place, num_bytes, &storage) != 0) return -1;
   tw_put_object(&registers[code[1]], storage);
   return 0;
 }
@@ -217,7 +222,7 @@ int32_t tw_vm_make_shape(const TwVMCall* call, const int64_t* code, TVMFFIAny* r
   if (tensor == NULL) return wrong_kind(call, "a tensor", &registers[code[2]]);
   int64_t length = tensor->ndim;
   TilewrightObject* vector;
-  if (tw_pool_tensor(call->vm->pool, &length, 1, (DLDataType){kDLInt, 64, 1}, &vector) != 0) return -1;
+  if (tw_pool_tensor(call->vm->pool, 0, &length, 1, (DLDataType){kDLInt, 64, 1}, &vector) != 0) return -1;
   if (length > 0) memcpy(tilewright_tensor_dltensor(vector)->data, tensor->shape, 8 * (size_t)length);
   tw_put_object(&registers[code[1]], vector);
   return 0;
@@ -248,9 +253,9 @@ int32_t tw_vm_reshape(const TwVMCall* call, const int64_t* code, TVMFFIAny* regi
   return 0;
 }
 
-int32_t tw_copy_tensor(TwPool* pool, const DLTensor* tensor, TilewrightObject** out) {
+int32_t tw_copy_tensor(TwPool* pool, int32_t place, const DLTensor* tensor, TilewrightObject** out) {
   if (tensor->ndim > TW_MOST_DIMENSIONS) return tw_fail("ValueError", "a tensor cannot have %d dimensions", (int)tensor->ndim);
-  if (tw_pool_tensor(pool, tensor->shape, tensor->ndim, tensor->dtype, out) != 0) return -1;
+  if (tw_pool_tensor(pool, place, tensor->shape, tensor->ndim, tensor->dtype, out) != 0) return -1;
   if (tilewright_tensor_copy(tensor, tilewright_tensor_dltensor(*out)) == 0) return 0;
   tilewright_object_release(*out);
   return -1;
@@ -259,13 +264,16 @@ int32_t tw_copy_tensor(TwPool* pool, const DLTensor* tensor, TilewrightObject** 
 int32_t tw_vm_device_copy(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers) {
   const DLTensor* tensor = tw_tensor_of(&registers[code[2]]);
   if (tensor == NULL) return wrong_kind(call, "a tensor", &registers[code[2]]);
-  if (code[3] != kDLCPU || code[5] != kDLCPU) {
-    return tw_fail("RuntimeError", "cannot copy between devices of types %d and %d: the runtime has no driver for them", (int)code[3],
-                   (int)code[5]);
-  }
-  TilewrightObject* copy;
-  if (tw_copy_tensor(call->vm->pool, tensor, &copy) != 0) return -1;
+  TilewrightObject* copy; /* from wherever the tensor is: its own device says so better than the instruction */
+  if (tw_copy_tensor(call->vm->pool, tw_vm_place(call->vm, code[5], code[6]), tensor, &copy) != 0) return -1;
   tw_put_object(&registers[code[1]], copy);
+  return 0;
+}
+
+int32_t tw_vm_load_placed(const TwVMCall* call, const int64_t* code, TVMFFIAny* registers) {
+  TilewrightObject* constant = call->vm->placed[tw_vm_place(call->vm, code[3], code[4])][code[2]];
+  tilewright_object_retain(constant);
+  tw_put_object(&registers[code[1]], constant);
   return 0;
 }
 

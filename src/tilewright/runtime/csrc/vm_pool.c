@@ -12,16 +12,24 @@
 /* What is kept without any thought of how much is in use. */
 #define KEPT_ANYWAY ((uint64_t)1 << 20)
 
-/* Sits in the 64 bytes before the memory that it stands for. */
+/* On the host it sits in the 64 bytes before the memory that it stands for. */
 typedef struct Storage {
   TilewrightObject header;
   uint64_t num_bytes; /* that were asked for */
   uint32_t class_number;
+  int32_t place; /* of its device */
   TwPool* pool;
   struct Storage* next; /* while it waits */
+  void* data;           /* behind this on the host, else memory of the device */
 } Storage;
 
 _Static_assert(sizeof(Storage) <= TW_ALIGNMENT, "a storage's head fits before its memory");
+
+/* What waits for tensors on one device. */
+typedef struct {
+  DLDevice device;
+  Storage* free[NUM_CLASSES];
+} Place;
 
 struct TwPool {
   TwMutex lock;
@@ -29,7 +37,8 @@ struct TwPool {
   bool keeps_blocks;
   uint64_t limit;                 /* of what is used; 0: none */
   uint64_t used, most_used, kept; /* bytes in blocks */
-  Storage* free[NUM_CLASSES];
+  int32_t num_places;
+  Place places[];
 };
 
 static uint32_t class_of(uint64_t num_bytes) {
@@ -45,8 +54,8 @@ static uint64_t class_bytes(uint32_t class_number) {
   return ((uint64_t)1 << octave) + (((uint64_t)(class_number - SMALL_CLASSES) % 4 + 1) << (octave - 2));
 }
 
-TwPool* tw_pool_create(bool keeps_blocks) {
-  TwPool* pool = calloc(1, sizeof *pool);
+TwPool* tw_pool_create(bool keeps_blocks, const DLDevice* devices, int32_t num_devices) {
+  TwPool* pool = calloc(1, sizeof *pool + (size_t)num_devices * sizeof pool->places[0]);
   if (pool == NULL) {
     tw_fail("MemoryError", "no memory for a pool");
     return NULL;
@@ -54,6 +63,8 @@ TwPool* tw_pool_create(bool keeps_blocks) {
   tw_mutex_init(&pool->lock);
   pool->references = 1;
   pool->keeps_blocks = keeps_blocks;
+  pool->num_places = num_devices;
+  for (int32_t i = 0; i < num_devices; ++i) pool->places[i].device = devices[i];
   return pool;
 }
 
@@ -65,22 +76,45 @@ void tw_pool_set_limit(TwPool* pool, uint64_t num_bytes) {
 
 static Storage* take_all(TwPool* pool) {
   Storage* all = NULL;
-  for (int i = 0; i < NUM_CLASSES; ++i) {
-    while (pool->free[i] != NULL) {
-      Storage* storage = pool->free[i];
-      pool->free[i] = storage->next;
-      storage->next = all;
-      all = storage;
+  for (int32_t place = 0; place < pool->num_places; ++place) {
+    for (int i = 0; i < NUM_CLASSES; ++i) {
+      Storage** list = &pool->places[place].free[i];
+      while (*list != NULL) {
+        Storage* storage = *list;
+        *list = storage->next;
+        storage->next = all;
+        all = storage;
+      }
     }
   }
   pool->kept = 0;
   return all;
 }
 
-static void free_all(Storage* storages) {
+/* A storage with its memory; NULL with an error. */
+static Storage* allocate_storage(const TwPool* pool, int32_t place, uint64_t num_bytes) {
+  DLDevice device = pool->places[place].device;
+  bool on_host = tw_is_host(device);
+  Storage* storage = tw_aligned_alloc(on_host ? num_bytes + TW_ALIGNMENT : sizeof *storage);
+  if (storage == NULL) {
+    tw_fail("MemoryError", "no memory for a tensor of %llu bytes", (unsigned long long)num_bytes);
+    return NULL;
+  }
+  storage->data = (char*)storage + TW_ALIGNMENT;
+  if (on_host || tw_device_alloc(device, num_bytes, &storage->data) == 0) return storage;
+  tw_aligned_free(storage);
+  return NULL;
+}
+
+static void free_storage(DLDevice device, Storage* storage) {
+  if (!tw_is_host(device)) tw_device_free(device, storage->data);
+  tw_aligned_free(storage);
+}
+
+static void free_all(const TwPool* pool, Storage* storages) {
   while (storages != NULL) {
     Storage* next = storages->next;
-    tw_aligned_free(storages);
+    free_storage(pool->places[storages->place].device, storages);
     storages = next;
   }
 }
@@ -92,7 +126,7 @@ void tw_pool_release(TwPool* pool) {
   bool last = --pool->references == 0;
   Storage* all = take_all(pool);
   tw_mutex_unlock(&pool->lock);
-  free_all(all);
+  free_all(pool, all);
   if (last) free(pool);
 }
 
@@ -100,6 +134,7 @@ static void delete_storage(void* self, int flags) {
   if (!(flags & TW_DELETE_MEMORY)) return;
   Storage* storage = self;
   TwPool* pool = storage->pool;
+  Place* place = &pool->places[storage->place];
   uint64_t num_bytes = class_bytes(storage->class_number);
   tw_mutex_lock(&pool->lock);
   bool last = --pool->references == 0;
@@ -107,16 +142,16 @@ static void delete_storage(void* self, int flags) {
   pool->used -= num_bytes;
   bool keep = pool->keeps_blocks && pool->kept + num_bytes <= limit;
   if (keep) {
-    storage->next = pool->free[storage->class_number];
-    pool->free[storage->class_number] = storage;
+    storage->next = place->free[storage->class_number];
+    place->free[storage->class_number] = storage;
     pool->kept += num_bytes;
   }
   tw_mutex_unlock(&pool->lock);
-  if (!keep) tw_aligned_free(storage);
+  if (!keep) free_storage(place->device, storage);
   if (last) free(pool);
 }
 
-int32_t tw_pool_storage(TwPool* pool, uint64_t num_bytes, TilewrightObject** out) {
+int32_t tw_pool_storage(TwPool* pool, int32_t place, uint64_t num_bytes, TilewrightObject** out) {
   if (num_bytes > LARGEST_BLOCK) return tw_fail("MemoryError", "no memory for a tensor of %llu bytes", (unsigned long long)num_bytes);
   uint32_t number = class_of(num_bytes);
   uint64_t size = class_bytes(number);
@@ -125,34 +160,38 @@ int32_t tw_pool_storage(TwPool* pool, uint64_t num_bytes, TilewrightObject** out
     tw_mutex_unlock(&pool->lock);
     return tw_fail("MemoryError", "a tensor of %llu bytes would take the program above its limit", (unsigned long long)num_bytes);
   }
-  Storage* storage = pool->free[number];
+  Storage* storage = pool->places[place].free[number];
   if (storage != NULL) {
-    pool->free[number] = storage->next;
+    pool->places[place].free[number] = storage->next;
     pool->kept -= size;
   }
   pool->references += 1;
   pool->used += size;
   if (pool->used > pool->most_used) pool->most_used = pool->used;
   tw_mutex_unlock(&pool->lock);
-  if (storage == NULL) storage = tw_aligned_alloc(size + TW_ALIGNMENT);
+  if (storage == NULL) storage = allocate_storage(pool, place, size);
   if (storage == NULL) {
     /* What waits in other sizes may be enough. */
     tw_mutex_lock(&pool->lock);
     Storage* all = take_all(pool);
     tw_mutex_unlock(&pool->lock);
-    free_all(all);
-    storage = tw_aligned_alloc(size + TW_ALIGNMENT);
+    if (all != NULL) {
+      free_all(pool, all);
+      tilewright_clear_error();
+      storage = allocate_storage(pool, place, size);
+    }
   }
   if (storage == NULL) {
     tw_mutex_lock(&pool->lock);
     pool->references -= 1;
     pool->used -= size;
     tw_mutex_unlock(&pool->lock);
-    return tw_fail("MemoryError", "no memory for a tensor of %llu bytes", (unsigned long long)num_bytes);
+    return -1;
   }
   tw_object_init(&storage->header, TILEWRIGHT_STORAGE, delete_storage);
   storage->num_bytes = num_bytes;
   storage->class_number = number;
+  storage->place = place;
   storage->pool = pool;
   *out = &storage->header;
   return 0;
@@ -178,19 +217,20 @@ int32_t tw_storage_tensor(TilewrightObject* storage, uint64_t offset, const int6
       end > tw_storage_bytes(storage)) {
     return tw_fail("ValueError", "a tensor does not fit into its storage of %llu bytes", (unsigned long long)tw_storage_bytes(storage));
   }
-  char* data = (char*)storage + TW_ALIGNMENT + offset;
-  DLTensor description = {data, {kDLCPU, 0}, ndim, dtype, (int64_t*)shape, NULL, 0};
+  const Storage* within = (const Storage*)storage;
+  DLDevice device = within->pool->places[within->place].device;
+  DLTensor description = {(char*)within->data + offset, device, ndim, dtype, (int64_t*)shape, NULL, 0};
   tilewright_object_retain(storage);
   int32_t status = tilewright_tensor_wrap(&description, storage, release_storage, out);
   if (status != 0) tilewright_object_release(storage);
   return status;
 }
 
-int32_t tw_pool_tensor(TwPool* pool, const int64_t* shape, int32_t ndim, DLDataType dtype, TilewrightObject** out) {
+int32_t tw_pool_tensor(TwPool* pool, int32_t place, const int64_t* shape, int32_t ndim, DLDataType dtype, TilewrightObject** out) {
   uint64_t num_bytes;
   if (!tw_tensor_bytes(shape, ndim, dtype, &num_bytes)) return tw_fail("ValueError", "a tensor cannot have this shape");
   TilewrightObject* storage;
-  if (tw_pool_storage(pool, num_bytes, &storage) != 0) return -1;
+  if (tw_pool_storage(pool, place, num_bytes, &storage) != 0) return -1;
   int32_t status = tw_storage_tensor(storage, 0, shape, ndim, dtype, out);
   tilewright_object_release(storage);
   return status;

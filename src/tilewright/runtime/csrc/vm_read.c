@@ -7,12 +7,14 @@
  *   kernels:   count, for each its name and what it computes
  *   constants: count, for each 0 (the host gives it) or 1, data type, number of dimensions, extents, size, bytes
  *   functions: count, for each its name, number of registers, parameters and code
- *     parameters: count, for each its name and 0 (any value) or 1, data type, number of dimensions, extents or -1
+ *     parameters: count, for each its name and 0 (any value) or 1, data type, number of dimensions, extents or -1; or 2, the
+ *                 same, and the device that the tensor is to be on (kind and position) instead of the host
  *     code:       count, words
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "vm.h"
 
 #define MAGIC "TWVM0001"
@@ -145,7 +147,7 @@ static int32_t read_constant(Reader* reader, TilewrightObject** out) {
   if (!read_count(reader, UINT64_MAX, 1, &size) || !tw_tensor_bytes(shape, ndim, dtype, &expected) || expected != (uint64_t)size) {
     return damaged("a constant does not have the size of its shape");
   }
-  if (tilewright_tensor_create(shape, ndim, dtype, (DLDevice){kDLCPU, 0}, out) != 0) return -1;
+  if (tilewright_tensor_create(shape, ndim, dtype, TW_HOST, out) != 0) return -1;
   memcpy(tilewright_tensor_dltensor(*out)->data, reader->at, (size_t)size);
   reader->at += size;
   return 0;
@@ -171,6 +173,59 @@ static int32_t read_constants(Reader* reader, TilewrightObject* const* given, in
   return 0;
 }
 
+/* ---- devices ---- */
+int32_t tw_vm_place(const TilewrightVM* vm, int64_t device_type, int64_t position) {
+  for (int32_t place = 0; place < vm->num_devices; ++place) {
+    if (vm->devices[place].device_type == device_type && position-- == 0) return place;
+  }
+  return -1;
+}
+
+static int32_t no_device(int64_t device_type, int64_t position) {
+  TwDeviceKind kind;
+  return tw_fail("ValueError", "the program uses device %lld of the kind %s, and the machine was not given it", (long long)position,
+                 tw_device_kind(&kind, (int32_t)device_type));
+}
+
+static int32_t read_place(Reader* reader, int32_t* out) {
+  int64_t device_type, position;
+  if (!read_number(reader, &device_type) || !read_number(reader, &position)) return damaged("a device is cut short");
+  *out = tw_vm_place(reader->vm, device_type, position);
+  return *out >= 0 ? 0 : no_device(device_type, position);
+}
+
+/* The machine's devices: the host first, so that a place of 0 is there without being asked for. */
+static int32_t take_devices(TilewrightVM* vm, const DLDevice* devices, int32_t num_devices) {
+  DLDevice* places = allocate(vm, (uint64_t)num_devices + 1, sizeof *places);
+  if (places == NULL) return -1;
+  places[0] = TW_HOST;
+  vm->num_devices = 1;
+  for (int32_t i = 0; i < num_devices; ++i) {
+    if (tilewright_device_require(devices[i]) != 0) return -1;
+    if (!tw_is_host(devices[i])) places[vm->num_devices++] = devices[i];
+  }
+  vm->devices = places;
+  vm->placed = allocate(vm, (uint64_t)vm->num_devices, sizeof *vm->placed);
+  return vm->placed != NULL ? 0 : -1;
+}
+
+/* Has a constant on a device before any code asks for it there. */
+static int32_t place_constant(TilewrightVM* vm, int64_t constant, int32_t place) {
+  if (vm->placed[place] == NULL) vm->placed[place] = allocate(vm, (uint64_t)vm->num_constants, sizeof **vm->placed);
+  if (vm->placed[place] == NULL) return -1;
+  TilewrightObject** slot = &vm->placed[place][constant];
+  if (*slot != NULL) return 0;
+  const DLTensor* from = tilewright_tensor_dltensor(vm->constants[constant]);
+  TilewrightObject* made;
+  if (tilewright_tensor_create(from->shape, from->ndim, from->dtype, vm->devices[place], &made) != 0) return -1;
+  if (tilewright_tensor_copy(from, tilewright_tensor_dltensor(made)) != 0) {
+    tilewright_object_release(made);
+    return -1;
+  }
+  *slot = made;
+  return 0;
+}
+
 static int32_t read_params(Reader* reader, TwVMFunction* function) {
   int64_t count, kind;
   if (!read_count(reader, MOST_PARAMS, 16, &count)) return damaged("it is cut short");
@@ -180,11 +235,12 @@ static int32_t read_params(Reader* reader, TwVMFunction* function) {
   for (int64_t i = 0; i < count; ++i) {
     TwVMParam* param = &function->params[i];
     if (read_text(reader, &param->name) != 0) return -1;
-    if (!read_number(reader, &kind) || kind < 0 || kind > 1) return damaged("a parameter is of no known kind");
-    param->is_tensor = kind == 1;
+    if (!read_number(reader, &kind) || kind < 0 || kind > 2) return damaged("a parameter is of no known kind");
+    param->is_tensor = kind != 0;
     if (!param->is_tensor) continue;
     if (!read_dtype(reader, &param->dtype)) return damaged("a parameter has no data type");
     if (read_shape(reader, -1, &param->ndim, &param->shape) != 0) return -1;
+    if (kind == 2 && read_place(reader, &param->place) != 0) return -1;
   }
   return 0;
 }
@@ -320,11 +376,30 @@ static int32_t check_function(const Checker* checker) {
   return 0;
 }
 
-static int32_t check_functions(const TilewrightVM* vm) {
+/* Finds the devices that an instruction names, and puts the constant that it loads on one. */
+static int32_t prepare_devices(TilewrightVM* vm, const int64_t* code) {
+  static const struct {
+    int64_t opcode;
+    int at;
+  } named[] = {{TW_VM_DEVICE_COPY, 3}, {TW_VM_DEVICE_COPY, 5}, {TW_VM_ALLOC_STORAGE_ON, 5}, {TW_VM_LOAD_CONST_ON, 3}};
+  for (size_t i = 0; i < sizeof named / sizeof named[0]; ++i) {
+    if (code[0] != named[i].opcode) continue;
+    const int64_t* device = code + named[i].at;
+    int32_t place = tw_vm_place(vm, device[0], device[1]);
+    if (place < 0) return no_device(device[0], device[1]);
+    if (code[0] == TW_VM_LOAD_CONST_ON && place_constant(vm, code[2], place) != 0) return -1;
+  }
+  return 0;
+}
+
+static int32_t check_functions(TilewrightVM* vm) {
   for (int32_t i = 0; i < vm->num_functions; ++i) {
     Checker checker = {vm, &vm->functions[i], calloc((size_t)vm->functions[i].num_words + 1, 1)};
     if (checker.is_start == NULL) return tw_fail("MemoryError", "no memory to check a program of the virtual machine");
     int32_t status = check_function(&checker);
+    for (int64_t at = 0; status == 0 && at < checker.function->num_words; ++at) {
+      if (checker.is_start[at]) status = prepare_devices(vm, checker.function->code + at);
+    }
     free(checker.is_start);
     if (status != 0) return -1;
   }
@@ -345,11 +420,17 @@ int32_t tw_vm_read(TilewrightVM* vm, const char* data, size_t size, TilewrightOb
 /* ---- life ---- */
 int32_t tilewright_vm_create(const char* data, size_t size, TilewrightObject* const* constants, int32_t num_constants,
                              TilewrightFind find, void* context, int32_t keeps_memory, TilewrightVM** out) {
+  return tilewright_vm_create_on(data, size, constants, num_constants, find, context, keeps_memory, NULL, 0, out);
+}
+
+int32_t tilewright_vm_create_on(const char* data, size_t size, TilewrightObject* const* constants, int32_t num_constants,
+                                TilewrightFind find, void* context, int32_t keeps_memory, const DLDevice* devices, int32_t num_devices,
+                                TilewrightVM** out) {
   TilewrightVM* vm = calloc(1, sizeof *vm);
   if (vm == NULL) return tw_fail("MemoryError", "no memory for a virtual machine");
   atomic_store(&vm->references, 1);
   vm->most_frames = (int64_t)1 << 20;
-  vm->pool = tw_pool_create(keeps_memory != 0);
+  if (take_devices(vm, devices, num_devices) == 0) vm->pool = tw_pool_create(keeps_memory != 0, vm->devices, vm->num_devices);
   if (vm->pool == NULL || tw_vm_read(vm, data, size, constants, num_constants, find, context) != 0) {
     tilewright_vm_release(vm);
     return -1;
@@ -363,7 +444,12 @@ void tilewright_vm_retain(TilewrightVM* vm) { atomic_fetch_add(&vm->references, 
 void tilewright_vm_release(TilewrightVM* vm) {
   if (vm == NULL || atomic_fetch_sub(&vm->references, 1) != 1) return;
   for (int32_t i = 0; i < vm->num_kernels; ++i) tilewright_object_release(vm->kernels[i].function);
-  for (int32_t i = 0; i < vm->num_constants; ++i) tilewright_object_release(vm->constants[i]);
+  for (int32_t i = 0; i < vm->num_constants; ++i) {
+    tilewright_object_release(vm->constants[i]);
+    for (int32_t place = 0; place < vm->num_devices; ++place) {
+      if (vm->placed[place] != NULL) tilewright_object_release(vm->placed[place][i]);
+    }
+  }
   tw_pool_release(vm->pool);
   while (vm->memory != NULL) {
     Memory* memory = vm->memory;

@@ -1,6 +1,6 @@
 /* Scratch memory for generated code: each thread keeps the blocks it freed, so that a kernel's second run allocates
- * nothing. */
-#include "internal.h"
+ * nothing. Other devices are asked each time: whether their freed memory is kept is for their driver to say. */
+#include "device.h"
 
 /* What one thread may keep; larger blocks go back to the system at once. */
 #define MOST_CACHED_BYTES ((uint64_t)256 << 20)
@@ -26,9 +26,10 @@ static TwBlock* remove_block(TwThreadState* state, int32_t index) {
 void* tilewright_workspace_alloc(int32_t device_type, int32_t device_id, uint64_t num_bytes) {
   const TilewrightHost* host = tw_bound_host();
   if (host != NULL) return host->workspace_alloc(device_type, device_id, num_bytes);
-  if (device_type != kDLCPU) {
-    tw_fail("RuntimeError", "no workspace on a device of type %d: the runtime has no driver for it", (int)device_type);
-    return NULL;
+  DLDevice device = {device_type, device_id};
+  if (!tw_is_host(device)) {
+    void* memory = NULL;
+    return tw_device_alloc(device, num_bytes, &memory) == 0 ? memory : NULL;
   }
   TwThreadState* state = tw_thread();
   int32_t best = -1;
@@ -49,9 +50,8 @@ void* tilewright_workspace_alloc(int32_t device_type, int32_t device_id, uint64_
 int32_t tilewright_workspace_free(int32_t device_type, int32_t device_id, void* pointer) {
   const TilewrightHost* host = tw_bound_host();
   if (host != NULL) return host->workspace_free(device_type, device_id, pointer);
-  if (device_type != kDLCPU) {
-    return tw_fail("RuntimeError", "no workspace on a device of type %d: the runtime has no driver for it", (int)device_type);
-  }
+  DLDevice device = {device_type, device_id};
+  if (!tw_is_host(device)) return tilewright_device_free(device, pointer);
   if (pointer == NULL) return 0;
   TwThreadState* state = tw_thread();
   TwBlock* block = block_of(pointer);

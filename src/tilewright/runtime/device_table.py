@@ -1,0 +1,63 @@
+"""What the C runtime's table of devices says: who has a driver, whose memory can be read, attributes."""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum
+
+from tilewright.runtime.failure import check
+from tilewright.runtime.library import LIBRARY, QUICK, DLDevice
+
+# Of tilewright.h: types of values, and flags of devices.
+_NONE, _INT = 0, 1
+_HOST_READS, _ASYNCHRONOUS = 1, 2
+
+
+class Attribute(IntEnum):
+    """What a driver can be asked of a device; ``tilewright.h`` says in which units."""
+
+    EXISTS = 0
+    MAX_THREADS_PER_BLOCK = 1
+    WARP_SIZE = 2
+    MAX_SHARED_MEMORY_PER_BLOCK = 3
+    COMPUTE_VERSION = 4
+    DEVICE_NAME = 5
+    MAX_CLOCK_RATE = 6
+    MULTI_PROCESSOR_COUNT = 7
+    MAX_THREAD_DIMENSIONS = 8
+    API_VERSION = 11
+    DRIVER_VERSION = 12
+    TOTAL_MEMORY = 13
+    FREE_MEMORY = 14
+
+
+def read_attribute(device: DLDevice, attribute: Attribute) -> int | str | None:
+    """A number, a text, or None where the driver does not know. Only existence can be asked without a driver."""
+    words = (ctypes.c_int64 * 2)()
+    check(LIBRARY.tilewright_device_attribute(device, attribute, words))
+    if words[0] == _NONE:
+        return None
+    if words[0] == _INT:
+        return int(words[1])
+    try:
+        data, size = ctypes.c_void_p(), ctypes.c_size_t()
+        check(QUICK.tilewright_get_bytes(words, ctypes.byref(data), ctypes.byref(size)))
+        return ctypes.string_at(data.value or 0, size.value).decode(errors="replace")
+    finally:
+        QUICK.tilewright_any_release(words)
+
+
+def has_driver(device_type: int) -> bool:
+    """True if the runtime has a driver for a kind of device."""
+    return QUICK.tilewright_device_table(device_type) is not None
+
+
+def host_readable(device_type: int) -> bool:
+    """True if code of the host may read and write the memory of a kind of device at any time."""
+    flags = QUICK.tilewright_device_flags(device_type)
+    return bool(flags & _HOST_READS and not flags & _ASYNCHRONOUS)
+
+
+def asynchronous(device_type: int) -> bool:
+    """True if a kind of device may still be at work when a call has returned."""
+    return bool(QUICK.tilewright_device_flags(device_type) & _ASYNCHRONOUS)
