@@ -1,5 +1,7 @@
 """Devices: kinds by name and number, and whether this process can use them."""
 
+import re
+
 import pytest
 
 from tilewright.runtime import (
@@ -16,6 +18,7 @@ from tilewright.runtime import (
     vulkan,
     webgpu,
 )
+from tilewright.support.cbuild import SOURCES
 from tilewright.support.errors import TilewrightError
 
 
@@ -79,3 +82,15 @@ def test_a_processor_has_no_attributes_of_gpus() -> None:
     processor.free_raw_stream(stream)
     with pytest.raises(TilewrightError, match="no driver"):
         opencl().create_raw_stream()
+
+
+def test_no_file_but_the_devices_own_names_a_device() -> None:
+    """The rest asks the table: in C only the table's own file and the host's name a kind, in Python nothing compares
+    its number."""
+    own = {"tilewright.h", "device.h", "device.c", "cpu_device.c"}
+    named = {path.name for path in SOURCES.iterdir() if re.search(r"kDL(CPU|CUDA|Ext)", path.read_text())}
+    assert named <= own
+    compared = re.compile(r"device_type\s*[!=]=\s*\d|Device\(\d")
+    assert [path.name for path in SOURCES.parent.glob("*.py") if compared.search(path.read_text())] == [
+        "device.py"
+    ]

@@ -339,7 +339,13 @@ class NDArray(Object):
 
     def to_dlpack(self) -> object:
         """An unversioned DLPack capsule that shares the memory."""
+        self._settle()
         return export_capsule(self._handle, versioned=False)
+
+    def _settle(self) -> None:
+        """Waits for what the device was given: whoever takes the memory knows nothing of our stream."""
+        if asynchronous(self._dltensor.device.device_type):
+            self.device.sync()
 
     def __dlpack__(
         self,
@@ -352,8 +358,7 @@ class NDArray(Object):
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"the array is on {self.device}, not on device {tuple(dl_device)}")
         shared = self.copyto(self.device) if copy else self
-        if asynchronous(self._dltensor.device.device_type):
-            self.device.sync()  # whoever takes the memory knows nothing of what was given to our stream
+        shared._settle()
         return export_capsule(shared._handle, versioned=max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self) -> tuple[int, int]:

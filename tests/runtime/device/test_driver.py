@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
+import struct
 import subprocess
 import sys
 import threading
+from ctypes import c_int64
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtime.device.guarded import Code, counts, guarded, library_path, set_memory
+from tests.runtime.device.guarded import Code, counts, guarded, set_memory
 
 from tilewright.runtime import Device, convert_to_tvm_func, cpu, load_module
 from tilewright.runtime import ndarray as nd
 from tilewright.runtime.benchmark import time_evaluator
+from tilewright.runtime.failure import take_failure
 from tilewright.runtime.library import LIBRARY
 from tilewright.support.cbuild import SOURCES, find_compiler, link_shared
 from tilewright.support.errors import TilewrightError
@@ -236,16 +240,34 @@ __attribute__((visibility("default"))) int32_t __tvm_ffi_round_trip(void* self, 
 
 def test_artefacts_share_the_devices_of_their_loader(device: Device, tmp_path: Path) -> None:
     """A library with a runtime of its own finds the drivers of the runtime that loads it."""
-    source, code, library = tmp_path / "made.c", tmp_path / "made.o", tmp_path / "made.so"
-    source.write_text(ARTEFACT)
-    flags = ["-O2", "-fPIC", "-fvisibility=hidden", "-DTILEWRIGHT_EMBEDDED", "-I", SOURCES]
-    find_compiler().run([*flags, "-c", source, "-o", code])
-    link_shared(library, [code])
+    library = build_artefact(tmp_path)
     copies = counts(device).copies
     assert load_module(str(library))["round_trip"](1234567) == 1234567
     assert counts(device).copies - copies == 2
 
 
-def test_the_library_is_built_once() -> None:
-    """Further tests use the same file."""
-    assert library_path().exists() and library_path() == library_path()
+def build_artefact(tmp_path: Path) -> Path:
+    """The function above in a library with the runtime inside."""
+    source, code, library = tmp_path / "made.c", tmp_path / "made.o", tmp_path / "made.so"
+    source.write_text(ARTEFACT)
+    flags = ["-O2", "-fPIC", "-fvisibility=hidden", "-DTILEWRIGHT_EMBEDDED", "-I", SOURCES]
+    find_compiler().run([*flags, "-c", source, "-o", code])
+    link_shared(library, [code])
+    return library
+
+
+def test_artefacts_of_older_loaders(device: Device, tmp_path: Path) -> None:
+    """A loader from before there were devices shares what it has, and the artefact has its own devices; one whose table
+    means something else is refused."""
+    library = ctypes.CDLL(str(build_artefact(tmp_path)))
+    head = struct.Struct("<II")
+    whole = ctypes.string_at(LIBRARY.tilewright_host(), 64)
+    size, version = head.unpack_from(whole)
+    assert size == 64
+    offers = [(64, version + 1), (40, version), (48, version)]
+    tables = [ctypes.create_string_buffer(head.pack(*offer) + whole[8:]) for offer in offers]
+    assert [library["__tilewright_bind_host"](table) for table in tables] == [-1, -1, 0]
+    argument, result = (c_int64 * 2)(1, 7), (c_int64 * 2)()
+    assert library["__tvm_ffi_round_trip"](None, argument, 1, result) == -1
+    with pytest.raises(TilewrightError, match=r"ext_dev\(0\) cannot be used: this runtime has no driver"):
+        raise take_failure()  # it came to the loader

@@ -15,7 +15,7 @@
 /* What is known without a registration. Entries are never taken out again. */
 static _Atomic(const TilewrightDeviceTable*) tables[MOST_TYPES] = {[kDLCPU] = &tw_cpu_device, [kDLCUDAHost] = &tw_pinned_device};
 
-/* The host's function of a name, where this is an artefact's copy and the host has it. */
+/* The runtime that loaded this artefact, if it shares its devices; NULL where the tables are our own. */
 static const TilewrightHost* host_with_devices(void) {
   const TilewrightHost* host = tw_bound_host();
   return host != NULL && host->size >= offsetof(TilewrightHost, device_register) + sizeof host->device_register ? host : NULL;
