@@ -11,9 +11,14 @@ from tests.topi.scheduling import Loops
 import tilewright as tvm
 from tilewright import relay, te
 from tilewright.contrib import graph_executor
+from tilewright.schedule.cpu.narrow import (
+    multiplies_words,
+    narrow_block,
+    narrow_conv2d_layouts,
+    wanted_data_type,
+)
 from tilewright.target.cpu import describe_cpu
 from tilewright.topi import x86
-from tilewright.topi.cpu.narrow import multiplies_words, narrow_block, narrow_conv2d_layouts, wanted_data_type
 
 TARGETS = ["llvm", "llvm -mcpu=haswell", "llvm -mcpu=cascadelake"]
 BFLOAT16_UNIT = 2.0**-8

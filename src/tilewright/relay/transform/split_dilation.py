@@ -24,8 +24,8 @@ from tilewright.relay.transform.rewriting import (
     tensor_of,
 )
 from tilewright.relay.transform.walk import walk_of
+from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.target import Target
-from tilewright.topi.cpu.machine import current_cpu
 from tilewright.topi.x86 import Convolution, choose_winograd_tile
 
 

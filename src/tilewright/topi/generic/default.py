@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilewright.schedule.cpu.schedule import construct_schedule
 from tilewright.target.generic_func import DispatchedFunction, generic_func
 from tilewright.te.schedule.auto_inline import auto_inline_injective
 from tilewright.te.schedule.schedule import Schedule, create_schedule
 from tilewright.te.tensor import Tensor
-from tilewright.topi.cpu.schedule import construct_schedule
 
 Outputs = Tensor | Sequence[Tensor]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.injective import schedule_injective_root
+from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.support.errors import ScheduleError
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Tensor
-from tilewright.topi.cpu.graph import kept_stages
-from tilewright.topi.cpu.injective import schedule_injective_root
-from tilewright.topi.cpu.machine import current_cpu
 from tilewright.topi.generic.default import constructed
 
 

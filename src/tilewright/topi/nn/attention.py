@@ -14,13 +14,13 @@ from typing import Final
 
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr, Select
+from tilewright.schedule.cpu.loops import BALANCE
+from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
+from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import exp
 from tilewright.topi.arguments import check_tensor
-from tilewright.topi.cpu.loops import BALANCE
-from tilewright.topi.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
-from tilewright.topi.cpu.tile_model import Tile, TileProblem, choose_tile
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.utils import get_const_tuple
 

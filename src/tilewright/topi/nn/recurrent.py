@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr, Select
+from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import sigmoid, tanh
 from tilewright.topi.arguments import check_tensor
-from tilewright.topi.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.utils import get_const_tuple
 

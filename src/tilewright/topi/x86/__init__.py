@@ -4,7 +4,7 @@ Every tile is computed from the description of the target, so the same functions
 differs from ``topi.nn`` is the way a computation is written: with weights packed and channels in blocks.
 """
 
-from tilewright.topi.cpu.layouts import (
+from tilewright.schedule.cpu.layouts import (
     Conv2DLayouts,
     Conv2DWorkload,
     channel_block,
@@ -12,7 +12,7 @@ from tilewright.topi.cpu.layouts import (
     conv2d_layouts,
     dense_block,
 )
-from tilewright.topi.cpu.winograd_model import Convolution, choose_winograd_tile
+from tilewright.schedule.cpu.winograd_model import Convolution, choose_winograd_tile
 from tilewright.topi.nn.conv2d_transpose import conv2d_transpose_nchw
 from tilewright.topi.nn.conv3d_transpose import conv3d_transpose_ncdhw
 from tilewright.topi.vision.rcnn.roi_align import roi_align_nchw

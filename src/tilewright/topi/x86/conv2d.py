@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.schedule.cpu.layouts import conv2d_layouts
 from tilewright.te import Tensor
-from tilewright.topi.cpu.layouts import conv2d_layouts
 from tilewright.topi.nn.conv2d import conv2d_nchw as plain_conv2d_nchw
 from tilewright.topi.nn.conv2d import (
     conv2d_NCHWc,

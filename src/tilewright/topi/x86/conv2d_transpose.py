@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright import te, tir
+from tilewright.schedule.cpu.transposed import TRANSPOSED
 from tilewright.te import Tensor
-from tilewright.topi.cpu.transposed import TRANSPOSED
 from tilewright.topi.nn.pad import pad_spatial
 from tilewright.topi.nn.utils import pad_amounts, per_axis, sum_types
 from tilewright.topi.utils import InvalidShapeError, get_const_tuple

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tilewright import te
+from tilewright.schedule.cpu.layouts import dense_block
+from tilewright.schedule.cpu.narrow import uses_words
 from tilewright.te import Tensor
-from tilewright.topi.cpu.layouts import dense_block
-from tilewright.topi.cpu.narrow import uses_words
 from tilewright.topi.nn.batch_matmul import batch_matmul as plain_batch_matmul
 from tilewright.topi.nn.dense import add_bias
 from tilewright.topi.nn.dense import dense as dense_nopack

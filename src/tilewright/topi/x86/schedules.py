@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilewright.schedule.cpu.graph import has_tag
+from tilewright.schedule.cpu.schedule import construct_schedule
+from tilewright.schedule.cpu.transposed import TRANSPOSED, schedule_transposed
+from tilewright.schedule.cpu.winograd import WINOGRAD, schedule_winograd
 from tilewright.te.schedule.schedule import Schedule
-from tilewright.topi.cpu.graph import has_tag
-from tilewright.topi.cpu.schedule import construct_schedule
-from tilewright.topi.cpu.transposed import TRANSPOSED, schedule_transposed
-from tilewright.topi.cpu.winograd import WINOGRAD, schedule_winograd
 from tilewright.topi.generic.default import Outputs, named
 from tilewright.topi.generic.injective import schedule_injective_from_existing
 

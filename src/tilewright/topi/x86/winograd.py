@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright import te, tir
+from tilewright.schedule.cpu.winograd import WINOGRAD
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te import Tensor
 from tilewright.topi import tag
-from tilewright.topi.cpu.winograd import WINOGRAD
 from tilewright.topi.nn.utils import pad_amounts, per_axis
 from tilewright.topi.nn.winograd_util import winograd_matrices
 from tilewright.topi.utils import get_const_tuple

@@ -20,9 +20,9 @@ from tilewright.relay.op.strategy.blocks import (
 )
 from tilewright.relay.op.strategy.shapes import constant_shape
 from tilewright.relay.op.strategy.x86_narrow import is_narrow, narrow_conv2d, narrow_dense
+from tilewright.schedule.cpu.layouts import layouts_of_blocks
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.support.dtype import DataType
-from tilewright.topi.cpu.layouts import layouts_of_blocks
-from tilewright.topi.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.utils import get_const_tuple
 from tilewright.topi.x86 import (
     Conv2DLayouts,

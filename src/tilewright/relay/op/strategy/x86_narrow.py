@@ -16,11 +16,11 @@ from tilewright.relay.expr import const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides
 from tilewright.relay.op.strategy.shapes import constant_shape
+from tilewright.schedule.cpu.machine import current_cpu
+from tilewright.schedule.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
+from tilewright.schedule.cpu.narrow import narrow_conv2d_layouts, uses_words, wanted_data_type
 from tilewright.support.dtype import DataType
 from tilewright.tir.words import numbers_of_word
-from tilewright.topi.cpu.machine import current_cpu
-from tilewright.topi.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
-from tilewright.topi.cpu.narrow import narrow_conv2d_layouts, uses_words, wanted_data_type
 from tilewright.topi.utils import get_const_tuple
 from tilewright.topi.x86 import dense_block
 

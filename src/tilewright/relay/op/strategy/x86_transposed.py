@@ -26,7 +26,7 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides, per_axis
 from tilewright.relay.op.strategy.shapes import constant_shape
 from tilewright.relay.op.strategy.x86_layout import blocks_help
-from tilewright.topi.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.x86 import AxisPhases, axis_phases, conv2d_layouts
 
 MOST_PHASES: Final = 16

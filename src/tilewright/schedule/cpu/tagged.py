@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tilewright.schedule.cpu.access import extent_of
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule, create_schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
-from tilewright.topi.cpu.access import extent_of
 
 
 def schedule_of(outs: Tensor | Sequence[Tensor], tag: str) -> tuple[Schedule, Stage]:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from tilewright.target.cpu import describe_cpu
-from tilewright.topi.cpu.winograd_model import (
+from tilewright.schedule.cpu.winograd_model import (
     Convolution,
     choose_winograd_blocks,
     choose_winograd_tile,
 )
+from tilewright.target.cpu import describe_cpu
 
 SERVER = describe_cpu("llvm -mcpu=skylake-avx512")
 LARGE = Convolution(1, 64, 64, 56, 56, 16)

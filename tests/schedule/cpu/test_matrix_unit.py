@@ -8,12 +8,12 @@ import pytest
 
 import tilewright as tvm
 from tilewright import te
+from tilewright.schedule.cpu.contraction import classify, vector_position
+from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.matrix_unit import has_matrix_unit, matrix_tile
 from tilewright.target.cpu import describe_cpu
 from tilewright.te.schedule.schedule import create_schedule
 from tilewright.topi import x86
-from tilewright.topi.cpu.contraction import classify, vector_position
-from tilewright.topi.cpu.graph import kept_stages
-from tilewright.topi.cpu.matrix_unit import has_matrix_unit, matrix_tile
 
 SAPPHIRE = "llvm -mcpu=sapphirerapids"
 

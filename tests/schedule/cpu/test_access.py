@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright import te
-from tilewright.topi.cpu.access import Read, assumed, reads_of
+from tilewright.schedule.cpu.access import Read, assumed, reads_of
 
 
 def read_of(shape: tuple[int, ...], axes: tuple[int, ...], index: object) -> tuple[Read, te.Tensor]:

@@ -8,10 +8,10 @@ import pytest
 import tilewright as tvm
 from tilewright import te, tir, topi
 from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.injective import crossing_axis
+from tilewright.schedule.cpu.schedule import construct_schedule
 from tilewright.target.cpu import describe_cpu
-from tilewright.topi.cpu.graph import kept_stages
-from tilewright.topi.cpu.injective import crossing_axis
-from tilewright.topi.cpu.schedule import construct_schedule
 
 
 def transposition(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[te.Tensor, te.Tensor]:

@@ -7,21 +7,21 @@ from math import prod
 from typing import Final
 
 from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.contraction import Contraction, classify, vector_position
+from tilewright.schedule.cpu.deep_product import pieces_of, schedule_in_pieces
+from tilewright.schedule.cpu.dot_products import schedule_dot_products
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.injective import schedule_injective_root
+from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.schedule.cpu.matrix_unit import matrix_tile
+from tilewright.schedule.cpu.row_reduction import row_reduction_axes
+from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
+from tilewright.schedule.cpu.tile_schedule import tile_stages
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
-from tilewright.topi.cpu.access import constant_extent, extent_of
-from tilewright.topi.cpu.contraction import Contraction, classify, vector_position
-from tilewright.topi.cpu.deep_product import pieces_of, schedule_in_pieces
-from tilewright.topi.cpu.dot_products import schedule_dot_products
-from tilewright.topi.cpu.graph import Kept
-from tilewright.topi.cpu.injective import schedule_injective_root
-from tilewright.topi.cpu.machine import lanes_of
-from tilewright.topi.cpu.matrix_unit import matrix_tile
-from tilewright.topi.cpu.row_reduction import row_reduction_axes
-from tilewright.topi.cpu.tile_model import Tile, TileProblem, choose_tile
-from tilewright.topi.cpu.tile_schedule import tile_stages
 
 GATHERING_ROWS: Final = 4
 

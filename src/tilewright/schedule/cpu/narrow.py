@@ -7,13 +7,13 @@ wide as words, so vectors of results have as many lanes as vectors of words.
 
 from __future__ import annotations
 
+from tilewright.schedule.cpu.layouts import WORTH_BLOCKING, Conv2DLayouts
+from tilewright.schedule.cpu.loops import vector_fill
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
 from tilewright.target.target import Target
 from tilewright.tir.words import can_multiply, numbers_of_word, sum_type
-from tilewright.topi.cpu.layouts import WORTH_BLOCKING, Conv2DLayouts
-from tilewright.topi.cpu.loops import vector_fill
-from tilewright.topi.cpu.machine import current_cpu, lanes_of
 
 
 def multiplies_words(cpu: CPUDescription, data: DataType | str, weight: DataType | str) -> bool:

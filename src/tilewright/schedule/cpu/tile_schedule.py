@@ -14,13 +14,13 @@ from typing import Final
 
 from tilewright.ir.expr import Call, IterVar
 from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
+from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.loops import parallel_prefix
+from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
-from tilewright.topi.cpu.access import Read, constant_extent, extent_of, values_of
-from tilewright.topi.cpu.contraction import Contraction, block_of, step_of
-from tilewright.topi.cpu.graph import Kept
-from tilewright.topi.cpu.loops import parallel_prefix
-from tilewright.topi.cpu.machine import lanes_of
 
 MOST_UNROLLED: Final = 100
 """Vector operations that the inner loop of a reduction is unrolled to."""

@@ -8,14 +8,14 @@ from math import prod
 from typing import Final
 
 from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.loops import parallel_prefix
+from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.schedule.cpu.row_reduction import partial_widths, reduce_in_vectors, row_length
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
-from tilewright.topi.cpu.access import constant_extent, extent_of
-from tilewright.topi.cpu.graph import Kept
-from tilewright.topi.cpu.loops import parallel_prefix
-from tilewright.topi.cpu.machine import lanes_of
-from tilewright.topi.cpu.row_reduction import partial_widths, reduce_in_vectors, row_length
 
 MOST_ROWS: Final = 8
 """Results at a time along the innermost axis: more streams of memory than that are not followed well."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Final
 
+from tilewright.schedule.cpu.access import Read, assumed, extent_of, reads_of
+from tilewright.schedule.cpu.cost import Cost, cost_of, expanded_size, loads_nothing
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.tensor import Operation
-from tilewright.topi.cpu.access import Read, assumed, extent_of, reads_of
-from tilewright.topi.cpu.cost import Cost, cost_of, expanded_size, loads_nothing
 
 SIZE_LIMIT: Final = 256
 """Nodes of an expression beyond which nothing more is put into it: the time to lower it grows with them."""

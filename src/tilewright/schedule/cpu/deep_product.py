@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.contraction import Contraction
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.loops import run_parallel
+from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
-from tilewright.topi.cpu.access import constant_extent, extent_of
-from tilewright.topi.cpu.contraction import Contraction
-from tilewright.topi.cpu.graph import Kept
-from tilewright.topi.cpu.loops import run_parallel
-from tilewright.topi.cpu.machine import lanes_of
 
 MOST_ROWS: Final = 256
 """Rows up to which the way of the panels from memory counts; more rows hide it, and gain nothing from pieces."""

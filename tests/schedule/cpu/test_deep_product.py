@@ -9,9 +9,9 @@ import pytest
 
 import tilewright as tvm
 from tilewright import te, topi
+from tilewright.schedule.cpu import schedule as construction
+from tilewright.schedule.cpu.deep_product import Pieces, choose_pieces
 from tilewright.target.cpu import describe_cpu
-from tilewright.topi.cpu import schedule as construction
-from tilewright.topi.cpu.deep_product import Pieces, choose_pieces
 
 SERVER = replace(describe_cpu("llvm -mcpu=skylake-avx512"), l1d_bytes=48 << 10, l2_bytes=2 << 20)
 LAPTOP = replace(describe_cpu("llvm -mcpu=haswell"), l1d_bytes=32 << 10, l2_bytes=256 << 10)

@@ -12,13 +12,13 @@ from math import prod
 from typing import Any
 
 from tilewright.ir.expr import IterVar, Var
+from tilewright.schedule.cpu.access import Read, assumed, extent_of, reads_of
+from tilewright.schedule.cpu.cost import cost_of
+from tilewright.schedule.cpu.machine import STORE_WORK
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.tensor import Operation, Tensor
-from tilewright.topi.cpu.access import Read, assumed, extent_of, reads_of
-from tilewright.topi.cpu.cost import cost_of
-from tilewright.topi.cpu.machine import STORE_WORK
 
 
 @dataclass(eq=False)

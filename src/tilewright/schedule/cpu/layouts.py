@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from tilewright.schedule.cpu.deep_product import choose_pieces
+from tilewright.schedule.cpu.loops import vector_fill
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.tile_model import TileProblem, choose_tile
 from tilewright.target.cpu import CPUDescription, describe_cpu
 from tilewright.target.target import TargetLike
-from tilewright.topi.cpu.deep_product import choose_pieces
-from tilewright.topi.cpu.loops import vector_fill
-from tilewright.topi.cpu.machine import current_cpu, lanes_of
-from tilewright.topi.cpu.tile_model import TileProblem, choose_tile
 
 WORTH_BLOCKING: Final = 0.4
 """The share of a vector that a block must fill to be worth a change of layout."""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
 from tilewright.target.cpu import describe_cpu
-from tilewright.topi.cpu.tile_model import Tile, TileProblem, choose_tile
 
 AVX512, AVX2, NEON = (
     describe_cpu(f"llvm {options}")

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.contraction import classify, vector_position
+from tilewright.schedule.cpu.graph import Kept, cones, kept_stages, reads_in_place, row_axes
+from tilewright.schedule.cpu.injective import schedule_injective_root
+from tilewright.schedule.cpu.inlining import inline_stages
+from tilewright.schedule.cpu.machine import current_cpu
+from tilewright.schedule.cpu.reduction import schedule_reduction
+from tilewright.schedule.cpu.rows import rows_are_enough, schedule_rows
 from tilewright.support.recursion import with_recursion_room
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule, create_schedule
 from tilewright.te.tensor import Tensor
-from tilewright.topi.cpu.contraction import classify, vector_position
-from tilewright.topi.cpu.graph import Kept, cones, kept_stages, reads_in_place, row_axes
-from tilewright.topi.cpu.injective import schedule_injective_root
-from tilewright.topi.cpu.inlining import inline_stages
-from tilewright.topi.cpu.machine import current_cpu
-from tilewright.topi.cpu.reduction import schedule_reduction
-from tilewright.topi.cpu.rows import rows_are_enough, schedule_rows
 
 
 @with_recursion_room

@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewright.schedule.cpu.access import extent_of
+from tilewright.schedule.cpu.contraction import classify, vector_position
+from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.injective import schedule_injective_root
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.reduction import tile_sizes
+from tilewright.schedule.cpu.tagged import schedule_of, storing_stage
+from tilewright.schedule.cpu.tile_schedule import tile_stages
+from tilewright.schedule.cpu.winograd_model import Blocks, Convolution, choose_winograd_blocks
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
-from tilewright.topi.cpu.access import extent_of
-from tilewright.topi.cpu.contraction import classify, vector_position
-from tilewright.topi.cpu.graph import kept_stages
-from tilewright.topi.cpu.injective import schedule_injective_root
-from tilewright.topi.cpu.machine import current_cpu, lanes_of
-from tilewright.topi.cpu.reduction import tile_sizes
-from tilewright.topi.cpu.tagged import schedule_of, storing_stage
-from tilewright.topi.cpu.tile_schedule import tile_stages
-from tilewright.topi.cpu.winograd_model import Blocks, Convolution, choose_winograd_blocks
 
 WINOGRAD = "conv2d_winograd_NCHWc"
 """The tag of the convolution."""

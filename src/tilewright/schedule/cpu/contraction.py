@@ -14,8 +14,8 @@ from math import prod
 
 from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, IterVar
 from tilewright.ir.functor import post_order
-from tilewright.topi.cpu.access import Read, assumed, constant_extent, extent_of
-from tilewright.topi.cpu.graph import Kept
+from tilewright.schedule.cpu.access import Read, assumed, constant_extent, extent_of
+from tilewright.schedule.cpu.graph import Kept
 
 
 @dataclass(frozen=True)

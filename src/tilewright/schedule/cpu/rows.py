@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from math import prod
 
 from tilewright.ir.expr import IterVar
-from tilewright.target.cpu import CPUDescription
-from tilewright.te.schedule.schedule import Schedule
-from tilewright.te.schedule.stage import Stage
-from tilewright.topi.cpu.access import constant_extent, extent_of
-from tilewright.topi.cpu.contraction import vector_position
-from tilewright.topi.cpu.graph import Kept
-from tilewright.topi.cpu.injective import vectorize_inner
-from tilewright.topi.cpu.loops import vector_factor
-from tilewright.topi.cpu.machine import PARALLEL_WORK, lanes_of
-from tilewright.topi.cpu.row_reduction import (
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.contraction import vector_position
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.injective import vectorize_inner
+from tilewright.schedule.cpu.loops import vector_factor
+from tilewright.schedule.cpu.machine import PARALLEL_WORK, lanes_of
+from tilewright.schedule.cpu.row_reduction import (
     partial_widths,
     reduce_in_vectors,
     row_length,
     row_reduction_axes,
 )
+from tilewright.target.cpu import CPUDescription
+from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.schedule.stage import Stage
 
 
 def rows_are_enough(root: Kept, cone: Sequence[Kept], rows: Sequence[IterVar], cpu: CPUDescription) -> bool:

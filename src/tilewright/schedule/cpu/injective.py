@@ -9,11 +9,11 @@ from __future__ import annotations
 from math import prod
 
 from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.loops import run_parallel, vector_factor
+from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.target.cpu import CPUDescription
-from tilewright.topi.cpu.access import constant_extent, extent_of
-from tilewright.topi.cpu.graph import Kept
-from tilewright.topi.cpu.loops import run_parallel, vector_factor
-from tilewright.topi.cpu.machine import lanes_of
 
 
 def collapsible(kept: Kept, axes: list[IterVar]) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import prod
 
 from tilewright.ir.expr import Reduce
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.graph import Kept
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Tensor
-from tilewright.topi.cpu.access import constant_extent, extent_of
-from tilewright.topi.cpu.graph import Kept
 
 
 def row_reduction_axes(kept: Kept, lanes: int) -> list[int]:

@@ -9,10 +9,10 @@ from typing import Final
 from tilewright.ir.expr import Call, Div, FloorDiv, FloorMod, Mod, PrimExpr, ProducerLoad, Select, Var
 from tilewright.ir.functor import post_order
 from tilewright.ir.intrinsics import DOT_PRODUCTS
+from tilewright.schedule.cpu.access import values_of
 from tilewright.support.node import Node
 from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Operation
-from tilewright.topi.cpu.access import values_of
 
 _CHEAP_CALLS: Final = frozenset(
     f"tir.{name}"

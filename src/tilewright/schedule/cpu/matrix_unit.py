@@ -13,12 +13,12 @@ from typing import Final
 
 from tilewright.ir.expr import Call
 from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.access import constant_extent, extent_of, values_of
+from tilewright.schedule.cpu.contraction import Contraction, step_of
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.tile_model import TAIL_PENALTY
 from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
-from tilewright.topi.cpu.access import constant_extent, extent_of, values_of
-from tilewright.topi.cpu.contraction import Contraction, step_of
-from tilewright.topi.cpu.graph import Kept
-from tilewright.topi.cpu.tile_model import TAIL_PENALTY
 
 TILE: Final = 16
 """Rows of a tile, words of a row, columns."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.machine import PARALLEL_WORK
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
-from tilewright.topi.cpu.machine import PARALLEL_WORK
 
 VECTORS_AT_A_TIME: Final = 4
 """Vectors that one iteration of an elementwise loop handles: enough to hide what a step waits for."""

@@ -13,20 +13,20 @@ from math import prod
 from typing import Final
 
 from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.access import extent_of
+from tilewright.schedule.cpu.contraction import Contraction, classify, vector_position
+from tilewright.schedule.cpu.graph import Kept, kept_stages
+from tilewright.schedule.cpu.injective import schedule_injective_root
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.reduction import tile_problem, tile_sizes
+from tilewright.schedule.cpu.tagged import schedule_of, storing_stage
+from tilewright.schedule.cpu.tile_model import choose_tile, tile_cycles
+from tilewright.schedule.cpu.tile_schedule import tile_stages
+from tilewright.schedule.cpu.winograd_model import BYTES_A_CYCLE
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
-from tilewright.topi.cpu.access import extent_of
-from tilewright.topi.cpu.contraction import Contraction, classify, vector_position
-from tilewright.topi.cpu.graph import Kept, kept_stages
-from tilewright.topi.cpu.injective import schedule_injective_root
-from tilewright.topi.cpu.machine import current_cpu, lanes_of
-from tilewright.topi.cpu.reduction import tile_problem, tile_sizes
-from tilewright.topi.cpu.tagged import schedule_of, storing_stage
-from tilewright.topi.cpu.tile_model import choose_tile, tile_cycles
-from tilewright.topi.cpu.tile_schedule import tile_stages
-from tilewright.topi.cpu.winograd_model import BYTES_A_CYCLE
 
 TRANSPOSED: Final = "conv2d_transpose_NCHWc"
 """The tag of the convolution."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tilewright import te, topi
+from tilewright.schedule.cpu.inlining import inline_stages
 from tilewright.te import Schedule, Tensor
 from tilewright.te.schedule.stage import AttachType
-from tilewright.topi.cpu.inlining import inline_stages
 
 
 def inlined(*outputs: Tensor) -> set[str]:

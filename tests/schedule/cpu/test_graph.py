@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright import te
-from tilewright.topi.cpu.graph import cones, kept_stages, reads_in_place, row_axes
+from tilewright.schedule.cpu.graph import cones, kept_stages, reads_in_place, row_axes
 
 
 def softmax_stages() -> te.Tensor:
