@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tilewright import not_yet
+from tilewright.compat import finder
 
 __version__ = "0.1.0"
 
@@ -60,7 +61,9 @@ _MODULES = (
     "parser",
     "relay",
     "runtime",
+    "schedule",
     "script",
+    "strategy",
     "support",
     "target",
     "te",
@@ -104,6 +107,7 @@ _NAMES = {
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
 
 not_yet.install()
+finder.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from tilewright.ir.transform import Pass
 from tilewright.relay import transform
+from tilewright.relay.target import rewrites_for
 from tilewright.target import Target
 
 
-def prepare_passes() -> list[Pass]:
+def prepare_passes(target: Target) -> list[Pass]:
     """For the graph executor and the virtual machine alike: a smaller program that means the same."""
     return [
         transform.RemoveUnusedFunctions(),
@@ -30,8 +31,8 @@ def prepare_passes() -> list[Pass]:
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
         transform.DropDeadTaps(),
-        transform.ConvolveImages(),
-        transform.SplitDilation(),
+        # What only this kind of device wants.
+        *(one() for one in rewrites_for(target).passes),
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
         transform.MultiplyByReciprocal(),

@@ -120,4 +120,4 @@ def prepared(mod: IRModule, target: Target, params: Params) -> IRModule:
             {**mod.functions, mod.get_global_var("main"): bind_params_by_name(main, params)}
         )
     with recursion_room(), target:
-        return Sequential(prepare_passes(), name="relay.prepare")(infer_module(mod))
+        return Sequential(prepare_passes(target), name="relay.prepare")(infer_module(mod))

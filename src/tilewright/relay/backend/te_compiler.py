@@ -37,8 +37,9 @@ from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.op.op import OpImplementation
+from tilewright.relay.op.op import OpImplementation, schedule_injective
 from tilewright.runtime.packed_func import PackedFunc
+from tilewright.strategy import Choice, choose
 from tilewright.support.errors import LoweringError, TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
@@ -74,6 +75,8 @@ class LoweredOutput:
 
     outputs: list[Tensor]
     implement: OpImplementation
+    choice: Choice | None = None
+    """Why this implementation, and why no other."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,10 @@ class TensorProgram:
     schedule: te.Schedule
     conditions: list[OperatorCondition]
     """What the kernel relies on, and checks first."""
+    choices: list[Choice]
+    """How each operator is computed, and why, in the order of the computation."""
+    anchor: str | None
+    """The operator whose implementation schedules the function; None where nothing is computed."""
 
 
 def get_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
@@ -102,8 +109,8 @@ def lower_call(
     assert isinstance(call.op, Op)
     if out_type is None:
         out_type = call.checked_type
-    implement, outputs = select_implementation(call.op, call.attrs, list(inputs), out_type, target)
-    return LoweredOutput(outputs, implement)
+    choice, outputs = choose(call.op, call.attrs, list(inputs), out_type, target)
+    return LoweredOutput(outputs, choice.implementation, choice)
 
 
 class _Expressions(ExprFunctor):
@@ -116,6 +123,7 @@ class _Expressions(ExprFunctor):
         self.inputs: list[Tensor] = []
         self.anchor: tuple[Call, OpImplementation] | None = None
         self.anchor_kind = -1
+        self.choices: list[Choice] = []
 
     def parameter(self, variable: Var) -> None:
         """Placeholders for a parameter."""
@@ -171,6 +179,8 @@ class _Expressions(ExprFunctor):
             if error.span is None and call.span is not None:
                 raise type(error)(f"{call.op.name}: {error.message}", span=call.span) from error
             raise
+        if lowered.choice is not None:
+            self.choices.append(lowered.choice)
         kind = int(call.op.get_attr("TOpPattern") or 0)
         if kind >= self.anchor_kind and (
             kind >= OpPattern.COMM_REDUCE or self.anchor_kind < OpPattern.COMM_REDUCE
@@ -189,11 +199,12 @@ def tensor_expression(function: Function, target: Target) -> TensorProgram:
         outputs = _distinct(visitor.visit(function.body), visitor.inputs)
         conditions = [] if types is None else types.conditions
         if visitor.anchor is None:
-            schedule = topi.generic.schedule_injective(outputs)
+            schedule = schedule_injective(None, outputs, target)
         else:
             call, implement = visitor.anchor
             schedule = implement.schedule(call.attrs, outputs, target)
-        return TensorProgram(visitor.inputs, outputs, schedule, conditions)
+        anchor = None if visitor.anchor is None else visitor.anchor[0].op.name
+        return TensorProgram(visitor.inputs, outputs, schedule, conditions, visitor.choices, anchor)
 
 
 def _distinct(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -285,7 +296,7 @@ def kernel_key(function: Function, target: Target) -> str | None:
             continue
         seen.add(expr)
         if isinstance(expr, Call):
-            if isinstance(expr.op, Op) and not is_own(expr.op):
+            if isinstance(expr.op, Op) and not is_own(expr.op, target):
                 return None
             pending += [*expr.args, *([expr.op.body] if isinstance(expr.op, Function) else [])]
         elif isinstance(expr, (Tuple, TupleGetItem)):

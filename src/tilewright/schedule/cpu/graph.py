@@ -107,21 +107,6 @@ def cones(stages: list[Kept], roots: set[Kept]) -> dict[Kept, list[Kept]]:
     return found
 
 
-def has_tag(outs: Tensor | Sequence[Tensor], tag: str) -> bool:
-    """True if a computation that leads to these tensors has this tag."""
-    pending = [tensor.op for tensor in ([outs] if isinstance(outs, Tensor) else outs)]
-    seen: set[Operation] = set()
-    while pending:
-        operation = pending.pop()
-        if operation in seen:
-            continue
-        seen.add(operation)
-        if getattr(operation, "tag", "") == tag:
-            return True
-        pending += [tensor.op for tensor in operation.input_tensors]
-    return False
-
-
 def reads_in_place(reader: Kept, producer: Kept) -> bool:
     """True if every read of the producer is at the very index that the reader computes."""
     axes = reader.compute.axes

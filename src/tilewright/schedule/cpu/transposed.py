@@ -27,9 +27,8 @@ from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
+from tilewright.topi.tag import TRANSPOSED
 
-TRANSPOSED: Final = "conv2d_transpose_NCHWc"
-"""The tag of the convolution."""
 SPILLED: Final = 1.3
 """What phases that do not stay in the second cache count for."""
 

@@ -25,9 +25,7 @@ from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
-
-WINOGRAD = "conv2d_winograd_NCHWc"
-"""The tag of the convolution."""
+from tilewright.topi.tag import WINOGRAD
 
 
 @dataclass(frozen=True)
