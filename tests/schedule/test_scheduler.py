@@ -7,8 +7,8 @@ import pytest
 import tilewright as tvm
 from tilewright import te
 from tilewright.schedule import (
-    Scheduler,
     _SCHEDULERS,
+    Scheduler,
     register_scheduler,
     schedule,
     scheduler_for,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tilewright.driver.tvmc.compiler import Settings
     from tilewright.driver.tvmc.model import TVMCModel
     from tilewright.driver.tvmc.validation import Validation
+    from tilewright.relay.backend.explain import KernelChoices
 
 
 def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -48,6 +49,11 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--list-unsupported", action="store_true", help="list the operators that cannot be compiled, and stop"
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print for each kernel how its operators are computed, and why not otherwise",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
@@ -83,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         output = Path(arguments.output)
         compiler.save_dumps(output.stem, compiler.make_dumps(model, compiled, formats), str(output.parent))
         validation = _validate(arguments, model, settings, shown) if arguments.validate else None
+        explained = _explain(model, compiled, settings) if arguments.explain else None
     report = {
         "model": arguments.FILE,
         "output": arguments.output,
@@ -98,12 +105,22 @@ def run(arguments: argparse.Namespace) -> int:
         "interface": settings.target.attrs.get("interface-api"),
     }
     if arguments.json:
-        show_json({**report, "validation": None if validation is None else validation.as_json()})
+        more = {} if explained is None else {"kernel_choices": [one.as_json() for one in explained]}
+        checked = None if validation is None else validation.as_json()
+        show_json({**report, **more, "validation": checked})
     else:
+        if explained is not None:
+            print(f"{tvmc.compiler.explanation_text(explained)}\n")
         _show(report)
         if validation is not None:
             show_validation(validation)
     return 0 if validation is None or validation.agrees else 1
+
+
+def _explain(model: TVMCModel, compiled: Any, settings: Settings) -> list[KernelChoices]:
+    """How every kernel is computed, and why."""
+    fused = getattr(compiled, "ir_mod", None) or settings.fused(model.mod, model.params)
+    return tvmc.compiler.explain_module(fused, settings.target)
 
 
 def _made_of(compiled: Any) -> dict[str, Any]:

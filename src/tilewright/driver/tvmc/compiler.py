@@ -51,6 +51,22 @@ class Settings:
     def compile(self, mod: IRModule, params: Mapping[str, Any]) -> Compiled:
         """Compile a module."""
         require_static(module_inputs(mod, params), self.executor)
+        mod, context = self._with_context(mod, params)
+        with context:
+            if self.executor == "vm":
+                return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)
+            made = build(mod, self.target, params=params, mod_name=self.mod_name, executor=self.executor)
+        assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
+        return made
+
+    def fused(self, mod: IRModule, params: Mapping[str, Any]) -> IRModule:
+        """The module as it is compiled: after all graph passes, with the functions that become kernels."""
+        mod, context = self._with_context(mod, params)
+        with context:
+            return vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
+
+    def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
+        """The module after what users ask for before all passes, and what the passes run under."""
         if self.desired_layout:
             mod = convert_graph_layout(mod, self.desired_layout)
         config = dict(self.config)
@@ -66,12 +82,7 @@ class Settings:
             instruments=list(self.instruments),
             config=config,
         )
-        with context:
-            if self.executor == "vm":
-                return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)
-            made = build(mod, self.target, params=params, mod_name=self.mod_name, executor=self.executor)
-        assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
-        return made
+        return mod, context
 
 
 def make_settings(

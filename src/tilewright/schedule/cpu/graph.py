@@ -6,7 +6,6 @@ and by nothing else: what may be computed inside of the root's loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -18,7 +17,7 @@ from tilewright.schedule.cpu.machine import STORE_WORK
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
-from tilewright.te.tensor import Operation, Tensor
+from tilewright.te.tensor import Operation
 
 
 @dataclass(eq=False)

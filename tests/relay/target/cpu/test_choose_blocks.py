@@ -10,8 +10,8 @@ from tests.relay.transform.checks import after, operators, typed
 
 import tilewright as tvm
 from tilewright import relay
-from tilewright.relay.transform import AlterOpLayout, FoldConstant, ReshapeUnmoved
 from tilewright.relay.target.cpu.choose_blocks import choose_blocks
+from tilewright.relay.transform import AlterOpLayout, FoldConstant, ReshapeUnmoved
 
 TARGET = "llvm -mcpu=skylake-avx512"
 

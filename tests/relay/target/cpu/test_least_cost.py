@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.relay.transform import least_cost as module
+from tilewright.relay.target.cpu import least_cost as module
 from tilewright.relay.target.cpu.least_cost import least_cost
 
 COSTS = st.integers(0, 20).map(float)
