@@ -12,7 +12,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tilewright import not_yet
-from tilewright.compat import finder
 
 __version__ = "0.1.0"
 
@@ -107,7 +106,8 @@ _NAMES = {
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
 
 not_yet.install()
-finder.install()
+# The package is below all layers, and the names that compat serves are above them: loaded as every layer is here.
+importlib.import_module("tilewright.compat.finder").install()
 
 
 def __getattr__(name: str) -> Any:

@@ -42,6 +42,10 @@ def _are_known(*extents: Any) -> bool:
     return all(isinstance(extent, int) for extent in extents)
 
 
+def _count(rows: int) -> str:
+    return f"{rows} row" if rows == 1 else f"{rows} rows"
+
+
 # Convolutions
 
 
@@ -170,7 +174,7 @@ def dense_packed_refused(data: Tensor, weight: Tensor) -> str | None:
     if not _are_known(*rows, *get_const_tuple(weight.shape)):
         return "the shapes are not known"
     if prod(rows) < ROWS_WORTH_PACKING:
-        return f"{prod(rows)} rows, fewer than the {ROWS_WORTH_PACKING} that repay packing the weight"
+        return f"{_count(prod(rows))}, fewer than the {ROWS_WORTH_PACKING} that repay packing the weight"
     return None if len(data.shape) == 2 else f"data of {len(data.shape)} dimensions, not 2"
 
 
@@ -235,7 +239,7 @@ def turned_refused(tensor_a: Tensor, transpose_a: bool, transpose_b: bool) -> st
     if not isinstance(rows, int):
         return "the number of rows is not known"
     if rows < ROWS_WORTH_PACKING:
-        return f"{rows} rows, fewer than the {ROWS_WORTH_PACKING} that repay transposing the matrix"
+        return f"{_count(rows)}, fewer than the {ROWS_WORTH_PACKING} that repay transposing the matrix"
     return None
 
 

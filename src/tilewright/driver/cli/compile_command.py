@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tilewright.driver.tvmc.compiler import Settings
     from tilewright.driver.tvmc.model import TVMCModel
     from tilewright.driver.tvmc.validation import Validation
-    from tilewright.relay.backend.explain import KernelChoices
 
 
 def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -89,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         output = Path(arguments.output)
         compiler.save_dumps(output.stem, compiler.make_dumps(model, compiled, formats), str(output.parent))
         validation = _validate(arguments, model, settings, shown) if arguments.validate else None
-        explained = _explain(model, compiled, settings) if arguments.explain else None
+        explained = settings.explain(model.mod, model.params, compiled) if arguments.explain else None
     report = {
         "model": arguments.FILE,
         "output": arguments.output,
@@ -110,17 +109,11 @@ def run(arguments: argparse.Namespace) -> int:
         show_json({**report, **more, "validation": checked})
     else:
         if explained is not None:
-            print(f"{tvmc.compiler.explanation_text(explained)}\n")
+            print("\n\n".join(one.text() for one in explained), end="\n\n")
         _show(report)
         if validation is not None:
             show_validation(validation)
     return 0 if validation is None or validation.agrees else 1
-
-
-def _explain(model: TVMCModel, compiled: Any, settings: Settings) -> list[KernelChoices]:
-    """How every kernel is computed, and why."""
-    fused = getattr(compiled, "ir_mod", None) or settings.fused(model.mod, model.params)
-    return tvmc.compiler.explain_module(fused, settings.target)
 
 
 def _made_of(compiled: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.backend import vm
 from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
+from tilewright.relay.backend.explain import KernelChoices, explain_module
 from tilewright.relay.build_module import build
 from tilewright.support.cbuild import write_bytes
 from tilewright.target import Target
@@ -59,11 +60,15 @@ class Settings:
         assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
         return made
 
-    def fused(self, mod: IRModule, params: Mapping[str, Any]) -> IRModule:
-        """The module as it is compiled: after all graph passes, with the functions that become kernels."""
+    def explain(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> list[KernelChoices]:
+        """How every kernel of a model that was compiled is computed, and why."""
         mod, context = self._with_context(mod, params)
         with context:
-            return vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
+            if isinstance(compiled, CompiledProgram):
+                fused = vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
+            else:
+                fused = compiled.ir_mod
+            return explain_module(fused, self.target)
 
     def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
         """The module after what users ask for before all passes, and what the passes run under."""

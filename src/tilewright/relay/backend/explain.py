@@ -12,6 +12,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.relay.backend.te_compiler import kernel_name, tensor_expression
+from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.strategy import Choice
 from tilewright.support.recursion import recursion_room
@@ -28,6 +29,25 @@ class KernelChoices:
     kernel: str
     choices: tuple[Choice, ...]
     scheduler: str
+
+    def text(self) -> str:
+        """The choices as a table of 80 columns. Operators about which there is nothing to choose stand in one line."""
+        # The name without what all kernels have in front; a long one goes on in the next line.
+        lines = textwrap.wrap(self.kernel[max(self.kernel.find("fused_"), 0) :], 78, subsequent_indent="  ")
+        lines.append(f"  scheduler: {self.scheduler}")
+        plain = list(dict.fromkeys(one.operator for one in self.choices if _is_plain(one)))
+        for one in self.choices:
+            if _is_plain(one):
+                continue
+            lines.append(f"  {one.operator}")
+            lines += _row("taken", one.name, f"{one.computation}: {one.reason}")
+            for other in one.refused:
+                lines += _row("passed", other.name, other.reason)
+        if plain:
+            lines += textwrap.wrap(
+                f"as defined: {', '.join(plain)}", 80, initial_indent="  ", subsequent_indent=" " * 14
+            )
+        return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -71,7 +91,10 @@ def explain_module(module: IRModule, target: Target) -> list[KernelChoices]:
         for function in module.functions.values():
             if not isinstance(function, RelayExpr):
                 continue
-            for part in post_order(function):
+            # A call comes after its arguments: kernels stand in the order of the computation.
+            parts = list(post_order(function))
+            called = [part.op for part in parts if isinstance(part, Call)]
+            for part in (*called, *parts):
                 if isinstance(part, Function) and _is_kernel(part):
                     kernels.setdefault(kernel_name(part), part)
     return explain_kernels(kernels, target)
@@ -83,29 +106,8 @@ def _is_kernel(function: Function) -> bool:
 
 
 def explanation_text(explanations: Sequence[KernelChoices]) -> str:
-    """The choices as tables of 80 columns, one for each kernel. Operators about which there is nothing to choose stand
-    in one line."""
-    return "\n\n".join(_kernel_text(one) for one in explanations)
-
-
-def _kernel_text(kernel: KernelChoices) -> str:
-    # The name without what all kernels have in front; a long one goes on in the next line.
-    name = kernel.kernel[kernel.kernel.find("fused_") :] if "fused_" in kernel.kernel else kernel.kernel
-    lines = textwrap.wrap(name, 78, subsequent_indent="  ")
-    lines.append(f"  scheduler: {kernel.scheduler}")
-    plain = list(dict.fromkeys(one.operator for one in kernel.choices if _is_plain(one)))
-    for one in kernel.choices:
-        if _is_plain(one):
-            continue
-        lines.append(f"  {one.operator}")
-        lines += _row("taken", one.name, f"{one.computation}: {one.reason}")
-        for other in one.refused:
-            lines += _row("passed", other.name, other.reason)
-    if plain:
-        lines += textwrap.wrap(
-            f"as defined: {', '.join(plain)}", 80, initial_indent="  ", subsequent_indent=" " * 14
-        )
-    return "\n".join(lines)
+    """The tables of all kernels."""
+    return "\n\n".join(one.text() for one in explanations)
 
 
 def _is_plain(choice: Choice) -> bool:
