@@ -80,7 +80,7 @@ def _conv2d_packed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     return [conv2d_nchw_packed(inputs[0], inputs[1], *window, attrs.out_dtype or None, blocks)]
 
 
-def _window(attrs: Any) -> tuple[Any, ...]:
+def _window(attrs: Any) -> tuple[Any, Any, Any, str, str]:
     out_layout = str(attrs.out_layout or attrs.data_layout)
     strides, dilation = get_const_tuple(attrs.strides), get_const_tuple(attrs.dilation)
     return strides, attrs.padding, dilation, attrs.data_layout, out_layout
@@ -115,7 +115,8 @@ def _winograd_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target)
 
 def _winograd(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     strides, dilation = get_const_tuple(attrs.strides), get_const_tuple(attrs.dilation)
-    return [conv2d_winograd_NCHWc(*inputs, strides, attrs.padding, dilation, attrs.out_dtype or None)]
+    data, weight = inputs
+    return [conv2d_winograd_NCHWc(data, weight, strides, attrs.padding, dilation, attrs.out_dtype or None)]
 
 
 def _transposed_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
@@ -129,7 +130,7 @@ def _transposed_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Targe
 
 def _transposed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     window = (attrs.strides, attrs.padding, attrs.out_dtype or None, attrs.output_padding)
-    return [conv2d_transpose_NCHWc(*inputs, *window)]
+    return [conv2d_transpose_NCHWc(inputs[0], inputs[1], *window)]
 
 
 def unpadded_refused(
@@ -150,8 +151,8 @@ def unpadded_refused(
 
 
 def _unpadded_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
-    window = _window(attrs)[:3]
-    return unpadded_refused(inputs[0], inputs[1], *window, attrs.out_dtype or None)
+    strides, padding, dilation, *_ = _window(attrs)
+    return unpadded_refused(inputs[0], inputs[1], strides, padding, dilation, attrs.out_dtype or None)
 
 
 def _unpadded(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
@@ -263,7 +264,8 @@ def _always(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | 
 def _attention(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     shape = AttentionShape.of(inputs, attrs.layouts, attrs.heads)
     mask = inputs[3] if len(inputs) > 3 else None
-    return [attention(*inputs[:3], mask, shape, attrs.scale, attrs.layouts, attrs.first_heads)]
+    query, key, value = inputs[:3]
+    return [attention(query, key, value, mask, shape, attrs.scale, attrs.layouts, attrs.first_heads)]
 
 
 def _recurrent(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:

@@ -14,6 +14,7 @@ from tilewright.ir.module import IRModule
 from tilewright.relay.backend.te_compiler import kernel_name, tensor_expression
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
+from tilewright.schedule import scheduler_for
 from tilewright.strategy import Choice
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
@@ -78,8 +79,8 @@ def explain_kernels(kernels: Mapping[str, Function], target: Target) -> list[Ker
     found = []
     for name, function in kernels.items():
         program = tensor_expression(function, target)
-        by_anchor = [one.scheduler for one in program.choices if one.operator == program.anchor]
-        found.append(KernelChoices(name, tuple(program.choices), by_anchor[-1] if by_anchor else "none"))
+        scheduler = scheduler_for(target).key if program.anchor is None else program.anchor.scheduler
+        found.append(KernelChoices(name, tuple(program.choices), scheduler))
     return found
 
 

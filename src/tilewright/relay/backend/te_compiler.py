@@ -90,8 +90,8 @@ class TensorProgram:
     """What the kernel relies on, and checks first."""
     choices: list[Choice]
     """How each operator is computed, and why, in the order of the computation."""
-    anchor: str | None
-    """The operator whose implementation schedules the function; None where nothing is computed."""
+    anchor: Choice | None
+    """The choice whose implementation schedules the function; None where nothing is computed."""
 
 
 def get_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
@@ -123,6 +123,7 @@ class _Expressions(ExprFunctor):
         self.inputs: list[Tensor] = []
         self.anchor: tuple[Call, OpImplementation] | None = None
         self.anchor_kind = -1
+        self.anchor_choice: Choice | None = None
         self.choices: list[Choice] = []
 
     def parameter(self, variable: Var) -> None:
@@ -186,6 +187,7 @@ class _Expressions(ExprFunctor):
             kind >= OpPattern.COMM_REDUCE or self.anchor_kind < OpPattern.COMM_REDUCE
         ):
             self.anchor, self.anchor_kind = (call, lowered.implement), kind
+            self.anchor_choice = lowered.choice
         return lowered.outputs
 
 
@@ -203,8 +205,9 @@ def tensor_expression(function: Function, target: Target) -> TensorProgram:
         else:
             call, implement = visitor.anchor
             schedule = implement.schedule(call.attrs, outputs, target)
-        anchor = None if visitor.anchor is None else visitor.anchor[0].op.name
-        return TensorProgram(visitor.inputs, outputs, schedule, conditions, visitor.choices, anchor)
+        return TensorProgram(
+            visitor.inputs, outputs, schedule, conditions, visitor.choices, visitor.anchor_choice
+        )
 
 
 def _distinct(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:

@@ -59,7 +59,7 @@ def bind_threads(stage: Stage) -> None:
         # One element: one thread around the whole stage.
         stage.env_threads([thread_axis((0, 1), "blockIdx.x"), thread_axis((0, 1), "threadIdx.x")])
         return
-    extents = [axis.dom.extent for axis in operation.axes]
+    extents = operation.output(0).shape
     count = prod(int(extent.value) for extent in extents if isinstance(extent, IntImm))
     is_constant = all(isinstance(extent, IntImm) for extent in extents)
     if is_constant and count == 0:

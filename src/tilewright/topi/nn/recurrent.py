@@ -31,7 +31,7 @@ first."""
 @dataclass(frozen=True)
 class RecurrentTiling:
     """How the steps of a layer are cut: ``rows`` of the batch, which they divide, are multiplied by a block of weights
-    at once. With ``cores``, the blocks of a step run in parallel, in as many shares."""
+    at once. The blocks of a step are ``cores`` shares, which run in parallel if asked."""
 
     rows: int = 1
     cores: int = 1
