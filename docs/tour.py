@@ -132,8 +132,8 @@ check(relay.create_executor("debug", graph).evaluate()(values).numpy())
 # ---------------------------------------------------------------------------------------------------------------------
 heading("9. Passes simplify the graph and fuse operators to kernels (relay.transform)")
 
-with tvm.transform.PassContext(opt_level=3), tvm.target.Target("llvm"):
-    for one in prepare_passes():
+with tvm.transform.PassContext(opt_level=3), tvm.target.Target("llvm") as target:
+    for one in prepare_passes(target):
         after = one(graph)
         if not tvm.ir.structural_equal(graph, after):
             print(f"{one.info.name} changed the program")

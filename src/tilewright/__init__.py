@@ -60,7 +60,9 @@ _MODULES = (
     "parser",
     "relay",
     "runtime",
+    "schedule",
     "script",
+    "strategy",
     "support",
     "target",
     "te",
@@ -104,6 +106,8 @@ _NAMES = {
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
 
 not_yet.install()
+# The package is below all layers, and the names that compat serves are above them: loaded as every layer is here.
+importlib.import_module("tilewright.compat.finder").install()
 
 
 def __getattr__(name: str) -> Any:

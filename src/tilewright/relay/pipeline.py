@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from tilewright.ir.transform import Pass
 from tilewright.relay import transform
+from tilewright.relay.target import rewrites_for
 from tilewright.target import Target
 
 
-def prepare_passes() -> list[Pass]:
-    """For the graph executor and the virtual machine alike: a smaller program that means the same."""
+def prepare_passes(target: Target | None) -> list[Pass]:
+    """For the graph executor and the virtual machine alike: a smaller program that means the same. Where there are
+    several targets, none is given, and what only one kind of device wants is left out."""
     return [
         transform.RemoveUnusedFunctions(),
         # From here on no expression is shared between a branch and what is outside of it.
@@ -30,8 +32,8 @@ def prepare_passes() -> list[Pass]:
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
         transform.DropDeadTaps(),
-        transform.ConvolveImages(),
-        transform.SplitDilation(),
+        # What only this kind of device wants.
+        *(one() for one in rewrites_for(target).passes),
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
         transform.MultiplyByReciprocal(),

@@ -5,7 +5,7 @@ Each function takes and gives tensors (``te.Tensor``) of constant or symbolic sh
 """
 
 from tilewright.not_yet import attribute_not_there
-from tilewright.topi import generic, image, nn, random, tag, utils, vision, x86
+from tilewright.topi import image, nn, random, tag, utils, vision
 from tilewright.topi.argwhere import (
     argwhere,
     hybrid_argwhere_1d,

@@ -19,6 +19,10 @@ MATMUL = "matmul"
 """A matrix product."""
 EINSUM = "einsum"
 """A sum over the products of several inputs."""
+WINOGRAD = "conv2d_winograd_NCHWc"
+"""A convolution by Winograd's algorithm, with channels in blocks and the weight transformed."""
+TRANSPOSED = "conv2d_transpose_NCHWc"
+"""A transposed convolution with channels in blocks, put together from one convolution for each phase."""
 
 
 def is_broadcast(tag: str) -> bool:

@@ -279,3 +279,23 @@ def test_as_a_program(small_onnx, tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
     assert json.loads(done.stdout)["outputs"][1]["shape"] == [2, 3]
+
+
+@pytest.mark.parametrize("executor", ["graph", "vm", "aot"])
+def test_explain_says_how_kernels_are_computed(executor, small_onnx, tmp_path, capsys):
+    """For each kernel the row of the table that its operators have, and why the others were passed over."""
+    path = tmp_path / "m.tar"
+    options = ["-f", "tar", "--executor", executor, "--explain"]
+    assert main(["compile", small_onnx, "-o", str(path), *options]) == 0
+    printed = capsys.readouterr().out
+    table = printed[: printed.index("compiled ")]
+    assert "scheduler: cpu" in table and "taken " in table and "passed " in table
+    assert max(len(line) for line in table.splitlines()) <= 80
+
+
+def test_explain_as_json(small_onnx, tmp_path, capsys):
+    """The same for programs; nothing of it without the option."""
+    report = compiled(small_onnx, tmp_path / "m.tar", capsys, "--explain")
+    operators = [one for kernel in report["kernel_choices"] for one in kernel["operators"]]
+    assert operators and all(one["row"] and one["reason"] and one["scheduler"] for one in operators)
+    assert "kernel_choices" not in compiled(small_onnx, tmp_path / "n.tar", capsys)

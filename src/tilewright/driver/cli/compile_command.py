@@ -49,6 +49,11 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--list-unsupported", action="store_true", help="list the operators that cannot be compiled, and stop"
     )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print for each kernel how its operators are computed, and why not otherwise",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
 
@@ -83,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         output = Path(arguments.output)
         compiler.save_dumps(output.stem, compiler.make_dumps(model, compiled, formats), str(output.parent))
         validation = _validate(arguments, model, settings, shown) if arguments.validate else None
+        explained = settings.explain(model.mod, model.params, compiled) if arguments.explain else None
     report = {
         "model": arguments.FILE,
         "output": arguments.output,
@@ -98,8 +104,12 @@ def run(arguments: argparse.Namespace) -> int:
         "interface": settings.target.attrs.get("interface-api"),
     }
     if arguments.json:
-        show_json({**report, "validation": None if validation is None else validation.as_json()})
+        more = {} if explained is None else {"kernel_choices": [one.as_json() for one in explained]}
+        checked = None if validation is None else validation.as_json()
+        show_json({**report, **more, "validation": checked})
     else:
+        if explained is not None:
+            print("\n\n".join(one.text() for one in explained), end="\n\n")
         _show(report)
         if validation is not None:
             show_validation(validation)

@@ -20,7 +20,9 @@ from tilewright.driver.tvmc.executors import GraphRunnable
 from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
 from tilewright.driver.tvmc.runner import complete_inputs
 from tilewright.driver.tvmc.tensors import TensorInfo, module_inputs, module_outputs
+from tilewright.ir.transform import PassContext
 from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tilewright.relay.backend.explain import KernelChoices, explain_kernels
 from tilewright.relay.backend.views import build_graph
 from tilewright.relay.function import Function
 from tilewright.runtime.threads import num_threads
@@ -56,6 +58,8 @@ class ProfileReport:
     compiling: CompileProfile | None = None
     code: Mapping[str, Mapping[str, str]] | None = None
     """The forms of ``CODE_FORMS`` for each kernel by name."""
+    choices: Mapping[str, KernelChoices] | None = None
+    """How each kernel by name is computed, and why."""
 
     def as_json(self) -> dict[str, Any]:
         """For programs: without the graphs and the code."""
@@ -150,6 +154,7 @@ def profile_model(
         None if watch.before_fusion is None else operator_graph(watch.before_fusion["main"], functions),
         CompileProfile(watch.seconds, tuple(watch.runs), tuple(watch.totals())),
         _code(factory, functions, watch),
+        _choices(functions, settings),
     )
 
 
@@ -197,6 +202,13 @@ def _functions(factory: GraphExecutorFactoryModule) -> dict[str, list[Function]]
         if node.function is not None and node.kernel is not None:
             found.setdefault(node.kernel, []).append(node.function)
     return found
+
+
+def _choices(functions: Mapping[str, list[Function]], settings: Settings) -> dict[str, KernelChoices]:
+    """How every kernel is computed, and why."""
+    first = {name: calls[0] for name, calls in functions.items()}
+    with PassContext(opt_level=settings.opt_level, config=dict(settings.config)):
+        return {one.kernel: one for one in explain_kernels(first, settings.target)}
 
 
 def _code(

@@ -19,7 +19,7 @@ from tilewright.driver.profile.layout import NODE_HEIGHT, NODE_WIDTH
 from tilewright.support.cbuild import write_bytes
 
 _TEMPLATE = Path(__file__).resolve().parent / "template"
-_SCRIPTS = ("tools.js", "charts.js", "graph.js", "code.js", "page.js")
+_SCRIPTS = ("tools.js", "charts.js", "graph.js", "code.js", "choices.js", "page.js")
 
 
 def write_report(report: ProfileReport, path: str | Path) -> None:
@@ -108,6 +108,12 @@ def report_data(report: ProfileReport) -> dict[str, Any]:
             "seconds": report.compiling.seconds,
             "passes": [[one.name, one.runs, one.seconds] for one in report.compiling.totals],
         },
+        "choices": None
+        if report.choices is None
+        else [
+            report.choices[kernel.name].as_json() if kernel.name in report.choices else None
+            for kernel in kernels
+        ],
         "forms": CODE_FORMS,
         "code": [
             {form: packed(text) for form, text in report.code[kernel.name].items()}

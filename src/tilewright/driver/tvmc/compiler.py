@@ -28,6 +28,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.backend import vm
 from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
+from tilewright.relay.backend.explain import KernelChoices, explain_module
 from tilewright.relay.build_module import build
 from tilewright.support.cbuild import write_bytes
 from tilewright.target import Target
@@ -51,6 +52,26 @@ class Settings:
     def compile(self, mod: IRModule, params: Mapping[str, Any]) -> Compiled:
         """Compile a module."""
         require_static(module_inputs(mod, params), self.executor)
+        mod, context = self._with_context(mod, params)
+        with context:
+            if self.executor == "vm":
+                return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)
+            made = build(mod, self.target, params=params, mod_name=self.mod_name, executor=self.executor)
+        assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
+        return made
+
+    def explain(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> list[KernelChoices]:
+        """How every kernel of a model that was compiled is computed, and why."""
+        mod, context = self._with_context(mod, params)
+        with context:
+            if isinstance(compiled, CompiledProgram):
+                fused = vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
+            else:
+                fused = compiled.ir_mod
+            return explain_module(fused, self.target)
+
+    def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
+        """The module after what users ask for before all passes, and what the passes run under."""
         if self.desired_layout:
             mod = convert_graph_layout(mod, self.desired_layout)
         config = dict(self.config)
@@ -66,12 +87,7 @@ class Settings:
             instruments=list(self.instruments),
             config=config,
         )
-        with context:
-            if self.executor == "vm":
-                return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)
-            made = build(mod, self.target, params=params, mod_name=self.mod_name, executor=self.executor)
-        assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
-        return made
+        return mod, context
 
 
 def make_settings(

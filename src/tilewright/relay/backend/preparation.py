@@ -110,8 +110,8 @@ def prepared(mod: IRModule, targets: BuildTargets, params: Params) -> IRModule:
     typed = infer_module(mod)
     if targets.is_single:
         with recursion_room(), targets.default, dump_passes("graph/1-prepare"):
-            return Sequential(prepare_passes(), name="relay.prepare")(typed)
+            return Sequential(prepare_passes(targets.default), name="relay.prepare")(typed)
     # Values are placed before anything moves. What only one device wants is not asked: there is no current target.
     placed = Sequential([PlanDevices(targets.default_device), DropPlacements()], name="relay.place")(typed)
     with recursion_room(), dump_passes("graph/1-prepare"):
-        return Sequential(prepare_passes(), name="relay.prepare")(infer_module(placed))
+        return Sequential(prepare_passes(None), name="relay.prepare")(infer_module(placed))

@@ -11,7 +11,6 @@ from tilewright.relay.op import (
     op_attrs,
     random,
     reduce,
-    strategy,
     tensor,
     transform,
     vision,

@@ -19,33 +19,14 @@ as good as one that is defined here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 from typing import Any, Protocol
 
 from tilewright.ir.attrs import Attrs
 from tilewright.ir.op import CallEffectKind, Op
 from tilewright.ir.type import Type
+from tilewright.strategy.pattern import OpPattern
 from tilewright.support.errors import TilewrightError
 from tilewright.te.tensor import Tensor
-
-
-class OpPattern(IntEnum):
-    """How an operator takes part in fusion."""
-
-    ELEMWISE = 0
-    """Each element of the output depends on the elements of the inputs at the same place."""
-    BROADCAST = 1
-    """As ELEMWISE, but axes of inputs may be repeated."""
-    INJECTIVE = 2
-    """Each element of the output depends on one element of each input, at some place."""
-    COMM_REDUCE = 3
-    """Combines elements along axes."""
-    OUT_ELEMWISE_FUSABLE = 4
-    """A heavy operator, to whose output elementwise operators can be fused."""
-    TUPLE = 7
-    """Makes a tuple."""
-    OPAQUE = 8
-    """Cannot be fused."""
 
 
 class RelationError(TilewrightError):
@@ -123,6 +104,8 @@ def define(
         "AttrsClass": attrs,
         "FCompleteTypes": completion,
         "FTVMCompute": compute,
+        # Tells a computation that a user registers in its place from this one.
+        "FDefinedCompute": compute,
         "FReference": reference,
         "FPrimalGradient": gradient,
         "FInferCorrectLayout": layout,

@@ -1,5 +1,7 @@
 """Passes over graph-level programs, one file each."""
 
+from tilewright.relay.target.cpu.convolve_images import ConvolveImages
+from tilewright.relay.target.cpu.split_dilation import SplitDilation
 from tilewright.relay.transform.alter_op_layout import AlterOpLayout
 from tilewright.relay.transform.annotate_spans import AnnotateSpans
 from tilewright.relay.transform.annotate_target import AnnotateTarget
@@ -15,7 +17,6 @@ from tilewright.relay.transform.combine_parallel_conv2d import CombineParallelCo
 from tilewright.relay.transform.combine_parallel_dense import CombineParallelDense
 from tilewright.relay.transform.conv2d_to_sparse import Conv2dToSparse, Conv2dToSparse2
 from tilewright.relay.transform.convert_layout import ConvertLayout, LayoutConfig
-from tilewright.relay.transform.convolve_images import ConvolveImages
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
 from tilewright.relay.transform.defunctionalization import Defunctionalization
 from tilewright.relay.transform.defuse_ops import DefuseOps
@@ -56,7 +57,6 @@ from tilewright.relay.transform.simplify_fc_transpose import SimplifyFCTranspose
 from tilewright.relay.transform.simplify_inference import SimplifyInference
 from tilewright.relay.transform.sink_reshape import SinkReshape
 from tilewright.relay.transform.split_args import SplitArgs
-from tilewright.relay.transform.split_dilation import SplitDilation
 from tilewright.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
 from tilewright.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 from tilewright.relay.transform.to_cps import ToCPS, to_cps, un_cps

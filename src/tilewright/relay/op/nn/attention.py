@@ -92,8 +92,7 @@ def _relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def _result_shape(shape: AttentionShape, attrs: Any) -> tuple[int, ...]:
-    extents = {"N": shape.batch, "T": shape.queries, "H": shape.heads, "C": shape.value_size}
-    return tuple(extents[letter] for letter in attrs.out_layout)
+    return shape.result(attrs.out_layout)
 
 
 def _compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:

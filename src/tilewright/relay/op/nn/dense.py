@@ -20,6 +20,8 @@ from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import Layout
+from tilewright.topi.nn.batch_matmul import known_shape
+from tilewright.topi.nn.dense import copy_if_identical
 
 
 @attributes
@@ -109,6 +111,11 @@ def _matmul_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list
     return [topi.nn.matmul(inputs[0], inputs[1], None, attrs.out_dtype or None, *_flags(attrs))]
 
 
+def _dense_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
+    data, weight = inputs[0], copy_if_identical(inputs[0], inputs[1])
+    return [topi.nn.dense(data, weight, None, attrs.out_dtype or None)]
+
+
 def _matmul_reference(attrs: Any, a: Any, b: Any) -> Any:
     transpose_a, transpose_b = _flags(attrs)
     return _cast(wide_product(a.T if transpose_a else a, b.T if transpose_b else b), attrs, a)
@@ -172,7 +179,7 @@ DENSE = define(
     attrs=DenseAttrs,
     relation=matrix_product,
     completion=matrix_completion,
-    compute=_matmul_compute,
+    compute=_dense_compute,
     reference=_matmul_reference,
     gradient=_matmul_gradient,
     layout=dense_layouts,
@@ -299,7 +306,8 @@ def _batched_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> lis
     return [
         topi.nn.batch_matmul(
             inputs[0],
-            inputs[1],
+            copy_if_identical(inputs[0], inputs[1]),
+            known_shape(out_type),
             out_dtype=attrs.out_dtype or None,
             transpose_a=attrs.transpose_a,
             transpose_b=attrs.transpose_b,
