@@ -9,9 +9,11 @@ Everything loads on first use, so that ``import tilewright`` costs nothing and a
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tilewright import not_yet
+from tilewright.support import slot
 
 __version__ = "0.1.0"
 
@@ -102,6 +104,21 @@ _NAMES = {
     "TilewrightError": "tilewright.support.errors",
 }
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
+
+
+
+def _late(module: str, name: str) -> Callable[..., Any]:
+    """A function of a layer, which is loaded when the function is first called."""
+    return lambda *arguments: getattr(importlib.import_module(module), name)(*arguments)
+
+
+slot.GRAPH_CALL.fill(_late("tilewright.relay.expr", "Call"))
+slot.GRAPH_FUNCTION.fill(_late("tilewright.relay.analysis.variables", "function_of"))
+slot.GRAPH_FILE.fill(_late("tilewright.relay.parser", "import_file"))
+slot.MODULE_TEXT.fill(_late("tilewright.relay.printer", "astext"))
+slot.MODULE_LOOK.fill(_late("tilewright.relay.printer", "pretty_print"))
+slot.MODULE_SCRIPT.fill(_late("tilewright.tir.text", "script"))
+slot.BUFFER_STORE.fill(_late("tilewright.tir.stmt", "BufferStore"))
 
 not_yet.install()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from tilewright.ir import operators
+from tilewright.ir.dimension import constant_dimension, same_dimensions
 from tilewright.ir.expr import Any, ExprLike, IntImm, PrimExpr
 from tilewright.ir.type import Type
 from tilewright.support.dtype import DataType
@@ -54,7 +54,11 @@ class TensorType(Type):
     def _dimension_keys(self) -> tuple[object, ...]:
         """What two equal shapes have in common: the values of constants, and where the other dimensions stand."""
         return tuple(
-            extent.value if isinstance(extent, IntImm) else Any if isinstance(extent, Any) else None
+            extent.value
+            if isinstance(extent, IntImm)
+            else Any
+            if isinstance(extent, Any)
+            else constant_dimension(extent)
             for extent in self.shape
         )
 
@@ -64,14 +68,10 @@ class TensorType(Type):
             and self.dtype is other.dtype
             and self._dimension_keys() == other._dimension_keys()
             and all(
-                mine is theirs or isinstance(mine, IntImm | Any) or EQUAL_DIMENSIONS[0](mine, theirs)
+                isinstance(mine, IntImm | Any) or same_dimensions(mine, theirs)
                 for mine, theirs in zip(self.shape, other.shape, strict=True)
             )
         )
 
     def __hash__(self) -> int:
         return hash((self.dtype, self._dimension_keys()))
-
-
-EQUAL_DIMENSIONS: list[Callable[[PrimExpr, PrimExpr], bool]] = [operator.is_]
-"""What decides whether two symbolic dimensions are the same; set by ``arith``, which can prove it."""

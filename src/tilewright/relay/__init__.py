@@ -36,6 +36,7 @@ from tilewright.relay.adt import (
     PatternWildcard,
     TypeData,
 )
+from tilewright.relay.analysis.well_formed import verify_function
 from tilewright.relay.backend import vm
 from tilewright.relay.backend.contrib import ccompiler as _ccompiler
 from tilewright.relay.build_module import build, create_executor, optimize
@@ -88,6 +89,10 @@ from tilewright.relay.ty import (
 )
 from tilewright.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from tilewright.support.span import SourceName, Span
+
+expr.WHOLE_TEXT.fill(astext)
+expr.SHORT_TEXT.fill(pretty_print)
+function.VERIFIER.fill(verify_function)
 
 _ON_FIRST_USE = ("frontend", "testing")
 """What brings other packages along, or is for tests: loaded when it is first named."""

@@ -11,12 +11,13 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeConstraint,
     TypeKind,
     TypeVar,
 )
 from tilewright.ir.type import RelayRefType as RefType
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type_relation import TypeRelation
 
 __all__ = [
     "Any",

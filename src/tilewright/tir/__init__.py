@@ -1,7 +1,7 @@
 """The loop level: statements, functions, builders, analyses and passes."""
 
 from tilewright.not_yet import attribute_not_there
-from tilewright.tir import analysis, generic, ir_builder, schedule, stmt_functor, transform, verify
+from tilewright.tir import analysis, function, generic, ir_builder, schedule, stmt_functor, transform, verify
 from tilewright.tir.buffer import Buffer, BufferRegion, DataProducer, decl_buffer
 from tilewright.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from tilewright.tir.expr import (
@@ -155,6 +155,9 @@ from tilewright.tir.stmt import (
     stmt_list,
     stmt_seq,
 )
+from tilewright.tir.verify.verifier import verify_piece
+
+function.VERIFIER.fill(verify_piece)
 
 __all__ = [
     "EQ",
