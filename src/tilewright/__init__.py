@@ -106,7 +106,6 @@ _NAMES = {
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
 
 
-
 def _late(module: str, name: str) -> Callable[..., Any]:
     """A function of a layer, which is loaded when the function is first called."""
     return lambda *arguments: getattr(importlib.import_module(module), name)(*arguments)

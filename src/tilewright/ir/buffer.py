@@ -139,8 +139,6 @@ class Buffer(Node):
         return object.__hash__(self)
 
 
-
-
 def decl_buffer(
     shape: ExprLike | Sequence[ExprLike],
     dtype: str | None = None,

@@ -170,4 +170,3 @@ def type_text(given: Type) -> str:
     """The text of a type, under the names that its variables have."""
     with recursion_room():
         return TypePrinter().text(given)
-

@@ -118,7 +118,9 @@ class ExprWithOp(RelayExpr):
     __repr__ = __str__
 
 
-WHOLE_TEXT: Slot[Callable[..., str]] = Slot("the text of graph expressions (expression, show_meta_data, annotate)")
+WHOLE_TEXT: Slot[Callable[..., str]] = Slot(
+    "the text of graph expressions (expression, show_meta_data, annotate)"
+)
 SHORT_TEXT: Slot[Callable[[Any], str]] = Slot("the text of graph expressions to look at (expression)")
 
 

@@ -459,4 +459,3 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
 def pretty_print(node: Any) -> str:
     """The text to look at: without version and meta data."""
     return _text(node, show_meta_data=False, annotate=None, header=False)
-

@@ -49,7 +49,9 @@ GRAPH_FUNCTION: Slot[Callable[[Any], Any]] = Slot("the function of an expression
 GRAPH_FILE: Slot[Callable[[Any, str, bool], None]] = Slot(
     "reading files of graph-level definitions (module, path, whether it is in the standard library)"
 )
-MODULE_TEXT: Slot[Callable[..., str]] = Slot("the graph-level text of modules (module, show_meta_data, annotate)")
+MODULE_TEXT: Slot[Callable[..., str]] = Slot(
+    "the graph-level text of modules (module, show_meta_data, annotate)"
+)
 MODULE_LOOK: Slot[Callable[[Any], str]] = Slot("the graph-level text of modules to look at (module)")
 MODULE_SCRIPT: Slot[Callable[..., str]] = Slot("modules in TVMScript (module, prefix, show_meta)")
 BUFFER_STORE: Slot[Callable[[Any, Any, Any], Any]] = Slot("store statements (buffer, value, indices)")

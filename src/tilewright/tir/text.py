@@ -21,4 +21,3 @@ def script(func_or_module: Any, tir_prefix: str = "T", show_meta: bool = False) 
 def stmt_text(stmt: Any) -> str:
     """A statement, for messages and ``repr``."""
     return print_statement(stmt)
-

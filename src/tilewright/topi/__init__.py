@@ -44,7 +44,6 @@ from tilewright.topi.broadcast import (
     subtract,
 )
 from tilewright.topi.einsum import einsum
-from tilewright.topi.generic_op_impl import bind_operators
 from tilewright.topi.math import (
     abs,
     acos,
@@ -136,8 +135,6 @@ from tilewright.topi.transform import (
     where,
 )
 from tilewright.topi.unique import unique
-
-bind_operators()
 
 
 def __getattr__(name: str) -> object:

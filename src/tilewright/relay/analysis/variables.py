@@ -60,4 +60,3 @@ def free_vars(expr: RelayExpr) -> list[Var]:
 def function_of(expr: RelayExpr) -> Function:
     """A function of the free variables of an expression, in the order in which they are met."""
     return Function(free_vars(expr), expr)
-

@@ -237,4 +237,3 @@ def verify_module(module: IRModule) -> None:
 def verify_function(function: Function, module: IRModule) -> None:
     """What runs between passes: a function of a module keeps the rules, and leaves no variable free."""
     verify(function, module, closed=True)
-

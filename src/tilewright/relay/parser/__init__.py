@@ -90,4 +90,3 @@ def import_file(module: IRModule, path: str, standard: bool) -> None:
         hint = f"; the standard library has {known}" if known else ""
         raise TilewrightError(f"{path} cannot be imported: {error}{hint}") from error
     add_definitions(module, text, str(found))
-

@@ -324,4 +324,3 @@ def verify_module(module: IRModule) -> None:
 def verify_piece(func: PrimFunc, module: IRModule) -> None:
     """What runs between passes: a piece of a program may leave variables to its surroundings."""
     _verify_function(func, False, True, module)
-
