@@ -8,7 +8,7 @@ from functools import lru_cache
 from tilewright.ir import operators
 from tilewright.ir.dimension import constant_dimension, same_dimensions
 from tilewright.ir.expr import Any, ExprLike, IntImm, PrimExpr
-from tilewright.ir.type import Type
+from tilewright.ir.type import FuncType, TupleType, Type
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Children, node
@@ -75,3 +75,23 @@ class TensorType(Type):
 
     def __hash__(self) -> int:
         return hash((self.dtype, self._dimension_keys()))
+
+
+def is_dynamic(tensor_type: Type) -> bool:
+    """True if a dimension is not known, in the type or within it."""
+    pending = [tensor_type]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, TensorType):
+            if any(isinstance(extent, Any) for extent in current.shape):
+                return True
+        elif isinstance(current, TupleType):
+            pending.extend(current.fields)
+        elif isinstance(current, FuncType):
+            pending.extend((*current.arg_types, current.ret_type))
+    return False
+
+
+def scalar_type(dtype: str) -> TensorType:
+    """The type of a tensor without dimensions."""
+    return TensorType((), dtype)

@@ -120,6 +120,11 @@ class TypeVar(Type):
         return object.__hash__(self)
 
 
+def ShapeVar(name: str) -> TypeVar:
+    """A type variable that stands for a dimension."""
+    return TypeVar(name, TypeKind.ShapeVar)
+
+
 @node
 class GlobalTypeVar(Type):
     """The name of a type defined in a module; equal only to itself."""

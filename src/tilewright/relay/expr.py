@@ -24,7 +24,6 @@ from tilewright.ir.type import Type
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, node
 from tilewright.support.slot import Slot
@@ -396,11 +395,3 @@ def as_attrs(values: Mapping[str, Any] | Attrs | None) -> DictAttrs:
     if isinstance(values, DictAttrs):
         return values
     return DictAttrs(dict(values.items()) if values is not None else None)
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "bind": "tilewright.relay.expr_functor",
-    },
-)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.ir import operators
-from tilewright.ir.expr import ExprLike, PrimExpr, Select
+from tilewright.ir.expr import ExprLike, Let, PrimExpr, Select, Var
 from tilewright.support.errors import ExpressionError
 from tilewright.te.broadcasting import (
     as_extents,
@@ -18,7 +18,6 @@ from tilewright.te.broadcasting import (
 from tilewright.te.elementwise import Operand, binary
 from tilewright.te.tensor import Tensor
 from tilewright.tir import op
-from tilewright.tir.expr import Let, Var
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import BROADCAST, ELEMWISE
 
@@ -226,3 +225,25 @@ def bitwise_not(data: Tensor) -> Tensor:
     return computed(
         data.shape, lambda *i: operators.bitwise_not(data(*i)), name="T_bitwise_not", tag=ELEMWISE
     )
+
+
+def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors of one shape."""
+    tensors = list(xs)
+    if not tensors:
+        raise ExpressionError("elemwise_sum takes one tensor or more")
+    for tensor in tensors[1:]:
+        if len(tensor.shape) != len(tensors[0].shape) or any(
+            known_different(one, other) for one, other in zip(tensor.shape, tensors[0].shape, strict=True)
+        ):
+            raise ExpressionError(
+                f"elemwise_sum: shapes {shape_text(tensors[0].shape)} and {shape_text(tensor.shape)} differ"
+            )
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        total = tensors[0](*i)
+        for tensor in tensors[1:]:
+            total = total + tensor(*i)
+        return total
+
+    return computed(tensors[0].shape, element, name="T_elemwise_sum", tag=ELEMWISE)

@@ -151,3 +151,8 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
                     outs[0][start + j] = combine(old, ins[2][place * slice_size + j])
 
     return loop_kernel("scatter_nd", [data, indices, updates], [(data.shape, data.dtype)], body)[0]
+
+
+def scatter_add(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> Tensor:
+    """The data with ``updates`` added in the places that ``indices`` names along an axis."""
+    return scatter_elements("scatter_add", data, indices, updates, axis, "add")

@@ -13,7 +13,6 @@ from typing import Any
 from tilewright import topi
 from tilewright.ir.op import Op, register_op_attr
 from tilewright.relay.op.definition import OpPattern
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import OpError
 from tilewright.target import Target
 from tilewright.target.generic_func import GenericFunc
@@ -194,11 +193,3 @@ def register_fake_quantization_to_integer(op_name: str, func: Any = None, level:
 def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = DEFAULT_LEVEL) -> Any:
     """Set the function that gives an operator's category and types for ToMixedPrecision."""
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "debug": "tilewright.relay.op.annotation.debug",
-    },
-)
