@@ -134,7 +134,9 @@ class _Served(Loader):
         path = _path_of(module.__name__)
         if path in PROVIDERS:
             home, _, function = PROVIDERS[path].partition(":")
-            vars(module).update(getattr(importlib.import_module(home), function)(path))
+            given = getattr(importlib.import_module(home), function)(path)
+            vars(module).update(__all__=sorted(name for name in given if not name.startswith("_")))
+            vars(module).update(given)
         _extend(module)
 
 

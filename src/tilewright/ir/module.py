@@ -52,11 +52,9 @@ class IRModule(Node):
     ) -> IRModule:
         """A module with this function under its "global_symbol", or "main" where it has none. Another graph-level
         expression becomes the body of a function of its free variables."""
-        if not isinstance(expr, BaseFunc):
-            if not isinstance(expr, RelayExpr):
-                raise ExpressionError(f"a module is made from a function, not from {type(expr).__name__}")
-            expr = GRAPH_FUNCTION.value(expr)
-        function: BaseFunc = expr
+        if not isinstance(expr, RelayExpr):
+            raise ExpressionError(f"a module is made from a function, not from {type(expr).__name__}")
+        function: BaseFunc = expr if isinstance(expr, BaseFunc) else GRAPH_FUNCTION.value(expr)
         made = IRModule(functions, type_defs)
         made[str(function.attrs.get("global_symbol", "main"))] = function
         return made
