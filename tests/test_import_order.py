@@ -12,13 +12,9 @@ import pytest
 
 PRELUDES = (
     "",
-    "import tilewright.ir",
-    "import tilewright.arith",
-    "import tilewright.tir",
-    "import tilewright.te",
+    "import tilewright.arith, tilewright.tir",
     "import tilewright.topi",
-    "import tilewright.relay",
-    "import tilewright.driver, tilewright.contrib, tilewright.testing, tilewright.as_tvm",
+    "import tilewright.relay, tilewright.driver, tilewright.contrib, tilewright.testing, tilewright.as_tvm",
 )
 """What is imported before the programs."""
 
@@ -160,6 +156,7 @@ def _printed(prelude: str) -> dict[str, str]:
     return printed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each program runs in a fork")
 @pytest.mark.parametrize("prelude", PRELUDES[1:])
 def test_imports_change_nothing(prelude: str) -> None:
