@@ -82,6 +82,7 @@ def test_importing_loads_next_to_nothing() -> None:
         "tilewright",
         "tilewright.compat",
         "tilewright.compat.finder",
+        "tilewright.compat.ignored_options",
         "tilewright.compat.modules",
         "tilewright.compat.not_there",
         "tilewright.compat.providers",

@@ -3,7 +3,8 @@
 It stands before the other finders. A module of ``MODULES`` or ``PROVIDERS`` becomes a module object whose names are
 fetched from their homes when they are asked for. A module of the core that lacks names or modules which TVM has in it
 is loaded as always, and then answers for those too; the core does not know of it. What is nowhere is looked up in
-``not_there``, after everything else.
+``not_there``, after everything else. The options that are accepted and ignored are added to the core's tables in the
+same way.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from tilewright.compat import not_there
+from tilewright.compat.ignored_options import add_pass_options, add_target_options
 from tilewright.compat.modules import MODULES, NAMES
 from tilewright.compat.providers import PROVIDERS
 from tilewright.support.errors import TilewrightError
@@ -27,9 +29,19 @@ PACKAGE = "tilewright"
 FOREIGN = "tvm"
 
 _ABSENT = object()
+_COMPLETED: dict[str, Callable[[ModuleType], None]] = {
+    "ir.pass_config": add_pass_options,
+    "target.kind": add_target_options,
+}
+"""Modules whose tables of options take those that TVM has, with what adds them."""
 _SERVED = {*MODULES, *PROVIDERS}
-_EXTENDED = {*NAMES, *not_there.incomplete_modules(), *(path.rpartition(".")[0] for path in _SERVED)}
-"""Modules that have more names than their files define."""
+_EXTENDED = {
+    *NAMES,
+    *_COMPLETED,
+    *not_there.incomplete_modules(),
+    *(path.rpartition(".")[0] for path in _SERVED),
+}
+"""Modules that have more names or options than their files define."""
 
 
 def _path_of(module: str) -> str:
@@ -196,6 +208,8 @@ def _extending(spec: ModuleSpec) -> ModuleSpec:
         def load_and_extend(module: ModuleType) -> None:
             load(module)
             _extend(module)
+            if (complete := _COMPLETED.get(_path_of(module.__name__))) is not None:
+                complete(module)
 
         vars(loader)["exec_module"] = load_and_extend
     return spec
