@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tilewright.ir import GlobalVar, save_json
+
 PRELUDES = (
     "",
     "import tilewright.arith, tilewright.tir",
@@ -104,6 +106,16 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """,
+    "operators, nodes and attributes by name": """
+from tilewright.ir import Op, load_json, make_node, save_json
+relu = Op.get("nn.relu")
+print(relu, relu.support_level, len(Op.list_op_names()), make_node("relay.attrs.CastAttrs", dtype="int8").dtype)
+print(load_json({!r}))
+try:
+    Op.get("nowhere")
+except Exception as error:
+    print(error)
+""".format(save_json(GlobalVar("f")())),
     "names of TVM": """
 import tilewright as tvm
 print(tvm.transform.PassContext, tvm.tir.stmt_functor.substitute.__module__, tvm.te.tensor.ComputeOp)

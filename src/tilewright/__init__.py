@@ -103,6 +103,7 @@ def _late(module: str, name: str) -> Callable[..., Any]:
     return lambda *arguments: getattr(importlib.import_module(module), name)(*arguments)
 
 
+_slot.ALL_LEVELS.fill(lambda: importlib.import_module("tilewright.relay"))
 _slot.GRAPH_CALL.fill(_late("tilewright.relay.expr", "Call"))
 _slot.GRAPH_FUNCTION.fill(_late("tilewright.relay.analysis.variables", "function_of"))
 _slot.GRAPH_FILE.fill(_late("tilewright.relay.parser", "import_file"))

@@ -44,6 +44,7 @@ class Slot(Generic[T]):
         return f"Slot({self.purpose}, {'filled' if self._held else 'empty'})"
 
 
+ALL_LEVELS: Slot[Callable[[], Any]] = Slot("loading the layers that define nodes, operators and attributes")
 GRAPH_CALL: Slot[Callable[[Any, tuple[Any, ...]], Any]] = Slot("graph-level calls (callee, arguments)")
 GRAPH_FUNCTION: Slot[Callable[[Any], Any]] = Slot("the function of an expression's free variables")
 GRAPH_FILE: Slot[Callable[[Any, str, bool], None]] = Slot(
