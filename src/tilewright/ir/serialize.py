@@ -201,7 +201,11 @@ def save_json(node: Any) -> str:
 
 def _is_loaded(entries: list[Any]) -> bool:
     """True if the layers that are loaded define everything that the entries name."""
-    known = {"kind": node_classes(), "op": Op.registry, "attributes": ATTRIBUTE_CLASSES}
+    known: dict[str, Mapping[str, Any]] = {
+        "kind": node_classes(),
+        "op": Op.registry,
+        "attributes": ATTRIBUTE_CLASSES,
+    }
     return all(
         entry[form] in known[form]
         for entry in entries
