@@ -23,7 +23,6 @@ __all__ = [
     "get_elemwise_schedule",
     "get_injective_schedule",
     "get_reduce_schedule",
-    "names",
 ]
 
 _PACKAGES = {"generic": attributes("topi.generic"), "cpu": attributes("topi.x86")}
@@ -89,8 +88,3 @@ def compare_numpy_tvm(
     found = empty(output.shape, str(output.dtype), device)
     function(*[array(value, device) for value in inputs], found)
     assert_allclose(found.numpy(), output, rtol=1e-4, atol=1e-4)
-
-
-def names(module: str) -> dict[str, Any]:
-    """What ``topi.testing`` has from here."""
-    return {name: globals()[name] for name in __all__ if name != "names"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tilewright.driver.build_module import OperatorModule, build, get_binds, lower, schedule_to_module
+from tilewright.compile import OperatorModule, build, get_binds, lower, schedule_to_module
 
 if TYPE_CHECKING:
     from tilewright.driver import tvmc

@@ -6,8 +6,6 @@ from collections.abc import ItemsView, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.support.elsewhere import names_elsewhere
-
 
 class Attrs:
     """Base of attributes: what a subclass gives are ``keys`` and items by name."""
@@ -94,6 +92,3 @@ class DictAttrs(Attrs):
 
     def __repr__(self) -> str:
         return repr(self._values)
-
-
-__getattr__ = names_elsewhere(__name__, {"make_node": "tilewright.ir.make_node"})

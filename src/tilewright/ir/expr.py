@@ -73,16 +73,6 @@ from tilewright.ir.expr_memory import (
     const_value,
     is_const,
 )
-from tilewright.support.elsewhere import names_elsewhere
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "BaseExpr": "tilewright.ir.base",
-        "RelayExpr": "tilewright.ir.base",
-        "GlobalVar": "tilewright.ir.global_var",
-    },
-)
 
 __all__ = [
     "Add",

@@ -7,6 +7,7 @@ from typing import Any
 from tilewright.ir.attrs import ATTRIBUTE_CLASSES, DictAttrs
 from tilewright.ir.serialize import node_classes
 from tilewright.support.errors import TilewrightError
+from tilewright.support.slot import ALL_LEVELS
 
 
 class NoSuchNode(TilewrightError, AttributeError, ValueError):
@@ -18,6 +19,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     ``make_node("DictAttrs", axis=1)``, or attributes of an operator by their name."""
     if type_key == "DictAttrs":
         return DictAttrs(kwargs)
+    ALL_LEVELS.value()
     if type_key in ATTRIBUTE_CLASSES:
         return ATTRIBUTE_CLASSES[type_key](**kwargs)
     level, _, name = type_key.rpartition(".")

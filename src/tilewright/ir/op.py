@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from tilewright.ir.attrs import AttrFieldInfo
 from tilewright.ir.base import RelayExpr
 from tilewright.support.errors import OpError, TilewrightError
+from tilewright.support.slot import ALL_LEVELS
 
 
 class CallEffectKind(IntEnum):
@@ -76,12 +77,16 @@ class Op(RelayExpr):
         """The operator of this name."""
         found = Op.registry.get(op_name)
         if found is None:
+            ALL_LEVELS.value()
+            found = Op.registry.get(op_name)
+        if found is None:
             raise OpError(f"operator {op_name!r} is not registered")
         return found
 
     @staticmethod
     def list_op_names() -> list[str]:
         """The names of all operators, sorted."""
+        ALL_LEVELS.value()
         return sorted(Op.registry)
 
     def get_attr(self, attr_name: str) -> Any:

@@ -27,7 +27,6 @@ class UnrollLoopConfig:
     auto_max_depth: int = 8
     auto_max_extent: int = 0
     explicit_unroll: bool = True
-    unroll_local_access: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +144,3 @@ register_config("tir.debug_keep_trivial_loop", bool, False)
 register_config("tir.add_lower_pass", tuple, ())
 register_config("relay.FuseOps.max_depth", int, 256)
 register_config("relay.winograd.largest_tile", int, 6)
-register_config("relay.backend.use_auto_scheduler", bool, False)
-register_config("relay.backend.use_meta_schedule", bool, False)
-register_config("relay.fallback_device_type", int, 1)

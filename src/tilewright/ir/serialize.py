@@ -30,6 +30,7 @@ from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.support.node import Node, all_slots
+from tilewright.support.slot import ALL_LEVELS
 from tilewright.target import Target
 
 FORMAT: Final = "tilewright-nodes"
@@ -198,10 +199,28 @@ def save_json(node: Any) -> str:
     return json.dumps(document, indent=None, separators=(",", ":"))
 
 
+def _is_loaded(entries: list[Any]) -> bool:
+    """True if the layers that are loaded define everything that the entries name."""
+    known: dict[str, Mapping[str, Any]] = {
+        "kind": node_classes(),
+        "op": Op.registry,
+        "attributes": ATTRIBUTE_CLASSES,
+    }
+    return all(
+        entry[form] in known[form]
+        for entry in entries
+        if isinstance(entry, dict)
+        for form in known
+        if isinstance(entry.get(form), str)
+    )
+
+
 class _Reader:
     """Makes the values of a list of entries, in order."""
 
     def __init__(self, entries: list[Any]) -> None:
+        if not _is_loaded(entries):
+            ALL_LEVELS.value()
         self.entries = entries
         self.values: list[Any] = []
         self.classes = node_classes()

@@ -10,10 +10,8 @@ A dimension is a number (``2``, ``2i64``), ``?`` where it is unknown, or an expr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from tilewright.ir import expr as nodes
-from tilewright.ir import type as types
 from tilewright.ir.adt import TypeData
 from tilewright.ir.expr import PrimExpr
 from tilewright.ir.tensor_type import TensorType
@@ -27,15 +25,13 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type_relation import TypeRelation
 from tilewright.support.dtype import INT32
 from tilewright.support.recursion import recursion_room
-
-VERSION_HEADER: Final = '#[version = "0.0.5"]'
-"""The first line of the text form."""
 
 _EXPRESSIBLE = (
     nodes.IntImm,
@@ -174,6 +170,3 @@ def type_text(given: Type) -> str:
     """The text of a type, under the names that its variables have."""
     with recursion_room():
         return TypePrinter().text(given)
-
-
-types.TYPE_TEXT[:] = [type_text, VERSION_HEADER]

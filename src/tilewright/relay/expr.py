@@ -11,12 +11,11 @@ type inference, a ``checked_type``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tilewright.ir import global_var
 from tilewright.ir.attrs import Attrs, DictAttrs
 from tilewright.ir.base import GraphVariable, RelayExpr
 from tilewright.ir.op import Op
@@ -25,9 +24,9 @@ from tilewright.ir.type import Type
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, node
+from tilewright.support.slot import Slot
 from tilewright.support.span import Span, current_span
 
 Expr = RelayExpr
@@ -110,17 +109,18 @@ class ExprWithOp(RelayExpr):
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The expression in the text form."""
-        return TEXT_FORM[0](self, show_meta_data, annotate)  # type: ignore[no-any-return]
+        return WHOLE_TEXT.value(self, show_meta_data, annotate)
 
     def __str__(self) -> str:
-        return TEXT_FORM[1](self) if TEXT_FORM else object.__repr__(self)
+        return SHORT_TEXT.value(self)
 
     __repr__ = __str__
 
 
-TEXT_FORM: list[Any] = []
-"""The printers, set by ``relay.printer``: of the whole text (expression, show_meta_data, annotate), and of the text to
-look at (expression)."""
+WHOLE_TEXT: Slot[Callable[..., str]] = Slot(
+    "the text of graph expressions (expression, show_meta_data, annotate)"
+)
+SHORT_TEXT: Slot[Callable[[Any], str]] = Slot("the text of graph expressions to look at (expression)")
 
 
 @node
@@ -395,14 +395,3 @@ def as_attrs(values: Mapping[str, Any] | Attrs | None) -> DictAttrs:
     if isinstance(values, DictAttrs):
         return values
     return DictAttrs(dict(values.items()) if values is not None else None)
-
-
-global_var.RELAY_CALL[:] = [Call]
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "bind": "tilewright.relay.expr_functor",
-    },
-)

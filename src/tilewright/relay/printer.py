@@ -27,13 +27,12 @@ from tilewright.ir.expr import PrimExpr, SizeVar
 from tilewright.ir.expr import Var as DimensionVar
 from tilewright.ir.functor import Functor
 from tilewright.ir.global_var import GlobalVar
-from tilewright.ir.module import PRINTERS, IRModule
+from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.type import Type, TypeVar
-from tilewright.ir.type_text import VERSION_HEADER, DimensionPrinter, TypePrinter, is_expressible
+from tilewright.ir.type import VERSION_HEADER, Type, TypeVar
+from tilewright.ir.type_text import DimensionPrinter, TypePrinter, is_expressible
 from tilewright.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tilewright.relay.expr import (
-    TEXT_FORM,
     Call,
     Constant,
     If,
@@ -460,8 +459,3 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
 def pretty_print(node: Any) -> str:
     """The text to look at: without version and meta data."""
     return _text(node, show_meta_data=False, annotate=None, header=False)
-
-
-TEXT_FORM[:] = [astext, pretty_print]
-PRINTERS["text"] = astext
-PRINTERS["pretty"] = pretty_print

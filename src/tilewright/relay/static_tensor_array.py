@@ -14,8 +14,7 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import IntImm
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.tensor_type import TensorType
-from tilewright.ir.type import GlobalTypeVar
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import GlobalTypeVar, TypeCall
 from tilewright.relay.infer import type_of
 from tilewright.relay.parser import add_definitions
 from tilewright.relay.tensor_array import (

@@ -7,8 +7,17 @@ from typing import Any
 from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.functor import Functor
 from tilewright.ir.tensor_type import TensorType
-from tilewright.ir.type import FuncType, GlobalTypeVar, IncompleteType, RelayRefType, TupleType, Type, TypeVar
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RelayRefType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+)
+from tilewright.ir.type_relation import TypeRelation
 
 
 class TypeFunctor(Functor):

@@ -4,7 +4,7 @@
 dispatch on the current target; and ``describe_cpu``, the machine description that schedules are computed from.
 """
 
-from tilewright.target import codegen, datatype, tag
+from tilewright.target import datatype, tag
 from tilewright.target.constructors import (
     arm_cpu,
     bifrost,

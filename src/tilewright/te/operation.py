@@ -10,7 +10,6 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IterVar, PrimExpr, ProducerLoad, Range, Reduce, SizeVar, Var
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.support.dtype import DataType
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import node
 from tilewright.support.recursion import recursion_room
@@ -279,14 +278,3 @@ def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Span | Non
 def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Span | None = None) -> IterVar:
     """An axis to reduce over; ``dom`` is ``(begin, end)`` or a Range."""
     return IterVar(dom, name, IterVar.CommReduce, thread_tag, span)
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "scan": "tilewright.te.scan",
-        "extern": "tilewright.te.extern",
-        "create_prim_func": "tilewright.te.create_prim_func",
-        "create_prim_func_from_outputs": "tilewright.te.create_prim_func",
-    },
-)

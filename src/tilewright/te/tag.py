@@ -9,6 +9,11 @@ from typing import Any
 
 from tilewright.support.errors import ExpressionError
 
+ELEMWISE = "elemwise"
+"""The element at an index is a function of the elements of the inputs at that index."""
+BROADCAST = "broadcast"
+"""Element-wise, where inputs may lack dimensions or repeat along them."""
+
 _current: ContextVar[str | None] = ContextVar("tilewright_te_tag", default=None)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tilewright.arith.analyzer import Analyzer
-from tilewright.arith.int_solver import IntConstraints, IntConstraintsTransform
+from tilewright.arith.int_constraints import IntConstraints, IntConstraintsTransform
 from tilewright.ir import operators
 from tilewright.ir.buffer import decl_buffer
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Range, Var

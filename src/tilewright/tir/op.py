@@ -17,16 +17,8 @@ from tilewright.ir.expr import Call, ExprLike, FloatImm, IntImm, PrimExpr, Selec
 from tilewright.ir.op import Op
 from tilewright.ir.operators import const, infinity, max_value, min_value
 from tilewright.support.dtype import BOOL, DataType
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import ExpressionError
 from tilewright.support.span import Span
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "comm_reducer": "tilewright.tir.reducer",
-    },
-)
 
 __all__ = [
     "call_packed",

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from tilewright.ir import buffer as ir_buffer
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import DataProducer, ExprLike, IterVar, PrimExpr, Range, StringImm, Var
@@ -184,9 +183,6 @@ class BufferStore(Stmt):
         self.value = operators.as_expr(value)
         self.indices = tuple(operators.as_expr(index) for index in indices)
         self.span = span
-
-
-ir_buffer.STORE_CLASS[:] = [BufferStore]
 
 
 @node

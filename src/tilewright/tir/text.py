@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir.module import PRINTERS, IRModule
+from tilewright.ir.module import IRModule
 from tilewright.tir.script.function_printer import print_function, print_module, print_statement
 
 
@@ -21,6 +21,3 @@ def script(func_or_module: Any, tir_prefix: str = "T", show_meta: bool = False) 
 def stmt_text(stmt: Any) -> str:
     """A statement, for messages and ``repr``."""
     return print_statement(stmt)
-
-
-PRINTERS["script"] = script

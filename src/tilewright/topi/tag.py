@@ -5,10 +5,8 @@ A tag is one of these names, or one of them followed by more, separated by a com
 
 from __future__ import annotations
 
-ELEMWISE = "elemwise"
-"""The element at an index is a function of the elements of the inputs at that index."""
-BROADCAST = "broadcast"
-"""Element-wise, where inputs may lack dimensions or repeat along them."""
+from tilewright.te.tag import BROADCAST, ELEMWISE
+
 INJECTIVE = "injective"
 """The element is a function of single elements of the inputs, at indices computed from its own."""
 COMM_REDUCE = "comm_reduce"

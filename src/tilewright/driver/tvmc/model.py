@@ -23,11 +23,11 @@ from tilewright.driver.tvmc.package_format import (
 from tilewright.driver.tvmc.shared_library import read_shared_library
 from tilewright.ir.module import IRModule
 from tilewright.ir.serialize import load_json, save_json
-from tilewright.relay.param_dict import load_param_dict, save_param_dict
 from tilewright.runtime.artefact import read_members
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.loading import load_module
 from tilewright.runtime.module import Module
+from tilewright.runtime.params import load_param_dict, save_param_dict
 from tilewright.support.cbuild import write_beside
 from tilewright.support.errors import TilewrightError
 

@@ -13,13 +13,12 @@ from typing import Any
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
-from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Tuple, TupleGetItem, Var
 from tilewright.relay.function import Function
 from tilewright.relay.op.shapes import normal_axis
 from tilewright.relay.op.transform.slicing import python_slices
-from tilewright.relay.ty import is_dynamic
 from tilewright.tir.data_layout import Layout
 
 LAUNCH_BYTES = 1 << 14

@@ -12,10 +12,11 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type_relation import TypeRelation
 from tilewright.relay.type_functor import TypeFunctor
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import with_recursion_room

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.ir.base import RelayExpr
-from tilewright.ir.module import FUNCTION_OF
 from tilewright.relay.adt import Clause, Pattern, bound_variables
 from tilewright.relay.expr import Let, Var
 from tilewright.relay.function import Function
@@ -61,6 +60,3 @@ def free_vars(expr: RelayExpr) -> list[Var]:
 def function_of(expr: RelayExpr) -> Function:
     """A function of the free variables of an expression, in the order in which they are met."""
     return Function(free_vars(expr), expr)
-
-
-FUNCTION_OF[:] = [function_of]

@@ -19,7 +19,6 @@ from tilewright.ir.adt import Constructor
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
-from tilewright.ir.transform import CHECKERS
 from tilewright.relay.adt import Clause, Match, Pattern, PatternConstructor, bound_variables
 from tilewright.relay.expr import Call, Let, TempExpr, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
@@ -226,13 +225,15 @@ def well_formed(expr: RelayExpr | IRModule) -> bool:
 
 
 def verify_module(module: IRModule) -> None:
-    """What runs between passes: each graph-level function keeps the rules."""
+    """Each graph-level function keeps the rules."""
     for name, function in module.functions.items():
         if isinstance(function, Function):
             try:
-                verify(function, module, closed=True)
+                function.verify(module)
             except VerifyError as error:
                 raise VerifyError(f"function {name.name_hint}: {error.message}", span=error.span) from None
 
 
-CHECKERS.append(verify_module)
+def verify_function(function: Function, module: IRModule) -> None:
+    """What runs between passes: a function of a module keeps the rules, and leaves no variable free."""
+    verify(function, module, closed=True)

@@ -27,9 +27,9 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall
 from tilewright.relay.adt import (
     Match,
     Pattern,

@@ -21,9 +21,9 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall
 from tilewright.support.errors import DiagnosticError
 from tilewright.support.span import Span
 

@@ -8,7 +8,6 @@ from tilewright.relay.op import (
     image,
     memory,
     nn,
-    op_attrs,
     random,
     reduce,
     tensor,

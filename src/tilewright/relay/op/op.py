@@ -15,7 +15,6 @@ from tilewright.strategy import OpImplementation as OpImplementation
 from tilewright.strategy import OpPattern as OpPattern
 from tilewright.strategy import OpSpecialization as OpSpecialization
 from tilewright.strategy import OpStrategy as OpStrategy
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import OpError
 from tilewright.target.generic_func import GenericFunc
 
@@ -125,11 +124,3 @@ def register_fake_quantization_to_integer(op_name: str, func: Any = None, level:
 def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = DEFAULT_LEVEL) -> Any:
     """Set the function that gives an operator's category and types for ToMixedPrecision."""
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "debug": "tilewright.relay.op.annotation.debug",
-    },
-)

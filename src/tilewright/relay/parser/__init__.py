@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tilewright.ir.base import RelayExpr
-from tilewright.ir.module import IMPORTERS, IRModule
+from tilewright.ir.module import IRModule
 from tilewright.relay.parser.definitions import DefinitionParser
 from tilewright.relay.parser.span_check import SpanCheck
 from tilewright.relay.parser.tokens import Source, TextFormError
@@ -90,6 +90,3 @@ def import_file(module: IRModule, path: str, standard: bool) -> None:
         hint = f"; the standard library has {known}" if known else ""
         raise TilewrightError(f"{path} cannot be imported: {error}{hint}") from error
     add_definitions(module, text, str(found))
-
-
-IMPORTERS[:] = [import_file]

@@ -10,8 +10,7 @@ from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.type import GlobalTypeVar
-from tilewright.ir.type_text import VERSION_HEADER
+from tilewright.ir.type import VERSION_HEADER, GlobalTypeVar
 from tilewright.relay.parser.expressions import KEYWORDS, ExpressionParser
 from tilewright.relay.parser.stream import shown
 from tilewright.relay.parser.tokens import END, Source, Token

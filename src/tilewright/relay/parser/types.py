@@ -17,10 +17,10 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall
 from tilewright.relay.parser.stream import is_word, shown
 from tilewright.relay.parser.tokens import Source, TextFormError
 from tilewright.relay.parser.values import ValueParser

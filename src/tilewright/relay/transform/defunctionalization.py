@@ -19,8 +19,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.type import FuncType, GlobalTypeVar, IncompleteType, Type, TypeVar
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import FuncType, GlobalTypeVar, IncompleteType, Type, TypeCall, TypeVar
 from tilewright.relay.adt import Clause, Match, PatternConstructor, PatternVar
 from tilewright.relay.analysis.variables import free_vars
 from tilewright.relay.expr import Call, Let, Var

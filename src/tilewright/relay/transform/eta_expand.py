@@ -10,8 +10,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
-from tilewright.ir.type import Type
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import Type, TypeCall
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function

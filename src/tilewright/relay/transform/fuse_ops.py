@@ -25,7 +25,7 @@ from tilewright.ir.expr import Any, SizeVar
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.transform import PassContext
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.adt import Match
@@ -46,7 +46,6 @@ from tilewright.relay.expr_functor import ExprMutator, ExprVisitor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.ty import is_dynamic
 
 ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
 COMM_REDUCE, HEAVY = OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
-from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.infer import infer_expr
 from tilewright.relay.op.calls import call as call_operator
-from tilewright.relay.ty import is_dynamic
 from tilewright.support.errors import OpNotImplemented, TilewrightError
 from tilewright.support.span import span_scope
 

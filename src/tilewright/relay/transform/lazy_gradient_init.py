@@ -18,8 +18,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import Pass, PassContext
-from tilewright.ir.type import GlobalTypeVar, TupleType, Type
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import GlobalTypeVar, TupleType, Type, TypeCall
 from tilewright.relay.adt import Pattern, PatternConstructor
 from tilewright.relay.expr import Call, Constant, If, Tuple, Var
 from tilewright.relay.expr_functor import ExprMutator

@@ -22,8 +22,8 @@ from tilewright.te.schedule.auto_inline import auto_inline_injective
 from tilewright.te.schedule.schedule import Schedule, create_schedule
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.tensor import Tensor
+from tilewright.tir.functor import post_order_visit
 from tilewright.tir.stmt import AttrStmt
-from tilewright.tir.stmt_functor import post_order_visit
 
 MOST_THREADS: Final = 256
 """Threads of a block: enough to fill the schedulers of a multiprocessor, and no more than any device has."""

@@ -19,7 +19,6 @@ from tilewright.ir.expr import CommReducer, IterVar, Let, Reduce, Var
 from tilewright.ir.functor import Functor
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
-from tilewright.ir.transform import CHECKERS
 from tilewright.support.errors import VerifyError
 from tilewright.support.recursion import recursion_room
 from tilewright.tir import stmt as nodes
@@ -318,8 +317,10 @@ def _verify_function(func: PrimFunc, flat: bool, allow_free: bool, module: IRMod
 
 
 def verify_module(module: IRModule) -> None:
-    """What runs between passes: a piece of a program may leave variables to its surroundings."""
+    """Every loop-level function of a module, as between passes."""
     verify(module, allow_free=True)
 
 
-CHECKERS.append(verify_module)
+def verify_piece(func: PrimFunc, module: IRModule) -> None:
+    """What runs between passes: a piece of a program may leave variables to its surroundings."""
+    _verify_function(func, False, True, module)

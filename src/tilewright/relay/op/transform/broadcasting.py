@@ -44,12 +44,12 @@ from tilewright.relay.op.transform.support import (
     shape_program,
 )
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcasting import same_extent
 from tilewright.te.operation import compute, reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import if_then_else
 from tilewright.tir.reducer import sum as te_sum
 from tilewright.topi.arguments import accumulator_type
-from tilewright.topi.broadcasting import same_extent
 
 
 def fits(shape: Shape, wanted: Shape, what: str) -> Shape:

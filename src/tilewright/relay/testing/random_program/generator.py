@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
+from tilewright.ir.tensor_type import is_dynamic
 from tilewright.relay.expr import Call, Let, Tuple, TupleGetItem, TupleWrapper, Var, const, var
 from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
@@ -19,7 +20,6 @@ from tilewright.relay.infer import infer_module
 from tilewright.relay.op.tensor import sigmoid
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing.random_program.evaluation import Array, Evaluation, Value, tolerance
-from tilewright.relay.ty import is_dynamic
 from tilewright.support.errors import TilewrightError
 
 FLOATS = ("float32", "float64", "float16")

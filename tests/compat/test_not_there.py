@@ -8,7 +8,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay
-from tilewright.not_yet import ModuleNotInThisVersion, NotInThisVersion
+from tilewright.compat.not_there import ModuleNotInThisVersion, NotInThisVersion
 from tilewright.support.errors import TilewrightError
 
 

@@ -1,4 +1,4 @@
-"""What is asked of the code generator, under the name of the module that TVM has it in."""
+"""The version of LLVM that code is made with."""
 
 from __future__ import annotations
 

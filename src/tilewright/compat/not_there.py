@@ -8,12 +8,8 @@ A module that comes to exist is found before this table is asked.
 from __future__ import annotations
 
 import importlib
-import sys
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from tilewright.support.errors import TilewrightError
 
@@ -43,7 +39,7 @@ _DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics
 """Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
 a function, which says when it is called that it is not there."""
 
-_MODULES = {
+_MODULES: Final[dict[str, str]] = {
     "autotvm": _AUTOTVM,
     "auto_scheduler": _AUTO_SCHEDULER,
     "meta_schedule": _AUTO_SCHEDULER,
@@ -105,7 +101,7 @@ _MODULES = {
 }
 """What is not there, and what to use instead."""
 
-_PARTS = {
+_PARTS: Final[dict[str, tuple[str, ...]]] = {
     "autotvm": ("env", "record", "task", "measure", "tuner", "tophub", "graph_tuner", "feature"),
     "autotvm.task": (
         "task",
@@ -149,7 +145,7 @@ _PARTS = {
 }
 """The modules within those that are packages."""
 
-_NAMES = {
+_NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend": {
         name: _EXPORT
         for name in (
@@ -171,7 +167,7 @@ _NAMES = {
 _PACKAGE = "tilewright"
 
 
-def _advice(name: str) -> str | None:
+def advice_on(name: str) -> str | None:
     """What to use instead of a module, of what is inside it, or of a name; None where the tables do not know it."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
@@ -181,33 +177,27 @@ def _advice(name: str) -> str | None:
     return _NAMES.get(package, {}).get(last)
 
 
-def _is_module(name: str) -> bool:
+def is_module(name: str) -> bool:
     """True if this is a module of the table, so that importing it is no error yet."""
     package, _, last = name.rpartition(".")
     return name in _MODULES or last in _PARTS.get(package, ())
 
 
-def _message(name: str, advice: str) -> str:
+def message_about(name: str, advice: str) -> str:
     return f"{_PACKAGE}.{name} is not in this version of Tilewright: {advice}"
 
 
-def attribute_not_there(module: str, name: str) -> Any:
-    """For the ``__getattr__`` of a module: the module of the table that is asked for; else the error."""
-    package = module.removeprefix(f"{_PACKAGE}.").removeprefix(_PACKAGE)
-    whole = f"{package}.{name}" if package else name
-    if _is_module(whole):
-        return importlib.import_module(f"{_PACKAGE}.{whole}")
-    advice = _advice(whole)
-    if advice is not None:
-        raise NotInThisVersion(_message(whole, advice))
-    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+def incomplete_modules() -> set[str]:
+    """The modules of which a part is in the tables."""
+    parts = {*_MODULES, *(f"{package}.{part}" for package, within in _PARTS.items() for part in within)}
+    return {*_NAMES, *(name.rpartition(".")[0] for name in parts)}
 
 
 class _MissingFunction:
     """A function that is not there: the error comes when it is used."""
 
     def __init__(self, name: str, advice: str) -> None:
-        self.__name__, self._message = name.rpartition(".")[2], _message(name, advice)
+        self.__name__, self._message = name.rpartition(".")[2], message_about(name, advice)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise NotInThisVersion(self._message)
@@ -218,48 +208,20 @@ class _MissingFunction:
         raise NotInThisVersion(self._message)
 
 
-class _MissingModule(ModuleType):
+class MissingModule(ModuleType):
     """A module of which nothing is there."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
         whole = f"{self.__name__.removeprefix(f'{_PACKAGE}.')}.{name}"
-        if _is_module(whole):
+        if is_module(whole):
             return importlib.import_module(f"{_PACKAGE}.{whole}")
         if whole.startswith("topi.") and whole.split(".")[1] in _DEVICES:
             return _MissingFunction(whole, _TOPI)
-        raise NotInThisVersion(_message(whole, _advice(whole) or ""))
+        raise NotInThisVersion(message_about(whole, advice_on(whole) or ""))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """TVM has functions of the name of their module: ``relay.quantize.quantize``."""
         whole = self.__name__.removeprefix(f"{_PACKAGE}.")
-        raise NotInThisVersion(_message(whole, _advice(whole) or ""))
-
-
-class _MissingModules(MetaPathFinder, Loader):
-    """Answers for the modules of the table, after every other finder."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        name = fullname.removeprefix(f"{_PACKAGE}.")
-        advice = None if name == fullname else _advice(name)
-        if advice is None:
-            return None
-        if not _is_module(name):
-            raise ModuleNotInThisVersion(_message(name, advice))
-        return ModuleSpec(fullname, self, is_package=True)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        name = spec.name.removeprefix(f"{_PACKAGE}.")
-        return _MissingModule(spec.name, f"Not in this version of Tilewright: {_advice(name)}.")
-
-    def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
-
-
-def install() -> None:
-    """Answer for these modules from now on."""
-    if not any(isinstance(finder, _MissingModules) for finder in sys.meta_path):
-        sys.meta_path.append(_MissingModules())
+        raise NotInThisVersion(message_about(whole, advice_on(whole) or ""))

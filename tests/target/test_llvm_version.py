@@ -2,9 +2,9 @@
 
 import llvmlite.binding as llvm
 
-from tilewright.target import codegen
+from tilewright.target.llvm_version import llvm_version_major
 
 
 def test_version_of_llvm() -> None:
     """It is the one that llvmlite carries."""
-    assert codegen.llvm_version_major() == llvm.llvm_version_info[0] >= 14
+    assert llvm_version_major() == llvm.llvm_version_info[0] >= 14
