@@ -6,7 +6,7 @@ has none. A gradient has the type of the value that it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
@@ -78,15 +78,6 @@ def operator_gradients(call: Call, gradient: RelayExpr) -> list[RelayExpr]:
                 )
         typed.append(found)
     return typed
-
-
-def tensors_of(value: RelayExpr, kind: Type) -> Iterator[tuple[RelayExpr, Type]]:
-    """The tensors of a value in order, each with its type."""
-    if isinstance(kind, TupleType):
-        for index, field in enumerate(kind.fields):
-            yield from tensors_of(field_of(value, index), field)
-    else:
-        yield value, kind
 
 
 def gradient_type(params: Sequence[Type], result: Type) -> TupleType:

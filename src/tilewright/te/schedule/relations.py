@@ -249,20 +249,6 @@ def pass_down_marks(relations: Sequence[IterVarRelation], marks: dict[IterVar, i
             marks.setdefault(relation.iter, 0)
 
 
-def pass_up_marks(relations: Sequence[IterVarRelation], marks: dict[IterVar, int]) -> None:
-    """Bits of the children go to all that they come from."""
-    for relation in reversed(relations):
-        if isinstance(relation, Split):
-            value = marks.get(relation.outer, 0) | marks.get(relation.inner, 0)
-            marks[relation.parent] = marks.get(relation.parent, 0) | value
-        elif isinstance(relation, Fuse):
-            value = marks.get(relation.fused, 0)
-            for axis in (relation.outer, relation.inner):
-                marks[axis] = marks.get(axis, 0) | value
-        elif isinstance(relation, Rebase):
-            marks[relation.parent] = marks.get(relation.parent, 0) | marks.get(relation.rebased, 0)
-
-
 def bound_predicates(
     relations: Sequence[IterVarRelation],
     roots: Sequence[IterVar],

@@ -43,8 +43,3 @@ def find_converter(domain: str, name: str, opset: int) -> Converter | None:
         if since <= opset:
             found = function
     return found
-
-
-def known_operators() -> list[tuple[str, str]]:
-    """Domain and name of every operator that has a converter."""
-    return sorted(_CONVERTERS)

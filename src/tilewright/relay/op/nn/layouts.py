@@ -99,11 +99,6 @@ def converted(tensor: Tensor, source: str, destination: str) -> Tensor:
     return tensor if source == destination else topi.layout_transform(tensor, source, destination)
 
 
-def is_plain(name: str) -> bool:
-    """True for a layout without parts of axes."""
-    return name.isupper() and name.isalpha()
-
-
 def whole_axes(layout: MaybeLayout, own: str, wanted: str) -> bool:
     """True if ``layout`` has the axes of ``own``, with those of ``wanted`` not split: an operator that works along
     these axes can take it."""
