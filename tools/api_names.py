@@ -264,7 +264,7 @@ def _modules() -> Iterator[str]:
             found.ispkg
             or short in TOP_MODULES
             or short in OTHER_MODULES
-            or (short.startswith(("contrib.", "relay.testing.")) and "random_program." not in short)
+            or short.startswith(("contrib.", "relay.testing."))
         ):
             yield found.name
 

@@ -30,12 +30,12 @@ for _folder in (ROOT, ROOT / "src"):
         sys.path.append(str(_folder))
 
 import numpy as np  # noqa: E402
+from tests.relay.random_program import Program, random_program  # noqa: E402
 
 import tilewright as tvm  # noqa: E402
 from tilewright import relay  # noqa: E402
 from tilewright.ir.op import Op  # noqa: E402
 from tilewright.relay.expr_functor import post_order_visit  # noqa: E402
-from tilewright.relay.testing.random_program import Program, random_program  # noqa: E402
 from tilewright.support.errors import TilewrightError  # noqa: E402
 
 SECONDS_A_PROGRAM = 120

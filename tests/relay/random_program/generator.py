@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from tests.relay.random_program.evaluation import Array, Evaluation, Value, tolerance
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
@@ -18,7 +19,6 @@ from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.tensor import sigmoid
 from tilewright.relay.prelude import Prelude
-from tilewright.relay.testing.random_program.evaluation import Array, Evaluation, Value, tolerance
 from tilewright.relay.ty import is_dynamic
 from tilewright.support.errors import TilewrightError
 

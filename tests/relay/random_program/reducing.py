@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from tests.relay.random_program.generator import FLOATS, NUMBERS, Generator, recipe
 
 from tilewright.relay.op import algorithm, reduce, transform
 from tilewright.relay.op.tensor import einsum
-from tilewright.relay.testing.random_program.generator import FLOATS, NUMBERS, Generator, recipe
 
 RANKS = (1, 2, 3, 4)
 

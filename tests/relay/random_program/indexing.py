@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from tests.relay.random_program.evaluation import Value
+from tests.relay.random_program.generator import ANYTHING, FLOATS, Generator, recipe
 
 from tilewright.relay.expr import const
 from tilewright.relay.op import transform
-from tilewright.relay.testing.random_program.evaluation import Value
-from tilewright.relay.testing.random_program.generator import ANYTHING, FLOATS, Generator, recipe
 
 RANKS = (1, 2, 3)
 

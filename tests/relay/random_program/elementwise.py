@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.relay.expr import const
-from tilewright.relay.op import nn, tensor, transform
-from tilewright.relay.testing.random_program.evaluation import Value
-from tilewright.relay.testing.random_program.generator import (
+from tests.relay.random_program.evaluation import Value
+from tests.relay.random_program.generator import (
     ANYTHING,
     FLOATS,
     INTEGERS,
@@ -15,6 +13,9 @@ from tilewright.relay.testing.random_program.generator import (
     Generator,
     recipe,
 )
+
+from tilewright.relay.expr import const
+from tilewright.relay.op import nn, tensor, transform
 
 SMOOTH: dict[str, tuple[float, float]] = {
     "log": (0.2, 9),

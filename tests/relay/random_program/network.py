@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.relay.random_program.evaluation import Value
+from tests.relay.random_program.generator import FLOATS, Generator, recipe
+
 from tilewright.relay.op import image, nn
-from tilewright.relay.testing.random_program.evaluation import Value
-from tilewright.relay.testing.random_program.generator import FLOATS, Generator, recipe
 
 MOST_OF_THE_TIME = ("float32", "float32", "float32", "float64")
 SPACES = {1: "W", 2: "HW", 3: "DHW"}

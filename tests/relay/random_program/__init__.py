@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tilewright.relay.testing.random_program import (
+from tests.relay.random_program import (
     elementwise,
     indexing,
     language,
@@ -16,8 +16,8 @@ from tilewright.relay.testing.random_program import (
     network,
     reducing,
 )
-from tilewright.relay.testing.random_program.evaluation import NoisyInterpreter, Value, tolerance
-from tilewright.relay.testing.random_program.generator import (
+from tests.relay.random_program.evaluation import NoisyInterpreter, Value, tolerance
+from tests.relay.random_program.generator import (
     ANYTHING,
     FLOATS,
     RECIPES,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.relay.random_program.evaluation import Value
+from tests.relay.random_program.generator import ANYTHING, FLOATS, NUMBERS, Generator, recipe
+
 from tilewright.relay.op import nn, tensor, transform
-from tilewright.relay.testing.random_program.evaluation import Value
-from tilewright.relay.testing.random_program.generator import ANYTHING, FLOATS, NUMBERS, Generator, recipe
 
 RANKS = (1, 2, 3, 4)
 

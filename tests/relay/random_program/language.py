@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.relay.random_program.evaluation import Value
+from tests.relay.random_program.generator import FLOATS, NUMBERS, RECIPES, Generator, recipe
+
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.tensor_type import TensorType
@@ -12,8 +15,6 @@ from tilewright.relay.function import Function
 from tilewright.relay.loops import while_loop
 from tilewright.relay.op import reduce, tensor
 from tilewright.relay.tensor_array import constructor_named
-from tilewright.relay.testing.random_program.evaluation import Value
-from tilewright.relay.testing.random_program.generator import FLOATS, NUMBERS, RECIPES, Generator, recipe
 
 
 def _type(value: Value) -> TensorType:
