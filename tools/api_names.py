@@ -34,7 +34,15 @@ OTHER_MODULES = (
     "runtime.vm",
 )
 # Packages that hold the parts of one implementation: nothing in them is named by a program.
-INNER = ("arith.rewrite", "codegen.llvm.math", "relay.frontend.onnx.ops", "tir.script", "topi.cpu")
+INNER = (
+    "arith.rewrite",
+    "codegen.llvm.math",
+    "relay.frontend.onnx.ops",
+    "relay.transform.lib",
+    "tir.script",
+    "tir.transform.lib",
+    "topi.cpu",
+)
 
 
 @dataclass(frozen=True)

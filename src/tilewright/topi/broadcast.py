@@ -11,7 +11,7 @@ from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.tir import op
 from tilewright.tir.expr import Let, Var
-from tilewright.topi.broadcasting import (
+from tilewright.topi.broadcast_shape import (
     as_extents,
     broadcast_index,
     broadcast_shapes,

@@ -15,7 +15,7 @@ from tilewright.support.errors import ExpressionError
 from tilewright.target.generic_func import generic_func
 from tilewright.te.tensor import Tensor
 from tilewright.topi.arguments import as_int, check_integers, product, real_axis
-from tilewright.topi.broadcasting import broadcast_index, broadcast_shapes, known_different, shape_text
+from tilewright.topi.broadcast_shape import broadcast_index, broadcast_shapes, known_different, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import BROADCAST, INJECTIVE
 from tilewright.topi.utils import unravel_index as unravel_position

@@ -11,7 +11,7 @@ from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import if_then_else
 from tilewright.topi.arguments import as_int, real_axis
-from tilewright.topi.broadcasting import known_different, shape_text
+from tilewright.topi.broadcast_shape import known_different, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import INJECTIVE
 from tilewright.topi.utils import simplify

@@ -13,7 +13,7 @@ from tilewright.te.operation import reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir.reducer import sum as sum_reducer
 from tilewright.topi.arguments import accumulator_type, as_ints, real_axis
-from tilewright.topi.broadcasting import known_different, shape_text
+from tilewright.topi.broadcast_shape import known_different, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.math import cast
 from tilewright.topi.tag import MATMUL

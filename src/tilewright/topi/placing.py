@@ -11,7 +11,7 @@ from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.topi.arguments import check_integers, product
-from tilewright.topi.broadcasting import as_extents, known_different, shape_text
+from tilewright.topi.broadcast_shape import as_extents, known_different, shape_text
 from tilewright.topi.kernel import fill, loop_kernel
 from tilewright.topi.scatter import inside
 

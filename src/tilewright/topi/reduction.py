@@ -19,7 +19,7 @@ from tilewright.tir import op
 from tilewright.tir.reducer import Reducer, comm_reducer
 from tilewright.tir.reducer import sum as sum_reducer
 from tilewright.topi.arguments import accumulator_type, check_tensor, real_axes
-from tilewright.topi.broadcasting import as_extents, known_different, same_extent, shape_text
+from tilewright.topi.broadcast_shape import as_extents, known_different, same_extent, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.math import cast
 from tilewright.topi.tag import COMM_REDUCE, COMM_REDUCE_IDX, ELEMWISE, INJECTIVE

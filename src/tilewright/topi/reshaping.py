@@ -10,7 +10,7 @@ from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Select
 from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.topi.arguments import as_int, check_integers, product, real_axes, real_axis
-from tilewright.topi.broadcasting import as_extents, known_different, same_extent, shape_text
+from tilewright.topi.broadcast_shape import as_extents, known_different, same_extent, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import BROADCAST, INJECTIVE
 from tilewright.topi.utils import ravel_index, simplify, unravel_index

@@ -16,7 +16,7 @@ from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of
 from tilewright.topi.arguments import as_int, check_integers, product, real_axis
-from tilewright.topi.broadcasting import known_different, shape_text
+from tilewright.topi.broadcast_shape import known_different, shape_text
 from tilewright.topi.indexing import counted_from_front
 from tilewright.topi.kernel import copy_elements, loop_kernel
 from tilewright.topi.utils import ceil_div

@@ -13,7 +13,7 @@ from tilewright.tir.op import all as all_of
 from tilewright.tir.op import any as any_of
 from tilewright.tir.op import isnan
 from tilewright.topi.arguments import product
-from tilewright.topi.broadcasting import known_different, shape_text
+from tilewright.topi.broadcast_shape import known_different, shape_text
 from tilewright.topi.kernel import loop_kernel, scalar
 
 

@@ -17,7 +17,7 @@ from tilewright.tir.ir_builder import BufferVar, IRBuilder, WithScope
 from tilewright.tir.op import all as all_of
 from tilewright.tir.op import any as any_of
 from tilewright.topi.arguments import check_integers, real_axis
-from tilewright.topi.broadcasting import shape_text
+from tilewright.topi.broadcast_shape import shape_text
 from tilewright.topi.kernel import Rows, loop_kernel, scalar
 from tilewright.topi.radix import Workspace, decode, encode, key_type, nth_key
 

@@ -10,7 +10,7 @@ from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.topi.arguments import as_int, check_integers
-from tilewright.topi.broadcasting import as_extents, shape_text
+from tilewright.topi.broadcast_shape import as_extents, shape_text
 from tilewright.topi.kernel import loop_kernel, scalar
 
 

@@ -9,7 +9,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, PrimExpr
 from tilewright.support.errors import ExpressionError
 from tilewright.te.tensor import Tensor
-from tilewright.topi.broadcasting import as_extents, known_different, shape_text
+from tilewright.topi.broadcast_shape import as_extents, known_different, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import ELEMWISE
 

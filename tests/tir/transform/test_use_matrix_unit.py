@@ -12,7 +12,7 @@ from tilewright import te
 from tilewright.ir.expr import Call
 from tilewright.ir.functor import post_order
 from tilewright.tir.interpreter import interpret
-from tilewright.tir.words import dot_word
+from tilewright.tir.packed_lanes import dot_word
 from tilewright.topi import x86
 
 TARGET = "llvm -mcpu=sapphirerapids"

@@ -9,7 +9,7 @@ from tilewright.ir.expr import Call, PrimExpr
 from tilewright.ir.intrinsics import MATH_BINARY, MATH_UNARY
 from tilewright.ir.op import register_intrin_lowering
 from tilewright.support.dtype import DataType
-from tilewright.tir.transform import intrin_rules as rules
+from tilewright.tir.transform.lib import intrin_rules as rules
 
 Rule = Callable[[Call], PrimExpr | None]
 

@@ -26,7 +26,7 @@ from tilewright.tir.stmt import (
     While,
     is_no_op,
 )
-from tilewright.tir.transform.effects import side_effect
+from tilewright.tir.transform.lib.effects import side_effect
 
 _KINDS = """
 ValueError TypeError IndexError KeyError AssertionError RuntimeError MemoryError NotImplementedError AttributeError

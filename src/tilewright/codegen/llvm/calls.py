@@ -11,9 +11,9 @@ from tilewright.codegen.llvm.externs import EXTERN_CALLS
 from tilewright.codegen.llvm.indices import is_cheap
 from tilewright.codegen.llvm.math.library import FUNCTIONS
 from tilewright.codegen.llvm.matrix_unit import MATRIX_CALLS
+from tilewright.codegen.llvm.packed_lanes import WORD_CALLS
 from tilewright.codegen.llvm.runtime_calls import RUNTIME_CALLS
 from tilewright.codegen.llvm.types import gep_element, vector
-from tilewright.codegen.llvm.words import WORD_CALLS
 from tilewright.ir.expr import Broadcast, Call, IntImm, Load, PrimExpr, Var
 from tilewright.support.dtype import FLOAT32, DataType
 from tilewright.support.errors import CodegenError

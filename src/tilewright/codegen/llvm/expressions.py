@@ -13,8 +13,8 @@ from tilewright.codegen.llvm.calls import CALLS, call_function
 from tilewright.codegen.llvm.convert import convert
 from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
 from tilewright.codegen.llvm.indices import is_pure_index
+from tilewright.codegen.llvm.packed_lanes import dot_product, is_dot_product
 from tilewright.codegen.llvm.types import float_constant, integer_constant, splat
-from tilewright.codegen.llvm.words import dot_product, is_dot_product
 from tilewright.ir.expr import (
     EQ,
     GE,

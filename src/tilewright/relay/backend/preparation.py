@@ -15,7 +15,7 @@ from tilewright.relay.expr_functor import bind
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import prepare_passes
-from tilewright.relay.transform.straight_line import COMPILED_APART, NotStraightLine, straight_line
+from tilewright.relay.transform.lib.straight_line import COMPILED_APART, NotStraightLine, straight_line
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TargetError, TilewrightError
 from tilewright.support.recursion import recursion_room

@@ -154,7 +154,7 @@ def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: 
 
 
 def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = DEFAULT_LEVEL) -> Any:
-    """Set the layout rule; see ``relay.op.layout``."""
+    """Set the layout rule; see ``relay.op.layout_rules``."""
     return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
 
 

@@ -13,16 +13,16 @@ from tilewright.relay.op.annotation.annotation import (
 from tilewright.relay.op.annotation.debug import (
     DebugAttrs,
 )
+from tilewright.relay.op.image.grid_sampling import (
+    AffineGridAttrs,
+    Dilation2DAttrs,
+    GridSampleAttrs,
+)
 from tilewright.relay.op.image.resize import (
     CropAndResizeAttrs,
     Resize1DAttrs,
     Resize2DAttrs,
     Resize3DAttrs,
-)
-from tilewright.relay.op.image.sampling import (
-    AffineGridAttrs,
-    Dilation2DAttrs,
-    GridSampleAttrs,
 )
 from tilewright.relay.op.memory.memory import (
     AllocStorageAttrs,
@@ -118,7 +118,7 @@ from tilewright.relay.op.random.kernel import (
     ThreefryGenerateAttrs,
     UniformAttrs,
 )
-from tilewright.relay.op.reducing import (
+from tilewright.relay.op.reduction_rules import (
     ArgReduceAttrs,
     ReduceAttrs,
     VarianceAttrs,
@@ -137,7 +137,7 @@ from tilewright.relay.op.tensor.shape import (
     NdarraySizeAttrs,
     ShapeOfAttrs,
 )
-from tilewright.relay.op.transform.broadcasting import (
+from tilewright.relay.op.transform.broadcast import (
     RepeatAttrs,
     TileAttrs,
 )

@@ -12,9 +12,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.strategy.blocks import chosen_blocks
-from tilewright.relay.transform.base import FunctionPass
 from tilewright.relay.transform.choose_blocks import choose_blocks
-from tilewright.relay.transform.layout_rewrite import rewrite_layouts
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.layout_rewrite import rewrite_layouts
 
 
 @dataclass

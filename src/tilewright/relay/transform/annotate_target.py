@@ -20,7 +20,7 @@ from tilewright.relay.expr import Call, If, Let, RefCreate, RefRead, RefWrite, T
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.annotation import compiler_begin, compiler_end
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 DEFAULT = "default"
 _MARKS = ("annotation.compiler_begin", "annotation.compiler_end")

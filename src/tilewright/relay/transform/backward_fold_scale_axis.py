@@ -17,15 +17,15 @@ from tilewright.relay.expr import Call
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     constant_expressions,
     keep_type,
     scalar_value,
     shape_of,
     uses_of,
 )
-from tilewright.relay.transform.scale_axis import (
+from tilewright.relay.transform.lib.scale_axis import (
     CONVOLUTIONS,
     DENSE,
     TRANSPOSED,

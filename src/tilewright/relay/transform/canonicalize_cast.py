@@ -17,8 +17,8 @@ from tilewright.relay.expr import Call
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import is_call, tensor_of, uses_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import is_call, tensor_of, uses_of
 from tilewright.support.dtype import DataType
 
 CHEAP = (OpPattern.ELEMWISE, OpPattern.BROADCAST)

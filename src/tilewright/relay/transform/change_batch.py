@@ -13,7 +13,7 @@ from tilewright.relay.expr import Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.shapes import dims, normal_axis
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import TilewrightError
 
 

@@ -21,7 +21,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tilewright.relay.function import Function
-from tilewright.relay.op.layout import Layouts, MaybeLayout
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.shapes import dims
 from tilewright.relay.op.strategy.blocks import BlockedConvolution, Blocks, convolution_blocks
 from tilewright.relay.transform.least_cost import least_cost

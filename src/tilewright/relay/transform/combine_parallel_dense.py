@@ -13,14 +13,14 @@ from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import known
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.combine_parallel import (
+from tilewright.relay.transform.lib.combine_parallel import (
     AlongAxis,
     Combination,
     combine_parallel,
     constant_extent,
 )
-from tilewright.relay.transform.rewriting import is_call, shape_of, tensor_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import is_call, shape_of, tensor_of
 
 
 def _same_attributes(first: Call, second: Call) -> bool:

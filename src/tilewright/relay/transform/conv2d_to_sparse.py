@@ -17,9 +17,9 @@ from tilewright.relay.expr import Call, Constant, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_tuple, per_axis
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, rewritten, shape_of
-from tilewright.relay.transform.sparse_weights import SparseVariables, block_sparse
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, rewritten, shape_of
+from tilewright.relay.transform.lib.sparse_weights import SparseVariables, block_sparse
 from tilewright.tir.data_layout import Layout
 
 

@@ -18,7 +18,7 @@ from tilewright.relay.analysis.purity import Effect, Effects
 from tilewright.relay.expr import Let, RefCreate, RefWrite, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.node import Node
 
 

@@ -10,8 +10,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.fresh_variables import with_fresh_variables
+from tilewright.relay.transform.lib.fresh_variables import with_fresh_variables
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 class _Defuse(ExprMutator):

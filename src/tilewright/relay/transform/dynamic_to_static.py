@@ -17,9 +17,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Constant, Var
 from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
 from tilewright.relay.transform.fold_constant import Folder, folded
-from tilewright.relay.transform.rewriting import is_call, made_type
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import is_call, made_type
 from tilewright.support.span import span_scope
 
 

@@ -19,7 +19,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.analysis.blocks import Blocks
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 def _identity(expr: Any) -> object:

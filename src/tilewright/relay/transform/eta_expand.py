@@ -15,7 +15,7 @@ from tilewright.ir.type_relation import TypeCall
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import TilewrightError
 
 

@@ -23,9 +23,9 @@ from tilewright.relay.expr import Call, Tuple, TupleGetItem, Var
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr
 from tilewright.relay.op.calls import call as call_operator
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.checkpoint_segments import checkpoint_owners, is_checkpoint
-from tilewright.relay.transform.gradient_rules import (
+from tilewright.relay.transform.lib.checkpoint_segments import checkpoint_owners, is_checkpoint
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.gradient_rules import (
     CHECKPOINT,
     carries_gradient,
     check_differentiable,
@@ -34,7 +34,7 @@ from tilewright.relay.transform.gradient_rules import (
     gradient_type,
     operator_gradients,
 )
-from tilewright.relay.transform.straight_line import straight_line
+from tilewright.relay.transform.lib.straight_line import straight_line
 from tilewright.support.recursion import recursion_room
 
 Adjoint = Any

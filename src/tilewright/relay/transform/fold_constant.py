@@ -30,8 +30,8 @@ from tilewright.relay.infer import infer_expr
 from tilewright.relay.interpreter import Interpreter
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.shapes import dims, known
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import keep_type, made_type
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import keep_type, made_type
 from tilewright.runtime.ndarray import array, from_dlpack, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError

@@ -19,8 +19,14 @@ from tilewright.relay.expr import Call, TupleGetItem, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import dims
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, is_call, made_type, rewritten, scalar_value
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
+    OperatorRewriter,
+    is_call,
+    made_type,
+    rewritten,
+    scalar_value,
+)
 from tilewright.target.target import Target
 
 FEWEST_QUERIES: Final = 8

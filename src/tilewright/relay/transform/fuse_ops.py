@@ -45,7 +45,7 @@ from tilewright.relay.expr import (
 from tilewright.relay.expr_functor import ExprMutator, ExprVisitor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.ty import is_dynamic
 
 ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE

@@ -38,9 +38,9 @@ from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr
 from tilewright.relay.op.calls import call as call_operator
-from tilewright.relay.transform.checkpoint_segments import SEGMENT, outline_checkpoints
-from tilewright.relay.transform.fresh_variables import with_fresh_variables
-from tilewright.relay.transform.gradient_rules import (
+from tilewright.relay.transform.lib.checkpoint_segments import SEGMENT, outline_checkpoints
+from tilewright.relay.transform.lib.fresh_variables import with_fresh_variables
+from tilewright.relay.transform.lib.gradient_rules import (
     carries_gradient,
     check_differentiable,
     field_of,
@@ -48,7 +48,7 @@ from tilewright.relay.transform.gradient_rules import (
     gradient_type,
     operator_gradients,
 )
-from tilewright.relay.transform.gradient_types import BACKPROPAGATOR, GradientTypes
+from tilewright.relay.transform.lib.gradient_types import BACKPROPAGATOR, GradientTypes
 from tilewright.relay.transform.to_a_normal_form import ToANormalFormExpr
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room

@@ -27,7 +27,7 @@ from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.calls import call as call_operator
 from tilewright.relay.op.shapes import dims, known
-from tilewright.relay.transform.gradient_rules import field_of, is_made_of_tensors
+from tilewright.relay.transform.lib.gradient_rules import field_of, is_made_of_tensors
 from tilewright.relay.type_functor import TypeMutator, TypeVisitor
 from tilewright.support.recursion import recursion_room
 

@@ -10,8 +10,8 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, Rule, made_type, rewritten
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, Rule, made_type, rewritten
 
 
 class _Legalizer(OperatorRewriter):

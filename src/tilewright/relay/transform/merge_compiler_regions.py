@@ -20,7 +20,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.transform.annotate_target import DEFAULT
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.node import Node
 
 

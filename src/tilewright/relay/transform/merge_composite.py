@@ -11,7 +11,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.dataflow_pattern import partition
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import TilewrightError
 
 

@@ -14,9 +14,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, rewritten
-from tilewright.relay.transform.simplify_arithmetic import reciprocal
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, rewritten
+from tilewright.relay.transform.lib.simplify_arithmetic import reciprocal
 
 
 def _multiplied(old: Call, new: Call) -> RelayExpr | None:

@@ -49,8 +49,8 @@ from tilewright.relay.expr import (
     Var,
 )
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
 from tilewright.relay.transform.fold_constant import folded
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.transform.to_a_normal_form import ToANormalFormExpr
 
 _MOST_CALLS = 2_000

@@ -15,9 +15,9 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
-from tilewright.relay.transform import simplify_arithmetic, simplify_movement
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import FieldsOfTuples, rewritten
+from tilewright.relay.transform.lib import simplify_arithmetic, simplify_movement
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import FieldsOfTuples, rewritten
 
 Simplification = Callable[[Call], RelayExpr | None]
 

@@ -15,8 +15,8 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     OperatorRewriter,
     is_call,
     rewritten,

@@ -16,8 +16,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Tuple, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import FieldsOfTuples, rewritten, shape_of, tensor_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import FieldsOfTuples, rewritten, shape_of, tensor_of
 
 
 def along_axis(vector: RelayExpr, rank: int, axis: int) -> RelayExpr:

@@ -13,8 +13,8 @@ from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     Constants,
     OperatorRewriter,
     Rule,

@@ -17,8 +17,8 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Let, Var
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.blocks_rebuilt import BlockRebuilder
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.let_blocks import BlockRebuilder
 
 
 def _is_name(expr: Any) -> bool:

@@ -13,8 +13,8 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Var
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.blocks_rebuilt import BlockRebuilder
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.let_blocks import BlockRebuilder
 
 
 class _Lift(BlockRebuilder):

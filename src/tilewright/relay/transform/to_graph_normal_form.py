@@ -17,7 +17,7 @@ from tilewright.relay.analysis.purity import Effects
 from tilewright.relay.expr import Let
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 class _Inline(ExprMutator):

@@ -23,9 +23,9 @@ from tilewright.relay.expr import Call, Constant, If, Let, RefCreate, RefWrite, 
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.mixed_precision_lists import CATEGORIES, Category
-from tilewright.relay.transform.rewriting import keep_type, made_type
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.mixed_precision_lists import CATEGORIES, Category
+from tilewright.relay.transform.lib.rewriting import keep_type, made_type
 from tilewright.support.errors import OpNotImplemented, TilewrightError
 from tilewright.support.span import span_scope
 

@@ -20,7 +20,7 @@ from tilewright.tir.stmt import (
     ProducerStore,
     Stmt,
 )
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 
 class _ToBuffers(ScopedMutator):

@@ -19,6 +19,7 @@ from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter import arithmetic
 from tilewright.tir.interpreter.expressions import CallBuilder, ExpressionCompiler, Frame, Run, memory_cells
 from tilewright.tir.interpreter.memory import Pointer
+from tilewright.tir.interpreter.packed_lanes import WORD_CALLS
 from tilewright.tir.interpreter.values import (
     bfloat16_bits,
     bfloat16_from_bits,
@@ -27,7 +28,6 @@ from tilewright.tir.interpreter.values import (
     lane_type,
     storage_type,
 )
-from tilewright.tir.interpreter.words import WORD_CALLS
 
 
 class Returned(Exception):

@@ -10,7 +10,7 @@ from tilewright.ir.expr import BufferLoad, PrimExpr, Var
 from tilewright.ir.functor import post_order
 from tilewright.tir.analysis.block_access_region import get_block_read_write_region
 from tilewright.tir.stmt import Block, BufferStore, Stmt
-from tilewright.tir.transform.block_rewriter import BlockMutator
+from tilewright.tir.transform.lib.block_rewriter import BlockMutator
 
 LoadRewriter = Callable[[Sequence[PrimExpr]], PrimExpr]
 

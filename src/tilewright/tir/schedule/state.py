@@ -24,7 +24,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
 from tilewright.tir.schedule.block_scope import BlockScope, StmtSRef
 from tilewright.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt, stmt_seq
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.verify import verify_module
 
 

@@ -15,7 +15,7 @@ from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, LetStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 
 class _Combine(ScopedMutator):

@@ -21,10 +21,10 @@ from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BufferStore, For, LetStmt, Stmt
 from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
-from tilewright.tir.transform.block_rewriter import BlockMutator, has_blocks
-from tilewright.tir.transform.buffer_view import aligned_strides
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import bind_range
+from tilewright.tir.transform.lib.block_rewriter import BlockMutator, has_blocks
+from tilewright.tir.transform.lib.buffer_view import aligned_strides
+from tilewright.tir.transform.lib.statement_rewriter import bind_range
 
 
 @dataclass(slots=True)

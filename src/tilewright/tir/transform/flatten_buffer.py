@@ -42,11 +42,11 @@ from tilewright.tir.stmt import (
     Stmt,
     Store,
 )
-from tilewright.tir.transform.block_rewriter import has_blocks
-from tilewright.tir.transform.buffer_view import BufferView
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
-from tilewright.tir.transform.statement_rewriter import bind_range, with_one_definition
+from tilewright.tir.transform.lib.block_rewriter import has_blocks
+from tilewright.tir.transform.lib.buffer_view import BufferView
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.statement_rewriter import bind_range, with_one_definition
 
 _INT8 = DataType("int8")
 

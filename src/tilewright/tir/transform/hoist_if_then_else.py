@@ -17,9 +17,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, For, IfThenElse, Stmt
-from tilewright.tir.transform.effects import is_pure
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator, thread_axis, with_one_definition
+from tilewright.tir.transform.lib.effects import is_pure
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator, thread_axis, with_one_definition
 
 
 class _Hoister(StmtMutator):

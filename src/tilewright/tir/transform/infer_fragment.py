@@ -17,7 +17,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _WITH_LAYOUT = "tir.tvm_load_matrix_sync"
 _WITH_SHAPE = frozenset({_WITH_LAYOUT, "tir.tvm_store_matrix_sync", "tir.tvm_fill_fragment"})

@@ -21,7 +21,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 CopyIntrinsic = Callable[[Buffer, Buffer, list[PrimExpr], list[PrimExpr], PrimExpr | None], Stmt]
 

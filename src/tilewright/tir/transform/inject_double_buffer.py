@@ -22,8 +22,12 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, IfThenElse, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
-from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, StmtMutator, with_one_definition
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.statement_rewriter import (
+    FoldingSubstitute,
+    StmtMutator,
+    with_one_definition,
+)
 
 _SCOPE = "double_buffer_scope"
 _WRITE = "double_buffer_write"

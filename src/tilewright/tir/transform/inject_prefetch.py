@@ -19,7 +19,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, For, ForKind, Prefetch, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Reads(Visitor):

@@ -36,8 +36,12 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
-from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, StmtMutator, with_one_definition
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.statement_rewriter import (
+    FoldingSubstitute,
+    StmtMutator,
+    with_one_definition,
+)
 
 _UNROLL_LIMIT = 16
 """Fewer threads than this are written out one by one around an innermost statement; more get a loop."""

@@ -20,7 +20,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import message
 from tilewright.tir.stmt import AssertStmt, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _IF_THEN_ELSE = Op.register("tir.if_then_else")
 

@@ -17,7 +17,7 @@ from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, IfThenElse, LetStmt, SeqStmt, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Lifter(StmtMutator):

@@ -58,7 +58,7 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import (
+from tilewright.tir.transform.lib.statement_rewriter import (
     FoldingSubstitute,
     StmtMutator,
     bind_range,

@@ -17,10 +17,10 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BufferStore, For, MatchBufferRegion, Stmt
-from tilewright.tir.transform.block_rewriter import BlockSubstitute, has_blocks
-from tilewright.tir.transform.buffer_view import BufferView, bind_view
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import bind_range
+from tilewright.tir.transform.lib.block_rewriter import BlockSubstitute, has_blocks
+from tilewright.tir.transform.lib.buffer_view import BufferView, bind_view
+from tilewright.tir.transform.lib.statement_rewriter import bind_range
 
 
 class _Lowerer(BlockSubstitute):

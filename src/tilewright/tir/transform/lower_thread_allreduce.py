@@ -29,7 +29,7 @@ from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 _SHUFFLING_TARGETS = frozenset({"cuda", "rocm"})
 

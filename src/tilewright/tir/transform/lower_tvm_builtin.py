@@ -51,7 +51,7 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 _CPU = 1
 LARGEST_STACK_ALLOCATION = 1024

@@ -20,8 +20,8 @@ from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Spread(ScopedMutator):

@@ -26,7 +26,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import StructField, TypeIndex, struct_set
 from tilewright.tir.stmt import AttrStmt, Evaluate, SeqStmt, Stmt, stmt_list, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
 
 # Devices whose driver must be told which one the calling thread uses.

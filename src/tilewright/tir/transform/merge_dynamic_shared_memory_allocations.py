@@ -18,7 +18,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _SCOPE = "shared.dyn"
 _LARGEST_ACCESS = 16

@@ -22,8 +22,8 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedVisitor
-from tilewright.tir.transform.statement_rewriter import bind_range, thread_axis
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
+from tilewright.tir.transform.lib.statement_rewriter import bind_range, thread_axis
 
 
 class _Survey(ScopedVisitor):

@@ -24,7 +24,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, Evaluate, For, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 PRAGMA = "pragma_prefetch_next_panel"
 

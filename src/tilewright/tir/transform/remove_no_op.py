@@ -23,9 +23,9 @@ from tilewright.tir.stmt import (
     is_no_op,
     stmt_seq,
 )
-from tilewright.tir.transform.effects import is_droppable
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.effects import is_droppable
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Remover(StmtMutator):

@@ -33,7 +33,7 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, bind_range, thread_axis
+from tilewright.tir.transform.lib.statement_rewriter import FoldingSubstitute, bind_range, thread_axis
 
 _INLINED_NODES = 16
 """An index of at most so many nodes is written out where its variable stood."""

@@ -26,9 +26,9 @@ from tilewright.target.target import Target
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
-from tilewright.tir.transform.device_region import enters_device
-from tilewright.tir.transform.scoped_rewriter import StmtVisitor
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.device_region import enters_device
+from tilewright.tir.transform.lib.scoped_rewriter import StmtVisitor
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
 
 

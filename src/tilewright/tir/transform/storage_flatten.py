@@ -39,10 +39,10 @@ from tilewright.tir.stmt import (
     Stmt,
     Store,
 )
-from tilewright.tir.transform.block_rewriter import has_blocks
-from tilewright.tir.transform.buffer_view import BufferView, aligned_strides, bind_view
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import bind_range, thread_axis, with_one_definition
+from tilewright.tir.transform.lib.block_rewriter import has_blocks
+from tilewright.tir.transform.lib.buffer_view import BufferView, aligned_strides, bind_view
+from tilewright.tir.transform.lib.statement_rewriter import bind_range, thread_axis, with_one_definition
 
 _INT8 = DataType("int8")
 

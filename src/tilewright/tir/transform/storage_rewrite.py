@@ -34,8 +34,8 @@ from tilewright.tir.stmt import (
     While,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.in_place import can_run_in_place
-from tilewright.tir.transform.statement_rewriter import thread_axis
+from tilewright.tir.transform.lib.in_place import can_run_in_place
+from tilewright.tir.transform.lib.statement_rewriter import thread_axis
 
 _REGISTER_SCOPES = ("local", "warp", "wmma", "m16n8k8")
 """Scopes of registers: sharing them saves nothing and hides from the code generator what lives when."""

@@ -20,8 +20,8 @@ from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Evaluate, For, Stmt, While, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
-from tilewright.tir.transform.storage_access import Access, AccessAnalysis, Entry, Kind
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.storage_access import Access, AccessAnalysis, Entry, Kind
 
 
 class _Planner(AccessAnalysis):

@@ -19,7 +19,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, ForKind, LetStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _TOGETHER = frozenset({"tir.tvm_storage_sync", "tir.tvm_thread_allreduce", "tir.tvm_warp_shuffle"})
 

@@ -17,9 +17,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, Stmt
-from tilewright.tir.transform.block_rewriter import BlockSubstitute
-from tilewright.tir.transform.bound_updates import require_bound_updates
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.lib.block_rewriter import BlockSubstitute
+from tilewright.tir.transform.lib.bound_updates import require_bound_updates
 
 
 @dataclass(slots=True)

@@ -22,7 +22,11 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import NO_OP, AttrStmt, Evaluate, For, ForKind, SeqStmt, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, StmtMutator, with_one_definition
+from tilewright.tir.transform.lib.statement_rewriter import (
+    FoldingSubstitute,
+    StmtMutator,
+    with_one_definition,
+)
 
 
 class _Unroller(StmtMutator):

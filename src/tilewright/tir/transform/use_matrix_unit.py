@@ -25,7 +25,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, Evaluate, For, IfThenElse, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 PRAGMA = "pragma_matrix_unit"
 MOST_ROWS = 16

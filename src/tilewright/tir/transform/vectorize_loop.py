@@ -55,9 +55,9 @@ from tilewright.tir.stmt import (
     While,
     stmt_seq,
 )
-from tilewright.tir.transform.effects import side_effect
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator, broadcast, with_one_definition
+from tilewright.tir.transform.lib.effects import side_effect
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator, broadcast, with_one_definition
 
 _BITS = (
     "bitwise_and",

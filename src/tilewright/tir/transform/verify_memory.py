@@ -16,9 +16,9 @@ from tilewright.support.errors import LoweringError
 from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, LetStmt, Store
-from tilewright.tir.transform.device_region import enters_device
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedVisitor
+from tilewright.tir.transform.lib.device_region import enters_device
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
 
 _DEVICES_WITH_OWN_MEMORY = frozenset({2, 4, 7, 8, 9, 10, 15})
 """CUDA, OpenCL, Vulkan, Metal, simulators, ROCm and WebGPU, by DLPack's numbers."""

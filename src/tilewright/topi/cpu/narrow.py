@@ -10,7 +10,7 @@ from __future__ import annotations
 from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
 from tilewright.target.target import Target
-from tilewright.tir.words import can_multiply, numbers_of_word, sum_type
+from tilewright.tir.packed_lanes import can_multiply, numbers_of_word, sum_type
 from tilewright.topi.cpu.layouts import WORTH_BLOCKING, Conv2DLayouts
 from tilewright.topi.cpu.loops import vector_fill
 from tilewright.topi.cpu.machine import current_cpu, lanes_of

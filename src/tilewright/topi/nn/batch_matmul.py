@@ -7,7 +7,7 @@ from typing import Any
 from tilewright import te
 from tilewright.target import generic_func
 from tilewright.te import Tensor
-from tilewright.topi.broadcasting import broadcast_index, broadcast_shapes
+from tilewright.topi.broadcast_shape import broadcast_index, broadcast_shapes
 from tilewright.topi.nn.convolution import require_equal
 from tilewright.topi.nn.utils import as_type, refuse_rewritten_layout, sum_types
 from tilewright.topi.utils import InvalidShapeError, equal_const_int

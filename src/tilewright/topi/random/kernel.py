@@ -20,7 +20,7 @@ from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of
 from tilewright.topi.arguments import product
-from tilewright.topi.broadcasting import as_extents, shape_text
+from tilewright.topi.broadcast_shape import as_extents, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.random.threefry import threefry, word

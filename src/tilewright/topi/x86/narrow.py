@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright import te, tir
 from tilewright.te import Tensor
-from tilewright.tir.words import dot_word, numbers_of_word, pack_word
+from tilewright.tir.packed_lanes import dot_word, numbers_of_word, pack_word
 from tilewright.topi import tag
 from tilewright.topi.cpu.narrow import uses_words
 from tilewright.topi.nn.conv2d import conv2d_NCHWc_int8 as plain_conv2d

@@ -1,4 +1,4 @@
-"""Casts between ordinary types, narrow types and bits."""
+"""Casts between ordinary types, low-precision types and bits."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_type_of_another_tensor() -> None:
 
 
 def test_bits_are_taken_as_they_are() -> None:
-    """BitCast changes the type and no bit, from and to narrow types too."""
+    """BitCast changes the type and no bit, from and to low-precision types too."""
     given = np.asarray([0x38, 0x7F, 0x80], "uint8")
     found = one("BitCast", given, opset=26, to=TYPES.FLOAT8E4M3FN)
     np.testing.assert_array_equal(found.view("uint8"), given)

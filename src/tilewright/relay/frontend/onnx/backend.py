@@ -23,8 +23,8 @@ from tilewright.ir.type import TupleType
 from tilewright.relay.build_module import create_executor
 from tilewright.relay.expr import Call, If, Let
 from tilewright.relay.expr_functor import ExprVisitor
+from tilewright.relay.frontend.onnx.low_precision import LOW_PRECISION_TYPES, from_carrier, to_carrier
 from tilewright.relay.frontend.onnx.model import from_onnx
-from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES, from_carrier, to_carrier
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
 from tilewright.relay.frontend.onnx.reading import read_model
 from tilewright.relay.frontend.onnx.tensors import onnx_package
@@ -259,8 +259,8 @@ def _spread(name: str, kind: Any, value: Any, into: dict[str, Any]) -> None:
             _spread(f"{name}.{position}", kind.sequence_type.elem_type, item, into)
     else:
         array = np.asarray(value)
-        narrow = NARROW_TYPES.get(kind.tensor_type.elem_type)
-        into[name] = array if narrow is None else to_carrier(array, narrow)
+        low_precision = LOW_PRECISION_TYPES.get(kind.tensor_type.elem_type)
+        into[name] = array if low_precision is None else to_carrier(array, low_precision)
 
 
 def _as_arrays(value: Any, kind: Any) -> Any:

@@ -22,11 +22,11 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, TupleWrapper, Var, const
 from tilewright.relay.frontend.onnx.checks import missing_input, wrong_attribute
-from tilewright.relay.frontend.onnx.narrow import (
+from tilewright.relay.frontend.onnx.low_precision import (
     AWARE_OPERATORS,
+    LOW_PRECISION_TYPES,
     MOVING_OPERATORS,
-    NARROW_TYPES,
-    NarrowType,
+    LowPrecisionType,
 )
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
@@ -100,7 +100,9 @@ class GraphImporter:
         self.params: dict[str, Any] = parent.params if parent is not None else {}
         self.param_values: dict[Var, np.ndarray[Any, Any]] = parent.param_values if parent is not None else {}
         self.partials: dict[RelayExpr, list[int | None]] = parent.partials if parent is not None else {}
-        self.narrow: dict[RelayExpr, NarrowType] = parent.narrow if parent is not None else {}
+        self.low_precision: dict[RelayExpr, LowPrecisionType] = (
+            parent.low_precision if parent is not None else {}
+        )
 
     # Names
 
@@ -141,7 +143,7 @@ class GraphImporter:
         """A constant of the model: part of the program, or a parameter of ``main`` with its value beside it."""
         whole = stored.dtype.is_integral or stored.dtype.is_bool
         if freeze or self.parent is not None or whole or prod(stored.shape) <= 1:
-            self.define(tensor.name, self.mark(Constant(stored), NARROW_TYPES.get(tensor.data_type)))
+            self.define(tensor.name, self.mark(Constant(stored), LOW_PRECISION_TYPES.get(tensor.data_type)))
             return
         variable = Var(tensor.name, TensorType(stored.shape, stored.dtype))
         self.params[tensor.name] = stored
@@ -197,28 +199,30 @@ class GraphImporter:
             self.partials[expr] = list(items)
         return expr
 
-    def mark(self, expr: RelayExpr, narrow: NarrowType | None) -> RelayExpr:
-        """Remember that an expression is the carrier of a narrow type."""
-        if narrow is not None:
-            self.narrow[expr] = narrow
+    def mark(self, expr: RelayExpr, low_precision: LowPrecisionType | None) -> RelayExpr:
+        """Remember that an expression is the carrier of a low-precision type."""
+        if low_precision is not None:
+            self.low_precision[expr] = low_precision
         return expr
 
-    def _moved_type(self, node: Node, inputs: Sequence[Any]) -> NarrowType | None:
-        """The narrow type that an operator moves from its arguments to its results; an error where it would take
+    def _moved_type(self, node: Node, inputs: Sequence[Any]) -> LowPrecisionType | None:
+        """The low-precision type that an operator moves from its arguments to its results; an error where it would take
         carriers for numbers."""
-        found = next((self.narrow[value] for value in inputs if _is_in(value, self.narrow)), None)
+        found = next(
+            (self.low_precision[value] for value in inputs if _is_in(value, self.low_precision)), None
+        )
         if found is None or node.op_type in AWARE_OPERATORS:
             return None
         if node.op_type in MOVING_OPERATORS:
             return found
         raise node.fail(f"elements of type {found.name} can be moved, cast, quantised and dequantised alone")
 
-    def _keep_type(self, results: Sequence[Any], narrow: NarrowType | None) -> None:
+    def _keep_type(self, results: Sequence[Any], low_precision: LowPrecisionType | None) -> None:
         for result in results:
-            if narrow is not None and isinstance(result, RelayExpr):
+            if low_precision is not None and isinstance(result, RelayExpr):
                 kind = type_of(result, self.module)
-                if isinstance(kind, TensorType) and kind.dtype == narrow.carrier:
-                    self.narrow.setdefault(result, narrow)
+                if isinstance(kind, TensorType) and kind.dtype == low_precision.carrier:
+                    self.low_precision.setdefault(result, low_precision)
 
     def _mark_declared(self, node: Node, results: Sequence[Any]) -> None:
         """Results of the graphs inside a node are of the types that those graphs declare."""
@@ -228,7 +232,7 @@ class GraphImporter:
         inner = node.attributes.get("body") or node.attributes.get("then_branch")
         declared = [info.type.tensor_type.elem_type for info in inner.output][skipped:] if inner else []
         for result, element_type in zip(results, declared, strict=False):
-            self._keep_type([result], NARROW_TYPES.get(element_type))
+            self._keep_type([result], LOW_PRECISION_TYPES.get(element_type))
 
     # Conversion
 
@@ -296,7 +300,7 @@ class GraphImporter:
         if self._is_constant(result):
             value = Interpreter(self.module).run(result)
             settled = Constant(np.ascontiguousarray(value).reshape(np.shape(value)))
-            return self.mark(settled, self.narrow.get(result))
+            return self.mark(settled, self.low_precision.get(result))
         return result
 
     def _is_constant(self, expr: RelayExpr) -> bool:
@@ -413,7 +417,7 @@ class GraphImporter:
         if len(extents) > MOST_DIMENSIONS or _bytes(kind) > LARGEST_TENSOR:
             raise ModelError(f"the input {name!r} has {len(extents)} dimensions and {_bytes(kind)} bytes")
         variable = Var(name, kind)
-        self.mark(variable, NARROW_TYPES.get(tensor.elem_type))
+        self.mark(variable, LOW_PRECISION_TYPES.get(tensor.elem_type))
         return variable
 
 

@@ -11,7 +11,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import IntImm
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, const
-from tilewright.relay.frontend.onnx.narrow import NarrowType
+from tilewright.relay.frontend.onnx.low_precision import LowPrecisionType
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded, value_needed
 from tilewright.relay.infer import type_of
 from tilewright.support.errors import ModelError
@@ -84,9 +84,9 @@ class Node:
         """The element type of a tensor."""
         return str(self.type_of(expr).dtype)
 
-    def narrow(self, expr: RelayExpr) -> NarrowType | None:
-        """The narrow type that a tensor carries, if it does."""
-        return self.graph.narrow.get(expr)
+    def low_precision(self, expr: RelayExpr) -> LowPrecisionType | None:
+        """The low-precision type that a tensor carries, if it does."""
+        return self.graph.low_precision.get(expr)
 
     def shape(self, expr: RelayExpr) -> tuple[int | None, ...]:
         """The shape of a tensor, None for dimensions that are not known."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.relay.frontend.onnx.checks import check_text
 from tilewright.relay.frontend.onnx.external_data import inner_tensors, is_external, open_external
-from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES
+from tilewright.relay.frontend.onnx.low_precision import LOW_PRECISION_TYPES
 from tilewright.relay.frontend.onnx.tensors import (
     array_of,
     checked_shape,
@@ -51,7 +51,7 @@ class Model:
                 _bring_in(tensor, folder)
 
     def initializer(self, number: int) -> NDArray:
-        """The value of an initializer of the graph, the carrier for narrow types."""
+        """The value of an initializer of the graph, the carrier for low-precision types."""
         tensor = self.proto.graph.initializer[number]
         place = self._places.get(number)
         if is_external(tensor):
@@ -78,7 +78,7 @@ class Model:
 def _read(tensor: Any, source: Source, place: Place) -> NDArray:
     """Raw data as an array of its own memory; what is packed goes through a copy."""
     shape = checked_shape(tensor, place.length)
-    if tensor.data_type in NARROW_TYPES:
+    if tensor.data_type in LOW_PRECISION_TYPES:
         copy = onnx_package().TensorProto()
         copy.CopyFrom(tensor)
         copy.ClearField("external_data")

@@ -13,7 +13,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, define
-from tilewright.relay.op.layout import elementwise
+from tilewright.relay.op.layout_rules import elementwise
 from tilewright.relay.op.relations import any_type
 from tilewright.relay.op.tensor.device import device_number
 from tilewright.support.errors import ExpressionError

@@ -7,7 +7,7 @@ both kinds of operators, and DynamicToStatic turns these into the others where t
 
 from tilewright.relay.op.dyn import (
     algorithm,
-    broadcasting,
+    broadcast,
     creation,
     padding,
     reshaping,
@@ -16,4 +16,4 @@ from tilewright.relay.op.dyn import (
     sparse,
 )
 
-__all__ = ["algorithm", "broadcasting", "creation", "padding", "reshaping", "resizing", "slicing", "sparse"]
+__all__ = ["algorithm", "broadcast", "creation", "padding", "reshaping", "resizing", "slicing", "sparse"]

@@ -16,9 +16,9 @@ from tilewright.relay.expr import Call, Constant
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, Relation, RelationError, define
-from tilewright.relay.op.image.resampling import resized
-from tilewright.relay.op.layout import Layouts, MaybeLayout
-from tilewright.relay.op.nn.layouts import spatial_layouts, whole_extents
+from tilewright.relay.op.image.resize_reference import resized
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
+from tilewright.relay.op.nn.layout_conversion import spatial_layouts, whole_extents
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.op import register_convert_op_layout
 from tilewright.relay.op.shapes import dims, same, tensor

@@ -18,9 +18,9 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.convolution_rules import convolve
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import pad_tuple, per_axis, slid_extents
 from tilewright.relay.op.shapes import combine, dims, normal_axis, require_multiple, tensor
 from tilewright.runtime.ndarray import numpy_dtype

@@ -35,7 +35,7 @@ from tilewright.relay.op.nn.convolution_rules import (
     transposed_completion,
     transposed_relation,
 )
-from tilewright.relay.op.nn.layouts import converted, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted, whole_extents
 from tilewright.relay.op.nn.windows import pad_tuple, per_axis, slid_extents, transposed_extents
 from tilewright.relay.op.op import register_convert_op_layout
 from tilewright.relay.op.shapes import Shape

@@ -17,11 +17,11 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.definition import OpPattern, Relation, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.nn.convolution import spatial_attributes
 from tilewright.relay.op.nn.convolution_attributes import Conv2DAttrs, ConvGemmWeightTransformAttrs
 from tilewright.relay.op.nn.convolution_rules import convolve, out_dtype, out_layout
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import per_axis, slid_extents
 from tilewright.relay.op.shapes import Dimension, combine, dims, same, tensor
 from tilewright.support.errors import ExpressionError

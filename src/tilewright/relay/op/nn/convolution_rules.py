@@ -15,8 +15,8 @@ import numpy as np
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import IncompleteType, Type
 from tilewright.relay.op.definition import Completion, Relation, RelationError
-from tilewright.relay.op.layout import Layouts, MaybeLayout
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import (
     pad_sides,
     padded_array,

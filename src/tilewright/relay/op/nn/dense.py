@@ -13,7 +13,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call, tensor_type
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.windows import wide_product
 from tilewright.relay.op.shapes import Dimension, broadcast_dimension, combine, dims, known, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype

@@ -15,7 +15,7 @@ from tilewright.relay.expr import Call, Constant, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.shapes import combine, dims, is_any, tensor
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te.tensor import Tensor

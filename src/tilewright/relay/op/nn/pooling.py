@@ -11,8 +11,8 @@ from tilewright.ir.op import Op
 from tilewright.relay.expr import Call
 from tilewright.relay.op.calls import call, number, tensor_type
 from tilewright.relay.op.definition import Gradient, OpPattern, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
-from tilewright.relay.op.nn.layouts import converted, spatial_layouts
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
+from tilewright.relay.op.nn.layout_conversion import converted, spatial_layouts
 from tilewright.relay.op.nn.pooling_attributes import (
     AdaptivePool1DAttrs,
     AdaptivePool2DAttrs,

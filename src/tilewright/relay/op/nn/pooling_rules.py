@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.op.definition import Relation
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import pad_sides, padded_array, per_axis, slid_extents, taps
 from tilewright.relay.op.shapes import dims, same, tensor
 from tilewright.tir.data_layout import Layout

@@ -26,7 +26,7 @@ from tilewright.relay.op.nn.convolution_attributes import (
 )
 from tilewright.relay.op.nn.convolution_blocked import prepared_layouts, prepared_relation
 from tilewright.relay.op.nn.convolution_rules import convolve, out_layout
-from tilewright.relay.op.nn.layouts import converted, converted_array
+from tilewright.relay.op.nn.layout_conversion import converted, converted_array
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.shapes import dims, known, tensor
 from tilewright.te.tensor import Tensor

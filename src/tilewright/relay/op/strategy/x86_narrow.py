@@ -17,7 +17,7 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides
 from tilewright.relay.op.strategy.shapes import constant_shape
 from tilewright.support.dtype import DataType
-from tilewright.tir.words import numbers_of_word
+from tilewright.tir.packed_lanes import numbers_of_word
 from tilewright.topi.cpu.machine import current_cpu
 from tilewright.topi.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
 from tilewright.topi.cpu.narrow import narrow_conv2d_layouts, uses_words, wanted_data_type

@@ -14,7 +14,7 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, define
-from tilewright.relay.op.layout import as_it_is, elementwise, whatever
+from tilewright.relay.op.layout_rules import as_it_is, elementwise, whatever
 from tilewright.relay.op.relations import same_type
 from tilewright.relay.op.shapes import dims, tensor
 from tilewright.runtime.ndarray import numpy_dtype

@@ -16,7 +16,7 @@ from tilewright.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is, divides, joined
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is, divides, joined
 from tilewright.relay.op.shapes import (
     Dimension,
     combine,
@@ -29,7 +29,7 @@ from tilewright.relay.op.shapes import (
     tensor,
     tuple_of_tensors,
 )
-from tilewright.relay.op.transform.layouts import convertible, newly
+from tilewright.relay.op.transform.layout_rules import convertible, newly
 from tilewright.relay.op.transform.support import integers
 from tilewright.support.errors import ExpressionError, OpNotImplemented
 

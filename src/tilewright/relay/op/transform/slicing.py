@@ -16,7 +16,7 @@ from tilewright.relay.expr import Call, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.shapes import (
     Dimension,
     Shape,
@@ -29,7 +29,7 @@ from tilewright.relay.op.shapes import (
     tensor,
     tensors,
 )
-from tilewright.relay.op.transform.layouts import convertible, newly
+from tilewright.relay.op.transform.layout_rules import convertible, newly
 from tilewright.relay.op.transform.support import (
     Array,
     as_expression,

@@ -14,8 +14,8 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
-from tilewright.relay.op.nn.layouts import converted, converted_array, laid_out, whole_extents
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.nn.layout_conversion import converted, converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.op import register_convert_op_layout
 from tilewright.relay.op.shapes import combine, dims, same, tensor, tensors

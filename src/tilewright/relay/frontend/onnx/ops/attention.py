@@ -20,7 +20,7 @@ from tilewright.relay.frontend.onnx.ops.attention_core import (
     split_heads,
     window_allowed,
 )
-from tilewright.relay.frontend.onnx.ops.shaping import Extent, extent, part, scalar
+from tilewright.relay.frontend.onnx.ops.partial_shapes import Extent, extent, part, scalar
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
 

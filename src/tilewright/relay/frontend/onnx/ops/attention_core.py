@@ -17,7 +17,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import (
+from tilewright.relay.frontend.onnx.ops.partial_shapes import (
     Extent,
     arange,
     as_matrices,
@@ -100,7 +100,7 @@ def attend(
     if dtype in ("float32", "float64"):
         raw = _product(node, queries * const(scale, dtype), keys, True)
     else:
-        # Half of the scale on either side keeps narrow floats in range.
+        # Half of the scale on either side keeps low-precision floats in range.
         root = const(float(np.sqrt(scale)), dtype)
         raw = _product(node, queries * root, keys * root, True)
     capped = raw

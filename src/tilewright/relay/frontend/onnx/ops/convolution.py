@@ -13,7 +13,7 @@ from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.fused import fused_activation
-from tilewright.relay.frontend.onnx.ops.shaping import check_constants, part
+from tilewright.relay.frontend.onnx.ops.partial_shapes import check_constants, part
 from tilewright.relay.frontend.onnx.ops.windows import (
     KERNEL_LAYOUTS,
     LAYOUTS,

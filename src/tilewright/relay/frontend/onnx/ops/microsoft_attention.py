@@ -21,7 +21,7 @@ from tilewright.relay.frontend.onnx.ops.attention_core import (
     window_allowed,
 )
 from tilewright.relay.frontend.onnx.ops.matrices import matmul
-from tilewright.relay.frontend.onnx.ops.shaping import Extent, arange, combined, extent, part, scalar
+from tilewright.relay.frontend.onnx.ops.partial_shapes import Extent, arange, combined, extent, part, scalar
 from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 

@@ -19,7 +19,7 @@ from tilewright.relay.frontend.onnx.ops.quantization import (
     requantized,
     rows_aligned,
 )
-from tilewright.relay.frontend.onnx.ops.quantizing import (
+from tilewright.relay.frontend.onnx.ops.quantization_arithmetic import (
     quantized_of,
     scalar_dequantized,
     scalar_quantized,

@@ -12,7 +12,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import check_constants
+from tilewright.relay.frontend.onnx.ops.partial_shapes import check_constants
 from tilewright.relay.frontend.onnx.ops.windows import (
     LAYOUTS,
     Window,

@@ -16,8 +16,8 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.ops.partial_shapes import Extent, arange, check_constants, extents, scalar
 from tilewright.relay.frontend.onnx.ops.resize_weights import Sampling, indices, weights
-from tilewright.relay.frontend.onnx.ops.shaping import Extent, arange, check_constants, extents, scalar
 from tilewright.relay.frontend.onnx.registry import converter
 
 _IMAGES = {3: relay.image.resize1d, 4: relay.image.resize2d, 5: relay.image.resize3d}

@@ -99,13 +99,13 @@ def weights(
     weight. With ``antialias`` the kernel is as wide as an element of a smaller result.
     """
     place, outside = places(sampling, source, target, scale, region)
-    narrow = min(scale, 1.0) if sampling.antialias else 1.0
-    radius = (1 if sampling.mode == "linear" else 2) / narrow
+    shrink = min(scale, 1.0) if sampling.antialias else 1.0
+    radius = (1 if sampling.mode == "linear" else 2) / shrink
     reach = int(np.ceil(radius)) + 1
     low = np.floor(place).astype(np.int64)
     taps = low[:, None] + np.arange(-reach, reach + 1)
     kernel = _linear if sampling.mode == "linear" else _cubic(sampling.cubic)
-    given = kernel((taps - place[:, None]) * narrow)
+    given = kernel((taps - place[:, None]) * shrink)
     if sampling.exclude_outside:
         given = np.where((taps < 0) | (taps >= source), 0.0, given)
     if sampling.antialias or sampling.exclude_outside:

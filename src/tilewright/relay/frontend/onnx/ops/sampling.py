@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import check_constants
+from tilewright.relay.frontend.onnx.ops.partial_shapes import check_constants
 from tilewright.relay.frontend.onnx.ops.windows import attribute_list, operators
 from tilewright.relay.frontend.onnx.registry import converter
 

@@ -14,7 +14,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import arange, check_constants, combined, extent, part
+from tilewright.relay.frontend.onnx.ops.partial_shapes import arange, check_constants, combined, extent, part
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
 
