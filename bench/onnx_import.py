@@ -103,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", nargs=2, metavar=("PATH", "WAY"), help="one import, in this process")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="where exported models are kept")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="folder for exported models")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "onnx_import.md")
     options = parser.parse_args()
     if options.measure:

@@ -274,7 +274,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     add_option(parser)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
-    parser.add_argument("--models", type=Path, default=default, help="where exported models are kept")
+    parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -178,7 +178,7 @@ def main() -> None:
         os.environ["TILEWRIGHT_CACHE_DIR"] = folder
         # Work of other processes would not be counted.
         os.environ["TILEWRIGHT_COMPILE_PROCESSES"] = "1"
-        relay.build(chain(4), "llvm")  # What is imported on first use is no part of the first row.
+        relay.build(chain(4), "llvm")  # What is imported on first use is not part of the first row.
         sizes = tuple(sorted(options.sizes))
         table = [row for name in GRAPHS for row in rows(name, sizes)]
         notes = deep_network()

@@ -3,7 +3,7 @@
 Run it:  python examples/row_kernels.py
 
 A row reduction is factored into a vector of partial results (``rfactor``), so that it runs at the width of the
-machine, and everything about a row is computed while the row is in the first cache (``compute_at``).
+machine, and everything about a row is computed while the row is in the L1 (``compute_at``).
 """
 
 from __future__ import annotations

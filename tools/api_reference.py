@@ -283,7 +283,9 @@ def main(arguments: list[str]) -> int:
         and not (options.output / "style.css").exists()
         and any(options.output.iterdir())
     ):
-        parser.error(f"{options.output} holds something else; name an empty folder or an earlier reference")
+        parser.error(
+            f"{options.output} contains something else; give an empty folder or an earlier reference"
+        )
     pages = write(options.output)
     print(f"{pages} pages; open {options.output / 'index.html'}")
     return 0

@@ -45,7 +45,7 @@ PATIENCE = 5
 MACHINE_ONLY = {"if", "loop", "reference", "data", "unknown"}
 """What the graph executor cannot run."""
 LEFT_OUT = {"random.threefry_generate", "random.threefry_split", "random.uniform", "debug"}
-"""Operators whose cases are no recipes: bits that noise must not touch, and a debugger."""
+"""Operators whose cases are not recipes: bits that noise must not touch, and a debugger."""
 
 
 def _case_recipe(case: Any) -> Callable[[Any], Any]:

@@ -7,7 +7,7 @@ from tilewright.support.elsewhere import names_elsewhere
 
 
 def test_names_come_from_their_places() -> None:
-    """The very object of the other module; other names are no attributes."""
+    """The very object of the other module; other names are not attributes."""
     find = names_elsewhere("here", {"sqrt": "math"})
     assert find("sqrt") is __import__("math").sqrt
     with pytest.raises(AttributeError, match="module 'here' has no attribute 'cos'"):

@@ -47,7 +47,7 @@ def test_registering_again_must_say_the_same(registry):
 
 @pytest.mark.parametrize(("name", "code"), [("float", 2), ("big", 256), ("two words", 130)])
 def test_impossible_registrations_are_refused(registry, name, code):
-    """Codes of built-in types, codes beyond a byte and names that are no identifiers are refused."""
+    """Codes of built-in types, codes beyond a byte and names that are not identifiers are refused."""
     with pytest.raises(TargetError):
         registry.register(name, code)
 

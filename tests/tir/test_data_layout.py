@@ -37,7 +37,7 @@ def test_layout() -> None:
     ],
 )
 def test_bad_layouts(name: str, message: str) -> None:
-    """A name that is no layout says why."""
+    """A name that is not a layout says why."""
     with pytest.raises(ExpressionError, match=message):
         tir.layout(name)
 

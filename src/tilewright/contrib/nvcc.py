@@ -23,7 +23,7 @@ def find_cuda_path() -> str:
     usual = Path("/usr/local/cuda")
     if (usual / "bin" / "nvcc").exists():
         return str(usual)
-    raise TargetError("there is no CUDA toolkit here: set CUDA_PATH, or put nvcc on the path")
+    raise TargetError("no CUDA toolkit was found: set CUDA_PATH, or put nvcc on the PATH")
 
 
 def get_cuda_version(cuda_path: str | None = None) -> float:

@@ -24,7 +24,7 @@ tar.output_format = "tar"  # type: ignore[attr-defined]  # what export_library a
 
 
 def untar(tar_file: str, directory: str) -> None:
-    """Writes the files of an archive into a directory. Nothing is written outside of it."""
+    """Writes the files of an archive into a directory. Nothing is written outside it."""
     with tarfile.open(tar_file, "r:*") as archive:
         archive.extractall(directory, filter="data")
 

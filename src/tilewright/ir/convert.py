@@ -41,7 +41,7 @@ def convert(value: Any, span: Span | None = None) -> Any:
         return operators.as_expr(value)
     except ExpressionError:
         raise ExpressionError(
-            f"{value!r} of type {type(value).__name__} has no place in a program", span=span
+            f"{value!r} of type {type(value).__name__} cannot be part of a program", span=span
         ) from None
 
 

@@ -45,7 +45,7 @@ def as_expr(value: Any) -> nodes.PrimExpr:
         return as_expr(to_expr())
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return const(value[()])
-    raise ExpressionError(f"{value!r} of type {type(value).__name__} does not stand for an expression")
+    raise ExpressionError(f"{value!r} of type {type(value).__name__} cannot be converted to an expression")
 
 
 def as_argument(value: Any) -> nodes.PrimExpr:

@@ -245,23 +245,23 @@ class _Reader:
     def get(self, number: Any) -> Any:
         """An earlier value."""
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self.values):
-            raise ValueError(f"it refers to {number!r}, which is no earlier entry")
+            raise ValueError(f"it refers to {number!r}, which is not an earlier entry")
         return self.values[number]
 
     def text(self, value: Any) -> str:
         if not isinstance(value, str):
-            raise ValueError(f"{value!r} is no string")
+            raise ValueError(f"{value!r} is not a string")
         return value
 
     def plain(self, value: Any) -> Any:
         if not isinstance(value, (*_PLAIN, float)):
-            raise ValueError(f"{value!r} is no plain value")
+            raise ValueError(f"{value!r} is not a plain value")
         return value
 
     def mapping(self, number: Any) -> dict[Any, Any]:
         found = self.get(number)
         if not isinstance(found, dict):
-            raise ValueError(f"entry {number} is no map")
+            raise ValueError(f"entry {number} is not a map")
         return found
 
     def node(self, entry: dict[str, Any]) -> Node:
@@ -310,12 +310,12 @@ class _Reader:
 def _check_children(node: Node) -> None:
     """Children must be nodes and types data types, or what uses them would fail far from here."""
     if hasattr(node, "dtype") and not isinstance(node.dtype, DataType):
-        raise ValueError(f"the type of a {type(node).__name__} is no data type: {node.dtype!r}")
+        raise ValueError(f"the type of a {type(node).__name__} is not a data type: {node.dtype!r}")
     for name, role in type(node).child_fields:
         value = getattr(node, name)
         children = value if role == "many" else (value,)
         if not isinstance(children, tuple):
-            raise ValueError(f"{name} is no list")
+            raise ValueError(f"{name} is not a list")
         for child in children:
             if not isinstance(child, Node) and not (role == "optional" and child is None):
                 raise ValueError(f"{name} holds {child!r} where a node is expected")
@@ -325,7 +325,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, StopIteration):
         return "its form is not known"
     if isinstance(error, KeyError):
-        return f"it lacks or does not know {error.args[0]!r}"
+        return f"missing or unknown field: {error.args[0]!r}"
     return error.message if isinstance(error, TilewrightError) else str(error)
 
 
@@ -346,7 +346,7 @@ def load_json(json_str: str) -> Any:
         raise SerializationError("the text has no list of nodes")
     values = _Reader(entries).read()
     if not isinstance(root, int) or isinstance(root, bool) or not 0 <= root < len(values):
-        raise SerializationError(f"the root {root!r} is no entry")
+        raise SerializationError(f"the root {root!r} is not an entry")
     return _public(values[root])
 
 

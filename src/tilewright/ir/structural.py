@@ -237,7 +237,7 @@ class _Comparison:
         for key, value in lhs.items():
             other = self.forward.get(key, key) if isinstance(key, VARIABLES) else key
             if other not in rhs:
-                raise _Difference(path, lhs, rhs, f"the key {key!r} stands on one side alone")
+                raise _Difference(path, lhs, rhs, f"the key {key!r} exists on only one side")
             self.work.append((value, rhs[other], Role.USE, (path, f"[{key!r}]")))
 
     def _compare_nodes(self, lhs: Node, rhs: Any, role: Role, path: Path) -> None:
@@ -291,7 +291,7 @@ class _Comparison:
                 self._bind(left, right, path, undo)
             return
         if not isinstance(lhs, VARIABLES):
-            # A definition that is no variable (a matched buffer) introduces itself where it is compared.
+            # A definition that is not a variable (a matched buffer) introduces itself where it is compared.
             self.work.append((lhs, rhs, Role.INTRODUCE, path))
             return
         self._same_kind(lhs, rhs, path)
@@ -351,7 +351,7 @@ class _Comparison:
         known_back = self.computed_back.setdefault(id(rhs), id(lhs))
         if known != id(rhs) or known_back != id(lhs):
             raise _Difference(
-                path, lhs, rhs, "one side computes it once and uses it again, the other computes it anew"
+                path, lhs, rhs, "one side computes it once and reuses it, the other recomputes it"
             )
 
     def _leave_function(self, outer: tuple[dict[int, int], dict[int, int]]) -> None:
@@ -381,7 +381,7 @@ _ROUNDING: Final = 1e-9
 
 
 def _same_value(lhs: Any, rhs: Any) -> bool:
-    """Equality of what is no node: arrays by type, shape and contents, floats as numbers that are the same float32.
+    """Equality of what is not a node: arrays by type, shape and contents, floats as numbers that are the same float32.
 
     An attribute may have gone through an array of float32 on one side (1e-5 is 9.99999974e-6 there): such numbers are
     the same, NaNs are too, zeros of different sign are not.

@@ -159,7 +159,7 @@ class _Hasher:
 
 
 def _scalar_hash(value: Any) -> int:
-    """The hash of what is no node and no container."""
+    """The hash of a value that is neither a node nor a container."""
     if isinstance(value, bool):
         return 2 + value
     if isinstance(value, int):

@@ -167,7 +167,7 @@ class ExprPrinter:
     # Nodes
 
     def visit_default(self, node: Any) -> None:
-        """An expression of another package: its class and parts. What is no expression has its own text."""
+        """An expression of another package: its class and parts. What is not an expression has its own text."""
         if not isinstance(node, nodes.PrimExpr):
             self.write(str(node))
             return

@@ -149,7 +149,7 @@ class TypePrinter:
         return ", ".join([self.text(item) for item in given])
 
     def parameters(self, variables: Sequence[TypeVar]) -> str:
-        """Type parameters in brackets, with their kind where they are no types; nothing where there are none."""
+        """Type parameters in brackets, with their kind where they are not types; nothing where there are none."""
         if not variables:
             return ""
         shown = []

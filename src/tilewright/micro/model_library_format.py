@@ -161,7 +161,7 @@ def _of_code(name: str, lib: Module, executor: str, **rest: Any) -> ModelLibrary
     # The graph and the parameters, which travel with the code elsewhere, are files of their own here.
     if any(imported.type_key != "GraphExecutorFactory" for imported in lib.imported_modules):
         raise UnsupportedInModelLibraryFormatError(
-            "model library format holds host code alone, and the module imports device code"
+            "model library format holds only host code, but the module imports device code"
         )
     return ModelLibrary(
         name=name,

@@ -40,7 +40,7 @@ def _operand(value: Any) -> RelayExpr:
         return value
     if isinstance(value, (bool, int, float, np.number)):
         raise ExpressionError(
-            f"write relay.const({value!r}, dtype) in place of {value!r}: the type of a bare number is not known here"
+            f"write relay.const({value!r}, dtype) in place of {value!r}: the type of a bare number is unknown here"
         )
     raise ExpressionError(f"a graph expression cannot be combined with {type(value).__name__}")
 
@@ -319,7 +319,7 @@ class TempExpr(ExprWithOp):
 
     def realize(self) -> RelayExpr:
         """The ordinary expression."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it stands for")
+        raise NotImplementedError(f"{type(self).__name__} does not say what it represents")
 
 
 class TupleWrapper:

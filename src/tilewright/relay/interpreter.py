@@ -120,7 +120,7 @@ class Interpreter(Functor):
         if isinstance(callee, Constructor):
             return ConstructorValue(callee.tag, arguments, callee)
         if not isinstance(callee, Closure):
-            raise RuntimeFailure(f"a {type(callee).__name__} is called, which is no function")
+            raise RuntimeFailure(f"a {type(callee).__name__} is called, which is not a function")
         function = callee.function
         if len(arguments) != len(function.params):
             raise RuntimeFailure(

@@ -14,7 +14,7 @@ def prepare_passes() -> list[Pass]:
     """For the graph executor and the virtual machine alike: a smaller program that means the same."""
     return [
         transform.RemoveUnusedFunctions(),
-        # From here on no expression is shared between a branch and what is outside of it.
+        # From here on no expression is shared between a branch and what is outside it.
         transform.ToBasicBlockNormalForm(),
         transform.Legalize(),
         # From here on there is no batch_norm, dropout or other operator of training alone.

@@ -119,7 +119,7 @@ class ScopeBuilder:
     def get(self) -> RelayExpr:
         """The whole expression."""
         if len(self._bindings) != 1:
-            raise RuntimeError("get is called outside of if_scope and else_scope")
+            raise RuntimeError("get is called outside if_scope and else_scope")
         if self._pending is not None:
             raise RuntimeError("an if_scope has no else_scope")
         result = self._results[0]

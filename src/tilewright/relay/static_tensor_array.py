@@ -342,10 +342,10 @@ def get_tensor_array_shape(expr: Any, dtype: str, prelude: HasModule) -> tuple[A
     """The shape of the tensors in a tensor array; None where the array is of tensors of any shape."""
     found = type_of(expr, prelude.mod)
     if not isinstance(found, TypeCall) or not found.args or not isinstance(found.args[0], TypeCall):
-        raise TilewrightError(f"an expression of type {found} is no tensor array")
+        raise TilewrightError(f"an expression of type {found} is not a tensor array")
     header = found.args[0].func
     if not isinstance(header, GlobalTypeVar):
-        raise TilewrightError(f"an expression of type {found} is no tensor array")
+        raise TilewrightError(f"an expression of type {found} is not a tensor array")
     constructors = prelude.mod.type_definitions[header].constructors
     if not header.name_hint.startswith(f"static_tensor_{dtype}_"):
         return None

@@ -197,7 +197,7 @@ def family_of_triple(triple: str) -> str:
         if triple.startswith(prefix):
             return family
     raise TargetError(
-        f"-mtriple={triple}: no processor family is known for {triple.partition('-')[0]!r}; "
+        f"-mtriple={triple}: no CPU family is known for {triple.partition('-')[0]!r}; "
         f"known are {', '.join(_DEFAULT_TRIPLES.values())} and the like"
     )
 
@@ -227,7 +227,7 @@ def _resolve(target: Target, *, need_llvm: bool) -> _Machine:
         host_triple, host_cpu = _host_names(need_llvm=need_llvm)
         return _Machine(family_of_triple(host_triple), host_triple, host_cpu, attributes, is_host=True)
     if cpu in ("native", "host"):
-        raise TargetError(f"-mcpu={cpu} means this machine, so it cannot stand with -mtriple={triple}")
+        raise TargetError(f"-mcpu={cpu} means this machine, so it cannot be combined with -mtriple={triple}")
     if not triple:
         host_triple, _ = _host_names(need_llvm=need_llvm)
         host_family = family_of_triple(host_triple)
@@ -236,7 +236,7 @@ def _resolve(target: Target, *, need_llvm: bool) -> _Machine:
     family = family_of_triple(triple)
     if cpu and not _knows(family, cpu):
         known = LLVM_NAMES[family] | MODELS.get(family, {}).keys()
-        raise TargetError(f"-mcpu={cpu} is not a processor of {triple}{nearest(cpu, known)}")
+        raise TargetError(f"-mcpu={cpu} is not a CPU of {triple}{nearest(cpu, known)}")
     return _Machine(family, triple, cpu or "generic", attributes, is_host=False)
 
 
@@ -261,7 +261,7 @@ def _family_of_cpu(cpu: str) -> str:
         if _knows(family, cpu):
             return family
     known = frozenset[str]().union(*LLVM_NAMES.values(), *MODELS.values())
-    raise TargetError(f"-mcpu={cpu} is not a processor that LLVM knows{nearest(cpu, known)}")
+    raise TargetError(f"-mcpu={cpu} is not a CPU that LLVM knows{nearest(cpu, known)}")
 
 
 def _plainest(family: str) -> CPUModel:

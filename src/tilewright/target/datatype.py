@@ -49,13 +49,13 @@ def register(type_name: str, type_code: int) -> None:
         raise TargetError(f"{type_name!r} cannot name a custom data type: it must be an identifier")
     if not FIRST_CUSTOM_CODE <= type_code <= _LAST_CUSTOM_CODE:
         raise TargetError(
-            f"type code {type_code} cannot stand for {type_name!r}: "
+            f"type code {type_code} cannot represent {type_name!r}: "
             f"custom types have codes from {FIRST_CUSTOM_CODE} to {_LAST_CUSTOM_CODE}"
         )
     if _code_of_name.get(type_name, type_code) != type_code:
         raise TargetError(f"custom data type {type_name!r} already has type code {_code_of_name[type_name]}")
     if _name_of_code.get(type_code, type_name) != type_name:
-        raise TargetError(f"type code {type_code} already stands for {_name_of_code[type_code]!r}")
+        raise TargetError(f"type code {type_code} already represents {_name_of_code[type_code]!r}")
     _code_of_name[type_name] = type_code
     _name_of_code[type_code] = type_name
 

@@ -288,7 +288,7 @@ class _Solve:
             self.conditions.append(condition)
 
     def fix(self, variable: Var, value: PrimExpr) -> None:
-        """An axis has this value, where it is inside of its range."""
+        """An axis has this value, where it is inside its range."""
         self.solved = {name: substitute_expr(one, {variable: value}) for name, one in self.solved.items()}
         self.solved[variable] = value
         domain = next(axis.dom for axis in self.axes if axis.var is variable)

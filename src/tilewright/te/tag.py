@@ -18,7 +18,7 @@ def current_tag() -> str | None:
 
 
 class TagScope:
-    """Gives its tag to every computation made inside of it; a context manager and a decorator."""
+    """Gives its tag to every computation made inside it; a context manager and a decorator."""
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
@@ -32,7 +32,7 @@ class TagScope:
 
     def __enter__(self) -> TagScope:
         if current_tag() is not None:
-            raise ExpressionError("a tag_scope cannot stand inside another")
+            raise ExpressionError("a tag_scope cannot be nested")
         self._token = _current.set(self.tag)
         return self
 

@@ -74,7 +74,7 @@ def _region(argument: Any) -> tuple[Range, ...]:
 
 @node
 class TensorIntrinCall(Node):
-    """An intrinsic applied to boxes of tensors inside of ``te.compute``."""
+    """An intrinsic applied to boxes of tensors inside ``te.compute``."""
 
     intrin: TensorIntrin
     tensors: tuple[Tensor, ...]

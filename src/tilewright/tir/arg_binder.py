@@ -307,7 +307,7 @@ class ArgBinder:
             if variable not in self.values:
                 raise LoweringError(
                     f"{self.function_name}: {subject} is {expected}, but no argument gives the value of "
-                    f"{variable.name}; pass {variable.name} as an argument, or use it alone as a dimension of one"
+                    f"{variable.name}; pass {variable.name} as an argument, or make it a dimension of one by itself"
                 )
 
     def _text(self, text: str) -> str:

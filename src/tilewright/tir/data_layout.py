@@ -33,13 +33,13 @@ class Layout:
         while position < len(name):
             match = _PART.match(name, position)
             if match is None:
-                raise ExpressionError(f"layout {name!r}: {name[position]!r} is no axis")
+                raise ExpressionError(f"layout {name!r}: {name[position]!r} is not an axis")
             self._add_axis(match.group(1), match.group(2))
             position = match.end()
         for axis in self._factors:
             if axis.upper() not in self._axes:
                 raise ExpressionError(
-                    f"layout {name!r} has a part {axis} of an axis {axis.upper()} that it lacks"
+                    f"layout {name!r} has a part {axis} of an axis {axis.upper()} that it does not have"
                 )
 
     def _add_axis(self, number: str, axis: str) -> None:

@@ -52,6 +52,6 @@ def pack_word(*numbers: PrimExpr) -> PrimExpr:
 def dot_word(first: PrimExpr, second: PrimExpr, first_type: str, second_type: str) -> PrimExpr:
     """The sum of the products of the numbers in two words, which are of the given types."""
     if not can_multiply(first_type, second_type):
-        raise ExpressionError(f"there is no product of words of {first_type} and {second_type}")
+        raise ExpressionError(f"there is no dot product of {first_type} and {second_type}")
     kind = DataType(sum_type(first_type)).with_lanes(first.dtype.lanes)
     return operators.call(_DOT_NAMES[first_type, second_type], str(kind), [first, second])

@@ -28,14 +28,14 @@ def specialize(function: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     for parameter, given in param_map.items():
         if not any(parameter is each for each in function.params):
             raise ExpressionError(
-                f"{parameter} is no parameter of the function; it has {_names(function.params)}"
+                f"{parameter} is not a parameter of the function; it has {_names(function.params)}"
             )
         if isinstance(given, Buffer):
             _match_buffers(function, parameter, given, values)
         else:
             if parameter in function.buffer_map:
                 raise ExpressionError(
-                    f"parameter {parameter} stands for a buffer: specialise it with a buffer, not {given!r}"
+                    f"parameter {parameter} is bound to a buffer: specialise it with a buffer, not {given!r}"
                 )
             _assign(values, parameter, operators.as_expr(given), f"parameter {parameter}")
             removed.add(parameter)

@@ -31,7 +31,7 @@ def storage_rank(scope: str) -> StorageRank:
 
 
 def thread_rank(tag: str) -> int | None:
-    """0 for blocks, 1 for the threads (and virtual threads) of a block; None for what is no thread."""
+    """0 for blocks, 1 for the threads (and virtual threads) of a block; None for what is not a thread."""
     if tag.startswith("blockIdx."):
         return 0
     return 1 if tag.startswith(("threadIdx.", "vthread", "cthread")) else None

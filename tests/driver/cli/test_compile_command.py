@@ -187,8 +187,8 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
         (["--target", "nothere.json"], "nothere.json cannot be read"),
         (["--target-c-mcpu", "x"], "options are given for c, and the target is llvm"),
         (["--target-llvm-mcpu", "i386x"], "i386x"),
-        (["--input-shapes", "x"], "'x' is no shape"),
-        (["--input-shapes", "x:[a]"], "whole numbers"),
+        (["--input-shapes", "x"], "'x' is not a shape"),
+        (["--input-shapes", "x:[a]"], "extents are integers"),
         (["--input-shapes", "z:[1]"], "the model has no input 'z'"),
         (["--input-shapes", "x:[2,5]"], "multiply"),
         (["--disabled-pass", "FoldConstants"], "did you mean 'FoldConstant'"),
@@ -216,7 +216,7 @@ def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, caps
     ("name", "content", "message"),
     [
         ("missing.onnx", None, "there is no model"),
-        ("bad.onnx", b"this is no model at all", "bad.onnx"),
+        ("bad.onnx", b"this is not a model at all", "bad.onnx"),
         ("empty.onnx", b"", "empty.onnx"),
         ("model.h5", b"x", "tf2onnx"),
         (

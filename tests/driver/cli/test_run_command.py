@@ -118,7 +118,7 @@ def test_wrong_inputs_are_explained(options, message, small_package, tmp_path, c
 
 
 def test_a_damaged_package_is_refused(small_package, tmp_path, capsys):
-    """Not one byte of what is inside may have changed, and a file that is no package is told apart."""
+    """Not one byte of what is inside may have changed, and a file that is not a package is told apart."""
     content = bytearray(Path(small_package).read_bytes())
     place = bytes(content).index(b"tvmgen_default_fused")
     content[place] ^= 1

@@ -32,7 +32,7 @@ def test_work_and_nodes_come_from_the_model(small_profile):
 
 
 def test_compile_time_by_pass_is_the_whole(small_profile):
-    """The passes' own times and what is outside of passes are the time of the compilation."""
+    """The passes' own times and what is outside passes are the time of the compilation."""
     compiling = small_profile.compiling
     assert sum(one.seconds for one in compiling.totals) == pytest.approx(compiling.seconds)
     names = {one.name for one in compiling.totals}

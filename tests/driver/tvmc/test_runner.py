@@ -8,7 +8,7 @@ from tilewright.driver.tvmc import TVMCException, runner
 
 
 def test_inputs_of_a_graph(small_package):
-    """Parameters are no inputs, whether they come as bytes or by name."""
+    """Parameters are not inputs, whether they come as bytes or by name."""
     package = tvmc.TVMCPackage(small_package)
     shapes, dtypes = runner.get_input_info(package.graph, package.params)
     assert (shapes, dtypes) == ({"x": [2, 4]}, {"x": "float32"})

@@ -51,7 +51,7 @@ BROADCASTS = [
     (((2, 32, 3, 5), (3, 1)), "NHWC", ("NHWC", "NHWC")),
     (((2, 32, 3, 5), (32, 1, 1)), "NHWC", ("NHWC", "NHWC")),
     (((2, 32, 3, 5), (5,)), "NHWC", ("NHWC", "NHWC")),
-    # Twelve channels are no blocks of eight: the program's layouts.
+    # Twelve channels are not blocks of eight: the program's layouts.
     (((2, 12, 3, 5), (2, 12, 3, 5)), "NCHW8c", ("NCHW", "NCHW")),
 ]
 

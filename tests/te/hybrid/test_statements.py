@@ -66,7 +66,7 @@ def test_error_names_the_file_of_a_decorated_function() -> None:
         ("c = output_tensor((4,))\nreturn c[0]", "tensor c is returned"),
         ("c = allocate((4,), 'float32', 'shared')\nreturn c", "output_tensor makes what can be"),
         ("for i in range(4):\n    return b", "return is the last statement"),
-        ("for i in range(4):\n    c = output_tensor((4,))\nreturn c", "outside of all loops"),
+        ("for i in range(4):\n    c = output_tensor((4,))\nreturn c", "outside all loops"),
         ("for i in [b]:\n    b = 1\nreturn b", "b is a parameter or a loop variable"),
         ("for i in range(4):\n    i = 1\nreturn b", "i is a parameter or a loop variable"),
         ("for i in range(4):\n    for i in range(4):\n        pass\nreturn b", "another name"),

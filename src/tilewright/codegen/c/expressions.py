@@ -262,9 +262,7 @@ class ExpressionPrinter(Functor):
 
     def _current_lane(self, node: PrimExpr) -> int:
         if self.lane is None:
-            raise CodegenError(
-                f"{self.language} has no vectors, and this one stands where a scalar must: {node}"
-            )
+            raise CodegenError(f"{self.language} has no vectors, and a scalar is required here: {node}")
         return self.lane
 
     def visit_ramp(self, node: Ramp) -> str:

@@ -161,7 +161,7 @@ class HostPrinter(StatementPrinter):
         )
 
     def call_tvm_stack_alloca(self, node: Call) -> str:
-        raise CodegenError("tvm_stack_alloca is the value of a let statement, and nothing else")
+        raise CodegenError("tvm_stack_alloca may only be the value of a let statement")
 
 
 def _signature(printer: HostPrinter, function: PrimFunc, name: str) -> str:

@@ -76,7 +76,7 @@ def active_lanes(emitter: Emitter, predicate: PrimExpr, lanes: int) -> str | Non
         return outer if own is None else emitter.function.value(f"and {vector('i1', lanes)} {own}, {outer}")
     if own is not None and lanes > 1:
         raise CodegenError(
-            f"a predicated access of {lanes} lanes stands below a condition of {emitter.mask_lanes} lanes"
+            f"a predicated access of {lanes} lanes is nested in a condition of {emitter.mask_lanes} lanes"
         )
     count = emitter.mask_lanes
     anywhere = emitter.call_llvm("llvm.vector.reduce.or", "i1", [(vector("i1", count), outer)])

@@ -41,7 +41,7 @@ class CompiledUnit:
         """The reverse; an error where the block is damaged."""
         start = len(_MAGIC) + 4
         if block[: len(_MAGIC)] != _MAGIC or len(block) < start:
-            raise TilewrightError("this is no compiled code")
+            raise TilewrightError("not compiled code")
         body = block[start:]
         if zlib.crc32(body) != struct.unpack_from("<I", block, len(_MAGIC))[0]:
             raise TilewrightError("the compiled code is damaged")

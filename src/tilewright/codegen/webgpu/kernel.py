@@ -1,7 +1,7 @@
 """Kernels as WGSL text.
 
 WGSL has no conversions that are not written, no pointers to cast, and no conditional operator: ``select`` evaluates
-both sides, which is safe because reads outside of a buffer give some value of it. Buffers are bindings of group 0 in
+both sides, which is safe because reads outside a buffer give some value of it. Buffers are bindings of group 0 in
 the order of the parameters, and the numbers follow in one uniform structure.
 """
 

@@ -17,7 +17,7 @@ OWN_ENTRIES = ("runtime", "code", "models", "tuning")
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("cache", help="show or clear what is kept between runs")
+    parser = commands.add_parser("cache", help="show or clear the cache")
     parser.add_argument(
         "action",
         nargs="?",

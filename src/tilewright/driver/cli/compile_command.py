@@ -38,7 +38,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "--validate-inputs",
         action="append",
         metavar="PATH",
-        help="an .npz of inputs to compare on, beside random ones; may be repeated",
+        help="an .npz of inputs to compare with, in addition to random ones; may be repeated",
     )
     parser.add_argument(
         "--tolerance",
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = compiler.settings_from_arguments(arguments)
     triple = str(settings.target.attrs.get("mtriple", ""))
     if arguments.validate and not is_host(triple):
-        raise ModelError(f"code for {triple} cannot be validated here: leave --validate out")
+        raise ModelError(f"code for {triple} cannot run on this machine: omit --validate")
     check_output(arguments.output, "-o", [arguments.FILE, *(arguments.validate_inputs or ())])
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:

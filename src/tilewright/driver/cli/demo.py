@@ -115,7 +115,7 @@ def _export(model: TVMCModel, settings: Settings, folder: Path) -> tuple[TVMCPac
     try:
         tvmc.compiler.write_package(model, compiled, path)
     except CompilerError:
-        note = 'its library is not linked, as there is no C compiler here: pip install "tilewright[cross]"'
+        note = 'its library is not linked, because no C compiler was found: pip install "tilewright[cross]"'
         tvmc.compiler.write_package(model, compiled, path, output_format="tar")
     return tvmc.TVMCPackage(path), note
 

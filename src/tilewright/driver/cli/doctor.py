@@ -45,7 +45,7 @@ _NOTABLE_FEATURES = (
 )
 
 
-_NO_DRIVER = "this version makes source for it, and runs nothing on it"
+_NO_DRIVER = "this version generates source code for it, but cannot run it"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         rows = [[finding.area, finding.name, finding.status, finding.detail] for finding in findings]
         show_table("tilewright doctor", ["area", "name", "status", "detail"], rows)
-        print("everything that must work does" if healthy else "something that must work does not; see above")
+        print("everything required works" if healthy else "something required does not work; see above")
     return 0 if healthy else 1
 
 

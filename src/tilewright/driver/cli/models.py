@@ -9,8 +9,8 @@ from tilewright.support.errors import ModelError
 _COMMANDS = {
     "tune": (
         "search for faster schedules for a model",
-        "tuning is coming, and is not in this version. 'tilewright compile' uses schedules that are computed from the "
-        "processor's registers and caches, which need no tuning.",
+        "tuning is not in this version. 'tilewright compile' computes schedules from the CPU's "
+        "registers and caches and needs no tuning.",
     ),
 }
 

@@ -33,10 +33,10 @@ _GIVES = {
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("targets", help="list the kinds of target, known processors and tags")
+    parser = commands.add_parser("targets", help="list target kinds, known CPUs and tags")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--kind", metavar="KIND", help="list the options of one kind")
-    what.add_argument("--cpus", action="store_true", help="list the processors that are known by name")
+    what.add_argument("--cpus", action="store_true", help="list the CPUs known by name")
     what.add_argument("--tags", action="store_true", help="list the tags")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)

@@ -126,7 +126,7 @@ def profile_model(
         raise TVMCException(f"kernels are timed one by one by the graph executor, not by {settings.executor}")
     triple = str(settings.target.attrs.get("mtriple", ""))
     if not is_host(triple):
-        raise TVMCException(f"code for {triple} cannot be measured here: profile it where it runs")
+        raise TVMCException(f"code for {triple} cannot run on this machine: profile it where it runs")
     infos = module_inputs(model.mod, model.params)
     values = complete_inputs(infos, inputs or {}, fill_mode)
     watch = CompileWatch()
@@ -164,7 +164,7 @@ def profile_package(
     content = package.content
     if content.executor != "graph" or content.graph is None:
         raise TVMCException(
-            f"kernels are timed one by one by the graph executor alone, and {name} is for {content.executor}: "
+            f"only the graph executor can time single kernels, and {name} is for {content.executor}: "
             "compile with --executor graph"
         )
     runnable = GraphRunnable(content.graph, package.load_library(), content.params)

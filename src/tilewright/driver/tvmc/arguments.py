@@ -91,7 +91,7 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         "--output-format",
         choices=("so", "tar", "mlf"),
         default="so",
-        help="the library in the package: shared, or objects, which need no linker here; or model library format",
+        help="the library in the package: shared, object files (which need no linker), or model library format",
     )
     parser.add_argument(
         "--executor",
@@ -109,7 +109,7 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dump-code",
         metavar="FORMATS",
-        help=f"write these forms of the program beside the output: {','.join(DUMP_FORMATS)}",
+        help=f"write these forms of the program next to the output: {','.join(DUMP_FORMATS)}",
     )
     parser.add_argument("--cross-compiler", metavar="CC", help="the compiler that links for the target")
     parser.add_argument(

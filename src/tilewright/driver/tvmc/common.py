@@ -80,14 +80,14 @@ def parse_shape_string(inputs_string: str) -> dict[str, list[Any]]:
         found = _SHAPE.match(text, at)
         if found is None:
             raise argparse.ArgumentTypeError(
-                f"{text[at:]!r} is no shape: write name:[1,3,224,224], and a space between two of them"
+                f"{text[at:]!r} is not a shape: write name:[1,3,224,224], and a space between two of them"
             )
         extents = [extent.strip() for extent in found["extents"].split(",") if extent.strip()]
         try:
             shapes[found["name"].strip()] = [_extent(extent) for extent in extents]
         except ValueError:
             raise argparse.ArgumentTypeError(
-                f"the shape of {found['name']!r} is [{found['extents']}], and a shape is made of whole numbers"
+                f"the shape of {found['name']!r} is [{found['extents']}], but extents are integers"
             ) from None
         at = found.end()
     if not shapes:

@@ -43,9 +43,7 @@ class Runnable:
 
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, beside the limits of the machine."""
-        raise TVMCException(
-            "kernels are timed one by one by the graph executor alone: compile with --executor graph"
-        )
+        raise TVMCException("only the graph executor can time single kernels: compile with --executor graph")
 
     def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
         """The times of runs: ``repeat`` times the mean of ``number``. ``end_to_end`` takes in the copies of the
@@ -127,7 +125,7 @@ def _flat(value: Any) -> list[np.ndarray[Any, Any]]:
         return [value.numpy()]
     if isinstance(value, (ADT, tuple, list)):
         return [part for field in value for part in _flat(field)]
-    raise TVMCException(f"the model gives a {type(value).__name__}, which is no tensor")
+    raise TVMCException(f"the model returns a {type(value).__name__}, which is not a tensor")
 
 
 class FunctionRunnable(Runnable):

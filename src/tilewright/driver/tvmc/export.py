@@ -66,7 +66,9 @@ def _library_bytes(
     export: Callable[..., None], cross: Any, cross_options: str | None, lib_format: str
 ) -> bytes:
     if lib_format == "tar" and cross:
-        raise TVMCException("a library of objects (tar) is not linked: it takes no cross compiler")
+        raise TVMCException(
+            "an archive of object files (tar) is not linked: it does not need a cross compiler"
+        )
     link = linker(cross, cross_options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"mod.{lib_format}"
@@ -113,7 +115,7 @@ def classic_content(
             *("classic", "vm", name, code, None, {}),
             *("default", str(compiled.target), module_inputs(mod, params), module_outputs(mod)),
         )
-    raise TVMCException(f"a {type(compiled).__name__} is no compiled model")
+    raise TVMCException(f"a {type(compiled).__name__} is not a compiled model")
 
 
 def _aot_model(compiled: AOTExecutorFactoryModule) -> AOTModule:
@@ -150,11 +152,11 @@ def export_model_library(compiled: Any, path: str) -> None:
         export_model_library_format(compiled.lib, path)
         return
     if not isinstance(compiled, GraphExecutorFactoryModule):
-        raise TVMCException(f"a {type(compiled).__name__} is no compiled model")
+        raise TVMCException(f"a {type(compiled).__name__} is not a compiled model")
     library = _Kernels(compiled.lib)
     if library.imported_modules:
         raise TVMCException(
-            "a model library holds host code alone, and the model has code of other generators"
+            "a model library holds only host code, but the model has code of other generators"
         )
     described = ModelLibrary(
         name=compiled.libmod_name,

@@ -61,7 +61,7 @@ def read_images(paths: Sequence[Path], tensor: TensorInfo, options: ImageOptions
 def _sizes(tensor: TensorInfo, wanted: str | None) -> tuple[int | None, int, int | None, int | None, str]:
     """Batch, channels, height, width and layout of an input."""
     if len(tensor.shape) != 4:
-        raise TVMCException(f"the input {tensor.text()} is no image: it has not four dimensions")
+        raise TVMCException(f"the input {tensor.text()} is not an image: it does not have four dimensions")
     if wanted is not None:
         layout = wanted
     elif tensor.shape[1] in _MODES:

@@ -68,7 +68,7 @@ class TVMCModel:
             raise TVMCException(f"there is no saved model {path}")
         members = read_members(path)
         if _MODULE not in members or _PARAMS not in members:
-            raise TVMCException(f"{path} is no saved model: it has no {_MODULE} and {_PARAMS} in it")
+            raise TVMCException(f"{path} is not a saved model: it has no {_MODULE} and {_PARAMS} in it")
         try:
             mod = load_json(members[_MODULE].decode())
             params = load_param_dict(members[_PARAMS])
@@ -114,7 +114,7 @@ class TVMCModel:
             raise TVMCException(f"the output formats are so, tar and mlf, not {output_format!r}")
         if output_format == "mlf":
             if cross:
-                raise TVMCException("a model library is not linked: it takes no cross compiler")
+                raise TVMCException("a model library is not linked: it does not need a cross compiler")
             path = package_path or self.default_package_path()
             export_model_library(executor_factory, path)
             return path

@@ -34,7 +34,7 @@ UNKNOWN_EXTENT = 1
 def get_input_info(
     graph_str: str, params: Mapping[str, Any] | bytes | bytearray
 ) -> tuple[dict[str, list[int]], dict[str, str]]:
-    """Shapes and types of the inputs of a graph by name; parameters are no inputs."""
+    """Shapes and types of the inputs of a graph by name; parameters are not inputs."""
     known = load_param_dict(params) if isinstance(params, (bytes, bytearray)) else params
     inputs, _ = graph_tensors(graph_str, list(known))
     shapes = {one.name: [size for size in one.shape if size is not None] for one in inputs}

@@ -77,7 +77,7 @@ def _parsed(words: Sequence[str]) -> ParsedTarget:
         word = options[position]
         position += 1
         if not word.startswith("-"):
-            raise TVMCException(f"in the target {name}, {word!r} is no option: options begin with a dash")
+            raise TVMCException(f"in the target {name}, {word!r} is not an option: options begin with a dash")
         option, separator, value = word.lstrip("-").partition("=")
         if not separator and position < len(options) and not options[position].startswith("-"):
             value = options[position]
@@ -113,7 +113,7 @@ def validate_targets(
             )
     if not own:
         names = ", ".join(one["name"] for one in parse_targets)
-        raise TVMCException(f"{names} needs a target of the compiler beside it, such as llvm")
+        raise TVMCException(f"{names} needs a target of the compiler next to it, such as llvm")
     if len(own) > 2:
         raise TVMCException(f"at most a target and its host can be given, not {', '.join(own)}")
     for name, options in (additional_target_options or {}).items():

@@ -63,7 +63,7 @@ def _tensors(kind: Type) -> list[TensorType]:
         return [kind]
     if isinstance(kind, TupleType):
         return [tensor for part in kind.fields for tensor in _tensors(part)]
-    raise TVMCException(f"a value of type {kind} is no tensor, and a model takes and gives tensors")
+    raise TVMCException(f"a value of type {kind} is not a tensor; models take and return tensors")
 
 
 def module_inputs(mod: IRModule, params: Mapping[str, Any]) -> list[TensorInfo]:

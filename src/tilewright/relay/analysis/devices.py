@@ -112,7 +112,7 @@ def _join(first: _Places, second: _Places, where: RelayExpr) -> None:
         return
     if one.device is not None and other.device is not None and one.device != other.device:
         raise DeviceConflict(
-            f"a value would have to lie on {_name(one.device)} and on {_name(other.device)}; put a device_copy, or an "
+            f"a value would have to be on {_name(one.device)} and on {_name(other.device)}; put a device_copy, or an "
             "on_device without is_fixed, between",
             span=where.span,
         )

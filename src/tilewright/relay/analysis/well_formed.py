@@ -102,7 +102,7 @@ class _Verifier(ExprFunctor):
             scope = self.needed_scope[expr]
             if depth >= len(self.scopes) or self.scopes[depth] != scope:
                 names = ", ".join(variable.name_hint for variable in self.scope_variables[scope])
-                raise self.fail("scope", f"an expression that uses {names} stands outside their scope", expr)
+                raise self.fail("scope", f"an expression uses {names} outside their scope", expr)
         return needs
 
     def remember(self, expr: Any, needs: int) -> None:
@@ -147,7 +147,7 @@ class _Verifier(ExprFunctor):
                 "no_temporaries", f"{type(expr).__name__} is an expression that only a pass may use", expr
             )
         if not isinstance(expr, (RelayExpr, Clause)):
-            raise self.fail("expressions", f"{type(expr).__name__} is no graph-level expression", expr)
+            raise self.fail("expressions", f"{type(expr).__name__} is not a graph-level expression", expr)
         self.run_checks(expr)
         needs = 0
         for child in expr.children():

@@ -1,7 +1,7 @@
 """All matches of a pattern in an expression that can be replaced side by side.
 
 Matches are looked for from the result backwards. One is left out if it shares a computation with one that was found
-before, or if something outside of it uses a value from its middle: replacing it would leave that value uncomputed.
+before, or if something outside it uses a value from its middle: replacing it would leave that value uncomputed.
 (A use that itself ends in the match's root does no harm.)
 """
 

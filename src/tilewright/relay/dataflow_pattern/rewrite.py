@@ -93,7 +93,7 @@ def rewrite(
     given = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
     for count in range(_MOST_ROUNDS):
         if any(callback.require_type for callback in given):
-            # Inference may fill in annotations, which is no change of the program.
+            # Inference may fill in annotations, which is not a change of the program.
             expr = infer_expr(expr, mod)
         before = expr
         for callback in given:
@@ -104,5 +104,5 @@ def rewrite(
     names = ", ".join(type(callback).__name__ for callback in given)
     raise TilewrightError(
         f"{_MOST_ROUNDS} rounds of {names} changed the program every time: they undo one another; "
-        "pass rewrite_once=True, or let the callback give post where nothing is to be done"
+        "pass rewrite_once=True, or let the callback return post where there is nothing to do"
     )

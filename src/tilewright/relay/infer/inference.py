@@ -187,7 +187,7 @@ class _Inference(ExprFunctor):
         return self.globals[gv.name_hint]
 
     def visit_op(self, op: Op) -> Type:
-        """Operators are called; they are no values."""
+        """Operators are called; they are not values."""
         raise TypeInferenceError(
             f"operator {op.name} is used as a value; wrap it in a function that calls it"
         )
@@ -226,7 +226,7 @@ class _Inference(ExprFunctor):
         if not isinstance(found, TupleType):
             raise TypeInferenceError(
                 f"field {t.index} is taken of a value of type {_text(self.solver.resolve(found))}, "
-                "which is no tuple"
+                "which is not a tuple"
                 if not isinstance(found, IncompleteType)
                 else f"field {t.index} is taken of a value whose type is not known; annotate it",
                 t.span,
@@ -351,7 +351,7 @@ class _Inference(ExprFunctor):
             return result
         if not isinstance(callee, FuncType):
             raise TypeInferenceError(
-                f"a value of type {_text(callee)} is called, which is no function", call.span
+                f"a value of type {_text(callee)} is called, which is not a function", call.span
             )
         callee = self._instantiate(callee, call.type_args)
         assert isinstance(callee, FuncType)

@@ -135,7 +135,7 @@ def _first_type(types: Sequence[Type], attrs: Any) -> Type | None:
     extent = shape[axis]
     if attrs.k >= 1:
         if isinstance(extent, int) and attrs.k > extent:
-            raise RelationError(f"the first {attrs.k} of {extent} elements are asked for")
+            raise RelationError(f"the first {attrs.k} of only {extent} elements are requested")
         shape[axis] = attrs.k
     values, positions = TensorType(shape, found.dtype), TensorType(shape, attrs.dtype)
     if attrs.ret_type == "both":

@@ -248,7 +248,7 @@ def mean_std(
 def logsumexp(data: RelayExpr, axis: Axes = None, keepdims: bool = False) -> Call:
     """The logarithm of the sum of the exponentials, which neither overflows nor loses what is small."""
     greatest = max(data, axis, True)
-    # An infinite maximum is no reference point: infinity less infinity is not a number.
+    # An infinite maximum is not a reference point: infinity less infinity is not a number.
     center: Any = call("where", call("isfinite", greatest), greatest, call("zeros_like", greatest))
     total = sum(call("exp", call("subtract", data, center)), axis, True)
     made = call("log", total) + center

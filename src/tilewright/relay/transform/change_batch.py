@@ -55,7 +55,7 @@ class ChangeBatch(FunctionPass):
     def _changed(self, variable: Var, axis: int) -> Var:
         kind = variable.type_annotation
         if not isinstance(kind, TensorType):
-            raise TilewrightError(f"variable {variable.name_hint} is no tensor: it has no batch")
+            raise TilewrightError(f"variable {variable.name_hint} is not a tensor: it has no batch")
         shape = list(dims(kind))
         shape[normal_axis(axis, len(shape))] = self.batch_size
         return Var(variable.name_hint, TensorType(shape, kind.dtype), variable.span)

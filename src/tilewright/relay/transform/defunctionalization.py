@@ -1,4 +1,4 @@
-"""Defunctionalization: a program whose functions are no values.
+"""Defunctionalization: a program whose functions are not values.
 
 Every function value becomes a value of a data type: one data type for each type of functions, with one constructor for
 each function of the program, which holds the variables that the function uses from around it. To call such a value is
@@ -112,7 +112,7 @@ class _Program:
     def data(self, kind: FuncType) -> _FunctionData:
         """The data type for functions of a type."""
         if kind.type_params:
-            raise TilewrightError(f"a generic function of type {kind} is a value here; annotate its types")
+            raise TilewrightError(f"a generic function of type {kind} is used as a value; annotate its types")
         key = str(kind)
         found = self.made.get(key)
         if found is None:

@@ -61,7 +61,7 @@ class _Node:
     index: int
     kind: OpPattern
     is_result: bool = False
-    """Used by something that is no operator: it must exist outside of groups."""
+    """Used by something that is not an operator: it must exist outside groups."""
     users: list[tuple[_Node, OpPattern]] = field(default_factory=list)
     # The post-dominator tree.
     dominator: _Node | None = None
@@ -131,7 +131,7 @@ class _Graph(ExprVisitor):
         self._node(c, OPAQUE)
 
     def visit_op(self, op: Op) -> None:
-        """Operators are no nodes."""
+        """Operators are not nodes."""
 
     def visit_constant(self, const: Constant) -> None:
         self._node(const, ELEMWISE if const.data.shape == () else OPAQUE)
@@ -412,7 +412,7 @@ class _Group:
     given: dict[RelayExpr, Var] = field(default_factory=dict)
 
     def parameter(self, expr: RelayExpr, argument: RelayExpr) -> Var:
-        """The parameter that stands for an expression outside of the group."""
+        """The parameter that stands for an expression outside the group."""
         found = self.given.get(expr)
         if found is None:
             found = Var(f"p{len(self.parameters)}", expr.checked_type)

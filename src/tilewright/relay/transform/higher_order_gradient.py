@@ -343,7 +343,7 @@ class _Reverse:
         assert self.mod is not None
         given = self.mod[name.name_hint]
         if not isinstance(given, Function):
-            raise TilewrightError(f"@{name.name_hint} is no graph-level function, it has no gradient")
+            raise TilewrightError(f"@{name.name_hint} is not a graph-level function, it has no gradient")
         made = f"{name.name_hint}_grad"
         while made in self.mod and self.mod[made].attrs.get("gradient_of") != name.name_hint:
             made = f"{made}_"

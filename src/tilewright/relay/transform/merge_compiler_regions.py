@@ -1,6 +1,6 @@
 """MergeCompilerRegions: neighbouring regions of one target become one.
 
-A region and one that takes its result are merged unless the result also goes through something outside of both on the
+A region and one that takes its result are merged unless the result also goes through something outside both on the
 way: the merged region would then need its own result. Regions for "default" are left as they are: what is in them goes
 back into the program anyway.
 """
@@ -26,7 +26,7 @@ from tilewright.support.node import Node
 
 @dataclass(eq=False)
 class _Unit:
-    """A region, or a node outside of all regions; merged ones point to what they became."""
+    """A region, or a node outside all regions; merged ones point to what they became."""
 
     region: AnnotatedRegion | None
     last: int

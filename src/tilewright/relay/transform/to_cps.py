@@ -133,7 +133,7 @@ class _Globals:
         if known is None:
             function = self.mod[name]
             if not isinstance(function, Function):
-                raise TilewrightError(f"{name.name_hint} is no function of the graph level")
+                raise TilewrightError(f"{name.name_hint} is not a function of the graph level")
             known = self.names[name.name_hint] = GlobalVar(f"{name.name_hint}_cps")
             self.mod[known] = self.function(function)
         return known
@@ -180,7 +180,7 @@ def un_cps(func: Function) -> Function:
     answer = func.type_params[-1]
     continuation = func.params[-1].type_annotation
     if not isinstance(continuation, FuncType) or len(continuation.arg_types) != 1:
-        raise TilewrightError("the last parameter of the function is no continuation")
+        raise TilewrightError("the last parameter of the function is not a continuation")
     result: Type = continuation.arg_types[0]
     substitute = _Substitute(answer, result)
     params = [

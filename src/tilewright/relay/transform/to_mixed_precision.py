@@ -253,7 +253,7 @@ class ToMixedPrecision(FunctionPass):
     def __post_init__(self) -> None:
         if self.mixed_precision_type not in NARROW:
             raise TilewrightError(
-                f"the narrow type is one of {', '.join(NARROW)}, not {self.mixed_precision_type!r}"
+                f"the mixed-precision type is one of {', '.join(NARROW)}, not {self.mixed_precision_type!r}"
             )
         if self.missing_op_mode not in (ERROR, WARN, QUIET):
             raise TilewrightError(f"missing_op_mode is 0, 1 or 2, not {self.missing_op_mode!r}")
@@ -272,7 +272,7 @@ class ToMixedPrecision(FunctionPass):
         listed = ", ".join(sorted(names))
         if self.missing_op_mode == ERROR:
             raise OpNotImplemented(
-                f"ToMixedPrecision does not know what to do with {listed}; register_mixed_precision_conversion says it,"
-                " or missing_op_mode=1 leaves them in float32"
+                f"ToMixedPrecision has no rule for {listed}; register one with register_mixed_precision_conversion, "
+                "or leave them in float32 with missing_op_mode=1"
             )
-        warnings.warn(f"left in float32, for want of a rule: {listed}", stacklevel=3)
+        warnings.warn(f"left in float32, because there is no rule: {listed}", stacklevel=3)

@@ -138,7 +138,7 @@ def has_threads(body: Stmt) -> bool:
 
 
 class _FillMemory(Mutator):
-    """Fills the memory inside of a statement where it may be read unwritten."""
+    """Fills the memory inside a statement where it may be read unwritten."""
 
     def visit_producer_realize(self, node: ProducerRealize) -> Stmt:
         made = node.map_children(self.visit)

@@ -332,7 +332,7 @@ class ExpressionParser:
                     part, "constants are indexed with what is known now; const_range gives such an index"
                 )
             if not -len(base) <= index < len(base):
-                raise self.error(part, f"index {index} is outside of {len(base)} constants")
+                raise self.error(part, f"index {index} is outside {len(base)} constants")
             base = base[index]
         return base
 
@@ -361,7 +361,7 @@ class ExpressionParser:
                 raise self.error(part, f"an index is an integer, not {index.dtype}")
             known = self.known_integer(part, index)
             if known is not None and isinstance(extent, IntImm) and not -extent.value <= known < extent.value:
-                raise self.error(part, f"index {known} is outside of the dimension's {extent.value} elements")
+                raise self.error(part, f"index {known} is outside the dimension's {extent.value} elements")
             if known is not None:
                 index = operators.const(known, index.dtype)
             indices.append(operators.add(extent, index) if known is not None and known < 0 else index)
@@ -376,7 +376,7 @@ class ExpressionParser:
             named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords if keyword.arg}
             return script.parse_into(self, node, given, named)
         if not isinstance(node.func, ast.Name):
-            raise self.error(node.func, "only words of the language and other hybrid scripts can be called")
+            raise self.error(node.func, "only built-in functions and other hybrid scripts can be called")
         name = node.func.id
         special = self._special_calls.get(name)
         if special is not None:
@@ -384,7 +384,7 @@ class ExpressionParser:
         function = language.EXPRESSIONS.get(name)
         if function is None:
             raise self.error(
-                node.func, f"{name} is neither a word of hybrid script nor another hybrid script"
+                node.func, f"{name} is neither a built-in function of hybrid script nor another hybrid script"
             )
         if node.keywords:
             raise self.error(node, f"{name} takes no named arguments")

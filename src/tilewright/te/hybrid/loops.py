@@ -26,14 +26,14 @@ _Access = tuple[object, tuple[PrimExpr, ...]]
 
 @dataclass(eq=False)
 class _Loop:
-    """A loop, what depends on its variable, and how memory from outside of it is used."""
+    """A loop, what depends on its variable, and how memory from outside it is used."""
 
     node: For
     varying: set[Var]
     """Variables whose values differ between iterations."""
     inside: set[Var] = field(default_factory=set)
     own: set[object] = field(default_factory=set)
-    """Memory that lives inside of the loop."""
+    """Memory that lives inside the loop."""
     conditions: int = 0
     """How many conditions on the loop's variable are around the statement that is being looked at."""
     repeats_stores: bool = False

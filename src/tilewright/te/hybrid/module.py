@@ -29,7 +29,7 @@ _ATTRIBUTES = ("shape", "dtype", "ndim")
 
 def _checked_function(source: Source) -> ast.FunctionDef:
     """The one function of a text that uses nothing but the words of the language: no import, no attribute but those
-    of tensors, no call of anything else. Running it cannot reach outside of its arguments."""
+    of tensors, no call of anything else. Running it cannot reach outside its arguments."""
     body = source.parse().body
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
         raise ParseError(f"{source.filename}: a hybrid module is the text of one function")
@@ -42,7 +42,7 @@ def _checked_function(source: Source) -> ast.FunctionDef:
         if isinstance(node, ast.Call):
             called = node.func.id if isinstance(node.func, ast.Name) else ""
             if called not in language.EMULATED:
-                raise source.error(node, "a hybrid module calls the words of the language alone")
+                raise source.error(node, "a hybrid module can only call built-in functions of hybrid script")
     if function.decorator_list or function.args.defaults or function.returns is not None:
         raise source.error(function, "the function of a hybrid module is plain: no decorators, no defaults")
     return function

@@ -347,7 +347,7 @@ class StatementParser(ExpressionParser):
     def _check_lasting(self, node: ast.expr, value: Any) -> None:
         """A name cannot stand for a tuple whose values would change with memory."""
         if isinstance(value, tuple) and any(isinstance(one, PrimExpr) and reads_memory(one) for one in value):
-            raise self.error(node, "a tuple of values from memory cannot be kept; give each a name")
+            raise self.error(node, "a tuple of values from memory cannot be stored; give each a name")
 
     def _store_scalar(self, scalar: Scalar, target: ast.Name, node: ast.expr, value: Any) -> None:
         if not isinstance(value, (*NUMBERS, PrimExpr)):
@@ -412,7 +412,7 @@ class StatementParser(ExpressionParser):
         if "shape" not in given:
             raise self.error(node, f"{word} needs a shape")
         if word == "output_tensor" and len(self.scopes) > 1:
-            raise self.error(node, "output_tensor stands outside of all loops")
+            raise self.error(node, "output_tensor must be outside all loops")
         name = self.naming
         shape = self.value(given["shape"])
         extents = [operators.as_expr(self._extent(given["shape"], one)) for one in _items(shape)]

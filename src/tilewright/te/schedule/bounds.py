@@ -1,7 +1,7 @@
 """Bound inference: the range of every axis of a schedule.
 
 Stages are taken last to first. An output covers its domain. Any other stage covers what its readers need of it
-at the place where it is computed: the axes outside of that place are fixed, those inside take all their values,
+at the place where it is computed: the axes outside that place are fixed, those inside take all their values,
 and what is read follows by evaluating the readers' indices on those sets. Memory shared by several threads
 holds what all of them need.
 """
@@ -156,7 +156,7 @@ class BoundInference:
         attach = place.attach_ivar if place.is_placed else None
         at_place = attach is None
         sets: Sets = {}
-        # From the innermost loop outwards: what lies before the place is inside of it. A stage at the root has
+        # From the innermost loop outwards: what lies before the place is inside it. A stage at the root has
         # everything inside.
         inside = True
         for axis in reversed(reader_stage.leaf_iter_vars):
@@ -181,7 +181,7 @@ class BoundInference:
             assert attach is not None and place.attach_stage is not None
             where = f"{place.attach_stage.label} at axis {attach.var.name}"
             raise ScheduleError(
-                f"compute_at on stage {stage.label}: its reader {reader_stage.label} is not inside of {where}"
+                f"compute_at on stage {stage.label}: its reader {reader_stage.label} is not inside {where}"
             )
         pass_up_sets(reader_stage.relations, self.ranges, sets, self.analyzer)
         bound: dict[Var, IntervalSet] = {}
@@ -203,7 +203,7 @@ class BoundInference:
                 "set_scope",
                 axis,
                 f"its memory ({stage.scope or scope_name(rank)}) is not shared by {thread.thread_tag}, which stage "
-                f"{reader.label} has inside of the place where it is computed; compute it at that axis",
+                f"{reader.label} has inside the place where it is computed; compute it at that axis",
             )
 
     def axis_set(self, axis: IterVar, inside: bool, rank: StorageRank) -> IntervalSet:

@@ -83,7 +83,7 @@ def make_compute_nest(stage: Stage, context: LoweringContext) -> ComputeNest:
 def stage_predicates(
     stage: Stage, context: LoweringContext, values: Values, skip: frozenset[IterVar], init: Nest | None = None
 ) -> list[PrimExpr]:
-    """What keeps the loops of a stage inside of the range it must cover and of its domain."""
+    """What keeps the loops of a stage inside the range it must cover and of its domain."""
     sets = context.loop_sets
     if init is not None:
         fresh: dict[Var, IntervalSet] = {}

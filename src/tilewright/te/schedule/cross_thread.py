@@ -80,7 +80,7 @@ def cross_thread_stmt(stage: Stage, context: LoweringContext) -> Stmt:
         for axis in stage.leaf_iter_vars[first_loop:]:
             if not marks.get(axis, 0) & REDUCTION or stage.attributes(axis).bind_thread is not None:
                 stage.fail(
-                    "bind", axis, "it must be outside of the reduction loops that are not bound to threads"
+                    "bind", axis, "it must be outside the reduction loops that are not bound to threads"
                 )
         own = _looped(operation, reduce, condition, nest.main[first_loop:])
         outer = nest.main[:first_loop]

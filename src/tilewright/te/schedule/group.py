@@ -74,7 +74,7 @@ def _units(schedule: Schedule, name: str, stages: Sequence[Stage], around: Stage
         if place is not None and not any(place is one for one in stages):
             raise ScheduleError(
                 f"create_group of {name}: its stage {stage.label} is computed at stage {place.label}, "
-                "which is outside of the group",
+                "which is outside the group",
                 span=user_span(),
             )
     for unit in units:

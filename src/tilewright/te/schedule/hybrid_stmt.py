@@ -118,7 +118,7 @@ class _Apply(Mutator):
                     self.stage.fail(
                         "fuse",
                         relation.inner,
-                        f"its loop is not directly inside of the loop {relation.outer.var.name}",
+                        f"its loop is not directly inside the loop {relation.outer.var.name}",
                     )
                 band_of[relation.fused] = band
         last = -1
@@ -151,7 +151,7 @@ class _Apply(Mutator):
         """What cannot be done to a script."""
         stage = self.stage
         if stage.store_predicate is not None:
-            stage.fail("set_store_predicate", None, "a hybrid script says itself what it stores")
+            stage.fail("set_store_predicate", None, "a hybrid script defines its own stores")
         for axis, attributes in stage.axis_attributes.items():
             if attributes.tensor_intrin is not None:
                 stage.fail("tensorize", axis, "a hybrid script has no tensor expression to replace")
@@ -269,7 +269,7 @@ class _Apply(Mutator):
         ]
 
     def _predicates(self, band: _Band) -> list[PrimExpr]:
-        """What keeps the loops inside of the ranges that the script says."""
+        """What keeps the loops inside the ranges that the script says."""
         return bound_predicates(
             self._relations(band),
             [],

@@ -1,6 +1,6 @@
 """Making a schedule ready for bound inference.
 
-Inlined stages are put into their readers, a place inside of an inlined stage or of a loop that a later split
+Inlined stages are put into their readers, a place inside an inlined stage or of a loop that a later split
 replaced is mended, and every loop that is a root axis is moved to start at zero, so that loops over inferred
 ranges do not carry their offset in every expression.
 """

@@ -72,7 +72,7 @@ def note_indices(
     sets: Mapping[Var, IntervalSet],
     domains: TensorDomains,
 ) -> None:
-    """Add the indices from the first to the second in one dimension. Indices outside of the tensor are never used, so
+    """Add the indices from the first to the second in one dimension. Indices outside the tensor are never used, so
     the shape bounds them; but not where that could leave an interval that ends before it begins. Of a tensor without
     elements nothing is read."""
     least = eval_int_set(indices[0], sets, analyzer)

@@ -1,6 +1,6 @@
-"""Refusing programs that read outside of their inputs, where that is certain.
+"""Refusing programs that read outside their inputs, where that is certain.
 
-Only what is known for sure counts: reads of inputs of constant shape, outside of any condition, whose indices
+Only what is known for sure counts: reads of inputs of constant shape, outside any condition, whose indices
 are affine in axes of constant range, so that the least and the greatest index are taken. Everything else is
 left to ``tir.instrument_bound_checkers``.
 """
@@ -28,7 +28,7 @@ from tilewright.te.tensor import Operation, Tensor
 
 
 def check_reads(operation: Operation, ranges: Mapping[IterVar, Range]) -> None:
-    """Raise an error if the operation, computed over these ranges, certainly reads outside of an input."""
+    """Raise an error if the operation, computed over these ranges, certainly reads outside an input."""
     if not isinstance(operation, ComputeOp):
         return
     if not any(isinstance(tensor.op, PlaceholderOp) for tensor in operation.inputs):

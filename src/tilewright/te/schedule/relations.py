@@ -259,7 +259,7 @@ def bound_predicates(
     check_domain: bool = True,
     skip: frozenset[IterVar] = frozenset(),
 ) -> list[PrimExpr]:
-    """The conditions under which the loops are inside of what must be computed.
+    """The conditions under which the loops are inside what must be computed.
 
     Two things can go wrong. A split that does not divide runs past the end of the axis it splits; that axis
     need not be a root, and running past its end would repeat iterations of the axis next to it, which a
@@ -295,7 +295,7 @@ def bound_predicates(
 
 
 def _same_range(one: Range, other: Range, analyzer: Analyzer) -> bool:
-    """True if both ranges are known to be the same: then the loops over one are inside of the other."""
+    """True if both ranges are known to be the same: then the loops over one are inside the other."""
     return one is other or bool(
         analyzer.can_prove_equal(one.min, other.min) and analyzer.can_prove_equal(one.extent, other.extent)
     )

@@ -430,11 +430,11 @@ class Stage(Object):
     # -- place ----------------------------------------------------------------------------------------------------
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
-        """Compute this stage inside of another stage's loop, as much of it as each iteration needs."""
+        """Compute this stage inside another stage's loop, as much of it as each iteration needs."""
         if not isinstance(parent, Stage):
             self.fail("compute_at", scope, f"{parent!r} is not a stage")
         if parent is self:
-            self.fail("compute_at", scope, "a stage cannot be computed inside of itself")
+            self.fail("compute_at", scope, "a stage cannot be computed inside itself")
         if self.is_output:
             self.fail("compute_at", scope, "an output is computed at the root")
         if self.attach_type == AttachType.SCAN_UPDATE:
@@ -445,12 +445,12 @@ class Stage(Object):
                 "compute_at", scope, f"it is not an axis left of stage {parent.label}; those are {names}"
             )
         if self._holds(parent):
-            self.fail("compute_at", scope, f"stage {parent.label} is itself computed inside of this stage")
+            self.fail("compute_at", scope, f"stage {parent.label} is itself computed inside this stage")
         if self.group is not None and not parent.is_in_group(self.group):
             self.fail(
                 "compute_at",
                 scope,
-                f"stage {parent.label} is outside of {self.group.label}, the group that this stage is part of",
+                f"stage {parent.label} is outside {self.group.label}, the group that this stage is part of",
             )
         self.attach_type = AttachType.SCOPE
         self.attach_ivar = scope
@@ -465,7 +465,7 @@ class Stage(Object):
         return above is group
 
     def _holds(self, stage: Stage) -> bool:
-        """True if a stage is computed inside of this one, or is part of it."""
+        """True if a stage is computed inside this one, or is part of it."""
         above: Stage | None = stage
         while above is not None:
             if above is self or above.is_in_group(self):
@@ -497,7 +497,7 @@ class Stage(Object):
 
     @property
     def is_placed(self) -> bool:
-        """True if the stage is computed inside of another stage's loop."""
+        """True if the stage is computed inside another stage's loop."""
         return self.attach_type in (AttachType.SCOPE, AttachType.SCAN_UPDATE)
 
     def attach_spec(self) -> Stage:

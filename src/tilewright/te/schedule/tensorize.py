@@ -115,11 +115,11 @@ class _Tensorize:
     def part(self, name: str) -> Stmt:
         found: Stmt | None = getattr(self.intrin, name)
         if found is None:
-            self.fail(f"the intrinsic gives no {name}, which this schedule needs")
+            self.fail(f"the intrinsic does not define {name}, which this schedule needs")
         return found
 
     def first_iteration(self, common: int) -> PrimExpr:
-        """True in the first iteration of the reduction loops outside of the intrinsic."""
+        """True in the first iteration of the reduction loops outside the intrinsic."""
         condition: PrimExpr = operators.const_true()
         for axis in self.stage.leaf_iter_vars[common : self.position]:
             if axis.iter_type == IterVar.CommReduce and not is_const(self.context.ranges[axis].extent, 1):

@@ -128,7 +128,7 @@ def gpu_code_errors(func: PrimFunc, constraints: Mapping[str, Any]) -> list[str]
     unknown = [name for name in constraints if name not in LIMITS]
     if unknown:
         raise ExpressionError(
-            f"{', '.join(unknown)} is no limit of GPU code; the limits are {', '.join(LIMITS)}"
+            f"{', '.join(unknown)} is not a limit of GPU code; the limits are {', '.join(LIMITS)}"
         )
     kernels = _Kernels({name: int(value) for name, value in constraints.items()})
     with recursion_room():

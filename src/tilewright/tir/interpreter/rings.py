@@ -20,7 +20,7 @@ _DEPTH = 12
 
 
 class RingText:
-    """The text of an expression, and the parts of it that are no sums, differences or products."""
+    """The text of an expression, and the parts of it that are not sums, differences or products."""
 
     def __init__(self, slots: dict[Var, int], shared: Container[int] = ()) -> None:
         self.slots = slots

@@ -181,7 +181,7 @@ class ThreadCompiler(StatementCompiler):
         def enter(frame: Frame) -> None:
             if extent(frame) != known(frame):
                 raise TilewrightError(
-                    f"{name} has {known(frame)} threads in this kernel and {extent(frame)} here"
+                    f"{name} has {known(frame)} threads in this kernel, but {extent(frame)} here"
                 )
 
         virtual = node.attr_key == "virtual_thread"
@@ -366,7 +366,7 @@ class ThreadCompiler(StatementCompiler):
         Combines the values of all threads along indices.
         """
         if not self.reducers:
-            raise TilewrightError("tvm_thread_allreduce stands outside of a reduce_scope", span=call.span)
+            raise TilewrightError("tvm_thread_allreduce is outside a reduce_scope", span=call.span)
         reducer = self.reducers[-1]
         count = len(reducer.lhs)
         sources = [self.visit(value) for value in call.args[1 : 1 + count]]

@@ -31,7 +31,7 @@ def shuffles_of(stmt: Any) -> list[Call]:
 
 
 def source_lane(name: str, own: int, operand: int, width: int) -> int:
-    """The lane that a shuffle reads: one that is outside of its group of lanes reads itself."""
+    """The lane that a shuffle reads: one that is outside its group of lanes reads itself."""
     first = own - own % width
     if name == "tir.tvm_warp_shuffle":
         return first + operand % width

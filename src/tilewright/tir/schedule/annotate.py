@@ -89,7 +89,7 @@ def _runs_again(block: Block) -> bool:
 
 
 def _nest(state: ScheduleState, loop: StmtSRef) -> list[StmtSRef]:
-    """The loops around and inside of a loop."""
+    """The loops around and inside a loop."""
     inside = [one for one in state.references.values() if not one.is_block and is_below(one, loop)]
     return [*loops_above(loop), *inside]
 
@@ -144,7 +144,7 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
 
 
 def _private_buffers(state: ScheduleState, loop: StmtSRef) -> set[Buffer]:
-    """The buffers of the scope that are touched inside of the loop alone: each iteration has its own."""
+    """The buffers of the scope that are touched inside the loop alone: each iteration has its own."""
     function = state.function_of(loop)
     allocated = set(scope_of(loop).block.alloc_buffers)
     found: set[Buffer] = set()

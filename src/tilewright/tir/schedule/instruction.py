@@ -34,7 +34,9 @@ class InstructionKind:
         """The kind of this name."""
         found = KINDS.get(name)
         if found is None:
-            raise ScheduleError(f"{name!r} is no kind of instruction; there are {', '.join(sorted(KINDS))}")
+            raise ScheduleError(
+                f"{name!r} is not a kind of instruction; there are {', '.join(sorted(KINDS))}"
+            )
         return found
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -55,7 +55,7 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
     data, reduced = loops_by_use(state, block)
     for one in reduced:
         if not is_below(one, loop):
-            fail(name, block, f"{one.label}, over which it reduces, is outside of {loop.label}")
+            fail(name, block, f"{one.label}, over which it reduces, is outside {loop.label}")
         if one in data:
             fail(name, block, f"{one.label} is used by data axes and reduction axes alike")
     conditions, _ = split_predicate(name, state, block, reduced)

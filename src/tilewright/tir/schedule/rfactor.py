@@ -67,7 +67,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     name = "rfactor"
     blocks = state.child_blocks(loop)
     if len(blocks) != 1:
-        fail(name, loop, f"there are {len(blocks)} blocks inside of it, not one")
+        fail(name, loop, f"there are {len(blocks)} blocks inside it, not one")
     block = blocks[0]
     info = state.get_block_scope(scope_of(block))
     reason = why_not_reduction(info, block)
@@ -89,7 +89,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     for outer, inner in zip(chain, [*chain[1:], block], strict=True):
         expected = inner.loop if not inner.is_block else state.realize(inner)
         if outer.loop.body is not expected:
-            fail(name, loop, f"something stands between {outer.label} and {inner.label}")
+            fail(name, loop, f"there is a statement between {outer.label} and {inner.label}")
     require_runs_once(name, state, block, chain)
     update = _update_of(name, loop, block.block)
     count = len(update.buffer.shape)
@@ -144,7 +144,7 @@ def _update_of(name: str, loop: StmtSRef, block: Block) -> _Update:
     value = _value_added(body)
     known = isinstance(combined, (Add, Mul, Min, Max)) and value is not None
     if not known or init.buffer is not body.buffer or not _same(init.indices, body.indices):
-        fail(name, loop, f"block {block.name_hint} is no sum, product, minimum or maximum")
+        fail(name, loop, f"block {block.name_hint} is not a sum, product, minimum or maximum")
     assert isinstance(combined, BinaryOpExpr) and value is not None
     return _Update(type(combined), body.buffer, body.indices, value, condition, init.value)
 

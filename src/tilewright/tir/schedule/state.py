@@ -96,7 +96,7 @@ class ScheduleState:
             mod = IRModule({"main": mod})
         if not isinstance(mod, IRModule):
             raise ScheduleError(
-                f"a schedule is made of a PrimFunc or an IRModule, not of {mod!r}", span=user_span()
+                f"a schedule is created from a PrimFunc or an IRModule, not from {mod!r}", span=user_span()
             )
         if isinstance(debug_mask, str):
             if debug_mask not in DEBUG_MASKS:
@@ -193,7 +193,7 @@ class ScheduleState:
         added: Sequence[Buffer] = (),
         removed: Sequence[Buffer] = (),
     ) -> None:
-        """Put statements in the place of others inside of one block, which also allocates other buffers from now on."""
+        """Put statements in the place of others inside one block, which also allocates other buffers from now on."""
         became: dict[Block, Block] = dict(blocks or {})
         old = scope.block
         with recursion_room():
@@ -239,8 +239,8 @@ class ScheduleState:
                 if isinstance(node, (Block, For)):
                     if node in self.references:
                         raise ScheduleError(
-                            f"{StmtSRef(node, None).label} stands at two places of the program: a schedule needs "
-                            "a program in which every loop and block is an object of its own"
+                            f"{StmtSRef(node, None).label} occurs at two places of the program: a schedule needs "
+                            "a program in which every loop and block is a distinct object"
                         )
                     found: StmtSRef | None
                     if isinstance(node, For):

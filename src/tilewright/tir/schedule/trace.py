@@ -92,7 +92,7 @@ class Trace:
         if not any(inst is one for one in self.insts):
             raise ScheduleError(f"{inst!r} is not a step of this trace")
         if not inst.kind.samples:
-            raise ScheduleError(f"{inst.kind.name} takes no decision")
+            raise ScheduleError(f"{inst.kind.name} does not take a decision")
         kept = self._kept(remove_postproc)
         decisions = {one: self.decisions[one] for one in kept if one in self.decisions}
         return Trace(kept, {**decisions, inst: decision})

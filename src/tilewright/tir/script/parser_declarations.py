@@ -88,7 +88,7 @@ class DeclarationParser(ExpressionParser):
         found = self.keywords(call)
         if len(call.args) > len(parameters):
             raise self.error(
-                call, f"at most {len(parameters)} arguments are taken here: {', '.join(parameters)}"
+                call, f"at most {len(parameters)} arguments are accepted here: {', '.join(parameters)}"
             )
         for parameter, argument in zip(parameters, call.args, strict=False):
             if parameter in found:
@@ -159,7 +159,7 @@ class DeclarationParser(ExpressionParser):
             if not source.dtype.is_handle:
                 raise self.error(call, f"parameter {source.name} has type {source.dtype}, not T.handle")
             if source in self.buffer_map:
-                raise self.error(call, f"parameter {source.name} already stands for a buffer")
+                raise self.error(call, f"parameter {source.name} is already bound to a buffer")
             buffer = self.buffer_map[source] = self.make_buffer(call, name, given)
         else:
             region = self.region(given["source"])
@@ -207,7 +207,7 @@ class DeclarationParser(ExpressionParser):
 
     def _inside_block(self, call: ast.AST) -> BlockFrame:
         if self.block.is_root:
-            raise self.error(call, "this stands outside of a block")
+            raise self.error(call, "this is outside a block")
         return self.block
 
     def declare_reads(self, call: ast.Call, names: Sequence[ast.expr]) -> None:

@@ -29,6 +29,6 @@ class CoProcSync(PrimFuncPass):
             for found in post_order(function.body)
         ):
             raise LoweringError(
-                "the function runs code on a coprocessor (coproc_scope), and no target here has one"
+                "the function runs code on a coprocessor (coproc_scope), and no supported target has one"
             )
         return function

@@ -70,7 +70,7 @@ class _Injector(StmtMutator):
         if not isinstance(buffer, Buffer):
             raise LoweringError(f"prefetch_scope needs a buffer, not {type(buffer).__name__}")
         if not self.loops:
-            raise LoweringError(f"the prefetch of {buffer.name} stands outside every loop")
+            raise LoweringError(f"the prefetch of {buffer.name} is outside every loop")
         # A vectorized loop around reads all of its elements at once.
         vectors = {loop.loop_var: _values(loop) for loop in self.loops if loop.kind == ForKind.VECTORIZED}
         reads = _Reads(buffer, vectors)

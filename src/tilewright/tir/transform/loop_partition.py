@@ -389,9 +389,9 @@ class _Partitioner(StmtMutator):
     def _solve(
         self, variable: PrimExpr, nonnegative: PrimExpr, ranges: Ranges, possible: bool
     ) -> tuple[bool, PrimExpr] | None:
-        """A bound on the variable, (is a lower one, value), outside of which the expression may be negative.
+        """A bound on the variable, (is a lower one, value), outside which the expression may be negative.
 
-        With ``possible``: outside of which it is always negative.
+        With ``possible``: outside which it is always negative.
         """
         values = eval_int_set(nonnegative, ranges, self.analyzer)
         if not (values.has_upper_bound if possible else values.has_lower_bound):

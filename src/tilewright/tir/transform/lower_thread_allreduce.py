@@ -131,7 +131,7 @@ class _Lower(ScopedMutator):
 
     def _request(self, call: Call) -> _Request:
         if not self.reducers:
-            raise LoweringError("tvm_thread_allreduce stands outside of a reduce_scope", span=call.span)
+            raise LoweringError("tvm_thread_allreduce is outside a reduce_scope", span=call.span)
         reducer = self.reducers[-1]
         count = len(reducer.lhs)
         values = tuple(self.visit(value) for value in call.args[1 : 1 + count])

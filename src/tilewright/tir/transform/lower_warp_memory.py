@@ -114,7 +114,7 @@ class _Lower(StmtMutator):
         if node.buffer_var.storage_scope != "warp":
             return made
         if self.lane is None:
-            raise LoweringError(f"warp memory {node.buffer_var.name} stands outside of threadIdx.x")
+            raise LoweringError(f"warp memory {node.buffer_var.name} is used outside threadIdx.x")
         lane, extent = self.lane
         width = extent.value if isinstance(extent, IntImm) else 0
         if width < 1 or self.warp_size % width:

@@ -3,7 +3,7 @@
 A panel of weights is read from end to end by the loops of a reduction, and so again for every tile of rows around
 them; then the loop around those goes to the next panel. The processor sees by itself that memory is read in order,
 but not that a panel which is still far away comes after this one: it would wait for that one's first pass. So every
-iteration asks for its share of the next panel, to be in the second cache by then.
+iteration asks for its share of the next panel, to be in the L2 by then.
 
 Where a tile is several panels wide, each of them lies elsewhere, and each is asked for. Nothing is done where the
 elements of a panel do not lie together in memory, or are read once only.
@@ -29,10 +29,10 @@ from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 PRAGMA = "pragma_prefetch_next_panel"
 
 SECOND_CACHE = 2
-"""The place that a hint asks for, as LLVM counts: 3 is the first cache."""
+"""The place that a hint asks for, as LLVM counts: 3 is the L1."""
 
 MOST_LINES = 2
-"""Lines of a panel that an iteration of a loop outside of others may ask for at a time."""
+"""Lines of a panel that an iteration of a loop outside others may ask for at a time."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class _Planner(AccessAnalysis):
         if self.divergence:
             raise LoweringError(
                 f"a barrier for {self.scope} memory is needed inside a condition that threads decide differently; "
-                "move the condition, or compute the shared stage outside of it"
+                "move the condition, or compute the shared stage outside it"
             )
         self.before[id(entry.stmt)] = entry.stmt
 

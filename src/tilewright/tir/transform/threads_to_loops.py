@@ -1,7 +1,7 @@
 """Thread indices as loops, for targets that have no GPU threads.
 
 The threads of a kernel that neither share memory nor wait for one another may run one after another: each thread
-index becomes a loop. An index that runs already around a statement is the same index inside of it. A kernel that
+index becomes a loop. An index that runs already around a statement is the same index inside it. A kernel that
 shares memory, waits at barriers or combines values across threads stays as it is, and its code generator refuses it.
 """
 

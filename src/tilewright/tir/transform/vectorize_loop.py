@@ -430,8 +430,8 @@ class _LoopVectorizer(StmtMutator):
 def _vector_lengths(lanes: int) -> list[int]:
     """Vectors that make up so many lanes.
 
-    A long vector whose length is no power of two would be widened to one that is, and then taken apart again: 48 lanes
-    are 32 and 16.
+    A long vector whose length is not a power of two would be widened to one that is, and then taken apart again: 48
+    lanes are 32 and 16.
     """
     if lanes <= _SHORT_VECTOR:
         return [lanes]

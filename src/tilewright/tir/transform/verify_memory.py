@@ -41,7 +41,7 @@ class Violation:
 
 
 class _Finder(ScopedVisitor):
-    """Looks for accesses outside of device code. Memory that the program allocates itself is left to later passes."""
+    """Looks for accesses outside device code. Memory that the program allocates itself is left to later passes."""
 
     def __init__(self, device_memory: set[Var]) -> None:
         super().__init__()

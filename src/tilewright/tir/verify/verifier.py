@@ -289,7 +289,7 @@ class Verifier(Functor):
                 )
             if not parameter.dtype.is_handle:
                 raise self.fail(
-                    f"parameter {parameter.name} of {parameter.dtype} stands for buffer {buffer.name}",
+                    f"parameter {parameter.name} of {parameter.dtype} is bound to buffer {buffer.name}",
                     "buffers_belong_to_parameters",
                 )
         buffers = list(func.buffer_map.values())

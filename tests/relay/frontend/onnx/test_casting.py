@@ -56,7 +56,7 @@ def test_bits_are_taken_as_they_are() -> None:
     found = one("BitCast", given, opset=26, to=TYPES.FLOAT8E4M3FN)
     np.testing.assert_array_equal(found.view("uint8"), given)
     np.testing.assert_array_equal(one("BitCast", given, opset=26, to=TYPES.INT8), given.view("int8"))
-    with pytest.raises(ModelError, match="8 bits are no elements of 16"):
+    with pytest.raises(ModelError, match="8 bits are not elements of 16"):
         from_onnx(node_model("BitCast", {"x": given}, opset=26, to=TYPES.INT16))
 
 

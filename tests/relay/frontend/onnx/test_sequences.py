@@ -119,7 +119,7 @@ def test_optionals():
 
 
 def test_errors():
-    """Positions that are not there, tensors that are no sequences."""
+    """Positions that are not there, tensors that are not sequences."""
     text = EQUAL.replace("(float[6, 2] x, int64 at)", "(float[6, 2] x)").replace(
         "one = SequenceAt", "at = Constant<value = int64 {3}>() one = SequenceAt"
     )

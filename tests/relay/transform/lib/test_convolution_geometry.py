@@ -1,4 +1,4 @@
-"""How a convolution walks: every attribute axis by axis, and what is no plain walk."""
+"""How a convolution walks: every attribute axis by axis, and what is not a plain walk."""
 
 from __future__ import annotations
 

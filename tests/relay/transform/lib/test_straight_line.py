@@ -75,7 +75,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("message", MISTAKES)
 def test_refused(message: str) -> None:
-    """What is no graph is an error that says why."""
+    """What is not a graph is an error that says why."""
     mod = module(MISTAKES[message])
     with pytest.raises(NotStraightLine, match=message):
         straight_line(mod["main"], mod)

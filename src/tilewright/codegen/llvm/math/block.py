@@ -226,7 +226,7 @@ class Block:
         """``yes`` in the lanes where the condition holds, ``no`` in the others."""
         typed = yes if isinstance(yes, Value) else no
         if not isinstance(typed, Value):
-            raise TypeError("a select needs one value that says the type")
+            raise TypeError("a select needs at least one value of known type")
         first, second = typed.lift(yes), typed.lift(no)
         kind = self.type_name(typed.element)
         return self.emit(

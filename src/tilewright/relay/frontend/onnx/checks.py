@@ -1,4 +1,4 @@
-"""What a node says held against its operator's schema, and names that are no text."""
+"""What a node says held against its operator's schema, and names that are not text."""
 
 from __future__ import annotations
 
@@ -71,4 +71,4 @@ def check_text(model: Any) -> None:
         names += (node.name, node.op_type, node.domain, *node.input, *node.output)
         names += (text for one in node.attribute for text in (one.name, one.ref_attr_name))
     if not all(isinstance(name, str) for name in names):
-        raise ModelError("the model has names that are no text")
+        raise ModelError("the model has names that are not text")

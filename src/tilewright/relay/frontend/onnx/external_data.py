@@ -77,7 +77,7 @@ def open_external(tensor: Any, folder: Path | None, length: int) -> tuple[Binary
     status = os.fstat(handle)
     try:
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise ModelError(f"{where}, which is no ordinary file, or has a second name elsewhere")
+            raise ModelError(f"{where}, which is not a regular file, or has another hard link")
         if offset + length > status.st_size:
             raise ModelError(f"{where}, from {offset} for {length} bytes, but the file has {status.st_size}")
     except ModelError:
@@ -99,7 +99,7 @@ def _checked_path(where: str, location: str, folder: Path) -> Path:
     if not real.is_relative_to(folder) or path.is_symlink():
         raise ModelError(f"{where}, which is a link out of the model's folder")
     if not real.is_file():
-        raise ModelError(f"{where}, which is no ordinary file, or has a second name elsewhere")
+        raise ModelError(f"{where}, which is not a regular file, or has another hard link")
     return real
 
 
@@ -107,7 +107,7 @@ def _checked_offset(where: str, entries: Mapping[str, str], length: int) -> int:
     try:
         offset, stated = int(entries.get("offset", 0)), int(entries.get("length", length))
     except ValueError:
-        raise ModelError(f"{where} at an offset or of a length that is no number") from None
+        raise ModelError(f"{where} at an offset or of a length that is not a number") from None
     if offset < 0 or stated != length:
         raise ModelError(
             f"{where}, from {offset} for {stated} bytes, but its shape and type make {length} bytes"

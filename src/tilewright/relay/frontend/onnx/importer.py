@@ -45,7 +45,7 @@ FOLD_LIMIT = 1 << 24
 MOST_DIMENSIONS = 64
 """A model with a tensor of more is refused."""
 LONGEST_PARTIAL = 1024
-"""Elements: longer vectors are no shapes, and not followed element by element."""
+"""Elements: longer vectors are not shapes, and not followed element by element."""
 LARGEST_TENSOR = 1 << 36
 """Bytes: a model that makes a larger tensor is refused before anything is allocated."""
 
@@ -119,7 +119,7 @@ class GraphImporter:
         raise ModelError(f"the model uses {name!r} before any node, input or initializer gives it")
 
     def captured(self, value: Any) -> Any:
-        """A value from outside of a loop as the loop's body sees it: a variable, so that it is computed once."""
+        """A value from outside a loop as the loop's body sees it: a variable, so that it is computed once."""
         if isinstance(value, SequenceValue):
             return SequenceValue([self.captured(item) for item in value.items], value.dtype)
         if isinstance(value, OptionalValue):
@@ -215,7 +215,7 @@ class GraphImporter:
             return None
         if node.op_type in MOVING_OPERATORS:
             return found
-        raise node.fail(f"elements of type {found.name} can be moved, cast, quantised and dequantised alone")
+        raise node.fail(f"elements of type {found.name} can only be moved, cast, quantised and dequantised")
 
     def _keep_type(self, results: Sequence[Any], low_precision: LowPrecisionType | None) -> None:
         for result in results:
@@ -440,7 +440,8 @@ def _is_in(value: Any, known: Mapping[RelayExpr, Any]) -> bool:
 
 
 def _bytes(kind: Type) -> int:
-    """The size of a value as far as it is known; nothing for what is no tensor or has a dimension that is not known."""
+    """The size of a value as far as it is known; nothing for what is not a tensor or has a dimension that is not
+    known."""
     if isinstance(kind, TupleType):
         return sum(_bytes(field) for field in kind.fields)
     if not isinstance(kind, TensorType):

@@ -165,9 +165,9 @@ def _parsed(source: Source, what: str) -> tuple[Any, dict[int, Place]]:
         content, places = without_weights(source)
         proto.ParseFromString(content)
     except (ModelError, OSError, ValueError, _decode_error()) as error:
-        raise ModelError(f"{what} is no ONNX model: {error}") from error
+        raise ModelError(f"{what} is not an ONNX model: {error}") from error
     if not proto.ir_version and not proto.graph.node:
-        raise ModelError(f"{what} is no ONNX model: it has neither a version nor a graph")
+        raise ModelError(f"{what} is not an ONNX model: it has neither a version nor a graph")
     return proto, places
 
 

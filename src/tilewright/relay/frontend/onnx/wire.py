@@ -146,7 +146,7 @@ def _fields(source: Source, begin: int, end: int) -> Iterator[_Field]:
         elif kind == 5:
             after = payload + 4
         else:
-            raise ModelError(f"the encoding is damaged at byte {at}: there is no kind {kind} of field")
+            raise ModelError(f"the encoding is damaged at byte {at}: there is no field kind {kind}")
         if number == 0 or after > end:
             raise ModelError(f"the encoding is damaged at byte {at}: a field reaches beyond what holds it")
         yield _Field(number, kind, at, payload, after)

@@ -63,7 +63,7 @@ def _annotation(name: str, description: str, attrs: type[Attrs] | None = None) -
 
 _ON_DEVICE = _annotation("on_device", "Computed on a device of this kind.", OnDeviceAttrs)
 _STOP_FUSION = _annotation("annotation.stop_fusion", "Not fused with what uses it.")
-_CHECKPOINT = _annotation("annotation.checkpoint", "Computed again for the gradient, instead of kept.")
+_CHECKPOINT = _annotation("annotation.checkpoint", "Recomputed for the gradient instead of stored.")
 _COMPILER_BEGIN = _annotation(
     "annotation.compiler_begin", "Enters a region that another code generator takes.", CompilerAttrs
 )

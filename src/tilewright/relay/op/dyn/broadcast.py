@@ -47,7 +47,9 @@ def _broadcast_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> li
             if place >= missing:
                 have = builder.let("have", as_int64(ins[0][place - missing]))
                 fits = any_of(have.equal(1), have.equal(wanted))
-                require(builder, fits, "broadcast_to: a dimension is neither one nor the one that is wanted")
+                require(
+                    builder, fits, "broadcast_to: a dimension is neither 1 nor equal to the requested one"
+                )
             outs[0][place] = wanted
 
     return shape_program("broadcast_to_shape", inputs, [rank], program)

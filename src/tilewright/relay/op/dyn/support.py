@@ -11,7 +11,7 @@ from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.transform.support import constant_shape
 
 MOST_DIMENSIONS = 1024
-"""A vector of more integers is no shape."""
+"""A vector of more integers is not a shape."""
 
 
 def unknown(rank: int) -> list[AnyDimension]:

@@ -127,7 +127,7 @@ def grid_sample_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 class _Outside:
-    """What lies outside of an image of ``size`` pixels along an axis."""
+    """What lies outside an image of ``size`` pixels along an axis."""
 
     def __init__(self, attrs: Any, size: int) -> None:
         self.mode, self.aligned, self.size = attrs.padding_mode, attrs.align_corners, size

@@ -72,7 +72,7 @@ class Resize3DAttrs(OpAttrs):
 
 @attributes
 class CropAndResizeAttrs(OpAttrs):
-    """crop_and_resize: the size of a crop, how to read between pixels, and what lies outside of the image."""
+    """crop_and_resize: the size of a crop, how to read between pixels, and what lies outside the image."""
 
     crop_size: Any = ()
     layout: str = "NCHW"

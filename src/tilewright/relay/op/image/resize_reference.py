@@ -35,7 +35,7 @@ def coordinates(size: int, target: int, mode: str) -> tuple[Any, int]:
         return index * (size - 1), max(target - 1, 1)
     if mode == "asymmetric":
         return index * size, target
-    raise OpAttributeInvalid(f"{mode!r} is no way to tell where a pixel lies that needs sizes alone")
+    raise OpAttributeInvalid(f"{mode!r} is not a coordinate transformation that depends only on the sizes")
 
 
 def nearest(over: Any, under: int, rounding: str) -> Any:
@@ -48,7 +48,7 @@ def nearest(over: Any, under: int, rounding: str) -> Any:
         return -((under - 2 * over) // (2 * under))
     if rounding in ("round", "round_prefer_ceil"):
         return (2 * over + under) // (2 * under)
-    raise OpAttributeInvalid(f"{rounding!r} is no way to round")
+    raise OpAttributeInvalid(f"{rounding!r} is not a rounding mode")
 
 
 def cubic_weights(part: Any, alpha: float) -> list[Any]:

@@ -159,7 +159,7 @@ PAD = define(
     layout=pad_layouts,
     kind=OpPattern.INJECTIVE,
     level=2,
-    description="Data with something around them.",
+    description="The data with padding.",
 )
 
 

@@ -116,7 +116,7 @@ def square_relation(space: str) -> Relation:
         ones = (1,) * count
         steps = (per_axis(attrs.strides, count, "strides"), per_axis(attrs.dilation, count, "dilation"))
         if steps != (ones, ones) or attrs.groups != 1:
-            raise RelationError("minimal filtering takes strides and dilation of 1, and one group")
+            raise RelationError("Winograd convolution needs strides and dilation of 1, and one group")
         if attrs.kernel_size is not None:
             sizes = per_axis(attrs.kernel_size, count, "kernel_size")
             if sizes[-1] != sizes[-2]:
@@ -350,7 +350,7 @@ NNPACK_WEIGHT = define(
     arguments=("weight",),
     attrs=Conv2DWinogradNNPACKWeightTransformAttrs,
     relation=nnpack_weight_relation,
-    # The order inside of a tile is NNPACK's own: only that library can make it.
+    # The order inside a tile is NNPACK's own: only that library can make it.
     reference=None,
     kind=OpPattern.OPAQUE,
     level=10,

@@ -195,7 +195,7 @@ copy = _unary(
     "copy",
     topi.identity,
     lambda data: data.copy(),
-    "The same elements in memory of their own.",
+    "A copy of the tensor.",
     gradient=lambda result, grad: [grad],
     relation=same_type,
 )

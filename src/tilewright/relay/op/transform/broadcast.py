@@ -273,12 +273,12 @@ _REPEAT = define(
     compute=lambda attrs, inputs, out_type: [topi.repeat(inputs[0], attrs.repeats, attrs.axis)],
     reference=lambda attrs, data: np.repeat(data, attrs.repeats, attrs.axis),
     kind=OpPattern.BROADCAST,
-    description="Each element repeated in a row along an axis.",
+    description="Each element repeated consecutively along an axis.",
 )
 
 
 def repeat(data: RelayExpr, repeats: int, axis: int) -> Call:
-    """Each element repeated in a row along an axis."""
+    """Each element repeated consecutively along an axis."""
     return Call(_REPEAT, (data,), RepeatAttrs(repeats, axis))
 
 

@@ -233,7 +233,7 @@ _GATHER = define(
         call("zeros_like", primal.args[1]),
     ],
     kind=OpPattern.INJECTIVE,
-    description="Elements whose index on one axis stands in another tensor.",
+    description="Elements selected along one axis by an index tensor.",
 )
 
 
@@ -314,7 +314,7 @@ _GATHER_ND = define(
     reference=_gather_nd_reference,
     gradient=_gather_nd_gradient,
     kind=OpPattern.INJECTIVE,
-    description="Slices at index vectors, which stand along the first axis of the indices.",
+    description="Slices at index vectors, which run along the first axis of the indices.",
 )
 
 

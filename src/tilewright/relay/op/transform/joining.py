@@ -92,7 +92,7 @@ def _concatenate_gradient(primal: Any, grad: Any) -> list[Any]:
         extent_here = dims(field)[axis]
         if not isinstance(extent_here, int):
             raise OpNotImplemented(
-                f"the gradient of concatenate needs constant sizes along axis {axis}, here is {field}"
+                f"the gradient of concatenate needs constant sizes along axis {axis}, not {field}"
             )
         end += extent_here
         ends.append(end)

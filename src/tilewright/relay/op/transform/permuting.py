@@ -46,7 +46,7 @@ def _permutation(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
         return tuple(range(rank))[::-1]
     chosen = tuple(normal_axis(axis, rank) for axis in axes)
     if sorted(chosen) != list(range(rank)):
-        raise RelationError(f"transpose: {tuple(axes)} is no order of {rank} axes")
+        raise RelationError(f"transpose: {tuple(axes)} is not a permutation of {rank} axes")
     return chosen
 
 

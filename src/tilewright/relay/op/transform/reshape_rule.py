@@ -106,7 +106,7 @@ def reshaped(shape: Shape, codes: Sequence[int], allow_zero: bool = False) -> Sh
             reading.split(codes[index], codes[index + 1])
             index += 2
         else:
-            raise reading.fail(f"{code} is no code")
+            raise reading.fail(f"{code} is not a code")
     return _balanced(reading)
 
 

@@ -33,7 +33,7 @@ def reorg_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     batch, channels, height, width = dims(data)
     stride = attrs.stride
     for extent, divisor in ((channels, stride * stride), (height, stride), (width, stride)):
-        require_multiple(extent, divisor, f"an extent of {extent} is no multiple of {divisor}")
+        require_multiple(extent, divisor, f"an extent of {extent} is not a multiple of {divisor}")
     shape = (
         batch,
         combine(lambda count: count * stride * stride, channels),

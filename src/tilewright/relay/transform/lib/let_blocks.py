@@ -94,7 +94,7 @@ class BlockRebuilder(ExprFunctor):
         return match.replace(data=data, clauses=tuple(clauses))
 
     def rebuild(self, expr: Any) -> Any:
-        """An expression, which is no let, of rebuilt parts."""
+        """An expression, which is not a let, of rebuilt parts."""
         if isinstance(expr, Function):
             return self.rebuild_function(expr)
         if isinstance(expr, If):

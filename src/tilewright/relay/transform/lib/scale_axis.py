@@ -82,7 +82,7 @@ def factor_of(product: Call, old: Call, constants: Container[RelayExpr]) -> tupl
         shape = shape_of(old.args[other])
         axes = varying_axes(shape, len(result))
         constant = old.args[other] in constants
-        # Data that the product would repeat are smaller than it; they are no place for the factor.
+        # Data that the product would repeat are smaller than it; the factor does not belong there.
         if axes is None or len(axes) > 2 or shape_of(old.args[data]) != result:
             continue
         repeated = any(result[axis] != 1 for axis in range(len(result)) if axis not in axes)

@@ -1,6 +1,6 @@
 """A function's body as one graph of operators: lets resolved, calls of functions replaced by what they compute.
 
-Programs with branches, references or recursion are no graphs; for them this is an error.
+Programs with branches, references or recursion are not graphs; for them this is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tilewright.support.errors import TilewrightError
 
 
 class NotStraightLine(TilewrightError):
-    """A program is no graph of operators."""
+    """A program is not a graph of operators."""
 
 
 COMPILED_APART = ("Primitive", "Compiler", "Composite")
@@ -98,7 +98,7 @@ class _StraightLine(Functor):
         return _Closure(self.mod[gv.name_hint], None)
 
     def visit_tuple(self, tup: Tuple) -> Any:
-        """The same tuple where no field changed. A tuple that holds functions is no expression."""
+        """The same tuple where no field changed. A tuple that holds functions is not an expression."""
         fields = [self.visit(part) for part in tup.fields]
         if any(not isinstance(one, RelayExpr) for one in fields):
             return fields

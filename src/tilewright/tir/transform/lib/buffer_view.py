@@ -157,7 +157,7 @@ def bind_view(
         if not analyzer.can_prove(operators.equal(extent, 1)):
             raise LoweringError(
                 f"buffer {buffer.name} has {len(buffer.shape)} dimensions, the region of {target.name} that it "
-                f"stands for has {len(extents)}, and the outer ones are not one"
+                f"is bound to has {len(extents)}, and the outer ones are not 1"
             )
     if surplus < 0:
         raise LoweringError(

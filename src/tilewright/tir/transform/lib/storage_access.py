@@ -222,7 +222,7 @@ class AccessAnalysis(ScopedVisitor):
 
 
 def _without_index(access: Access, loop_var: Var) -> Access:
-    """The access as seen from outside of the loop, where the loop's variable has no value."""
+    """The access as seen from outside the loop, where the loop's variable has no value."""
     if access.index is not None and any(variable is loop_var for variable in free_vars(access.index)):
         return replace(access, index=None)
     return access

@@ -79,7 +79,7 @@ def bit_cast(node: Node, data: RelayExpr) -> RelayExpr:
     from_bits = given.bits if given is not None else _width(node.dtype(data))
     to_bits = wanted.bits if wanted is not None else _width(dtype)
     if from_bits != to_bits:
-        raise node.fail(f"elements of {from_bits} bits are no elements of {to_bits} bits")
+        raise node.fail(f"elements of {from_bits} bits are not elements of {to_bits} bits")
     if from_bits < 8:
         code = relay.bitwise_and(relay.cast(data, "int32"), node.constant((1 << from_bits) - 1, "int32"))
         if isinstance(wanted, LowPrecisionInteger):

@@ -117,7 +117,7 @@ def qlinear_binary(
 def qlinear_concat(node: Node, scale: RelayExpr, zero: RelayExpr, *given: RelayExpr) -> RelayExpr:
     """Quantised tensors, each with a scale and a zero point, joined along an axis with new ones."""
     if len(given) % 3 or not given:
-        raise node.fail(f"{len(given)} inputs are no tensors with a scale and a zero point each")
+        raise node.fail(f"{len(given)} inputs are not tensors with a scale and a zero point each")
     parts = [scalar_dequantized(node, *given[place : place + 3]) for place in range(0, len(given), 3)]
     joined = relay.concatenate(parts, axis=node.axis(0, node.rank(given[0])))
     return scalar_quantized(node, joined, scale, zero, quantized_of(node, zero))

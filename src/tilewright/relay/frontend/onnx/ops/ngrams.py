@@ -46,7 +46,7 @@ def _pools(node: Node) -> Iterator[np.ndarray]:
     pool = np.asarray(node.attr("pool_int64s"), "int64")
     for length, (begin, end) in enumerate(pairwise([*begins, len(pool)]), 1):
         if (end - begin) % length:
-            raise node.fail(f"{end - begin} numbers are no n-grams of {length}")
+            raise node.fail(f"{end - begin} numbers are not n-grams of {length}")
         if end > begin:
             yield pool[begin:end].reshape(-1, length)
 

@@ -48,7 +48,7 @@ class Sampling:
 def places(
     sampling: Sampling, source: int, target: int, scale: float, region: tuple[float, float]
 ) -> tuple[Array, Array]:
-    """Where each element of the result lies in the source, and whether that is outside of it."""
+    """Where each element of the result lies in the source, and whether that is outside it."""
     number = np.arange(target, dtype=np.float64)
     whole = scale * source
     inside = np.zeros(target, bool)

@@ -80,7 +80,7 @@ def col2im(node: Node, columns: Expr, image_shape: Expr, block_shape: Expr) -> E
         more.append(room % strides[axis])
     channels = node.shape(columns)[1]
     if channels is None or channels % taps:
-        raise node.fail(f"{channels} channels are no multiple of the block's {taps} elements")
+        raise node.fail(f"{channels} channels are not a multiple of the block's {taps} elements")
     kernel = np.eye(taps).reshape(taps, 1, *block)
     made = _TRANSPOSED[rank](
         relay.reshape(columns, (-1, taps, *counts)),

@@ -19,7 +19,7 @@ def _items(node: Node, sequence: Any) -> list[Any]:
     if isinstance(sequence, OptionalValue):
         sequence = sequence.item
     if not isinstance(sequence, SequenceValue):
-        raise node.fail("the input is no sequence")
+        raise node.fail("the input is not a sequence")
     return sequence.items
 
 

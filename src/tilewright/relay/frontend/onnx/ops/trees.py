@@ -187,7 +187,7 @@ def _tensor_forest(node: Node) -> Forest:
         values = [float(split)] if _MODES[mode] != "MEMBER" else next(sets, [])
         kind = "EQ" if _MODES[mode] == "MEMBER" else _MODES[mode]
         if not values:
-            raise node.fail("a node asks for membership, and membership_values has no set for it")
+            raise node.fail("a node tests for membership, but membership_values has no set for it")
         chains.append([forest.add(feature, value, kind, bool(lost)) for value in values])
     for place, chain in enumerate(chains):
         hit = _target(node, yes[place], yes_leaf[place], leaves, chains)
