@@ -1,4 +1,4 @@
-"""What follows from a condition that holds: bounds and congruences of its parts, and its own truth."""
+"""Facts implied by a condition that holds: bounds and congruences of its parts, and its own truth value."""
 
 from __future__ import annotations
 

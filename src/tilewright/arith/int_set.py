@@ -1,7 +1,7 @@
 """Sets of integers: intervals whose ends are expressions.
 
-``pos_inf()`` and ``neg_inf()`` are the symbols of ends that do not exist. An interval is empty only if it
-runs from positive to negative infinity; whether another one is empty may depend on values that are not known.
+``pos_inf()`` and ``neg_inf()`` represent missing ends. An interval is known to be empty only if it runs from positive
+to negative infinity; whether another one is empty may depend on unknown values.
 """
 
 from __future__ import annotations

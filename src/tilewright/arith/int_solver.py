@@ -1,4 +1,4 @@
-"""Solvers of integer systems: see ``linear_system`` for equations and ``inequalities`` for inequalities."""
+"""Integer solvers: see ``linear_system`` for equations and ``inequalities`` for inequalities."""
 
 from tilewright.arith.inequalities import solve_linear_inequalities
 from tilewright.arith.int_constraints import IntConstraints, IntConstraintsTransform, IntGroupBounds

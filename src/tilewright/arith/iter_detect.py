@@ -1,8 +1,8 @@
 """Detection of quasi-affine iterator maps.
 
-``detect_iter_map`` shows that indices are made from loop variables by splitting and fusing alone, and that no
-two of them use the same digit of a variable: then the map from loop variables to indices is one-to-one. With
-``require_bijective`` each digit is used, too.
+``detect_iter_map`` proves that indices are computed from loop variables only by splitting and fusing, and that no two
+of them use the same digit of a variable. Then the map from loop variables to indices is injective.
+``require_bijective`` also requires that every digit is used.
 """
 
 from __future__ import annotations

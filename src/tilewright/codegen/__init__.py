@@ -1,7 +1,7 @@
 """Code generators: from loop programs to machine code or source.
 
-A generator is registered under the kind of target it makes code for. ``build`` takes a module of functions in flat form
-and gives a runtime module.
+A generator is registered under the target kind that it generates code for. ``build`` takes a module of functions in
+flat form and returns a runtime module.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""C and C++ as LLVM IR, through clang: the body of an intrinsic that a schedule imports (``pragma import_llvm``)."""
+"""Compiling C and C++ to LLVM IR with clang: the body of an intrinsic that a schedule imports (``pragma
+import_llvm``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name that ``graph_executor`` had before TVM 0.8."""
+"""The name of ``graph_executor`` before TVM 0.8."""
 
 from tilewright.contrib.graph_executor import GraphModule, create, get_device
 

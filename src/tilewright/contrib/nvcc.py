@@ -1,4 +1,5 @@
-"""What versions of NVIDIA's devices can do, and where their toolkit is. Kernels are compiled without it."""
+"""The capabilities of NVIDIA compute versions, and the location of the CUDA toolkit. Kernels are compiled without
+it."""
 
 from __future__ import annotations
 

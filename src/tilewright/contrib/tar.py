@@ -1,4 +1,4 @@
-"""Archives of files, by the functions that TVM has for them."""
+"""Tar archives, with TVM's function names."""
 
 from __future__ import annotations
 

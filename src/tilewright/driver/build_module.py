@@ -1,4 +1,4 @@
-"""``lower`` and ``build`` where users of the driver look for them; they are made in ``te.build_module``."""
+"""``lower`` and ``build`` under the driver's name; they are defined in ``te.build_module``."""
 
 from tilewright.te.build_module import OperatorModule, build, get_binds, lower, schedule_to_module
 

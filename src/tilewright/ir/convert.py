@@ -1,4 +1,4 @@
-"""Python values as the values of programs."""
+"""Converting Python values to values of programs."""
 
 from __future__ import annotations
 

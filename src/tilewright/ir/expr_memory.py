@@ -1,4 +1,4 @@
-"""Reads of memory, vectors, calls and local names; and tests for constants, which may be vectors."""
+"""Memory reads, vectors, calls and let; and tests for constants, which may be vectors."""
 
 from __future__ import annotations
 

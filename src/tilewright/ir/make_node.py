@@ -1,4 +1,4 @@
-"""``make_node``: a node or attributes from the name of a class and the values of its fields."""
+"""``make_node``: creates a node or attributes from the name of a class and the values of its fields."""
 
 from __future__ import annotations
 

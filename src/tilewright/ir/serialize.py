@@ -1,13 +1,12 @@
-"""Nodes as JSON: what is shared stays shared, and depth does not matter.
+"""Nodes as JSON: sharing is preserved, and depth does not matter.
 
 The text is an object with ``format``, ``version``, ``root`` and ``nodes``, a list in which every entry refers to
-earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node,
-``{"value": 1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``,
-``{"op": "tir.exp"}``, ``{"target": "..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs",
-"values": 7}`` for attributes of an operator, and ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for
-a constant.
+earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node, ``{"value":
+1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``, ``{"op":
+"tir.exp"}``, ``{"target": "..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs", "values":
+7}`` for attributes of an operator, and ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant.
 
-Only classes of nodes can be made, from fields that the class has: reading a text never runs what it says.
+Only node classes can be created, from fields that the class has: reading a text never executes code.
 """
 
 from __future__ import annotations

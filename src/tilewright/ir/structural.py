@@ -1,16 +1,15 @@
-"""Structural equality: two programs that differ in the names and identities of their bound variables alone are equal.
+"""Structural equality: programs that differ only in the names and identities of their bound variables are equal.
 
 A variable is bound where a node defines it (a loop, a let, an allocation, a function's parameter, an axis, a reducer).
 Comparing two definitions maps one variable to the other within the scope; a use is equal if the map says so. A buffer
-maps to another where both are first met, with the variables of its shape and its data pointer. Variables that nothing
-binds are equal only to themselves, unless ``map_free_vars`` maps them where they are first met. Names and spans do not
-count.
+maps to another where both are first met, with the variables of its shape and its data pointer. Free variables are equal
+only to themselves, unless ``map_free_vars`` maps them where they are first met. Names and spans are ignored.
 
-At the graph level what is shared counts: a function that uses one call twice computes it once, and is not equal to one
-that uses two calls with the same arguments. Two closures, or two functions of a module, share nothing in this sense.
+At the graph level, sharing matters: a function that uses one call twice computes it once, and is not equal to one that
+uses two calls with the same arguments. Two closures, or two functions of a module, share nothing in this sense.
 
-The comparison is iterative and looks at a pair of shared nodes once. It also looks into a node that stands on both
-sides: the variables and buffers in it must correspond to themselves from then on.
+The comparison is iterative and visits a pair of shared nodes once. It also descends into a node that occurs on both
+sides: the variables and buffers in it must then correspond to themselves.
 """
 
 from __future__ import annotations

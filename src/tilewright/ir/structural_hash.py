@@ -1,7 +1,7 @@
 """Structural hash: equal programs, in the sense of ``structural_equal``, have equal hashes.
 
 A bound variable counts by the number of variables bound around its definition. The hash of a program without free
-variables is the same in every process, so that it can name an entry of a cache on disk; a free variable counts by its
+variables is the same in every process, so that it can name an entry of a cache on disk. A free variable counts by its
 identity, unless ``map_free_vars`` numbers it where it is first met.
 """
 

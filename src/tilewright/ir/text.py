@@ -1,11 +1,11 @@
 """The text of expressions, in TVMScript syntax.
 
-``ExprPrinter`` writes pieces of text in order and adds parentheses only where Python's precedence asks for them, so the
+``ExprPrinter`` prints pieces of text in order and adds parentheses only where Python's precedence requires them, so the
 time is linear in the length of the text, however deep the expression. The printer of statements and functions derives
 from it and chooses the names of variables and buffers.
 
-``expr_text`` is what ``repr`` gives: the same syntax, shorter (types that can be guessed are left out, flat memory is
-indexed with brackets), and cut with ``…`` where the expression is very deep or very large.
+``expr_text`` is used by ``repr``: the same syntax, but shorter (inferable types are left out, flat memory is indexed
+with brackets), and truncated with ``…`` where the expression is very deep or very large.
 """
 
 from __future__ import annotations

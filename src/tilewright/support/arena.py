@@ -1,4 +1,4 @@
-"""One block of memory for many tensors: two that are never needed at the same time share their bytes."""
+"""One block of memory for many tensors: tensors whose lifetimes do not overlap share bytes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Finding and using a C compiler: the machine's ``cc``, else the ``ziglang`` wheel.
+"""Finding and using a C compiler: the machine's ``cc``, otherwise the ``ziglang`` wheel.
 
-Three things are built with it: the runtime library, when the package runs from a source tree; the runtime's objects
-that go into an exported artefact; and the artefact itself. Nothing here is needed to compile and run in-process.
-What is built from the runtime's sources is kept in the user's cache under a hash of sources, flags and target.
+It builds three things: the runtime library, when the package runs from a source tree; the runtime's objects that go
+into an exported artefact; and the artefact itself. Compiling and running in-process needs none of this. What is built
+from the runtime's sources is cached under a hash of sources, flags and target.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is asked of the code generator, under the name of the module that TVM has it in."""
+"""Queries about the code generator, under the name of TVM's module."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The machine description that schedules and the code generator work from.
+"""The machine description that schedules and the code generator use.
 
-``"llvm"`` alone is this machine with every feature its processor has. ``-mcpu``, ``-mtriple`` and ``-mattr`` choose
-another: a processor without a triple brings its family's, a triple without a processor means the plainest of that
-family, attributes alone change this machine's features.
+``"llvm"`` without options is this machine with every feature of its CPU. ``-mcpu``, ``-mtriple`` and ``-mattr`` select
+another: a CPU without a triple implies its family's triple, a triple without a CPU means the baseline CPU of that
+family, and attributes without either change this machine's features.
 """
 
 from __future__ import annotations

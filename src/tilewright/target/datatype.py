@@ -4,7 +4,7 @@ A type is registered under a name and a type code, and written ``custom[name]32`
 is registered that turns the expression into a call on unsigned integers of the same size. The pass that lowers custom
 types looks these up with ``find_lower_func`` and ``find_min_func``.
 
-This layer stands below the expressions, so it makes them through a builder: the expression layer installs itself with
+This layer is below the expressions, so it creates them through a builder: the expression layer installs itself with
 ``install_builder``.
 """
 

@@ -1,4 +1,4 @@
-"""What the machine that this process runs on is: processor, features, caches, cores that may be used."""
+"""The machine that this process runs on: CPU, features, caches, usable cores."""
 
 from __future__ import annotations
 

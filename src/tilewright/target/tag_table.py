@@ -1,7 +1,7 @@
-"""Names for well-known devices, and the target description that each one stands for.
+"""Names for well-known devices, and the target description of each.
 
-The NVIDIA names give the compute capability and the per-block limits of its generation. The others give CPU names
-that LLVM knows. ``TAGS`` also receives the tags that users register.
+The NVIDIA names give the compute capability and the per-block limits of its generation. The others give CPU names that
+LLVM knows. ``TAGS`` also receives the tags that users register.
 """
 
 from __future__ import annotations

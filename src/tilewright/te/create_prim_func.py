@@ -1,4 +1,4 @@
-"""From tensor expressions to a function of blocks, which ``tir`` schedules and passes work on."""
+"""Converting tensor expressions to a function of blocks, for ``tir`` schedules and passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations that users write: placeholders and computations; and the axes they are written with."""
+"""The operations that users write: placeholders and computations; and their axes."""
 
 from __future__ import annotations
 

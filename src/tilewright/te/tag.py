@@ -1,4 +1,4 @@
-"""Tags: names that schedules know operations by (``injective``, ``conv2d_nchw``)."""
+"""Tags: names by which schedules recognise operations (``injective``, ``conv2d_nchw``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor intrinsics: pieces of a computation that a hardware instruction or an outside function does as one."""
+"""Tensor intrinsics: parts of a computation that one hardware instruction or external function computes."""
 
 from __future__ import annotations
 

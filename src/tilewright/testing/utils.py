@@ -1,3 +1,3 @@
-"""The helpers, under the name of the module that TVM has them in."""
+"""The test helpers, under the name of TVM's module."""
 
 from tilewright.testing import *  # noqa: F403

@@ -1,12 +1,12 @@
-"""Binding what a function expects to what a call gives it.
+"""Binding the parameters of a function to the arguments of a call.
 
-``ArgBinder`` collects the statements that stand between the entry of a function and its body: each variable of a
-parameter gets its value from the first argument that has one, and everything else that the parameters say about the
-arguments (types, ranks, sizes, strides, alignment, devices) becomes a check. A failed check says which argument, what
-was expected and what came.
+``ArgBinder`` collects the statements between the entry of a function and its body: each variable of a parameter gets
+its value from the first argument that provides one, and everything else that the parameters declare about the arguments
+(types, ranks, sizes, strides, alignment, devices) becomes a check. A failed check names the argument, what was expected
+and what was given.
 
-Order keeps reading safe: a field is read only behind the check that it exists. Relations between sizes are checked
-after all variables have values, because the first parameter may use what only the last one gives.
+The order keeps reads safe: a field is read only after the check that it exists. Relations between sizes are checked
+after all variables have values, because the first parameter may use what only the last one provides.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""From lowered functions to what code generators take, pass by pass.
+"""From lowered functions to the input of the code generators, pass by pass.
 
-``mixed_passes`` run on all functions of a target, and end with host and device code in separate functions. Of the
-result, ``host_passes`` keep and finish the host's, ``device_passes`` the device's."""
+``mixed_passes`` run on all functions of a target, and end with host and device code in separate functions.
+``host_passes`` then select and finish the host functions, ``device_passes`` the device functions.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Names of memory layouts, and the conversion of indices and shapes between them.
 
-In ``NCHW16c`` a capital letter is an axis and a small letter with a number is a part of it: element ``(n, c, h, w)``
-lies at ``(n, c // 16, h, w, c % 16)``.
+In ``NCHW16c`` a capital letter is an axis and a small letter with a number is a part of it: element ``(n, c, h, w)`` is
+at ``(n, c // 16, h, w, c % 16)``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Walking and rewriting statements together with the expressions in them.
+"""Visiting and rewriting statements together with the expressions in them.
 
-``Visitor`` and ``Mutator`` of ``ir.functor`` already go through statements, because a statement's children are its
-expressions and sub-statements. What this file adds is the public functions over both.
+``Visitor`` and ``Mutator`` of ``ir.functor`` already handle statements, because a statement's children are its
+expressions and sub-statements. This file adds the public functions over both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arithmetic by name. ``topi`` and users replace nothing here: tensors join through the operators they overload."""
+"""Arithmetic functions by name. Nothing here is overridden for tensors: they overload Python's operators."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@
             data[i] = 0.0
     body = builder.get()
 
-Statements are emitted in order. What encloses the rest of its scope (``let``, ``allocate``, ``scope_attr``) is emitted
-as a function from that rest to the statement.
+Statements are emitted in order. A statement that encloses the rest of its scope (``let``, ``allocate``, ``scope_attr``)
+is emitted as a function from that rest to the statement.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functions that build expressions: calls, logic, limits of types, mathematics and division.
 
-Functions of floating-point numbers take floating-point expressions; integers raise ``ExpressionError`` instead of being
-converted silently. Rounding functions give an integer back as it is. Functions that round or compare fold constants.
+Floating-point functions take floating-point expressions; integers raise ``ExpressionError`` instead of being converted
+silently. Rounding functions return an integer unchanged. Functions that round or compare fold constants.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Narrow numbers in words of 32 bits, which dot-product instructions multiply and add up.
+"""Packed int8 and bfloat16 lanes: several numbers in a 32-bit word, as dot-product instructions take them.
 
-A word holds four integers of eight bits or two bfloat16, the first in the lowest bits. ``dot_word`` multiplies the
-numbers of two words and adds the products: integers wrap as int32 does; of bfloat16 every product and sum is at least
-as exact as float32, and subnormal numbers may count as zero.
+A word holds four 8-bit integers or two bfloat16 numbers, the first in the lowest bits. ``dot_word`` multiplies the
+numbers of two words and adds the products: integers wrap like int32; for bfloat16 every product and sum is at least as
+exact as float32, and subnormal numbers may count as zero.
 """
 
 from __future__ import annotations

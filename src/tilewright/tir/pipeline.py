@@ -1,7 +1,7 @@
-"""The passes that turn a scheduled function into flat loops: one straight line.
+"""The passes that turn a scheduled function into flat loops, in a straight line.
 
-What holds after each group stands beside it. ``simple_mode`` leaves out what makes the program longer to read.
-A user's own passes (``tir.add_lower_pass``: pairs of phase and pass) run at the end of their phase, 0 to 3.
+A comment at each group says what holds after it. ``simple_mode`` leaves out what makes the program harder to read. A
+user's own passes (``tir.add_lower_pass``: pairs of phase and pass) run at the end of their phase, 0 to 3.
 """
 
 from __future__ import annotations

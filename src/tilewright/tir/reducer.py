@@ -1,4 +1,4 @@
-"""Reducers: ``sum``, ``min``, ``max``, and those that users make with ``comm_reducer``."""
+"""Reducers: ``sum``, ``min``, ``max``, and those that users define with ``comm_reducer``."""
 
 from __future__ import annotations
 

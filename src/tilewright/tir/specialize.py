@@ -1,7 +1,7 @@
 """Specialisation of a function for known arguments.
 
-A scalar parameter with a value goes away, and its value stands wherever it stood. A buffer parameter with a buffer
-stays; the variables in its shape, strides and offset take the values that the given buffer has there.
+A scalar parameter with a value is removed, and its value is substituted. A buffer parameter with a buffer stays; the
+variables in its shape, strides and offset take the values of the given buffer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Walking and rewriting statements, under the public names; defined in ``tilewright.tir.functor``."""
+"""Visiting and rewriting statements, under TVM's names; defined in ``tilewright.tir.functor``."""
 
 from tilewright.tir.functor import ir_transform, post_order_visit, substitute
 

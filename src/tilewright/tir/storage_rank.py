@@ -1,4 +1,4 @@
-"""Ranks of memory and of threads: which threads share which memory."""
+"""Ranks of memory scopes and threads: which threads share which memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text form of statements, functions and modules. What prints it is in ``tir.script``."""
+"""The text form of statements, functions and modules. The printer is in ``tir.script``."""
 
 from __future__ import annotations
 

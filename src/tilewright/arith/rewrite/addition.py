@@ -1,8 +1,8 @@
 """Rules for sums and differences.
 
-``add`` and ``sub`` take simplified, interned operands and give a simplified result. Constants move to the right
-(``x + 3``, never ``3 + x`` nor ``x - 3``), so that they meet. Rules that reorder are for index types; other integers
-fold constants alone, with the type's wrap-around.
+``add`` and ``sub`` take simplified, interned operands and return a simplified result. Constants move to the right (``x
++ 3``, never ``3 + x`` or ``x - 3``), so that they can be combined. Rules that reorder apply only to index types; for
+other integers only constants are folded, with the type's wrap-around.
 """
 
 from __future__ import annotations

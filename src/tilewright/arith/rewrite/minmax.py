@@ -1,6 +1,6 @@
 """Rules for minimum and maximum. ``extremum(kind, a, b)`` serves both.
 
-What is said of one holds of the other upside down.
+Comments describe one of them; the other follows by symmetry.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Expressions as C text.
 
-Vectors have no type in C. An expression of several lanes is printed once for each lane, with ``lane`` saying which;
-the statements that hold it write one line a lane. Compilers for processors put the lanes together again.
+C has no vector types. An expression of several lanes is printed once per lane, with ``lane`` selecting it; the
+enclosing statement prints one line per lane. C compilers vectorize the lanes again.
 
-Text is printed in one walk. What an expression needs before it, such as the value of a ``Let``, is written as lines
-ahead of the statement; below a condition that guards the evaluation it is put in place instead. An expression that is
-met again gets a variable once its text is long, so that a graph does not become a tree.
+Text is printed in one pass. What an expression needs first, such as the value of a ``Let``, is printed as lines before
+the statement; under a condition that guards the evaluation it is substituted instead. A repeated expression with long
+text is assigned to a variable, so that printing a graph does not expand it to a tree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How C spells the intrinsics: functions of ``math.h``, and builtins that gcc and clang share."""
+"""Intrinsics in C: functions of ``math.h``, and builtins that gcc and clang share."""
 
 from __future__ import annotations
 

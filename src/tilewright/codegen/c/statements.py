@@ -1,7 +1,7 @@
 """Statements as C text.
 
-A store of several lanes writes all values to variables before it stores the first: a later lane may read what an
-earlier one overwrites.
+A store of several lanes evaluates all values before it stores the first: a later lane may read what an earlier one
+overwrites.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How CUDA spells the intrinsics."""
+"""Intrinsics in CUDA."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which memory accesses cannot meet.
+"""Alias analysis: which memory accesses cannot overlap.
 
-Every distinct buffer gets an alias scope of its own. An access carries the scope of its buffer and the list of all
-the others, so that LLVM keeps an accumulator in registers while other buffers are written. Buffers that arrive as
-arguments are distinct where the function says so (``tir.noalias``); allocations always are. A pointer computed from
-another belongs to the same buffer; one of unknown origin may meet any.
+Every distinct buffer gets its own alias scope. An access carries the scope of its buffer and the list of all other
+scopes, so that LLVM keeps an accumulator in registers while other buffers are written. Buffers passed as arguments are
+distinct if the function says so (``tir.noalias``); allocations always are. A pointer computed from another belongs to
+the same buffer; one of unknown origin may alias any.
 """
 
 from __future__ import annotations

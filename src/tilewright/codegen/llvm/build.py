@@ -1,7 +1,7 @@
 """From a module of loop programs to a runtime module: LLVM IR, optimised, compiled, and linked into this process.
 
-``compile_unit`` makes the code of some functions, as bytes: it can be made in another process and kept on disk.
-``link_units`` makes a runtime module of units. ``build_llvm`` does one after the other.
+``compile_unit`` compiles functions to bytes, which can be done in another process and cached on disk. ``link_units``
+makes a runtime module from such units. ``build_llvm`` does both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of intrinsics: a table from the operator's name to what emits it."""
+"""Intrinsic calls: a table from the operator's name to the function that emits it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of an index while code is made: the shape of a vector index, and powers of two that divide it."""
+"""Properties of an index at code generation: the form of a vector index, and the powers of two that divide it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The limits of this machine: multiply-adds a second, and bytes a second copied and read.
+"""The limits of this machine: multiply-adds per second, and bytes per second copied and read.
 
-Written as LLVM IR, apart from the compiler that is measured against them: a loop of independent multiply-adds
-in registers, and loops that copy (with ordinary and with non-temporal stores; the better counts) and add up
-memory.
+The measuring loops are written in LLVM IR, independently of the compiler that is compared with them: independent
+multiply-adds in registers, and loops that copy memory (with ordinary and with non-temporal stores; the faster counts)
+and sum it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The machine that code is made for, as LLVM sees it: triple, features, optimisation and emission.
+"""The target machine as LLVM sees it: triple, features, optimisation and emission.
 
 llvmlite is loaded on the first use of this module's functions, never at import.
 """

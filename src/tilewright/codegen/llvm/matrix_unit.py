@@ -1,8 +1,9 @@
 """x86's matrix unit (AMX): tiles of up to sixteen rows of 64 bytes, in eight registers.
 
-Four tiles of sums stay in registers over all steps; each step loads two tiles of either operand. The unit is
-configured at the start of a product and released at its end, so that no thread keeps its state. Linux lets a process
-use it after it asked: the code asks once, by itself, so that a compiled model needs no runtime for it.
+Four accumulator tiles stay in registers over all steps; each step loads two tiles of either operand. The unit is
+configured at the start of a product and released at its end, so that no thread keeps its state. Linux requires a
+process to request permission before it uses the unit: the generated code requests it once, so that a compiled model
+needs no runtime support.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Loads and stores.
 
-A vector access is one instruction where its lanes lie side by side, forwards or backwards; a broadcast where they
-are one element; a few loads and a shuffle for small constant strides; a gather or scalar accesses otherwise.
-Alignment is what the pointer is known to have, as far as the index keeps it. Masked-off lanes touch no memory.
+A vector access is one instruction if its lanes are adjacent, forwards or backwards; a broadcast if they are one
+element; a few loads and a shuffle for small constant strides; otherwise a gather or scalar accesses. The alignment is
+the pointer's known alignment, as far as the index preserves it. Masked-off lanes do not access memory.
 """
 
 from __future__ import annotations

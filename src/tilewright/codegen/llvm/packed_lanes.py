@@ -1,7 +1,7 @@
-"""Words of narrow numbers: loaded at once, and multiplied by the target's dot-product instructions.
+"""Packed int8 and bfloat16 lanes: loaded as 32-bit words, and multiplied by the target's dot-product instructions.
 
-The sum of a product of words and something else is one instruction where the target has it. Where it has none, the
-numbers are widened in registers: to int16 for x86's multiply-add of pairs, which cannot overflow, else to 32 bits.
+A dot product plus an addend is one instruction where the target has it. Otherwise the numbers are widened in registers:
+to int16 for x86's pairwise multiply-add, which cannot overflow, otherwise to 32 bits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Parallel loops: the body becomes a function that the runtime's thread pool calls.
 
-The iterations are divided into equal runs, one a task; with ``pragma_parallel_stride_pattern`` they are dealt out
-in turn instead. What the body uses from outside travels in a structure on the stack. A task that fails returns
-non-zero, the pool passes the first failure on, and the function leaves with it. A parallel loop inside another runs
-serially within its task.
+The iterations are divided into equal contiguous ranges, one per task; with ``pragma_parallel_stride_pattern`` they are
+dealt out round-robin instead. Captured values are passed in a structure on the stack. A task that fails returns
+non-zero, the pool returns the first failure, and the function returns it. A parallel loop inside another runs serially
+within its task.
 """
 
 from __future__ import annotations

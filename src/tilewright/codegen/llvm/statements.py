@@ -1,8 +1,7 @@
 """Statements: control flow, allocation, assertions.
 
-Loops are emitted in their final, rotated form: a test before, the body, a step and a test after. The counter is as
-wide as a pointer, so that addresses need no extension; its narrow value is cut out of it where it is used as a
-number.
+Loops are emitted in rotated form: a test before, the body, a step and a test after. The counter has pointer width, so
+that addresses need no extension; it is truncated where it is used as a number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled code as bytes, with what is needed to link it, describe it and show where it came from."""
+"""A compiled unit: code as bytes, with what is needed to link it, describe it and show its origin."""
 
 from __future__ import annotations
 

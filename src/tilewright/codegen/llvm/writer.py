@@ -1,7 +1,7 @@
-"""LLVM IR as text: functions made of blocks, and the module around them.
+"""LLVM IR as text: functions made of basic blocks, and the module around them.
 
-Text is the quickest form to build from Python: a list of strings joined once and parsed once by LLVM. Operands are
-strings (``%v7``, ``3``, ``splat (float 0x...)``); the type stands where the operand is used.
+Text is the fastest form to build from Python: a list of strings that is joined once and parsed once by LLVM. Operands
+are strings (``%v7``, ``3``, ``splat (float 0x...)``); the type is written where the operand is used.
 """
 
 from __future__ import annotations

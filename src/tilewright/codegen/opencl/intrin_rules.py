@@ -1,4 +1,4 @@
-"""How OpenCL spells the intrinsics: one name for all types."""
+"""Intrinsics in OpenCL: one name for all types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How WGSL spells the intrinsics."""
+"""Intrinsics in WGSL."""
 
 from __future__ import annotations
 

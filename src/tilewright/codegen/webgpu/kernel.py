@@ -1,8 +1,8 @@
 """Kernels as WGSL text.
 
-WGSL has no conversions that are not written, no pointers to cast, and no conditional operator: ``select`` evaluates
-both sides, which is safe because reads outside a buffer give some value of it. Buffers are bindings of group 0 in
-the order of the parameters, and the numbers follow in one uniform structure.
+WGSL has no implicit conversions, no pointer casts, and no conditional operator: ``select`` evaluates both sides, which
+is safe because out-of-bounds reads return some value of the buffer. Buffers are bindings of group 0 in the order of the
+parameters, and scalars follow in one uniform structure.
 """
 
 from __future__ import annotations

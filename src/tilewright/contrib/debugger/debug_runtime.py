@@ -1,4 +1,4 @@
-"""The name that ``debug_executor`` had before TVM 0.8."""
+"""The name of ``debug_executor`` before TVM 0.8."""
 
 from tilewright.contrib.debugger.debug_executor import GraphModuleDebug, create
 

@@ -1,1 +1,1 @@
-"""Formats that modules are written to."""
+"""Formats that modules are exported to."""

@@ -1,7 +1,7 @@
 """The command line: ``tilewright`` and ``python -m tilewright``.
 
-Exit codes: 0 for success, 1 where something that was tried did not work, 2 for wrong arguments and anything else
-that the user can mend, 130 for an interrupt.
+Exit codes: 0 is success, 1 a failure of the command, 2 a wrong argument or anything else that the user can fix, 130 an
+interrupt.
 """
 
 from __future__ import annotations

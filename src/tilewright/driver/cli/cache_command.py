@@ -1,4 +1,4 @@
-"""``tilewright cache``: what is kept between runs, how large it is, and clearing it."""
+"""``tilewright cache``: shows the cache and its size, and clears it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tilewright compile``: from a model to a package, with a check of the result if asked."""
+"""``tilewright compile``: compiles a model to a package, and validates it on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tilewright demo``: a small network for digits is compiled, exported, loaded, run, checked and timed."""
+"""``tilewright demo``: compiles a small digit-recognition network, and exports, loads, runs, checks and times it."""
 
 from __future__ import annotations
 

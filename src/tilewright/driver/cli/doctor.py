@@ -1,4 +1,4 @@
-"""``tilewright doctor``: what this machine has, what of Tilewright works on it, and one end-to-end test."""
+"""``tilewright doctor``: what this machine has, which parts of Tilewright work on it, and one end-to-end test."""
 
 from __future__ import annotations
 

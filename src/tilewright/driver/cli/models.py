@@ -1,4 +1,4 @@
-"""The commands on models that this version does not have yet: they say so, whatever arguments they get."""
+"""Commands on models that are not in this version: they say so, whatever their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the command line shows things: tables on a terminal, plain columns in a pipe, JSON on request."""
+"""Output of the command line: tables on a terminal, plain columns in a pipe, JSON on request."""
 
 from __future__ import annotations
 

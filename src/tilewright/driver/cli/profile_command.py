@@ -1,4 +1,4 @@
-"""``tilewright profile``: where the time and the memory of a model go."""
+"""``tilewright profile``: where a model's time and memory go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sign of life on a terminal for what takes longer than a second; nothing in a pipe."""
+"""A progress indicator on a terminal for anything that takes longer than a second; silent in a pipe."""
 
 from __future__ import annotations
 

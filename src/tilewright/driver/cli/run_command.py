@@ -1,4 +1,4 @@
-"""``tilewright run``: a package on inputs from files, or made up."""
+"""``tilewright run``: runs a package on inputs from files, or on generated ones."""
 
 from __future__ import annotations
 

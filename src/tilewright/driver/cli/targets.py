@@ -1,4 +1,4 @@
-"""``tilewright targets``: the kinds of target, their options, known processors and tags."""
+"""``tilewright targets``: the target kinds, their options, known CPUs and tags."""
 
 from __future__ import annotations
 

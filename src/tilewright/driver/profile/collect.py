@@ -1,4 +1,4 @@
-"""All that a profile has: of a model, compiled here, or of a package."""
+"""Collecting a profile: of a model, which is compiled here, or of a package."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The time of every kernel of a model for the graph executor, beside what the machine can do.
+"""The time of every kernel of a model in the graph executor, compared with the limits of the machine.
 
-All that is needed is in the graph: the executor's JSON says of every node what it computes, on how many bytes, and for
+Everything needed is in the graph: the executor's JSON says for every node what it computes, on how many bytes, and for
 which nodes of the model.
 """
 

@@ -1,7 +1,7 @@
-"""A layered drawing of a directed graph: every edge points down, neighbours stand near each other.
+"""A layered drawing of a directed graph: every edge points down, and neighbours are near each other.
 
-The steps are the usual ones: layers by the longest path, points where long edges pass, an order in each layer that
-follows the neighbours' (so that few edges cross), then positions that pull nodes under what they read.
+The usual steps: layers by the longest path, dummy nodes where long edges pass, an order in each layer that follows the
+neighbours' (so that few edges cross), then positions that pull nodes below their inputs.
 """
 
 from __future__ import annotations

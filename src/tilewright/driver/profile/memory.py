@@ -1,4 +1,4 @@
-"""What lies in the arena of a graph, step by step."""
+"""The contents of a graph's arena, step by step."""
 
 from __future__ import annotations
 

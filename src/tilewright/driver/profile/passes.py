@@ -1,4 +1,4 @@
-"""An instrument that keeps when every pass ran, the graph before fusion, and the loops of every kernel."""
+"""An instrument that records when every pass ran, the graph before fusion, and the loops of every kernel."""
 
 from __future__ import annotations
 

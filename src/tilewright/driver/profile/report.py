@@ -1,7 +1,7 @@
-"""The report for the browser: one file that needs nothing else.
+"""The report for the browser: one self-contained file.
 
-What was measured goes in as JSON, which the page's own script draws. Everything that comes from the model is data in
-there, and becomes text on the page, never markup. Code is compressed, and unpacked when it is looked at.
+The measurements are embedded as JSON, which the page's script draws. Everything that comes from the model is data and
+becomes text on the page, never markup. Code is compressed, and unpacked when it is viewed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of the commands. Nothing here needs the compiler: the command line starts without it."""
+"""The options of the commands. Nothing here imports the compiler, so that the command line starts fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuning, which this version does not have: every function says so."""
+"""Tuning, which is not in this version: every function says so."""
 
 from __future__ import annotations
 

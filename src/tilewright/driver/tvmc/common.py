@@ -1,4 +1,4 @@
-"""What the commands have in common: their error, and the reading of their arguments."""
+"""What the commands share: their error class, and argument parsing."""
 
 from __future__ import annotations
 

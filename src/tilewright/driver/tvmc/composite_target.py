@@ -1,7 +1,7 @@
-"""Code generators that take a part of the graph, named before the target: ``--target "name --option=x, llvm"``.
+"""External code generators, named before the target: ``--target "name --option=x, llvm"``.
 
-None comes with this version. One that is registered here (its pass pipeline partitions the graph, and its compiler is
-found by the build) is known to the command line from then on.
+None comes with this version. One that is registered here (its pass pipeline partitions the graph, and the build finds
+its compiler) is then known to the command line.
 """
 
 from __future__ import annotations

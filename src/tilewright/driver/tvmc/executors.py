@@ -1,4 +1,4 @@
-"""Compiled models ready to run, whatever executes them: the graph executor, the virtual machine, or one function."""
+"""Compiled models ready to run, with any executor: the graph executor, the virtual machine, or one function."""
 
 from __future__ import annotations
 

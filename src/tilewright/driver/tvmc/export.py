@@ -1,4 +1,4 @@
-"""What a compiled model is written as: the content of a package, one shared library, or a model library."""
+"""The forms in which a compiled model is exported: the contents of a package, a shared library, or a model library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models from files: one frontend for each format, found by its name or by the file's suffix."""
+"""Loading models: one frontend per format, selected by name or by the file's suffix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images as inputs: PNG, JPEG and whatever else Pillow reads."""
+"""Images as inputs: PNG, JPEG and every other format that Pillow reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a model, and what is in a package."""
+"""The contents of a model or a package."""
 
 from __future__ import annotations
 

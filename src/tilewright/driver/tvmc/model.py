@@ -1,4 +1,4 @@
-"""``TVMCModel``, ``TVMCPackage`` and ``TVMCResult``: a model, a compiled model, and what running it gave."""
+"""``TVMCModel``, ``TVMCPackage`` and ``TVMCResult``: a model, a compiled model, and the results of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``run_module``: a package, its inputs, and what comes of them."""
+"""``run_module``: runs a package on inputs and returns the outputs and times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that is one shared library: what is inside, without running it."""
+"""A model that is one shared library: reading its contents without running it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Targets as the command line gives them: a string, JSON, a file with JSON, or several separated by commas.
+"""Targets on the command line: a string, JSON, a file with JSON, or several separated by commas.
 
-``"ethos-n77 --option=x, llvm -mcpu=skylake"`` names one target of the compiler, the last, and before it code generators
-that take what they can of the graph (``composite_target``).
+``"ethos-n77 --option=x, llvm -mcpu=skylake"`` names the compiler's target last; before it come external code generators
+that take the parts of the graph that they support (``composite_target``).
 """
 
 from __future__ import annotations

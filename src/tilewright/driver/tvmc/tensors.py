@@ -1,4 +1,4 @@
-"""What is known of a model's inputs and outputs before it runs."""
+"""What is known about a model's inputs and outputs before it runs."""
 
 from __future__ import annotations
 

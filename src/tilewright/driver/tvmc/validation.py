@@ -1,7 +1,7 @@
-"""Is the compiled model right? Its outputs beside those of the reference executor, and of ONNX Runtime.
+"""Validating a compiled model: its outputs are compared with those of the reference executor and of ONNX Runtime.
 
-The reference executor runs the imported model with the NumPy reference of every operator. Where the two part, the first
-operator at which they do is found by compiling ever smaller pieces of the model (``first_difference``).
+The reference executor runs the imported model with the NumPy reference of every operator. If they differ, the first
+operator that differs is found by compiling ever smaller parts of the model (``first_difference``).
 """
 
 from __future__ import annotations

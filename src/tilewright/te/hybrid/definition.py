@@ -1,8 +1,8 @@
-"""Memory that a script reads, or gives back, without having written all of it: it holds zeros.
+"""Which memory of a script must be zeroed, because it is read or returned before all of it was written.
 
-That is what emulation gives, where new memory is ``numpy.zeros``. Most scripts write before they read, and need
-no zeros: what is written for certain is followed through the program, one fact for each store. A fact names, for every
-dimension, the index that was stored, or None where all indices of the dimension were.
+Emulation allocates with ``numpy.zeros``, so compiled scripts must see zeros too. Most scripts write before they read:
+what is certainly written is tracked through the program, one fact per store. A fact has, for every dimension, the index
+that was stored, or None if all indices of the dimension were.
 """
 
 from __future__ import annotations

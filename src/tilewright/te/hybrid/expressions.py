@@ -1,8 +1,9 @@
 """Expressions of a hybrid script.
 
-A value is known now (a number, a string, a tuple, a tensor, another script) or it is an expression of the program.
-What is known now is computed now, so that conditions on constants choose code and constant loops unroll. Nothing is
-executed: a name is one of the script's own, a plain value from around it, or a word of the language.
+A value is either known at compile time (a number, a string, a tuple, a tensor, another script) or an expression of the
+program. Known values are computed immediately, so that conditions on constants select code and constant loops unroll.
+No user code is executed: a name is a variable of the script, a plain value from its environment, or a built-in
+function.
 """
 
 from __future__ import annotations

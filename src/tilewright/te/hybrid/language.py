@@ -1,7 +1,7 @@
-"""The words of hybrid script: each with the expression it stands for and the Python function that emulates it.
+"""The built-in functions of hybrid script: each with its expression and the Python function that emulates it.
 
 Names of loops (``parallel``, ``bind``, ...) and of memory (``allocate``, ``output_tensor``) have no expression: the
-parser knows them. Emulated loops run one iteration after another, threads too.
+parser handles them. Emulated loops run serially, threads included.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The loops of a hybrid operation's body: axes for a schedule, and what their iterations need of one another."""
+"""The loops of a hybrid operation's body: axes for a schedule, and the dependences between their iterations."""
 
 from __future__ import annotations
 

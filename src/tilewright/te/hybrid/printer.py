@@ -1,4 +1,4 @@
-"""A lowered statement as hybrid script."""
+"""Printing a lowered statement as hybrid script."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``te.hybrid.script``: a Python function that is a tensor operation when called with tensors, and itself when called
-with arrays."""
+"""``te.hybrid.script``: makes a Python function a tensor operation when called with tensors; called with arrays, it
+runs as Python."""
 
 from __future__ import annotations
 

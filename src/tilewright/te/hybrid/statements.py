@@ -1,8 +1,8 @@
 """Statements of a hybrid script: loops, conditions, assignments and memory.
 
-A name belongs to the loop body (or function) in which it is first assigned, and ends with it. One that is assigned once
-and does not read memory stands for its expression; any other is one element of memory, whose type is the one in which
-all its values meet.
+A name belongs to the loop body (or function) in which it is first assigned, and ends with it. A name that is assigned
+once and does not read memory is replaced by its expression; any other is one element of memory, whose type is the
+common type of all its values.
 """
 
 from __future__ import annotations

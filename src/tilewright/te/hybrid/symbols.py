@@ -1,4 +1,4 @@
-"""What the names of a script stand for while it is parsed, and the memory that its scopes hold."""
+"""The symbol table of a script while it is parsed, and the memory that its scopes hold."""
 
 from __future__ import annotations
 

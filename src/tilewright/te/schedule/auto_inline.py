@@ -1,4 +1,5 @@
-"""Inlining by rule: what computes each element from elements, with no reduction, can go into its readers."""
+"""Automatic inlining: stages that compute each element from elements, without a reduction, can be inlined into their
+consumers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Bound inference: the range of every axis of a schedule.
 
-Stages are taken last to first. An output covers its domain. Any other stage covers what its readers need of it
-at the place where it is computed: the axes outside that place are fixed, those inside take all their values,
-and what is read follows by evaluating the readers' indices on those sets. Memory shared by several threads
-holds what all of them need.
+Stages are processed last to first. An output covers its domain. Any other stage covers what its consumers need at the
+place where it is computed: the axes outside that place are fixed, those inside take all their values, and the region
+read follows by evaluating the consumers' indices on those sets. Memory shared by several threads holds what all of them
+need.
 """
 
 from __future__ import annotations

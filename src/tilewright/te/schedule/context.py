@@ -1,4 +1,4 @@
-"""What the lowering of one schedule knows."""
+"""The state of lowering one schedule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of operations behind a schedule: order, readers, and replacement of what is read."""
+"""The graph of operations behind a schedule: order, consumers, and replacement of inputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Bounds and statement of a hybrid operation: its body, with the schedule applied to its loops.
 
-Loops that stand directly inside one another, with nothing between, are a band. A schedule may split the loops of a
-band, fuse them and put them in another order; the loops of two different bands keep their places.
+Perfectly nested loops form a band. A schedule may split, fuse and reorder the loops of a band; the loops of different
+bands keep their places.
 """
 
 from __future__ import annotations

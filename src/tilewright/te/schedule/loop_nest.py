@@ -1,6 +1,6 @@
-"""Loops out of the leaves of a stage.
+"""Building loops from the leaf axes of a stage.
 
-A nest is a list with one entry a leaf, outermost first; an entry is a list of wrappers, each of which puts a
+A nest is a list with one entry per leaf, outermost first; an entry is a list of wrappers, each of which puts a
 statement around another.
 """
 

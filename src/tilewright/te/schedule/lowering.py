@@ -1,5 +1,5 @@
-"""From a schedule with known bounds to a statement: each stage's loops, with what is computed inside them
-put in place."""
+"""From a schedule with known bounds to a statement: each stage's loops, with the stages that are computed inside
+them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What an operation reads of its inputs, and which of its axes its outputs' domains are.
+"""What an operation reads from its inputs, and how the domains of its outputs map to its axes.
 
-One pair of functions a class of operation, in two tables: ``note_reads`` adds to the domains of the tensors
-that an operation reads, given the sets of values of its axes; ``output_domain`` says which sets each root axis
-must cover, given the domains of its outputs.
+Two tables with one function per class of operation: ``note_reads`` adds to the domains of the tensors that an operation
+reads, given the sets of values of its axes; ``output_domain`` gives the set that each root axis must cover, given the
+domains of its outputs.
 """
 
 from __future__ import annotations

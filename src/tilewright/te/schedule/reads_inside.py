@@ -1,8 +1,8 @@
-"""Refusing programs that read outside their inputs, where that is certain.
+"""Rejecting programs that certainly read outside their inputs.
 
-Only what is known for sure counts: reads of inputs of constant shape, outside any condition, whose indices
-are affine in axes of constant range, so that the least and the greatest index are taken. Everything else is
-left to ``tir.instrument_bound_checkers``.
+Only provable cases count: reads of inputs of constant shape, outside any condition, whose indices are affine in axes of
+constant range, so that the smallest and the largest index are reached. Everything else is left to
+``tir.instrument_bound_checkers``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How the axes of a stage come from one another, and what that means for ranges, indices and sets.
+"""How the axes of a stage derive from one another, and what that means for ranges, indices and sets.
 
-A stage starts from the root axes of its operation. Each relation takes axes away and gives new ones; the axes
-left over are the leaves, and they become loops. Information flows both ways: ranges go down from the roots to
-the leaves, indices and sets of values go up from the leaves to the roots.
+A stage starts from the root axes of its operation. Each relation consumes axes and produces new ones; the remaining
+axes are the leaves, and they become loops. Information flows both ways: ranges go down from the roots to the leaves,
+indices and sets of values go up from the leaves to the roots.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One stage of a schedule: an operation, its axes, and where it is computed.
 
-The data of a stage and its primitives on loops. Every primitive checks its arguments, then changes the stage,
-then writes a step to the schedule's trace; an illegal one raises ``ScheduleError`` and changes nothing.
+This file has the data of a stage and its loop primitives. Every primitive checks its arguments, changes the stage, and
+appends a step to the schedule's trace; an illegal one raises ``ScheduleError`` and changes nothing.
 """
 
 from __future__ import annotations

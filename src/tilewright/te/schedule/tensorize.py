@@ -1,7 +1,7 @@
 """Replacing the inner loops of a stage by a tensor intrinsic.
 
-What the loops from the tensorised axis inwards compute must be what the intrinsic says it computes: both are
-written in the same local axes, and compared after simplification.
+The loops from the tensorised axis inwards must compute what the intrinsic declares: both are written in the same local
+axes, and compared after simplification.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The trace of a schedule: every step that was taken, as data. It prints as Python and replays on another
-schedule of the same program."""
+"""The trace of a schedule: every step taken, as data. It prints as Python and replays on another schedule of the same
+program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a block reads and writes, as boxes of buffers."""
+"""The buffer regions that a block reads and writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A walk over statements that does not lose itself in shared expressions."""
+"""A visitor of statements that visits shared expressions once."""
 
 from __future__ import annotations
 

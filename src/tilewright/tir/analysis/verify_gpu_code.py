@@ -1,4 +1,4 @@
-"""Whether the kernels of a function keep within the limits of a GPU."""
+"""Checks whether the kernels of a function respect the limits of a GPU."""
 
 from __future__ import annotations
 

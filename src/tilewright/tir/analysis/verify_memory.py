@@ -1,4 +1,4 @@
-"""Whether the host keeps its hands off the memory of a device."""
+"""Checks that the host does not access memory of a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether every variable of a function has one definition."""
+"""Checks that every variable of a function has one definition."""
 
 from __future__ import annotations
 

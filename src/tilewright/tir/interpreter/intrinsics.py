@@ -1,7 +1,7 @@
 """The intrinsics: one builder for each, from a call to a closure.
 
-A builder is registered under the operator's name without ``tir.``. Barriers and other calls in which threads
-meet stand in ``threads.py``; here they are what they are for one thread alone.
+A builder is registered under the operator's name without ``tir.``. Barriers and other calls that synchronise threads
+are in ``threads.py``; here is their meaning for a single thread.
 """
 
 from __future__ import annotations

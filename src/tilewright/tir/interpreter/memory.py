@@ -1,7 +1,7 @@
-"""Memory as the interpreter sees it: blocks of bytes, pointers into them, and shaped views that buffers stand for.
+"""The interpreter's memory: blocks of bytes, pointers into them, and shaped views for buffers.
 
 Every access is checked against the bounds of the block, and an access through a buffer against the buffer's extents.
-Fresh memory holds NaN in floats and an odd pattern in integers, so that a program that reads what it never wrote shows.
+Fresh memory holds NaN in floats and an odd pattern in integers, so that reads of uninitialised memory are noticed.
 """
 
 from __future__ import annotations

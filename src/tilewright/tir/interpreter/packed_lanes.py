@@ -1,4 +1,4 @@
-"""What words of narrow numbers and their products are: the meaning that code generators keep."""
+"""Packed int8 and bfloat16 lanes and their dot products: the reference for code generators."""
 
 from __future__ import annotations
 

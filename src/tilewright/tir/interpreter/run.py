@@ -1,4 +1,4 @@
-"""Calling a loop-level function: arguments in, effects on them out."""
+"""Calling a loop-level function on NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Statements as closures over a frame.
 
-Memory that a statement gives lives while its body runs. Parallel, vectorised and unrolled loops run one iteration after
-another: they promise that the order does not matter. What GPU threads do is in ``threads.py``.
+Memory that a statement allocates exists while its body runs. Parallel, vectorised and unrolled loops run serially,
+because they promise that the order does not matter. GPU threads are in ``threads.py``.
 """
 
 from __future__ import annotations

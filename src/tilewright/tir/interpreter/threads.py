@@ -1,14 +1,13 @@
 """GPU threads, simulated.
 
-The outermost statement that binds a thread index is a kernel. Its blocks run one after another. The threads
-of a block each have a frame of their own and run as generators that stop at barriers: all of them reach a
-barrier before any goes on, and a barrier that only some of them reach is an error, as it would hang a device.
-Memory in a shared scope is one for the block, other memory one for each thread. Virtual threads are threads
-whose shared memory is their own as well.
+The outermost statement that binds a thread index is a kernel. Its blocks run one after another. Each thread of a block
+has its own frame and runs as a generator that stops at barriers: all threads reach a barrier before any continues, and
+a barrier that only some of them reach is an error, because it would hang a device. Memory in a shared scope exists once
+per block, other memory once per thread. Virtual threads are threads with private shared memory.
 
-Before barriers have been inserted (a kernel that uses shared memory and has none), the threads run in step,
-statement by statement, which is the meaning that the insertion of barriers preserves. A kernel without shared
-memory and barriers needs none of this and runs as plain loops.
+Before barriers have been inserted (a kernel that uses shared memory and has none), the threads run in lockstep,
+statement by statement, which is the meaning that the insertion of barriers preserves. A kernel without shared memory
+and barriers runs as plain loops.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""How the interpreter holds values, and how it brings them into a type.
+"""The interpreter's representation of values, and conversions to a type.
 
-A scalar integer is a Python ``int`` in the range of its type, a bool a Python ``bool``, a float a NumPy
-scalar of its type, so that every operation rounds as the type does. A bfloat16 is a ``numpy.float32`` whose
-value a bfloat16 can hold: float32 has more than twice its digits, so that rounding the float32 result once
-more gives the right bfloat16. A vector is a NumPy array of its lanes. A handle is a ``Pointer``, ``None`` or
-any Python object.
+A scalar integer is a Python ``int`` in the range of its type, a bool a Python ``bool``, a float a NumPy scalar of its
+type, so that every operation rounds as the type does. A bfloat16 is a ``numpy.float32`` whose value a bfloat16 can
+hold: float32 has more than twice its digits, so that rounding the float32 result again gives the right bfloat16. A
+vector is a NumPy array of its lanes. A handle is a ``Pointer``, ``None`` or any Python object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shuffles: threads of a warp that read one another's values.
 
-A statement with a shuffle in it runs in three steps, each of which all threads of the warp take before any
-takes the next: bring the value, read the others' values and run the statement, go on.
+A statement with a shuffle runs in three steps, each of which all threads of the warp finish before any starts the next:
+publish the value, read the others' values and run the statement, continue.
 """
 
 from __future__ import annotations

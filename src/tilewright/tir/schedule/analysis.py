@@ -1,9 +1,9 @@
-"""What primitives ask about a program before they change it.
+"""The legality checks of the scheduling primitives.
 
-A block is *complete* if its axes are all data-parallel, it alone writes its buffers in its scope, and it reads none of
-them: its instances may run in any order, and again. It is a *reduction* if it has an initialisation, its axes are
-data-parallel or reductions, it alone writes its buffers, and no written place depends on a reduction axis. A scope is a
-*stage pipeline* if no block writes what an earlier one reads.
+A block is *complete* if its axes are all data-parallel, it is the only writer of its buffers in its scope, and it reads
+none of them: its instances may run in any order, and repeatedly. It is a *reduction* if it has an initialisation, its
+axes are data-parallel or reductions, it is the only writer of its buffers, and no written element depends on a
+reduction axis. A scope is a *stage pipeline* if no block writes what an earlier one reads.
 """
 
 from __future__ import annotations

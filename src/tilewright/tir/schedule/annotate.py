@@ -1,7 +1,7 @@
-"""How the iterations of a loop run: at the same time, as lanes, written out, or as threads of a device.
+"""How the iterations of a loop run: in parallel, as vector lanes, unrolled, or as threads of a device.
 
 Iterations may run at the same time if no block in the loop carries a value from one to another: axes that depend on the
-loop are data-parallel, and what a block writes is either seen inside one iteration alone or is a place of its own.
+loop are data-parallel, and what a block writes is either used only inside one iteration or is not written by any other.
 """
 
 from __future__ import annotations

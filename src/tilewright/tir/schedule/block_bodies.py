@@ -1,4 +1,4 @@
-"""Blocks rewritten inside: reads of a buffer replaced, buffers exchanged, and the boxes of blocks found anew."""
+"""Rewriting inside blocks: replacing reads of a buffer, replacing buffers, and recomputing the regions of blocks."""
 
 from __future__ import annotations
 

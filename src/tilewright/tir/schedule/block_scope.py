@@ -1,7 +1,7 @@
-"""References to loops and blocks that outlive rewriting, and what depends on what among the blocks of one scope.
+"""References to loops and blocks that survive rewriting, and the dependences between the blocks of a scope.
 
-A scope is a block together with the blocks directly below it. A dependency leads from an earlier block to a later one
-that touches the same buffer; "earlier" is the order of the text.
+A scope is a block together with the blocks directly below it. A dependence leads from an earlier block to a later one
+that accesses the same buffer; "earlier" is the order of the text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copies of buffers in other memory: what blocks read comes from a copy, or what a block writes goes to one first."""
+"""``cache_read`` and ``cache_write``: copies of buffers in another storage scope."""
 
 from __future__ import annotations
 

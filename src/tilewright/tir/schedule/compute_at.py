@@ -1,7 +1,7 @@
-"""Blocks moved to loops of the blocks that read them, or that they read.
+"""``compute_at`` and ``reverse_compute_at``: moving a block under a loop of its consumer or its producer.
 
-The moved block runs, in each iteration of the loop, for what is read (or for what was written) in that iteration. Its
-new loops have constant lengths where these can be told; what reaches beyond the range of an axis becomes a condition.
+In each iteration of the loop, the moved block computes what is read (or what was written) in that iteration. Its new
+loops have constant extents where these can be determined; what exceeds the range of an axis becomes a condition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Blocks put into those that read them, or into those that they read."""
+"""Inlining blocks into their consumers, or into their producers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a schedule as data: the table of the kinds of steps, and one step with its inputs and outputs."""
+"""The steps of a schedule as data: the table of instruction kinds, and one instruction with its inputs and outputs."""
 
 from __future__ import annotations
 

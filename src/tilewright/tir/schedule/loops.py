@@ -1,4 +1,4 @@
-"""Loops cut, joined and put in another order."""
+"""Splitting, fusing and reordering loops."""
 
 from __future__ import annotations
 

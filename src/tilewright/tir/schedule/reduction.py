@@ -1,4 +1,4 @@
-"""The initialisation of a reduction as a block of its own, before one of its loops."""
+"""``decompose_reduction``: the initialisation of a reduction as a separate block before one of its loops."""
 
 from __future__ import annotations
 

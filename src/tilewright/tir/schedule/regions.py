@@ -1,4 +1,4 @@
-"""Boxes of buffers that blocks touch while the loops inside some place run, and whether one covers another."""
+"""The buffer regions that blocks access while the loops inside some place run, and whether one covers another."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A reduction in two steps.
+"""``rfactor``: a reduction in two steps.
 
-The first block reduces over all loops but one and keeps a result for each iteration of that one, which is a data
-axis of it. The second, which is what the original block becomes, reduces these results.
+The first block reduces over all loops but one and stores a partial result for each iteration of that one, which is a
+data axis of it. The second block, which replaces the original one, reduces the partial results.
 """
 
 from __future__ import annotations

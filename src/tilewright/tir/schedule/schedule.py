@@ -1,7 +1,7 @@
-"""Schedules of programs of blocks.
+"""Block schedules.
 
-A schedule holds a module and changes how its loops run, never what they compute. Every step checks first whether it is
-legal; one that is not raises ``ScheduleError`` and leaves the schedule as it was. Steps are written down in a trace.
+A schedule holds a module and changes how its loops run, never what they compute. Every step first checks whether it is
+legal; an illegal one raises ``ScheduleError`` and leaves the schedule unchanged. Steps are recorded in a trace.
 """
 
 from __future__ import annotations

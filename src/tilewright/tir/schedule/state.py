@@ -1,8 +1,8 @@
-"""A program under scheduling: its module, a reference for each loop and block, and the one way to change it.
+"""A program under scheduling: its module, a reference for each loop and block, and the single way to change it.
 
-Every function of the module that has a body of blocks can be scheduled. ``replace`` puts new statements in the place
-of old ones and keeps references: a loop is known by its variable, a block by being the same object or by the map of
-blocks that the caller gives. Nothing else changes a program, so a step is undone by going back to a ``Snapshot``.
+Every function of the module that has a body of blocks can be scheduled. ``replace`` replaces statements and preserves
+references: a loop is identified by its variable, a block by object identity or by the map of blocks that the caller
+gives. Nothing else changes a program, so a step is undone by restoring a ``Snapshot``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The trace of a schedule: its steps and the decisions that sampling took. It prints as Python, is written as JSON, and
-replays on another schedule, with other decisions if these are wanted."""
+"""The trace of a schedule: its steps and sampling decisions. It prints as Python, is saved as JSON, and can be replayed
+on another schedule, with other decisions if desired."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The functions of the script language that give values: types, constants, expressions, intrinsics.
+"""The functions of the script language that return values: types, constants, expressions, intrinsics.
 
-A function of ``FUNCTIONS`` gets evaluated arguments. A name that is not there is an intrinsic: with
-``dtype=`` it is the very call that was printed, without it the function of ``tir.op`` that builds and types
-the call.
+A function of ``FUNCTIONS`` gets evaluated arguments. Any other name is an intrinsic: with ``dtype=`` it is exactly the
+call that was printed, without it the function of ``tir.op`` that builds and types the call.
 """
 
 from __future__ import annotations

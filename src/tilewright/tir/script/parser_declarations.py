@@ -1,7 +1,7 @@
-"""Declarations of a script: what gives names to buffers, axes and threads, and what it says about a block.
+"""Declarations of a script: names for buffers, axes and threads, and the properties of a block.
 
-They make no statement of their own. ``self.block`` collects what is said about the block that is being read; around all
-blocks stands that of the function's root.
+They produce no statements. ``self.block`` collects the declarations of the block that is being read; the outermost one
+is the function's root block.
 """
 
 from __future__ import annotations

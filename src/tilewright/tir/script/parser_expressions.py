@@ -1,9 +1,9 @@
 """Expressions of a script.
 
-The walk over Python's syntax tree makes nodes as they are written, without folding, so that a printed program
-comes back as it was. Operands of different types meet as those of Python's operators on expressions do.
-Nothing is executed: a name is a variable of the script, a number, string, expression or buffer from around
-it, or the script language itself.
+The parser walks Python's syntax tree and creates nodes as they are written, without folding, so that a printed program
+parses to the same program. Operands of different types are promoted as by Python's operators on expressions. No user
+code is executed: a name is a variable of the script, a number, string, expression or buffer from its environment, or
+the script language itself.
 """
 
 from __future__ import annotations

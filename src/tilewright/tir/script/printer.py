@@ -1,10 +1,9 @@
 """Statements in TVMScript.
 
-A statement that gives something to its body (a let, an attribute, an allocation) is written as one line where
-it is the last of a sequence, its body following at the same depth, and as a ``with`` block where something
-comes after it.
+A statement that encloses a body (a let, an attribute, an allocation) is written as one line if it is the last of a
+sequence, its body following at the same depth, and as a ``with`` block if something comes after it.
 
-Ranges are written ``start:start + extent``, so that the parser finds the extent by taking the start off the text.
+Ranges are written ``start:start + extent``, so that the parser finds the extent by removing the start from the text.
 """
 
 from __future__ import annotations

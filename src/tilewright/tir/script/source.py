@@ -1,4 +1,4 @@
-"""Where a script comes from: its text, its place in a file, and the names around it."""
+"""The source of a script: its text, its location in a file, and its environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program defines and uses, in the order of its text: what a printed function must declare in its head."""
+"""The definitions and uses in a program, in the order of its text: what a printed function must declare in its head."""
 
 from __future__ import annotations
 

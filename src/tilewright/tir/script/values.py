@@ -1,4 +1,4 @@
-"""How values of attributes and annotations are written: plain Python for plain values, ``T.`` for the rest."""
+"""Printing values of attributes and annotations: plain Python for plain values, ``T.`` for the rest."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Asks for a thread's context once.
+"""Queries a thread's context only once.
 
-``tvm_thread_context(call)`` stands for a value that does not change within a thread, such as a command queue. All
-uses of one such call become a variable, bound at the top of the function or of the parallel loop's body in which they
-stand."""
+``tvm_thread_context(call)`` is a value that is constant within a thread, such as a command queue. All uses of one such
+call become a variable, bound at the top of the enclosing function or parallel loop body.
+"""
 
 from __future__ import annotations
 

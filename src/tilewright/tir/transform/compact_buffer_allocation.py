@@ -1,8 +1,8 @@
-"""Shrinks allocated buffers to the box that is accessed.
+"""Shrinks allocated buffers to the region that is accessed.
 
-For each buffer that a block allocates, the pass joins the boxes that the block's body reads and writes, whatever the
-loops inside do, and gives the buffer the shape of that box; indices count from its corner. ``buffer_dim_align`` among a
-block's annotations gives the buffers it writes strides with the asked remainders.
+For each buffer that a block allocates, the pass takes the union of the regions that the block's body reads and writes
+in any iteration, and gives the buffer the shape of that region; indices are relative to its corner.
+``buffer_dim_align`` among a block's annotations gives the buffers it writes strides with the requested remainders.
 """
 
 from __future__ import annotations

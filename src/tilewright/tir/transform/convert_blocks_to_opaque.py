@@ -1,4 +1,4 @@
-"""Puts the values of a block's axes in their places. Afterwards no block has axes."""
+"""Substitutes the values of a block's axes. Afterwards no block has axes."""
 
 from __future__ import annotations
 

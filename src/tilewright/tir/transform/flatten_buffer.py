@@ -1,6 +1,6 @@
 """Turns a program of blocks into flat loops.
 
-Blocks without axes disappear: their predicate becomes branches that are likely taken, their buffers become allocations,
+Blocks without axes disappear: their predicate becomes branches marked likely, their buffers become allocations, and
 accesses get one index. A loop bound to a thread becomes a ``thread_extent``, a pragma among a loop's annotations an
 attribute, and a loop of one iteration its body. Programs without blocks are left to ``StorageFlatten``.
 """

@@ -1,8 +1,9 @@
-"""Finds the shapes and layouts of tensor-core fragments from the calls that use them.
+"""Infers the shapes and layouts of tensor-core fragments from the calls that use them.
 
-A fragment's memory lies in a scope ``wmma.matrix_a``, ``wmma.matrix_b`` or ``wmma.accumulator``. The allocation gets
-the attributes ``fragment_shape`` ("m, n, k") and, for the two matrices, ``fragment_layout``, which code generators
-need to declare it."""
+A fragment's memory is in a scope ``wmma.matrix_a``, ``wmma.matrix_b`` or ``wmma.accumulator``. The allocation gets the
+attributes ``fragment_shape`` ("m, n, k") and, for the two matrices, ``fragment_layout``, which code generators need to
+declare it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Turns the attribute ``prefetch_scope`` into hints that memory will soon be read.
+"""Turns the attribute ``prefetch_scope`` into prefetches.
 
-The attribute names a buffer and a distance: before its body, the box that the body will read that many iterations of
-the loop around later is prefetched.
+The attribute names a buffer and a distance: before its body, the region that the body will read that many iterations of
+the enclosing loop later is prefetched.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs the iterations of virtual threads in one thread, interleaved.
 
-Within ``virtual_thread`` a statement that depends on the virtual thread is repeated for each, innermost statements one
-by one, so that the threads advance together. A buffer that depends on it gets one copy a thread; one that does not is
+Within ``virtual_thread``, a statement that depends on the virtual thread is repeated for each, innermost statements one
+by one, so that the threads advance together. A buffer that depends on it gets one copy per thread; one that does not is
 shared by threads of the tag ``vthread``, and copied for any other tag.
 """
 

@@ -1,8 +1,8 @@
-"""Checks every access of a buffer whose size is known against that size.
+"""Checks every access to a buffer of known size against that size.
 
-``StorageFlatten(create_bound_attribute=True)`` attaches sizes as ``buffer_bound``. Before each statement that reads or
-writes such a buffer stands an assertion that names the buffer, the index and the size. A read inside ``if_then_else``
-or under a predicate is only checked where it happens.
+``StorageFlatten(create_bound_attribute=True)`` attaches sizes as ``buffer_bound``. An assertion that names the buffer,
+the index and the size is inserted before each statement that reads or writes such a buffer. A read inside
+``if_then_else`` or under a predicate is only checked where it happens.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Moves an attribute from several statements to the one around them.
+"""Moves an attribute from several statements to the one that encloses them.
 
-Statements of a sequence that carry the same attribute with the same value share one ``AttrStmt``; a loop, branch or
-allocation whose body carries it lets it out, as long as the attribute does not use what the statement defines.
+Statements of a sequence that carry the same attribute with the same value share one ``AttrStmt``; the attribute moves
+out of a loop, branch or allocation whose body carries it, unless it uses what the statement defines.
 """
 
 from __future__ import annotations

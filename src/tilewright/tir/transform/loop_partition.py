@@ -1,16 +1,16 @@
-"""Splits loops so that most iterations need not check their conditions.
+"""Partitions loops so that most iterations need not check their conditions.
 
-Only conditions marked ``likely`` count: those that a schedule adds where a split does not divide. For each loop the
-pass finds the iterations for which such a condition holds whatever the loops inside do. Then
+Only conditions marked ``likely`` count: those that a schedule adds where a split does not divide the extent. For each
+loop the pass finds the iterations for which such a condition holds in all iterations of the inner loops. Then
 
-* a loop whose whole body is guarded leaves out the iterations in which the condition cannot hold, and if it does not
-  depend on inner loops, the condition too;
-* else the loop becomes up to three, before, within and after those iterations, and the one within does not check.
+* a loop whose whole body is guarded skips the iterations in which the condition cannot hold, and drops the condition if
+  it does not depend on inner loops;
+* otherwise the loop becomes up to three, before, within and after those iterations, and the one within does not check.
 
-A loop of constant extent is only touched where that is asked for. A parallel loop stays one, so that its iterations
-still spread evenly over the threads, and a thread index has no iterations to move: there the body is written twice,
-once under a condition that makes the checks needless. Of a parallel loop that several were fused to, conditions on one
-of those count, too: a quotient or a remainder of its variable.
+A loop of constant extent is only partitioned on request. A parallel loop stays one loop, so that its iterations still
+spread evenly over the threads, and a thread index has no iterations to move: there the body is duplicated, once under a
+condition that makes the checks redundant. For a parallel loop that was fused from several, conditions on one of those
+also count: a quotient or a remainder of its variable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts the initialisation of a reduction into its body.
+"""Moves the initialisation of a reduction into the block's body.
 
 ``init`` of a block becomes a statement that runs where every reduction axis is at its start. Afterwards no block has an
 ``init``.

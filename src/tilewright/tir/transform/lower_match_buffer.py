@@ -1,6 +1,6 @@
-"""Replaces views of boxes by the buffers they are views of.
+"""Replaces matched buffers by the buffers that they are views of.
 
-An access of a matched buffer becomes an access of its source, moved by the start of the box; the variables in the
+An access to a matched buffer becomes an access to its source, offset by the start of the region; the variables in the
 declaration of the view (offset, strides, shape, pointer) get their values. Afterwards no block matches buffers.
 """
 

@@ -1,8 +1,9 @@
-"""Spreads memory of scope "warp" over the registers of a warp's threads.
+"""Distributes memory of scope "warp" over the registers of a warp's threads.
 
 A warp buffer of ``n`` elements becomes ``n / width`` registers in each of ``width`` threads. Threads write their own
-elements: the index of each store must be ``m * threadIdx.x + rest``. So element ``i`` lies in lane ``i % (m * width)
-/ m``, and a thread reads what another one holds by a shuffle."""
+elements: the index of each store must be ``m * threadIdx.x + rest``. So element ``i`` is in lane ``i % (m * width) /
+m``, and a thread reads another thread's element by a shuffle.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Puts all dynamic shared memory of a kernel into one allocation, because a launch gives one.
+"""Merges all dynamic shared memory of a kernel into one allocation, because a launch provides only one.
 
 Before: several ``Allocate`` in scope "shared.dyn". After: one array of bytes, ``buf_dyn_shmem``, at the outermost
-thread binding; each buffer has its place in it, aligned to the largest access, and its elements are addressed from
-there."""
+thread binding; each buffer has an offset in it, aligned to the largest access.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Computes indices in fewer bits where their values allow it.
 
 A loop variable of more than ``target_bits`` bits is narrowed if its range fits, and if every index, bound and condition
-that uses it fits with all of its parts. Where a value (not an index) uses the variable, it is widened again. What the
-arguments of the function may be is not known, so indices that use them keep their width.
+that uses it fits with all of its parts. Where a value (not an index) uses the variable, it is widened again. The values
+of the function's arguments are unknown, so indices that use them keep their width.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Moves the allocation of each buffer to the innermost loop or block around all of its accesses."""
+"""Moves the allocation of each buffer to the innermost loop or block that contains all of its accesses."""
 
 from __future__ import annotations
 

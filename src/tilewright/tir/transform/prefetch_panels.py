@@ -1,12 +1,12 @@
-"""Turns the pragma ``prefetch_next_panel`` of a reduction's innermost loop into hints for what comes after it.
+"""Turns the pragma ``prefetch_next_panel`` of a reduction's innermost loop into prefetches of the next panel.
 
-A panel of weights is read from end to end by the loops of a reduction, and so again for every tile of rows around
-them; then the loop around those goes to the next panel. The processor sees by itself that memory is read in order,
-but not that a panel which is still far away comes after this one: it would wait for that one's first pass. So every
-iteration asks for its share of the next panel, to be in the L2 by then.
+The loops of a reduction read a panel of weights from end to end, once for every tile of rows around them; then the
+enclosing loop moves to the next panel. The hardware prefetcher follows sequential reads, but cannot predict the jump to
+the next panel, whose first pass would then miss the cache. So every iteration prefetches its share of the next panel
+into L2.
 
-Where a tile is several panels wide, each of them lies elsewhere, and each is asked for. Nothing is done where the
-elements of a panel do not lie together in memory, or are read once only.
+If a tile is several panels wide, each panel is prefetched. Nothing is done if the elements of a panel are not
+contiguous in memory, or are read only once.
 """
 
 from __future__ import annotations

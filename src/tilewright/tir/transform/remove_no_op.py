@@ -1,4 +1,5 @@
-"""Drops statements that do nothing: empty loops, branches, bindings and allocations, and expressions without effect."""
+"""Removes statements that do nothing: empty loops, branches, bindings and allocations, and expressions without side
+effects."""
 
 from __future__ import annotations
 

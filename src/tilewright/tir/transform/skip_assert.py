@@ -1,4 +1,4 @@
-"""Drops assertions: what they check is then assumed."""
+"""Removes assertions: what they check is then assumed."""
 
 from __future__ import annotations
 

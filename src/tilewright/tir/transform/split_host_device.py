@@ -1,12 +1,12 @@
-"""Cuts device code out of host functions.
+"""Splits device code from host functions.
 
-Each outermost statement that binds thread indices becomes a function of its own, ``<name>_kernel<number>``, and the
-host calls it by name with the values it uses and the extents of its thread indices:
-``tvm_call_packed("add_kernel0", A, B, n, extent of blockIdx.x, extent of threadIdx.x)``. The kernel's attribute
-``tir.device_thread_axis`` lists the thread indices in the order of those extents. Where the kernel has dynamic shared
-memory, its size in bytes is the last argument, and ``tir.device_use_dyn_shared_memory`` is set.
+Each outermost statement that binds thread indices becomes a separate function, ``<name>_kernel<number>``, and the host
+calls it by name with the values it uses and the extents of its thread indices: ``tvm_call_packed("add_kernel0", A, B,
+n, extent of blockIdx.x, extent of threadIdx.x)``. The kernel's attribute ``tir.device_thread_axis`` lists the thread
+indices in the order of those extents. If the kernel has dynamic shared memory, its size in bytes is the last argument,
+and ``tir.device_use_dyn_shared_memory`` is set.
 
-Invariant from here on: a function is host code or device code (``calling_conv`` says which) and never both.
+Invariant from here on: a function is host code or device code (``calling_conv`` says which), never both.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Turns multi-dimensional buffers into flat memory.
 
 ``BufferRealize`` becomes ``Allocate``, ``BufferLoad`` and ``BufferStore`` become ``Load`` and ``Store`` with one index,
-relative to the box that has memory. The attributes ``buffer_bind_scope`` (one buffer is a window of another),
-``buffer_dim_align`` (a stride has a given remainder), ``storage_scope`` and ``double_buffer_scope`` are honoured on the
-way. A bool is stored as int8. A buffer that does not say where it lives is private to the threads around it: shared
-under a block index, local under a thread index.
+relative to the region that is allocated. The attributes ``buffer_bind_scope`` (one buffer is a window of another),
+``buffer_dim_align`` (a stride has a given remainder), ``storage_scope`` and ``double_buffer_scope`` are handled on the
+way. A bool is stored as int8. A buffer without a storage scope is private to the threads around it: shared under a
+block index, local under a thread index.
 
 Invariant from here on: no ``BufferLoad``, ``BufferStore``, ``BufferRealize`` or ``Prefetch`` is left.
 """

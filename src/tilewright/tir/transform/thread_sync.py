@@ -1,9 +1,10 @@
 """Inserts barriers between accesses of different threads to shared memory.
 
 A barrier is needed where a thread may read what another one wrote, or overwrite what another one has yet to read:
-between statements of a sequence, and from one iteration of a loop to the next. Accesses with the same index that
-depends on the thread do not conflict, because each thread meets its own element. Barriers are put as late as
-possible, just ahead of the statement that needs one."""
+between statements of a sequence, and from one iteration of a loop to the next. Accesses with the same thread-dependent
+index do not conflict, because each thread accesses its own element. Barriers are placed as late as possible, just
+before the statement that needs one.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Thread indices as loops, for targets that have no GPU threads.
+"""Turns thread indices into loops, for targets without GPU threads.
 
-The threads of a kernel that neither share memory nor wait for one another may run one after another: each thread
-index becomes a loop. An index that runs already around a statement is the same index inside it. A kernel that
-shares memory, waits at barriers or combines values across threads stays as it is, and its code generator refuses it.
+The threads of a kernel that neither share memory nor synchronise may run one after another: each thread index becomes a
+loop. An index that is already bound around a statement is the same index inside it. A kernel that shares memory, uses
+barriers or combines values across threads stays unchanged, and its code generator rejects it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gives all loops bound to one thread index one variable, around everything that uses it.
 
-Loops of kind THREAD_BINDING inside a kernel disappear; the outermost of them becomes one loop for each thread index
-met inside. Loops with the same index must have the same extent. Virtual threads stay as they are.
+Loops of kind THREAD_BINDING inside a kernel disappear; the outermost of them becomes one loop per thread index used
+inside. Loops with the same index must have the same extent. Virtual threads stay unchanged.
 """
 
 from __future__ import annotations

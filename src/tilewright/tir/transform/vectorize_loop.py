@@ -1,8 +1,8 @@
 """Turns loops of kind VECTORIZED into vector expressions.
 
-The loop variable becomes a ramp, and every expression that depends on it a vector. A statement that has no vector form
-(a condition that differs from lane to lane, a call of unknown code) becomes a serial loop over the lanes, that
-statement alone; so does a loop whose extent is not a constant.
+The loop variable becomes a ramp, and every expression that depends on it becomes a vector. A statement without a vector
+form (a condition that differs from lane to lane, a call of unknown code) becomes a serial loop over the lanes, while
+the statements around it stay vectors; so does a loop whose extent is not a constant.
 
 Invariant from here on: no loop has the kind VECTORIZED.
 """

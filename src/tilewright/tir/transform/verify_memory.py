@@ -1,7 +1,7 @@
-"""Refuses programs in which the host would touch memory of a device.
+"""Rejects programs in which the host would access memory of a device.
 
 A schedule for a GPU that leaves a stage without thread bindings gives such a program: its loops run on the host, on
-pointers that mean nothing there.
+pointers that are not valid there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The verifier: what must hold of a loop-level program at any time, as small named checks.
+"""The verifier: the invariants of loop-level programs, as small named checks.
 
 Importing this registers it with the pass manager, which runs it after every pass under ``TILEWRIGHT_CHECK=1``.
 """

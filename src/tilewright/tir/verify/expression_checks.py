@@ -1,4 +1,4 @@
-"""Checks of expressions: operands and results have the types that their node says."""
+"""Checks of expressions: operands and results have the types that their node requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in a program something is wrong: the statement, with a few lines around."""
+"""The location of an error in a program: the statement, with a few lines around it."""
 
 from __future__ import annotations
 

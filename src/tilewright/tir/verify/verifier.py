@@ -1,11 +1,11 @@
-"""The walk of the verifier: it knows what is in scope, and runs the checks of each node.
+"""The traversal of the verifier: it tracks scopes, and runs the checks of each node.
 
-Scoping: a variable is used only where a loop, a let, an allocation, a block, a thread binding or a parameter
-defines it, and not defined again inside its own scope. Two loops after one another may share a variable. A
-buffer is used only where it has memory: as a parameter, inside what realizes or allocates it, or through a
-data pointer that is in scope.
+Scoping: a variable is used only where a loop, a let, an allocation, a block, a thread binding or a parameter defines
+it, and is not redefined inside its own scope. Consecutive loops may share a variable. A buffer is used only where it
+has memory: as a parameter, inside the statement that realizes or allocates it, or through a data pointer that is in
+scope.
 
-Time is linear in the size of the program; shared expressions are typed once.
+Time is linear in the size of the program; shared expressions are checked once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writing vector arithmetic as Python expressions.
 
-``Value`` stands for an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and gives a
-new ``Value``. Products and sums carry no fast-math flags: the functions written with this say themselves, by
+``Value`` is an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and returns a new
+``Value``. Products and sums carry no fast-math flags: the functions written with this module state explicitly, by
 ``multiply_add``, where an FMA may be formed.
 """
 

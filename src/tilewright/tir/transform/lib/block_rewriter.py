@@ -1,4 +1,4 @@
-"""What passes over blocks share: a rewriter that also goes through the boxes that blocks read, write and match."""
+"""A rewriter for passes over blocks: it also visits the regions that blocks read, write and match."""
 
 from __future__ import annotations
 

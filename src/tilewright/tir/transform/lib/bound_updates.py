@@ -1,8 +1,8 @@
-"""Whether every update of memory that threads share belongs to one of them.
+"""Checks that every update of memory shared by threads belongs to one of them.
 
 Once loops are bound to threads, all threads of a kernel run all of it. A statement outside the loops of some thread
-axis then runs once in each of its threads. That does no harm where it stores a value; where it adds to what is there,
-in memory that those threads share, it would add many times.
+axis then runs once in each of its threads. That is harmless for a plain store; an accumulation into memory that those
+threads share would be applied many times.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where the elements of a buffer lie in flat memory, while buffers are flattened.
+"""The position of a buffer's elements in flat memory, while buffers are flattened.
 
-A ``BufferView`` is a pointer, an offset and one stride a dimension; ``starts`` are the indices of its first element,
-for a buffer of which only a box has memory. ``bind_view`` makes one buffer a window of another, as ``tensorize`` and
-``extern`` ask for, and gives the values of the variables in its declaration.
+A ``BufferView`` is a pointer, an offset and one stride per dimension; ``starts`` are the indices of its first element,
+for a buffer of which only a region is allocated. ``bind_view`` makes one buffer a window of another, as ``tensorize``
+and ``extern`` require, and returns the values of the variables in its declaration.
 """
 
 from __future__ import annotations

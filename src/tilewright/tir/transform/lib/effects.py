@@ -1,4 +1,4 @@
-"""What evaluating an expression may do: decides what a pass may move, repeat or drop."""
+"""Side effects of expressions: what a pass may move, repeat or remove."""
 
 from __future__ import annotations
 

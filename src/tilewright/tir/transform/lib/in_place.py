@@ -1,7 +1,7 @@
-"""Whether a statement may write a buffer over one that it reads.
+"""Checks whether a statement may write a buffer over one that it reads.
 
-It may if every element is written from the element of the other buffer at the same index, reads nothing else of both,
-and no two iterations of the statement's loops meet at one index.
+It may if every element is computed from the element of the other buffer at the same index, nothing else of the two
+buffers is read, and no two iterations of the statement's loops access the same index.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Intrinsics in terms of simpler ones.
+"""Lowering rules for intrinsics in terms of simpler ones.
 
-``q_multiply_shift`` is lowered this way for every target that has no rule of its own. The other functions are for code
-generators to register for targets that lack the intrinsic (``register_intrin_lowering``).
+``q_multiply_shift`` is lowered this way for every target without its own rule. Code generators register the other
+functions for targets without the intrinsic (``register_intrin_lowering``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Walking statements with their expressions, when what happens to an expression depends on where it stands.
+"""Visiting statements with their expressions, for passes whose result depends on the enclosing scope.
 
-Expressions are graphs: one walked as a tree can take exponential time. Within one statement the surroundings are the
-same for all places, so each distinct expression is met once there, and again in other statements."""
+Expressions are graphs: visiting one as a tree can take exponential time. Within one statement the scope is the same
+everywhere, so each distinct expression is visited once per statement.
+"""
 
 from __future__ import annotations
 

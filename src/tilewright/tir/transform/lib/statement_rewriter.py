@@ -1,4 +1,5 @@
-"""What passes over statements share: a rewriter that leaves expressions alone, and one definition for each variable."""
+"""Rewriters for passes over statements: one that does not visit expressions, and one that gives each variable one
+definition."""
 
 from __future__ import annotations
 

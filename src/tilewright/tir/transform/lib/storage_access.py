@@ -1,8 +1,9 @@
-"""Which memory of one storage scope each statement of device code reads and writes, in order.
+"""The accesses of each statement of device code to memory of one storage scope, in order.
 
-``AccessAnalysis`` walks a program and gives each sequence of statements to ``summarize``, which a pass overrides: it
-sees the entries of the sequence (one a statement, with its accesses in order), may decide something about the
-statements, and gives the accesses that the whole sequence shows to what surrounds it."""
+``AccessAnalysis`` walks a program and passes each sequence of statements to ``summarize``, which a pass overrides: it
+sees the entries of the sequence (one per statement, with its accesses in order), may decide something about the
+statements, and returns the accesses that are visible outside the sequence.
+"""
 
 from __future__ import annotations
 
