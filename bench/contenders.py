@@ -1,8 +1,8 @@
-"""The runtimes that are compared, each in a process of its own.
+"""The runtimes that are compared, each in a separate process.
 
-``python bench/contenders.py NAME FOLDER SCRATCH THREADS`` gets a runtime ready for a model, runs it, writes
-its outputs to SCRATCH/NAME.npz, says so in a line of JSON, and then times one call for each line that it reads.
-``compile`` is a contender's first step where it has one that a user does once: it leaves its result in SCRATCH.
+``python bench/contenders.py NAME FOLDER SCRATCH THREADS`` prepares a runtime for a model, runs it, writes its outputs
+to SCRATCH/NAME.npz, prints a line of JSON, and then times one call for each line that it reads. ``compile`` is the
+one-time step of a contender that has one: it leaves its result in SCRATCH.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Fair timing on a shared machine: every contender in its own process, rounds alternated, medians compared.
+"""Fair timing on a shared machine: every contender in its own process, alternating rounds, medians compared.
 
-A contender is a program that gets ready, prints a line, and then for each line that it reads runs once and
-prints the seconds that one call took. The rounds of all contenders of a group alternate, so that whatever else
-the machine does falls on all of them.
+A contender is a program that prepares, prints a line, and then for each line that it reads runs once and prints the
+seconds that one call took. The rounds of all contenders of a group alternate, so that other load on the machine affects
+all of them.
 """
 
 from __future__ import annotations

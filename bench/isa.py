@@ -1,8 +1,8 @@
-"""Measurements as on a processor with fewer features than this one has: ``--isa avx2``.
+"""Measuring as on a CPU with fewer features than this one: ``--isa avx2``.
 
-The program starts itself again with a library (cpuid_avx2.c) that hides AVX-512 and AMX from it, and so does every
-contender. Nothing is asked of a contender: what chooses its code by what the processor says takes that for AVX2, as it
-would on a machine that has no more. Caches and clock are still this machine's.
+The program restarts itself with a library (cpuid_avx2.c) that hides AVX-512 and AMX from it and from every contender.
+The contenders need no options: they dispatch on CPUID and see a CPU with AVX2, as they would on a machine that has no
+more. Caches and clock are still this machine's.
 """
 
 from __future__ import annotations

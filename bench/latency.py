@@ -1,11 +1,11 @@
-"""How long whole models take: Tilewright against the runtimes that one would use instead.
+"""Latency of whole models: Tilewright against the runtimes that one would use instead.
 
 Run it:  python bench/latency.py [--only resnet50,vgg16] [--contenders tilewright,onnxruntime] [--rounds 15]
          python bench/latency.py --isa avx2
 
 Writes bench/results/latency.md and latency.svg, or latency_avx2.md and .svg. Batch 1, float32, two threads, no tuning.
-Every contender has a process of its own, their rounds alternate, and medians are compared. A contender's outputs must
-agree with those of ONNX Runtime before its times count. What fails is said in the table; it stops nothing.
+Every contender has a separate process, their rounds alternate, and medians are compared. A contender's outputs must
+agree with those of ONNX Runtime before its times count. Failures are reported in the table and do not stop the run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operators of a model: each distinct convolution, product, pooling, softmax or norm as a model of its own."""
+"""The operators of a model: each distinct convolution, product, pooling, softmax or norm as a separate model."""
 
 from __future__ import annotations
 

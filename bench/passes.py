@@ -1,9 +1,8 @@
-"""What the passes of the graph level cost as graphs grow, and what a build costs around them.
+"""The cost of the graph-level passes as graphs grow, and of the build around them.
 
-Run as ``python bench/passes.py`` (writes bench/results/passes.md). A pass is near linear if a node of the largest graph
-costs it about what one of a smaller graph does: the last column compares the largest graph with one a quarter of its
-size. Nothing comes from the cache of kernels, and seconds are those of the processor, so that other work on the machine
-does not count.
+Run as ``python bench/passes.py`` (writes bench/results/passes.md). A pass is near linear if its cost per node is about
+the same in the largest graph as in a smaller one: the last column compares the largest graph with one a quarter of its
+size. The kernel cache is not used, and seconds are CPU time, so that other load on the machine does not count.
 """
 
 from __future__ import annotations

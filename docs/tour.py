@@ -2,7 +2,7 @@
 
 Run it:  python docs/tour.py
 
-Each section shows what one layer makes of the program and checks that it still computes the same.
+Each section shows the program at one layer and checks that it still computes the same.
 """
 
 from __future__ import annotations

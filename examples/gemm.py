@@ -2,10 +2,10 @@
 
 Run it:  python examples/gemm.py [size]
 
-A register tile of ``rows x columns`` accumulators is held in vector registers over the whole reduction: each step
-multiplies a column of A, one element of each row, by a row of B. B is packed in panels of ``columns``, in the order in
-which that loop reads them. A few panels are packed at a time, as many as the L2 holds well, and all rows of A
-pass by them: each tile of rows meets every panel of the group while it is still in the cache.
+A register tile of ``rows x columns`` accumulators stays in vector registers over the whole reduction: each step
+multiplies a column of A, one element per row, by a row of B. B is packed in panels of ``columns``, in the order in
+which that loop reads them. A few panels are packed at a time, as many as fit in L2, and all rows of A pass over them:
+each tile of rows meets every panel of the group while it is still in the cache.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The public interface, as data: which namespaces there are, which names each has, and what is said of them.
+"""The public interface, as data: the namespaces, the names of each, and their documentation.
 
 A namespace is a package without an underscore in its path, or one of the modules that programs name
 (``contrib.graph_executor``, ``transform`` ...). Its public names are those of ``__all__``, or what a package imports
-from Tilewright's own modules and what a module defines, but for names with an underscore. Documentation of a constant
-or a field is the string that stands below it.
+from Tilewright's own modules and what a module defines, except for names with an underscore. The documentation of a
+constant or a field is the string below it.
 """
 
 from __future__ import annotations

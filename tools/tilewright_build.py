@@ -1,7 +1,7 @@
 """The build backend: setuptools, and the C runtime compiled into the wheel.
 
-A wheel holds the runtime as a plain shared library beside its sources, so it is of one platform and of every Python
-from 3.11 on. Where the machine has no C compiler, the build asks for the ``ziglang`` package and uses ``zig cc``.
+A wheel contains the runtime as a plain shared library next to its sources, so it is for one platform and for every
+Python from 3.11 on. If the machine has no C compiler, the build requires the ``ziglang`` package and uses ``zig cc``.
 An editable install builds nothing: the package compiles its runtime on first use, as it does in a source tree.
 """
 

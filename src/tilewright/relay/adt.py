@@ -1,4 +1,4 @@
-"""Taking values of algebraic data types apart: patterns and ``Match``. Their definitions are in ``ir.adt``."""
+"""Matching on values of algebraic data types: patterns and ``Match``. The definitions are in ``ir.adt``."""
 
 from __future__ import annotations
 

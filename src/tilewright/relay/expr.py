@@ -1,9 +1,9 @@
-"""Graph-level expressions: the functional language in which a model is a value.
+"""Graph-level expressions: the functional language of models.
 
-A program is a module of functions. Expressions have no effect but for references (``RefCreate``, ``RefRead``,
+A program is a module of functions. Expressions have no side effects except for references (``RefCreate``, ``RefRead``,
 ``RefWrite``); ``Let`` orders evaluation; what is shared in the graph is computed once. An expression evaluates to a
 tensor, a tuple, a closure, a reference or a value of an algebraic data type. Arguments are evaluated from left to
-right, before the call; only the branch that ``If`` or ``Match`` chooses is evaluated.
+right, before the call; only the branch that ``If`` or ``Match`` selects is evaluated.
 
 Every expression has a ``span`` (the line of Python or of text, or the node of the model, that it came from) and, after
 type inference, a ``checked_type``.

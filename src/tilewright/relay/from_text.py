@@ -1,6 +1,6 @@
-"""Reading graph-level programs from text: ``relay.fromtext``, ``parse`` and ``parse_expr``.
+"""Parsing graph-level programs: ``relay.fromtext``, ``parse`` and ``parse_expr``.
 
-What reads them is in ``relay.parser``; here types are inferred.
+The parser is in ``relay.parser``; here types are inferred.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Running graph-level programs on NumPy arrays: the living definition of the language.
+"""Running graph-level programs on NumPy arrays: the executable definition of the language.
 
 Every operator is computed by its reference. Tensors are arrays, tuples Python tuples, functions ``Closure``s,
-references ``RefValue``s, values of algebraic data types ``ConstructorValue``s. Within one call of a function, an
-expression that is shared is computed once.
+references ``RefValue``s, values of algebraic data types ``ConstructorValue``s. Within one call of a function, a shared
+expression is computed once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Words of the text form that its printer and its parser share: names, numbers, attribute values, meta references."""
+"""Lexical elements that the printer and the parser of the text form share: names, numbers, attribute values, meta
+references."""
 
 from __future__ import annotations
 

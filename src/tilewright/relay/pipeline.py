@@ -1,6 +1,6 @@
-"""The passes of the graph level: one straight line, in the order in which they run.
+"""The graph-level passes in the order in which they run, in a straight line.
 
-What each group leaves behind stands beside it. A pass runs if the context's level is at least the pass's own.
+A comment at each group says what holds after it. A pass runs if the context's level is at least the pass's own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the text form defines what is shared: for every expression, the innermost block that holds all of its uses.
+"""Where the text form defines shared expressions: for each, the innermost block that contains all of its uses.
 
 A block is a place for statements: the text itself, the body of a function, a branch of ``if``, a clause of ``match``,
 and the parentheses around a ``let`` that is an operand. Chains of ``let`` stay in the block that they end.

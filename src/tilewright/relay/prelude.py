@@ -1,4 +1,4 @@
-"""The prelude: lists, options, trees and tensor arrays in a module, and ways to find them by name."""
+"""The prelude: lists, options, trees and tensor arrays in a module, and their lookup by name."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@
       add(%0, %0) /* ty=Tensor[(2, 3), float32] */
     }
 
-A numbered name stands for an expression of the graph: defining it computes nothing, it says that uses are shared. It is
-defined in the innermost block that holds all of its uses. ``let`` orders evaluation. Numbers are constants (``1f``,
-``2``, ``3i64``, ``True``); other constants stand in a metadata section, as JSON. A variable that nothing binds is
-declared by ``free_var``.
+A numbered name refers to an expression of the graph: defining it computes nothing, it says that uses are shared. It is
+defined in the innermost block that contains all of its uses. ``let`` orders evaluation. Numbers are constants (``1f``,
+``2``, ``3i64``, ``True``); other constants are in a metadata section, as JSON. A free variable is declared by
+``free_var``.
 
-``relay.parser`` reads the text back: the same program, with the same names. Time is linear in the length of the text,
+``relay.parser`` parses the text to the same program, with the same names. Time is linear in the length of the text,
 however deep the program.
 """
 

@@ -1,7 +1,7 @@
-"""Arrays of tensors of one known shape: a data type for each element type and shape, so that shapes are checked.
+"""Arrays of tensors of one known shape: a data type per element type and shape, so that shapes are checked.
 
 The type for ``float32`` and ``(2, 3)`` is ``static_tensor_float32_2_3_t``. Results whose first axis depends on data
-(stack, concat, take) are of the type whose first dimension is unknown, ``static_tensor_float32_any_3_t``.
+(stack, concat, take) have the type whose first dimension is unknown, ``static_tensor_float32_any_3_t``.
 """
 
 from __future__ import annotations

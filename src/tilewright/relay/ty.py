@@ -1,4 +1,4 @@
-"""The types of the graph level, under the names that its users know."""
+"""The graph-level types, under TVM's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walking and rewriting types: a subclass writes ``visit_<type>`` for the types that it cares about."""
+"""Visiting and rewriting types: a subclass defines ``visit_<type>`` for the types that it handles."""
 
 from __future__ import annotations
 

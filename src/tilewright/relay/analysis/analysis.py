@@ -1,3 +1,3 @@
-"""The analyses, under the name of the module that TVM has them in."""
+"""The analyses, under the name of TVM's module."""
 
 from tilewright.relay.analysis import *  # noqa: F403

@@ -1,8 +1,8 @@
 """Basic blocks: which part of a program evaluates an expression.
 
-A function's body, a branch of a conditional and the result of a clause are blocks: their expressions are evaluated
-only when control gets there. What stands in several places of the graph is evaluated once, so it belongs to the
-innermost block around all of them.
+A function's body, a branch of a conditional and the result of a clause are blocks: their expressions are evaluated only
+when control reaches them. An expression that occurs in several places of the graph is evaluated once, so it belongs to
+the innermost block that contains all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What flows in and out of the parts of a model that another code generator compiles, for calibrating them."""
+"""The inputs and outputs of the parts of a model that an external code generator compiles, for calibrating them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The depth of a model: how many operators of some kinds lie on its longest path."""
+"""The depth of a model: how many operators of some kinds are on its longest path."""
 
 from __future__ import annotations
 

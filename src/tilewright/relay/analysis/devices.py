@@ -1,16 +1,16 @@
-"""On which device each value of a program lies.
+"""The device of each value of a program.
 
-Every value of tensors has one device, every function one for each parameter and one for its result. Devices follow from
+Every tensor value has one device, every function one per parameter and one for its result. Devices follow from
 annotations and from use:
 
-- an operator's arguments and result lie together; so do the parts of a tuple, a data value or a reference with the
-  whole, the branches of a conditional with its result and its condition, and a variable with its value;
-- ``device_copy`` takes its argument from one device to another;
+- an operator's arguments and result are on the same device; so are the whole and the parts of a tuple, a data value or
+  a reference, the branches of a conditional with its result and its condition, and a variable with its value;
+- ``device_copy`` copies its argument from one device to another;
 - ``on_device`` says where its argument is computed. With ``is_fixed`` its result is there too, otherwise the result may
   be wherever it is used;
 - the attributes "param_device_types" and "result_device_type" say where a function expects and leaves values.
 
-What nothing decides lies on the default device. Two devices for one value are an error.
+A value that nothing constrains is on the default device. Two devices for one value are an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kind of a type: what a tuple, a function or a type call may be made of."""
+"""Kind checking of types: what a tuple, a function or a type call may consist of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What evaluating an expression may do beside giving a value: what a pass may drop, and what it may move.
+"""Side effects of expressions: what a pass may remove, and what it may move.
 
 An unknown function may do anything. A function literal does nothing until it is called.
 """

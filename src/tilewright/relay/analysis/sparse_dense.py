@@ -1,4 +1,4 @@
-"""Which weights of dense layers are mostly zeros, and those weights stored in blocks."""
+"""Weights of dense layers that are mostly zeros, converted to block-sparse form."""
 
 from __future__ import annotations
 

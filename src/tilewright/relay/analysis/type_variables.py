@@ -1,4 +1,4 @@
-"""Which type variables an expression or a type binds and which it leaves free."""
+"""The bound and free type variables of an expression or a type."""
 
 from __future__ import annotations
 

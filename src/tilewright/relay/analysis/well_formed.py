@@ -1,13 +1,13 @@
-"""The verifier of graph-level programs: what holds of every one, between any two passes.
+"""The verifier of graph-level programs: the invariants that hold between any two passes.
 
-* Each variable is bound in one place, and used only where that binding is in force. An expression may stand in several
-  places of the graph; the variables that it uses must be in force in all of them.
+* Each variable is bound in one place, and used only within its scope. An expression may occur in several places of the
+  graph; the variables that it uses must be in scope in all of them.
 * A let-bound value does not use its own variable, unless inside a function (that is how recursion is written).
-* Variables that nothing binds are left to the surroundings; a function of a module has none.
+* An expression may have free variables; a function of a module has none.
 * The rules of single nodes are the checks below.
 
-The time is linear in the size of the program. The scopes that an expression needs are the bits of a number, by depth: a
-place where the expression stands again is right if the deepest of them is in force there.
+The time is linear in the size of the program. The scopes that an expression needs are the bits of a number, by depth:
+another occurrence of the expression is valid if the deepest of these scopes is active there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convolutions with weights that are mostly zeros become sparse ones."""
+"""Turns convolutions with weights that are mostly zeros into sparse ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense layers with weights that are mostly zeros become sparse ones."""
+"""Turns dense layers with weights that are mostly zeros into sparse ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights that dense layers transpose at run time are transposed once."""
+"""Transposes weights at compile time that dense layers would transpose at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The condition of a dominator pattern: what lies between a child and the parent that it dominates."""
+"""The condition of a dominator pattern: what is between a child and the parent that it dominates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who uses what in an expression, and what all ways from an expression to the result go through."""
+"""The uses of each expression, and the nodes that all paths from an expression to the result go through."""
 
 from __future__ import annotations
 

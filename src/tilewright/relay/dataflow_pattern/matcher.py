@@ -1,10 +1,10 @@
-"""Matching: a search with goals, choices and a trail of what to undo.
+"""Matching: a backtracking search with goals, choices and a trail.
 
-A goal is a pattern and the expression that it shall match. A pattern answers with the ways in which it can match the
-expression, each a list of further goals; the first way is tried, the others are kept as choices to come back to when a
-later goal fails. Within one match a pattern stands for one expression: meeting it again with another is a failure.
+A goal is a pattern and the expression that it must match. A pattern answers with the ways in which it can match the
+expression, each a list of further goals; the first way is tried, the others are kept as choices for when a later goal
+fails. Within one match a pattern object matches one expression: meeting it again with another is a failure.
 
-The search keeps its own stack, so that neither deep patterns nor deep expressions need recursion.
+The search has an explicit stack, so that neither deep patterns nor deep expressions need recursion.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The patterns: each says which expressions it matches, and is written with Python's operators.
+"""The patterns: each defines which expressions it matches, and is written with Python's operators.
 
     conv = is_op("nn.conv2d")(wildcard(), is_constant())
     biased = conv.optional(lambda x: is_op("nn.bias_add")(x, wildcard()))
     pattern = is_op("nn.relu")(biased) | biased
 
-A pattern object that stands in two places of a pattern matches one and the same expression in both.
+A pattern object that occurs in two places of a pattern matches the same expression in both.
 """
 
 from __future__ import annotations

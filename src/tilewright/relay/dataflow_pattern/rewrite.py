@@ -1,4 +1,4 @@
-"""Rewrite: every match of a pattern is replaced by what a callback gives, until nothing changes."""
+"""Rewrite: every match of a pattern is replaced by the result of a callback, until nothing changes."""
 
 from __future__ import annotations
 

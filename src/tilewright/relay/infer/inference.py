@@ -1,11 +1,10 @@
-"""The rules: the type of each kind of expression, and when a type relation is asked.
+"""The rules of type inference: the type of each kind of expression, and when type relations are solved.
 
-One walk gives every expression a type, incomplete where the program does not say yet. Calls of operators whose
-relation cannot answer at once wait, and are asked again whenever something more is known. What is left unknown at the
-end is an error.
+One traversal gives every expression a type, incomplete where it is not yet known. Operator calls whose relation cannot
+be solved immediately wait, and are tried again whenever more is known. What is still unknown at the end is an error.
 
-A node's type is settled when it follows from the node alone: from constants, annotated variables and operators. A
-settled node is not looked at again, so that inference after a pass costs what the pass changed.
+A node's type is final if it depends only on the node: on constants, annotated variables and operators. Final nodes are
+not visited again, so that inference after a pass costs only what the pass changed.
 """
 
 from __future__ import annotations

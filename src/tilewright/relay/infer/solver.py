@@ -1,8 +1,8 @@
-"""Unification: what ``IncompleteType`` stands for, found by making types equal.
+"""Unification: finding the type of each ``IncompleteType`` by making types equal.
 
-Dimensions: a constant fits itself and an unknown one (``Any``); a symbolic one fits itself, an unknown one, and a
-constant, which is then what is known. Type variables fit only themselves: a generic function gets fresh incomplete
-types in their place wherever it is called.
+Dimensions: a constant unifies with itself and with an unknown one (``Any``); a symbolic one with itself, with an
+unknown one, and with a constant, which is then its value. Type variables unify only with themselves: a generic function
+gets fresh incomplete types in their place wherever it is called.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sorting, and searching in what is sorted.
+"""Sorting, and searching in sorted data.
 
 Sorting is stable. NaN counts as greater than every number: it comes last in ascending order, and first in descending
 order.

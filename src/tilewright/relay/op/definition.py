@@ -1,4 +1,4 @@
-"""How an operator is defined: once, in one place, with everything the compiler asks about it.
+"""How an operator is defined: once, in one place, with everything the compiler needs to know about it.
 
     define(
         "exp",
@@ -12,8 +12,8 @@
     )
 
 The parts become attributes of the ``Op``, under the names by which the registration functions of ``relay.op`` set them
-from outside ("FTVMCompute", "FPrimalGradient", ...): passes read those, so an operator that a user registers by hand is
-as good as one that is defined here.
+("FTVMCompute", "FPrimalGradient", ...). Passes read those, so an operator that a user registers part by part is
+equivalent to one that is defined here.
 """
 
 from __future__ import annotations

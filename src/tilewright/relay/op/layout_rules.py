@@ -1,30 +1,30 @@
-"""How operators take to other data layouts: what AlterOpLayout and ConvertLayout ask.
+"""Layout rules: how operators adapt to other data layouts, for AlterOpLayout and ConvertLayout.
 
 A rule is called as ``rule(attrs, offered, original, types)``. ``original`` are the layouts that the arguments have in
-the program so far and ``offered`` those that they could have now, None where a layout is not known; ``types`` are the
-arguments' types before the change. A tuple argument counts as its fields, in a row. The rule gives a ``Layouts``: what
-the arguments shall have, what the results then have, and the attributes that say so. The pass inserts a
-``layout_transform`` wherever an argument has another layout.
+the program so far and ``offered`` those that they could have now, None where a layout is unknown; ``types`` are the
+arguments' types before the change. A tuple argument counts as its fields, in order. The rule returns a ``Layouts``: the
+required layouts of the arguments, the resulting layouts of the results, and the attributes that match them. The pass
+inserts a ``layout_transform`` wherever an argument has another layout.
 
-With nothing offered, a rule tells what follows from the layouts of the program: the layouts of the other arguments and
-of the results. A layout of None leaves the argument as it is.
+With nothing offered, a rule returns what follows from the layouts of the program: the layouts of the other arguments
+and of the results. A layout of None leaves the argument unchanged.
 
-A layout that a rule wants may have axes that the argument's own layout lacks (``CHW16c`` for a vector along ``W``):
-the argument then first gets axes of size one in front, which take the names that are missing.
+A layout that a rule requires may have axes that the argument's own layout does not have (``CHW16c`` for a vector along
+``W``): the argument then first gets leading axes of size one, which take the missing names.
 
 The rules here serve most operators:
 
 - ``elementwise``: the layout of the argument is that of the result.
 - ``broadcast``: operands of the highest rank share a layout. An operand of lower rank has the last axes of it. A
-  dimension of one that is to be split is split by one (``NCHW1c``). A scalar stays as it is.
-- ``along_axis``: the result is like the argument, and the attribute ``axis`` names an axis, which must stay whole.
+  dimension of one that is to be split is split by one (``NCHW1c``). A scalar is unchanged.
+- ``along_axis``: the result is like the argument, and the attribute ``axis`` names an axis, which must not be split.
 - ``reduction``: the attributes are ``axis``, ``keepdims`` and ``exclude``; a split axis is reduced with its parts.
-- ``position_along_axis``: as ``reduction`` where the result depends on the order of the reduced elements.
-- ``joined``: all arguments have one layout, and are put together along the attribute ``axis``.
-- ``as_it_is``: every argument keeps the layout of the program, because the operator has to do with the shape itself.
+- ``position_along_axis``: like ``reduction``, if the result depends on the order of the reduced elements.
+- ``joined``: all arguments have one layout, and are concatenated along the attribute ``axis``.
+- ``as_it_is``: every argument keeps the layout of the program, because the operator depends on the shape itself.
 
-Where a new layout does not fit (the axis of a softmax would be split, a dimension does not divide), the rule asks for
-the layouts of the program.
+If a new layout does not fit (the axis of a softmax would be split, a dimension is not divisible), the rule requires the
+layouts of the program.
 """
 
 from __future__ import annotations

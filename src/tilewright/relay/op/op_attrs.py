@@ -1,4 +1,4 @@
-"""The attributes of all operators, where scripts look for them: ``isinstance(call.attrs, op_attrs.Conv2DAttrs)``."""
+"""The attributes of all operators, under TVM's module name: ``isinstance(call.attrs, op_attrs.Conv2DAttrs)``."""
 
 from tilewright.relay.op.algorithm import (
     ArgsortAttrs,

@@ -1,7 +1,7 @@
-"""Operators that combine elements along axes.
+"""Reductions.
 
-``axis`` is an axis, several, or None for all; negative axes count from the back. An empty tuple means all axes too.
-With ``exclude``, the reduction is over all other axes. With ``keepdims``, reduced axes stay with size one.
+``axis`` is an axis, several, or None for all; negative axes count from the back. An empty tuple also means all axes.
+With ``exclude``, the reduction is over all other axes. With ``keepdims``, reduced axes remain with size one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the operators that combine elements along axes are made of: relations, computations, references, gradients."""
+"""The parts of the definitions of reductions: type relations, computations, references, gradients."""
 
 from __future__ import annotations
 

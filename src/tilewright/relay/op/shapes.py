@@ -1,7 +1,7 @@
 """Arithmetic on dimensions, for type relations.
 
-A dimension is a Python int where it is constant, ``Any`` where nothing is known of it, and an expression otherwise. A
-relation written with these functions serves constant shapes, shapes that are partly unknown, and the symbolic shapes
+A dimension is a Python int if it is constant, ``Any`` if nothing is known about it, and an expression otherwise. A
+relation written with these functions works for constant shapes, for partly unknown shapes, and for the symbolic shapes
 from which shape functions are derived.
 """
 

@@ -1,8 +1,7 @@
 """Expressions: blocks of statements, infix operators, calls, functions, branches.
 
-A numbered name (``%0 = ...;``) stands for an expression of the graph; it is visible in the rest of its block, and
-behind it wherever no other one of its number is nearer. Names of ``let``, parameters and patterns are visible in their
-block.
+A numbered name (``%0 = ...;``) refers to an expression of the graph; it is visible in the rest of its block, and after
+it unless a closer one has the same number. Names of ``let``, parameters and patterns are visible in their block.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SpanCheck: every expression of the module must know where it came from."""
+"""SpanCheck: every expression of the module must have a source location."""
 
 from __future__ import annotations
 

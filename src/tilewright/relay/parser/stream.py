@@ -1,4 +1,4 @@
-"""Reading tokens one after the other."""
+"""The token stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a text: a token is a piece of the source with a kind and a place."""
+"""The tokenizer: a token is a part of the text with a kind and a location."""
 
 from __future__ import annotations
 

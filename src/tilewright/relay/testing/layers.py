@@ -1,4 +1,4 @@
-"""Layers: an operator with parameters that are named after it."""
+"""Layers: operators with parameters that are named after them."""
 
 from __future__ import annotations
 

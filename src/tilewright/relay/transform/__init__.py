@@ -1,4 +1,4 @@
-"""Passes over graph-level programs, one file each."""
+"""Passes over graph-level programs, one file each. Code that several of them share is in ``lib``."""
 
 from tilewright.relay.transform.alter_op_layout import AlterOpLayout
 from tilewright.relay.transform.annotate_spans import AnnotateSpans

@@ -1,4 +1,4 @@
-"""AlterOpLayout: the layouts in which the target computes fastest."""
+"""AlterOpLayout: converts operators to the layouts in which the target computes fastest."""
 
 from __future__ import annotations
 

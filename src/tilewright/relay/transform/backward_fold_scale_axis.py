@@ -1,8 +1,8 @@
-"""BackwardFoldScaleAxis: factors after a convolution or dense layer move into its weight.
+"""BackwardFoldScaleAxis: folds scales after a convolution or dense layer into its weight.
 
-From a product, the factor goes back along operators that it commutes with (relu, if it is positive; sums, whose other
-operand it multiplies instead; biases; zeros around the data) to the layer that made the data. Each step requires that
-nobody else uses what is changed.
+From a product, the scale moves back through operators that it commutes with (relu, if it is positive; sums, whose other
+operand it multiplies instead; biases; zero padding) to the layer that produced the data. Each step requires that there
+is no other user of what is changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""CanonicalizeCast: a conversion to a wider type that several users share is done by each of them.
+"""CanonicalizeCast: duplicates a cast to a wider type that several consumers share into each of them.
 
-Fusion ends at a tensor that several kernels read. Where that tensor is the wide copy of a narrow one, each kernel reads
-less if it converts what it needs itself.
+Fusion ends at a tensor that several kernels read. If that tensor is the wider copy of a smaller one, each kernel reads
+less memory if it casts what it needs itself.
 """
 
 from __future__ import annotations

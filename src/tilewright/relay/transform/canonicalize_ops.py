@@ -1,4 +1,4 @@
-"""CanonicalizeOps: operators that say the same as simpler ones become those."""
+"""CanonicalizeOps: replaces operators by equivalent simpler ones."""
 
 from __future__ import annotations
 

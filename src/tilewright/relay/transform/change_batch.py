@@ -1,4 +1,4 @@
-"""ChangeBatch: another batch size, without importing the model again."""
+"""ChangeBatch: changes the batch size without importing the model again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CombineParallelBatchMatmul: products of one batch of matrices with others become one."""
+"""CombineParallelBatchMatmul: combines batched products that share their first operand into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CombineParallelConv2D: convolutions of one tensor become one with all their filters."""
+"""CombineParallelConv2D: combines convolutions of one tensor into one with all their filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CombineParallelDense: dense layers of one tensor become one, with more units or as a batch of products."""
+"""CombineParallelDense: combines dense layers of one tensor into one, with more units or as a batched product."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Conv2dToSparse and Conv2dToSparse2: convolutions with these weights, or with constant ones that have zeros enough,
-multiply by sparse matrices.
+"""Conv2dToSparse and Conv2dToSparse2: turn convolutions with the given weights, or with sufficiently sparse constant
+ones, into sparse products.
 
-A sparse convolution has stride one and keeps the extents of its data; others stay as they are.
+A sparse convolution has stride one and preserves the extents of its data; others are unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ConvertLayout: the layouts that the user asks for."""
+"""ConvertLayout: converts operators to the layouts that the user requests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""DeadCodeElimination: drop let-bound values that nothing uses.
+"""DeadCodeElimination: removes unused let-bound values.
 
-A value counts as used where something live uses it, so that chains of unused values and functions that only call
-themselves go too. A value with an effect stays, but for writes to a reference that is made here and never read.
+A value counts as used if something live uses it, so that chains of unused values and functions that only call
+themselves are removed too. A value with a side effect stays, except for writes to a reference that is created here and
+never read.
 """
 
 from __future__ import annotations

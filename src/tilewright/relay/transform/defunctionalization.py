@@ -1,10 +1,9 @@
-"""Defunctionalization: a program whose functions are not values.
+"""Defunctionalization: removes functions as values.
 
-Every function value becomes a value of a data type: one data type for each type of functions, with one constructor for
-each function of the program, which holds the variables that the function uses from around it. To call such a value is
-to call the ``apply`` function of its data type, which takes the value apart and runs the function's body. Generic
-functions are copied for the types that they are used at. The result has no closures, so that what knows first-order
-programs alone can take it.
+Every function value becomes a value of a data type: one data type per function type, with one constructor per function
+of the program, which holds the captured variables. Calling such a value calls the ``apply`` function of its data type,
+which matches on the value and runs the function's body. Generic functions are copied for the types that they are used
+at. The result is a first-order program without closures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DefuseOps: calls of primitive functions become the functions' bodies again; the opposite of FuseOps."""
+"""DefuseOps: inlines primitive functions; the opposite of FuseOps."""
 
 from __future__ import annotations
 

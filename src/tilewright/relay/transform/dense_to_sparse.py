@@ -1,4 +1,4 @@
-"""DenseToSparse: dense layers with these weights multiply by sparse matrices."""
+"""DenseToSparse: turns dense layers with the given weights into sparse products."""
 
 from __future__ import annotations
 

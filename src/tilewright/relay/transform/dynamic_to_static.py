@@ -1,7 +1,7 @@
-"""DynamicToStatic: operators whose shapes are data become those whose shapes are attributes, where the data are known.
+"""DynamicToStatic: turns operators with dynamic shapes into their static counterparts where the shapes are known.
 
-One walk from the inputs to the results computes what is constant, rewrites operators whose shape arguments came out
-constant, and finds the types of what it made, so that a shape taken of a result that is static now is known at once.
+One traversal from the inputs to the results folds constants, rewrites operators whose shape arguments became constant,
+and infers the types of the new calls, so that the shape of a now static result is known immediately.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""EliminateCommonSubexpr: compute once what is computed twice from the same values.
+"""EliminateCommonSubexpr: computes equal expressions once.
 
-Only calls of operators without effects, tuples and fields of tuples are compared, and only within one basic block: what
-a branch computes is not shared with what is outside it.
+Only operator calls without side effects, tuples and tuple fields are compared, and only within one basic block: what a
+branch computes is not shared with the code outside it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""EtaExpand: constructors and functions of the module that are used as values become functions that call them."""
+"""EtaExpand: turns constructors and global functions that are used as values into functions that call them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""FakeQuantizationToInteger: arithmetic between quantised values that is done on their dequantised counterparts becomes
-arithmetic on integers.
+"""FakeQuantizationToInteger: turns arithmetic on dequantised values into integer arithmetic.
 
-It is about operators of the quantised dialect; a program without them stays as it is.
+It applies to operators of the quantised dialect; a program without them is unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""FastMath: exponentials by polynomials of less accuracy."""
+"""FastMath: replaces exponentials by less accurate polynomials."""
 
 from __future__ import annotations
 

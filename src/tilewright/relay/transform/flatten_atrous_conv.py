@@ -1,6 +1,6 @@
-"""FlattenAtrousConv: a convolution between space_to_batch_nd and batch_to_space_nd is one with dilation.
+"""FlattenAtrousConv: turns a convolution between space_to_batch_nd and batch_to_space_nd into a dilated one.
 
-That is how some frameworks write a dilated convolution.
+Some frameworks write dilated convolutions that way.
 """
 
 from __future__ import annotations

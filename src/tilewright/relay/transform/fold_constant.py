@@ -1,12 +1,12 @@
-"""FoldConstant: compute what does not depend on the inputs when the model is compiled.
+"""FoldConstant: evaluates at compile time what does not depend on the inputs.
 
-Calls of operators whose arguments are constants are computed by the operators' references. A condition that is known
-chooses its branch, a variable bound to a constant is that constant, and the shape of a tensor whose type has no unknown
-dimension is known without its elements.
+Operator calls with constant arguments are computed by the operators' references. A known condition selects its branch,
+a variable bound to a constant is replaced by it, and the shape of a tensor with a static type is known without its
+elements.
 
-What stays: operators with an effect or of a device, generators of random numbers, operators without a reference, and
-cheap ones whose result is large and several times their arguments: a program that holds a large tensor of zeros is no
-better than one that makes it.
+Not folded: operators with side effects or of a device, random number generators, operators without a reference, and
+cheap ones whose result is large and several times the size of their arguments: storing a large tensor of zeros is no
+better than computing it.
 """
 
 from __future__ import annotations

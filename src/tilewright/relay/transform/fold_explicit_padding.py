@@ -1,4 +1,4 @@
-"""FoldExplicitPadding: zeros that are put around the data before a convolution or pooling are its own padding."""
+"""FoldExplicitPadding: folds zero padding before a convolution or pooling into its padding attribute."""
 
 from __future__ import annotations
 

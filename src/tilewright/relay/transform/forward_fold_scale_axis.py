@@ -1,8 +1,8 @@
-"""ForwardFoldScaleAxis: factors before a convolution or dense layer move into its weight.
+"""ForwardFoldScaleAxis: folds scales before a convolution or dense layer into its weight.
 
-First a walk from the results to the inputs finds which expressions are used by layers alone, directly or through
-operators that a factor passes (relu, if it is positive; products; sums with a small operand, which is divided by it;
-zeros around the data). Then products among those are left out, and the layers' weights are multiplied.
+First a traversal from the results to the inputs finds which expressions are used only by layers, directly or through
+operators that a scale commutes with (relu, if it is positive; products; sums with a small operand, which is divided by
+it; zero padding). Then products among those are removed, and the layers' weights are multiplied.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""FuseAttention: two products with a softmax between them become one operator, which never holds all scores.
+"""FuseAttention: fuses two products with a softmax between them into one operator, which never materializes all scores.
 
-Found are ``batch_matmul(softmax(scale * batch_matmul(q, k.T) + mask), v)``, where scores may be masked by additions and
-by ``where`` with minus infinity, factors may stand at the scores or at the operands, and operands may be split off one
-projection. The transposes that bring heads before tokens go: operands are read where the projections put them.
+It matches ``batch_matmul(softmax(scale * batch_matmul(q, k.T) + mask), v)``, where scores may be masked by additions
+and by ``where`` with minus infinity, scales may be applied to the scores or to the operands, and operands may be split
+from one projection. The transposes that move heads before tokens disappear: operands are read in the layout of the
+projections.
 """
 
 from __future__ import annotations

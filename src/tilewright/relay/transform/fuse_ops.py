@@ -1,17 +1,17 @@
-"""FuseOps: group operators into functions that become one kernel each.
+"""FuseOps: groups operators into functions that become one kernel each.
 
 A node may join the group of its nearest post-dominator, the first node that all paths from it to the result go through,
 if every node on the way allows it:
 
-1. a heavy operator (convolution, matrix product) takes in the elementwise and broadcasting operators after it;
-2. elementwise, broadcasting and injective operators join injective ones, and reductions that follow;
+1. a heavy operator (convolution, matrix product) absorbs the elementwise and broadcast operators after it;
+2. elementwise, broadcast and injective operators join injective ones, and reductions that follow;
 3. injective operators join the tuple that they end in.
 
 A group becomes a function with the attribute ``Primitive``, and its uses become calls. Small constants move in; other
-inputs become parameters. Limits: ``relay.FuseOps.max_depth`` operators in a group.
+inputs become parameters. A group has at most ``relay.FuseOps.max_depth`` operators.
 
-With ``views``, a concatenation whose operands follow one another in the result stays alone where the executor gains if
-they are written there at once: where fusion would only have copied them.
+With ``views``, a concatenation whose operands are contiguous in the result is not fused if the executor can write them
+there directly, where fusion would only have copied them.
 """
 
 from __future__ import annotations

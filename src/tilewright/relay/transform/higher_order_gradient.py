@@ -1,12 +1,12 @@
 """Reverse-mode gradients of any program: closures, recursion, branches, tuples, references, data types.
 
-The program is rewritten so that it computes with pairs of a value and a reference to its gradient (``gradient_types``
-has the types). While it runs forward, it leaves behind what the backward pass has to do: a reference, the
-*backpropagator*, holds a function that adds to the gradients of arguments what follows from those of results, from the
-last operation to the first. Operations in a row share one such function. When the forward pass is done, the gradient
-of the result is set to one, the backward pass runs, and the gradients of the parameters are read.
+The program is rewritten to compute with pairs of a value and a reference to its gradient (``gradient_types`` has the
+types). While it runs forward, it records the backward pass: a reference, the *backpropagator*, holds a function that
+adds to the gradients of arguments what follows from those of results, from the last operation to the first. Consecutive
+operations share one such function. After the forward pass, the gradient of the result is set to one, the backward pass
+runs, and the gradients of the parameters are read.
 
-The rewritten program is a program like any other, so it has a gradient too.
+The rewritten program is an ordinary program, so it has a gradient too.
 """
 
 from __future__ import annotations

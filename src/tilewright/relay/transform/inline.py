@@ -1,4 +1,4 @@
-"""Inline: calls of functions with the attribute "Inline" become the functions' bodies."""
+"""Inline: replaces calls of functions with the attribute "Inline" by the functions' bodies."""
 
 from __future__ import annotations
 

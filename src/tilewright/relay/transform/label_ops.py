@@ -1,4 +1,4 @@
-"""LabelOps: each primitive function gets its structural hash as the attribute "hash", by which a profiler finds it."""
+"""LabelOps: stores the structural hash of each primitive function in the attribute "hash", for profilers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""LazyGradientInit: tensors of zeros and ones are made only where their elements are asked for.
+"""LazyGradientInit: materializes tensors of zeros and ones only where their elements are needed.
 
 Gradients begin as zeros, and many are added to once or multiplied by one. Within a function every tensor becomes a
 ``GradCell`` (``gradient.rly`` of the standard library): a tensor, or a function that makes zeros or ones. Sums with
-zero and products with zero or one then cost nothing; other operators take the tensors out and put their results back.
-The function's own type stays as it was.
+zero and products with zero or one then cost nothing; other operators unwrap the tensors and wrap their results. The
+function's own type does not change.
 """
 
 from __future__ import annotations

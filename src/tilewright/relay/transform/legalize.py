@@ -1,4 +1,4 @@
-"""Legalize: operators that a target does not have as they are become others, as the target says."""
+"""Legalize: rewrites operators into forms that the target supports."""
 
 from __future__ import annotations
 

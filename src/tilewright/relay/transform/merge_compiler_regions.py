@@ -1,8 +1,8 @@
-"""MergeCompilerRegions: neighbouring regions of one target become one.
+"""MergeCompilerRegions: merges neighbouring regions of one target.
 
-A region and one that takes its result are merged unless the result also goes through something outside both on the
-way: the merged region would then need its own result. Regions for "default" are left as they are: what is in them goes
-back into the program anyway.
+A region and one that consumes its result are merged unless the result also reaches it through something outside both:
+the merged region would then depend on itself. Regions for "default" are not merged: their contents go back into the
+program anyway.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MergeComposite: parts of a program that match a pattern become functions with the attribute "Composite"."""
+"""MergeComposite: turns parts of a program that match a pattern into functions with the attribute "Composite"."""
 
 from __future__ import annotations
 

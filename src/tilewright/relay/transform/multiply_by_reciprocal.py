@@ -1,7 +1,7 @@
-"""MultiplyByReciprocal: a division by a constant as a multiplication, which takes a twentieth of the time.
+"""MultiplyByReciprocal: turns a division by a constant into a multiplication, which takes a twentieth of the time.
 
-The result has two roundings in place of one: it is within one and a half units in the last place of the exact quotient,
-where a division is within half a unit. SimplifyExpr does the same, at every level, where nothing is rounded.
+The result has two roundings instead of one: it is within 1.5 units in the last place of the exact quotient, where a
+division is within half a unit. SimplifyExpr does the same, at every level, if nothing is rounded.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""PartialEvaluate: run, when the model is compiled, what does not depend on its inputs.
+"""PartialEvaluate: evaluates at compile time what does not depend on the model's inputs.
 
-The program, in A-normal form, is interpreted. Each value is known as far as can be: a constant, a tuple or data whose
-parts are known in turn, a function, a reference whose contents are known. What is not known becomes a let in the
-program that remains. Known operators are computed, known branches taken, known functions called in place.
+The program, in A-normal form, is interpreted. Each value is known as far as possible: a constant, a tuple or data whose
+parts are known in turn, a function, a reference whose contents are known. What is unknown becomes a let in the
+remaining program. Known operators are computed, known branches taken, known functions called in place.
 
-* A call of a function that is being called already goes on in place only if its arguments differ from those of all
-  calls around it, and not within a branch that is itself undecided: such recursion might have no end.
-* What references hold is forgotten where a call or a branch that is not known may have changed it.
+* A call of a function that is already being called is evaluated in place only if its arguments differ from those of all
+  enclosing calls, and not within an undecided branch: such recursion might not terminate.
+* The contents of references are forgotten where an unknown call or branch may have changed them.
 
-What remains is in A-normal form and may have lets that nothing uses: DeadCodeElimination comes after it.
+The remaining program is in A-normal form and may have unused lets: run DeadCodeElimination after it.
 """
 
 from __future__ import annotations

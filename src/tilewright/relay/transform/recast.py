@@ -1,4 +1,4 @@
-"""recast: chosen operators of an expression compute in another element type."""
+"""recast: makes chosen operators of an expression compute in another element type."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""SimplifyFCTranspose: weights that a dense layer transposes at run time are given transposed.
+"""SimplifyFCTranspose: takes weights that a dense layer transposes at run time as already transposed parameters.
 
-``relay.analysis.search_fc_transpose`` finds their names. Who runs the model gives each under its name with ``.T``.
+``relay.analysis.search_fc_transpose`` finds their names. The caller provides each under its name with ``.T``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""SimplifyInference: operators that matter in training alone become arithmetic, which the other passes understand.
+"""SimplifyInference: turns operators that only matter in training into arithmetic, which the other passes understand.
 
-Afterwards there is no dropout and no normalisation by batch, layer, group, instance or length: only sums, products and
+Afterwards there is no dropout and no batch, layer, group, instance or L2 normalisation: only sums, products and
 reductions, which fold into weights and fuse with their neighbours.
 """
 

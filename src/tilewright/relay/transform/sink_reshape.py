@@ -1,4 +1,4 @@
-"""SinkReshape: what follows a product elementwise is computed before its result changes shape."""
+"""SinkReshape: moves elementwise operators above a reshape, next to the product that they can be fused with."""
 
 from __future__ import annotations
 

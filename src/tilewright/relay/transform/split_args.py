@@ -1,5 +1,5 @@
-"""SplitArgs: concatenations of many tensors become concatenations of fewer, for targets whose kernels take a limited
-number of arguments."""
+"""SplitArgs: turns concatenations of many tensors into concatenations of fewer, for targets whose kernels take a
+limited number of arguments."""
 
 from __future__ import annotations
 

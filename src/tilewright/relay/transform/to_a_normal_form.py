@@ -1,7 +1,7 @@
-"""ToANormalForm: every value gets a name.
+"""ToANormalForm: binds every value to a name.
 
 Each operation, constant and function is bound by a let in the block that evaluates it, in the order of evaluation, and
-operations take variables alone. Primitive functions stay where they are called.
+operations take only variables. Primitive functions stay where they are called.
 """
 
 from __future__ import annotations

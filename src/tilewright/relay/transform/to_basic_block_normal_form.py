@@ -1,4 +1,4 @@
-"""ToBasicBlockNormalForm: what several blocks use is bound by a let in the block around them.
+"""ToBasicBlockNormalForm: binds what several blocks use by a let in the block around them.
 
 Within a block the graph stays a graph. In the result, every expression belongs to one block.
 """

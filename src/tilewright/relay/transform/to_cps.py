@@ -1,7 +1,7 @@
 """ToCPS: continuation-passing style. A function takes one more argument, a function of its result, and calls that
-instead of giving the result.
+instead of returning.
 
-Operators, constructors and kernels are still called directly: control passes through functions alone. The type of the
+Operators, constructors and kernels are still called directly: only function calls pass continuations. The type of the
 last result, "answer", is a type parameter: fn(A) -> R becomes fn[answer](A, fn(R) -> answer) -> answer.
 """
 

@@ -1,7 +1,7 @@
-"""ToGraphNormalForm: values stand where they are used, shared in the graph.
+"""ToGraphNormalForm: replaces let-bound variables by their values, shared in the graph.
 
-The opposite of A-normal form. Lets remain for functions that call themselves, and for values whose place matters
-because they read or change state.
+The opposite of A-normal form. Lets remain for recursive functions, and for values whose place matters because they read
+or change state.
 """
 
 from __future__ import annotations

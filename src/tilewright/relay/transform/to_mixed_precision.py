@@ -1,8 +1,8 @@
-"""ToMixedPrecision: heavy operators compute in a narrow floating-point type, the rest in float32.
+"""ToMixedPrecision: computes heavy operators in float16 or bfloat16, the rest in float32.
 
-Convolutions and products of matrices get arguments in the narrow type, and add up in float32. What follows them stays
-narrow as long as it bears that; other operators get float32 again. The lists are in ``mixed_precision_lists``; an
-operator's own rule (``register_mixed_precision_conversion``) comes before them.
+Convolutions and matrix products get 16-bit arguments, and accumulate in float32. Operators after them stay in the
+16-bit type as long as they tolerate it; the others get float32 again. The lists are in ``mixed_precision_lists``; an
+operator's own rule (``register_mixed_precision_conversion``) takes precedence.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""The passes, under the name of the module that TVM has them in."""
+"""The passes, under the name of TVM's module."""
 
 from tilewright.relay.transform import *  # noqa: F403

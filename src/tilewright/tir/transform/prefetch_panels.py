@@ -29,7 +29,7 @@ from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 PRAGMA = "pragma_prefetch_next_panel"
 
 SECOND_CACHE = 2
-"""The place that a hint asks for, as LLVM counts: 3 is the L1."""
+"""The locality argument of LLVM's prefetch: 3 is L1."""
 
 MOST_LINES = 2
 """Lines of a panel that an iteration of a loop outside others may ask for at a time."""

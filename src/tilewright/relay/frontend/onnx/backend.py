@@ -3,9 +3,9 @@
     from tilewright.relay.frontend.onnx import backend
     outputs = backend.prepare(model).run(inputs)
 
-A model whose shapes are all known and that has no control flow is compiled for the graph executor, every other for the
-virtual machine. Where the conversion has to know more than the model says (how many elements a sequence has, the axis
-that an input names), the model is compiled when inputs are at hand, once for each different answer.
+A model with static shapes and without control flow is compiled for the graph executor, every other for the virtual
+machine. Where the conversion needs more than the model says (the length of a sequence, an axis given by an input), the
+model is compiled when inputs are available, once for each different answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a node says held against its operator's schema, and names that are not text."""
+"""Checks of nodes against their operators' schemas, and of names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tensors in files beside the model, and nowhere else.
+"""Tensors in files next to the model, and nowhere else.
 
-A file that a model names lies in the model's own folder or below it after all links are followed, is an ordinary file
-that has no second name, and is as long as the tensor says. It is opened without following links, and what was opened
+A file that a model names must be in the model's folder or below it after all links are resolved, be a regular file
+without other hard links, and be as long as the tensor says. It is opened without following links, and the opened file
 is checked again.
 """
 

@@ -1,8 +1,8 @@
 """From an ONNX graph to graph-level expressions.
 
-Nodes are converted in order. What can be computed now is: a node whose inputs are all constants becomes a constant, and
-of vectors of integers (shapes on their way to a reshape) every element that is known is remembered, so that the shape
-arithmetic of exporters folds away wherever sizes are known.
+Nodes are converted in order, and folded where possible: a node whose inputs are all constants becomes a constant, and
+for integer vectors (shapes on their way to a reshape) every known element is tracked, so that the shape arithmetic of
+exporters folds away wherever sizes are known.
 """
 
 from __future__ import annotations

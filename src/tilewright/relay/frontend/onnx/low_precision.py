@@ -1,7 +1,7 @@
-"""Element types of eight bits and fewer that the compiler has no arithmetic for.
+"""Low-precision element types, of eight bits and fewer, for which the compiler has no arithmetic.
 
-A tensor of such a type is carried by int8 or uint8: integers as their values, floating-point numbers as their bits.
-The importer remembers what a carrier means (``GraphImporter.low_precision``), operators that only move elements keep
+A tensor of such a type is carried by int8 or uint8: integers as their values, floating-point numbers as their bits. The
+importer remembers what a carrier means (``GraphImporter.low_precision``), operators that only move elements preserve
 that meaning, and ``decoded`` and ``encoded`` convert from and to ordinary numbers.
 """
 

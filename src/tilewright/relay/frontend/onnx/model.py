@@ -1,4 +1,4 @@
-"""``from_onnx``: reading a model, and making a module of it."""
+"""``from_onnx``: reads a model and converts it to a module."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Errors about what a conversion has to know and the model leaves to its inputs.
+"""Errors about values that a conversion needs but that the model takes as inputs.
 
-Whoever has the inputs at hand can answer them: give the shapes, or the values of the inputs named, and convert again.
+A caller that has the inputs can provide the shapes, or the values of the inputs named, and convert again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a converter sees of the node that it converts."""
+"""The interface of a node for converters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reading a model: from a path, bytes or a proto, with no weight copied more than once.
+"""Reading a model: from a path, bytes or a proto, copying each weight at most once.
 
-Of a path or bytes the large initializers stay where they are until they are asked for; each is then read straight into
-the memory of the parameter that it becomes.
+The large initializers of a path or of bytes are not loaded until they are needed; each is then read directly into the
+memory of the parameter that it becomes.
 """
 
 from __future__ import annotations

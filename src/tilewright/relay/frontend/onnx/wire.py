@@ -1,8 +1,8 @@
 """A model's bytes without its weights.
 
-Parsing a whole model copies every weight, and protobuf refuses more than two gigabytes. This walks the outer layers of
-the encoding (model, graph, initializers), leaves the raw data of large initializers out, and says where they lie; the
-rest, small, is parsed as usual. Nothing is decoded that is not needed for that, and every length is checked.
+Parsing a whole model copies every weight, and protobuf rejects more than two gigabytes. This module walks the outer
+layers of the encoding (model, graph, initializers), skips the raw data of large initializers, and records their
+offsets; the small rest is parsed as usual. Nothing else is decoded, and every length is checked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Annotations: operators that give their argument, a tensor or a tuple, with a hint to the compiler."""
+"""Annotations: operators that return their argument, a tensor or a tuple, with a hint to the compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other code generators say about the operators that they take."""
+"""Declarations of external code generators about the operators that they support."""
 
 from tilewright.not_yet import attribute_not_there
 from tilewright.relay.op.contrib import register

@@ -1,4 +1,4 @@
-"""``topk`` of as many elements as the program computes."""
+"""``topk`` with a number of elements that the program computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images read at given places, the places of an affine map, and morphological dilation."""
+"""``grid_sample``, ``affine_grid`` and ``dilation2d``."""
 
 from __future__ import annotations
 

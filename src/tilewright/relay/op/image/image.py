@@ -1,4 +1,4 @@
-"""The functions of ``relay.image``, in the module where users look for them."""
+"""The functions of ``relay.image``, under the name of TVM's module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images resized, and boxes cut out of images and resized."""
+"""Resizing images, and cropping and resizing boxes."""
 
 from __future__ import annotations
 

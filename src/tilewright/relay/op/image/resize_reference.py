@@ -1,6 +1,6 @@
-"""Images resized, by reference: each axis is a product with a matrix of weights.
+"""The reference of resizing: each axis is a product with a matrix of weights.
 
-Where a pixel lies in the input is a fraction of integers, so that no rounding of the scale moves a pixel.
+The position of a pixel in the input is a fraction of integers, so that rounding the scale does not move pixels.
 """
 
 from __future__ import annotations

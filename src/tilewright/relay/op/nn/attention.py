@@ -1,4 +1,4 @@
-"""Attention as one operator, which never holds all scores."""
+"""Attention as one operator, which never materializes all scores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Numbers of a few bits, bit by bit in words, and products of such numbers.
+"""Bit-serial operators: numbers of a few bits, packed bit by bit into words, and products of such numbers.
 
-The lowest bits of an activation are an unsigned number. A weight's bits stand for 0 and 1, or, where the product is
-``unipolar``, for -1 and 1.
+The lowest bits of an activation are an unsigned number. A weight's bits represent 0 and 1, or, if the product is
+``unipolar``, -1 and 1.
 """
 
 from __future__ import annotations

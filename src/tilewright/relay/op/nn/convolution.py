@@ -1,7 +1,8 @@
 """Convolutions over one, two and three axes, and their transposes.
 
-With ``groups`` the channels fall into that many parts, each with its own kernels. A weight whose output channels equal
-the data's channels and the groups is that of a depthwise convolution: its I then counts the kernels of each channel.
+With ``groups`` the channels are divided into that many groups, each with its own kernels. A weight whose output
+channels equal the data's channels and the groups is that of a depthwise convolution: its I is then the number of
+kernels per channel.
 """
 
 from __future__ import annotations

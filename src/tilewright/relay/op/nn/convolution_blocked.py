@@ -1,6 +1,6 @@
-"""Convolutions with channels in blocks, and those whose weight is cut into tiles for a matrix product.
+"""Convolutions in blocked layouts, and those whose weight is packed into tiles for a matrix product.
 
-What they compute does not depend on the weight's order, so ``channels`` and ``kernel_size`` stand in the attributes.
+Their shape cannot be inferred from the packed weight, so ``channels`` and ``kernel_size`` are attributes.
 """
 
 from __future__ import annotations

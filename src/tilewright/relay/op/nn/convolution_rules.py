@@ -1,7 +1,7 @@
 """What convolutions over any number of axes share: type relations, references and layouts.
 
-``space`` are the letters of the spatial axes, "W", "HW" or "DHW". Data are brought to N, C, space and weights to O, I,
-space, whatever layouts a call says.
+``space`` are the letters of the spatial axes, "W", "HW" or "DHW". Data are converted to N, C, space and weights to O,
+I, space, whatever layouts a call has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convolution whose taps are moved by offsets, and the correlation of two images."""
+"""Deformable convolution, and the correlation of two images."""
 
 from __future__ import annotations
 

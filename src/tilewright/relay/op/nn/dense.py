@@ -1,4 +1,4 @@
-"""Products of matrices: dense, matmul, batch_matmul, and dense with weights in blocks."""
+"""Matrix products: dense, matmul, batch_matmul, and dense with packed weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes, arrays and tensors brought from one data layout to another.
+"""Converting shapes, arrays and tensors from one data layout to another.
 
 In a layout a capital letter is a whole axis and a small letter with a number a part of it: NCHW8c. A relation that is
 written for one order of whole axes ("NCHW", "OIHW") serves every layout of those axes through these functions.

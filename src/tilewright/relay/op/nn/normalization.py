@@ -1,6 +1,6 @@
-"""Normalisation: by batch, layer, instance and group, by length, and by the response around an element.
+"""Batch, layer, instance and group normalisation, L2 normalisation, and local response normalisation.
 
-References work in float64: the mean is taken first, then the mean of squared differences.
+References work in float64: first the mean, then the mean of squared differences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Padding, and spreading elements apart."""
+"""Padding and dilation of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling over windows, to a given size and over everything, with the gradients of the two-dimensional ones."""
+"""Pooling over windows, adaptive and global pooling, and the gradients of the two-dimensional ones."""
 
 from __future__ import annotations
 

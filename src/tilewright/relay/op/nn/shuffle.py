@@ -1,4 +1,4 @@
-"""Channels of several groups dealt out in turn, in any blocks of channels."""
+"""Channel shuffle, for plain and blocked layouts."""
 
 from __future__ import annotations
 

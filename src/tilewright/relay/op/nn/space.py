@@ -1,4 +1,4 @@
-"""Elements moved between space, channels and batch; flattening; a buffer that is moved along."""
+"""Space-to-depth, space-to-batch and their inverses; flattening; the FIFO buffer."""
 
 from __future__ import annotations
 

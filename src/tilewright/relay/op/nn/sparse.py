@@ -1,7 +1,7 @@
-"""Products and sums with sparse matrices.
+"""Sparse matrix products and sums.
 
 A matrix in CSR form is (values, columns, row starts). In BSR form its values are blocks, (count, rows, columns), and
-the others number blocks.
+the other two count in blocks.
 """
 
 from __future__ import annotations

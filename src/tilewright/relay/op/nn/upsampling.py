@@ -1,4 +1,4 @@
-"""Images and volumes enlarged by a factor."""
+"""Upsampling images and volumes by a factor."""
 
 from __future__ import annotations
 

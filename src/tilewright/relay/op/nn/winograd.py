@@ -1,7 +1,7 @@
-"""Convolutions whose weight was transformed for Winograd's minimal filtering, and that transformation.
+"""Winograd convolutions with pre-transformed weights, and the weight transform.
 
-A transformed weight is ``G g G^T``. ``G`` has more rows than columns and full rank, so the weight can be had back from
-it: the references do that, and convolve.
+A transformed weight is ``G g G^T``. ``G`` has more rows than columns and full rank, so the weight can be recovered: the
+references do that, and convolve.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators of two operands of one element type, broadcast together as NumPy does."""
+"""Operators on two operands of one element type, with NumPy broadcasting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that answer with the shape of a tensor, or with another tensor of its shape."""
+"""Operators that return the shape of a tensor, or another tensor of its shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Operators that repeat elements, sum repeated ones up again, and choose between tensors."""
+"""Operators that repeat elements (``broadcast_to``, ``tile``, ``repeat``), reduce repeated ones, and select between
+tensors."""
 
 from __future__ import annotations
 

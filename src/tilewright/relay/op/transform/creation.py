@@ -1,4 +1,4 @@
-"""Operators that make tensors from numbers."""
+"""Operators that create tensors from numbers."""
 
 from __future__ import annotations
 

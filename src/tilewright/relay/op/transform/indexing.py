@@ -1,4 +1,4 @@
-"""Operators that read elements at indices that are data."""
+"""Operators that gather elements at indices that are data."""
 
 from __future__ import annotations
 

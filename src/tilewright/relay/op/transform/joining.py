@@ -1,4 +1,4 @@
-"""Operators that join several tensors, and that take one apart."""
+"""Operators that concatenate tensors, and that split one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that put elements at other places: transposition, reversal, layouts."""
+"""Operators that permute elements: transposition, reversal, layouts."""
 
 from __future__ import annotations
 

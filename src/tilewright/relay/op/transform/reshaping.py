@@ -1,4 +1,4 @@
-"""Operators that give the same elements, in the same order, another shape."""
+"""Operators that change the shape but not the elements or their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running sums and products, and the different values of a vector."""
+"""Cumulative sums and products, and the unique values of a vector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that take and replace parts of tensors by begin, end and stride."""
+"""Operators that read and replace parts of tensors by begin, end and stride."""
 
 from __future__ import annotations
 

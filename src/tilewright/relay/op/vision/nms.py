@@ -1,4 +1,4 @@
-"""Boxes that pass a threshold, and the suppression of boxes that overlap a better one."""
+"""Score thresholds and non-maximum suppression."""
 
 from __future__ import annotations
 

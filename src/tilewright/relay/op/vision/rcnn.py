@@ -1,4 +1,4 @@
-"""Regions of an image pooled to a given size, and region proposals."""
+"""ROI align, ROI pooling, and region proposals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs of the virtual machine call: kernels, shape functions, shapes."""
+"""The operators that programs of the virtual machine call: kernels, shape functions, shapes."""
 
 from __future__ import annotations
 

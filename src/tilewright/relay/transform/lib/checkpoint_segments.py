@@ -1,9 +1,9 @@
-"""What ``annotation.checkpoint`` stands for in gradients: the operators that lead to it are computed again for the
-backward pass, instead of kept.
+"""``annotation.checkpoint`` in gradients: the operators that lead to a checkpoint are recomputed for the backward pass
+instead of stored.
 
-The segment of a checkpoint are the calls of operators, tuples and fields that lead to it and to nothing else. It begins
-behind variables, constants, other checkpoints, what is computed by other means than operators, and what is used
-elsewhere too: those values are kept.
+The segment of a checkpoint are the operator calls, tuples and fields that are used only for it. It begins after
+variables, constants, other checkpoints, values that are not computed by operators, and values that are also used
+elsewhere: those are stored.
 """
 
 from __future__ import annotations

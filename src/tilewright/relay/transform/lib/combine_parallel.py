@@ -1,11 +1,11 @@
-"""Branches that apply the same heavy operator to the same data become one, whose result is cut into theirs.
+"""Combining parallel branches: branches that apply the same heavy operator to the same data become one, whose result is
+split.
 
 A branch is a call of the operator and the elementwise operators that follow it, as long as each has one user. Branches
-of a group start with calls that differ in their weights alone. What follows is combined as far as all branches do the
-same with it: operands of their own are joined like the weights.
+of a group start with calls that differ only in their weights. What follows is combined as long as all branches do the
+same: their other operands are concatenated like the weights.
 
-Weights and operands must not depend on a call of the operator: what is joined has to be there before the first branch
-runs.
+Weights and operands must not depend on a call of the operator: they have to be available before the first branch runs.
 """
 
 from __future__ import annotations

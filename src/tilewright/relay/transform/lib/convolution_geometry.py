@@ -1,4 +1,4 @@
-"""How a convolution walks over its data, as the passes that rewrite convolutions read it."""
+"""The geometry of a convolution, axis by axis, for the passes that rewrite convolutions."""
 
 from __future__ import annotations
 

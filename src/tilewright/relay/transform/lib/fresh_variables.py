@@ -1,4 +1,4 @@
-"""Copies of an expression that share no variable with it: what a pass needs to put a function's body in two places."""
+"""Copying an expression with fresh variables, so that a function's body can be used in two places."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What both modes of ``gradient`` ask of operators, and the values that carry gradients.
+"""Operator gradients for both modes of ``gradient``, and the values that carry gradients.
 
-Gradients flow through tensors of floating-point numbers alone: what is computed from other types, or gives other types,
-has none. A gradient has the type of the value that it belongs to.
+Gradients flow only through floating-point tensors: what is computed from other types, or has another type, has none. A
+gradient has the type of the value that it belongs to.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The types of the values that higher-order gradients compute with.
 
-- A tensor of floating-point numbers becomes a pair of the tensor and a reference to its gradient; other tensors stay.
-- A function takes one more argument: the reference to the backpropagator, the function that runs what is left of the
-  backward pass. Calling the function puts more in front of it.
-- A data type whose constructors take tensors or functions gets a twin whose constructors take what these become; a
-  data type that is generic in all of them stays.
+- A floating-point tensor becomes a pair of the tensor and a reference to its gradient; other tensors are unchanged.
+- A function takes one more argument: the reference to the backpropagator, the function that runs the rest of the
+  backward pass. Calling the function prepends to it.
+- A data type whose constructors take tensors or functions gets a twin whose constructors take their converted types; a
+  data type that is generic in all of them is unchanged.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Rewriting a program to other data layouts: what AlterOpLayout and ConvertLayout share.
+"""Rewriting a program to other data layouts, for AlterOpLayout and ConvertLayout.
 
-The walk goes from arguments to results. Every tensor is known in one or more forms, one for each layout in which it has
-been made or asked for. A call is first asked (by its operator's layout rule, with nothing offered) what layouts it has
-in the program as it stands. Then the pass may put another call in its place. The rule of that one, offered the layouts
-that the arguments have by now, says what it takes and gives; arguments come in the form that it takes, and a
-``layout_transform`` is made only where no call has made that form before. What has no rule, and what leaves the
-function, is in the layout of the program.
+The traversal goes from arguments to results. Every tensor exists in one or more forms, one per layout in which it has
+been computed or requested. The layout rule of a call is first evaluated with nothing offered, which gives its layouts
+in the current program. Then the pass may replace the call. The rule of the new call, offered the current layouts of the
+arguments, says what it requires and returns; arguments are passed in the required form, and a ``layout_transform`` is
+created only if no earlier call needed that form. Operators without a rule, and results of the function, use the layout
+of the program.
 """
 
 from __future__ import annotations

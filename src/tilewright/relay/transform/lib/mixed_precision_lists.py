@@ -1,7 +1,7 @@
-"""Which operators gain from a narrow floating-point type, which bear it, and which do not.
+"""Which operators benefit from float16 or bfloat16, which tolerate it, and which do not.
 
-An operator whose results have about the size of its arguments bears a narrow type. One that adds up many elements, or
-grows fast (an exponential), does not: it would overflow, or lose what it adds.
+An operator whose results have about the magnitude of its arguments tolerates a 16-bit type. One that sums many
+elements, or grows fast (an exponential), does not: it would overflow, or lose precision.
 """
 
 from __future__ import annotations

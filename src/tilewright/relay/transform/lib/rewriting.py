@@ -1,4 +1,4 @@
-"""What the passes that rewrite calls share."""
+"""Helpers for passes that rewrite calls."""
 
 from __future__ import annotations
 

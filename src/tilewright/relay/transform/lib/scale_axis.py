@@ -1,8 +1,8 @@
-"""Factors along channels: what the two directions of folding them into weights share.
+"""Scales along channels, for folding them into weights in both directions.
 
-A factor is a tensor that is repeated along all axes of the data but some, those of the channels. Where channels are
-split into blocks (NCHW16c) these are two. A weight that is multiplied by it along the matching axes of its own layout
-gives the same products, without work at run time.
+A scale is a tensor that is broadcast along all axes of the data except those of the channels. In a blocked layout
+(NCHW16c) these are two axes. Multiplying a weight by it along the matching axes of the weight's layout gives the same
+products, without work at run time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules of SimplifyExpr for arithmetic: what changes nothing goes, and constants that follow one another are one."""
+"""Rules of SimplifyExpr for arithmetic: remove identities, and fold consecutive constants."""
 
 from __future__ import annotations
 

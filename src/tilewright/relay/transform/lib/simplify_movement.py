@@ -1,4 +1,4 @@
-"""Rules of SimplifyExpr for operators that move data: chains of them are one, and those that move nothing go."""
+"""Rules of SimplifyExpr for operators that move data: merge chains of them, and remove those that move nothing."""
 
 from __future__ import annotations
 

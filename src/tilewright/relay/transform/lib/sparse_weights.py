@@ -1,4 +1,4 @@
-"""Weights as sparse matrices: what the passes that introduce them share."""
+"""Converting weights to sparse matrices, for the passes that introduce them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function's body as one graph of operators: lets resolved, calls of functions replaced by what they compute.
+"""A function's body as one graph of operators: lets resolved, calls of functions inlined.
 
 Programs with branches, references or recursion are not graphs; for them this is an error.
 """

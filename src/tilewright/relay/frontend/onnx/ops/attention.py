@@ -1,4 +1,4 @@
-"""Attention as the ONNX standard has it, and the rotation of queries and keys by their position."""
+"""Attention of the ONNX standard, and rotary position embeddings."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Scaled dot-product attention: heads, masks, the scores and what they weigh.
+"""Scaled dot-product attention: heads, masks, scores and weighted sums.
 
-Queries, keys and values are (batch, heads, length, size); several heads of queries may share one of keys and values.
-Masks are biases that are added to the scores, minus infinity where a key is not seen. Batch and lengths need not be
-known.
+Queries, keys and values are (batch, heads, length, size); several query heads may share one head of keys and values.
+Masks are biases that are added to the scores, minus infinity where a key is not visible. Batch and lengths may be
+unknown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators that make tensors out of nothing, or of a shape alone."""
+"""Operators that create tensors from nothing, or from a shape."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Shapes on their way through a model: vectors of integers of which some elements are known.
+"""Shapes as values: vectors of integers of which some elements are known.
 
-An extent is an int where it is known, else an expression: a scalar of int64.
+An extent is an int if it is known, otherwise an expression: a scalar of int64.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators of one tensor that work element by element: mathematical functions and activations."""
+"""Elementwise operators on one tensor: mathematical functions and activations."""
 
 from __future__ import annotations
 

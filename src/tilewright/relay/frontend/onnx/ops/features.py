@@ -1,4 +1,4 @@
-"""Preparation of features: scaling, filling gaps, encoding."""
+"""Feature preprocessing: scaling, imputation, encoding."""
 
 from __future__ import annotations
 

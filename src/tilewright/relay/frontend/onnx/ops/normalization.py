@@ -1,4 +1,4 @@
-"""Normalisation by batch, layer, instance and group, by length, and by the response around an element."""
+"""Batch, layer, instance and group normalisation, L2 and Lp normalisation, and local response normalisation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Shapes that are partly known: what converters share to reshape, broadcast and cut without knowing every dimension.
+"""Partly known shapes: helpers to reshape, broadcast and slice without knowing every dimension.
 
-An extent is an int where it is known now, else a scalar of int64 that the program computes.
+An extent is an int if it is known at import, otherwise a scalar of int64 that the program computes.
 """
 
 from __future__ import annotations

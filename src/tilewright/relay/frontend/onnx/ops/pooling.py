@@ -1,4 +1,4 @@
-"""Pooling over windows, over everything, and back."""
+"""Pooling over windows, global pooling, and unpooling."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From numbers to quantised integers and back: what the operators of quantised models are made of.
+"""Quantising and dequantising: the building blocks of the operators of quantised models.
 
-A quantised tensor stands for ``(q - zero_point) * scale``. Scale and zero point are one for the whole tensor, one for
-each index along an axis, or one for each block along an axis.
+A quantised tensor represents ``(q - zero_point) * scale``. Scale and zero point are one per tensor, one per index along
+an axis, or one per block along an axis.
 """
 
 from __future__ import annotations

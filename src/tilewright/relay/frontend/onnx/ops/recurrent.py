@@ -1,8 +1,8 @@
 """RNN, GRU and LSTM.
 
-What the inputs contribute is one matrix product over all steps. The steps of the usual cells are one operator (see
-``recurrent_layer``); those of others are written out where they are not too many, and a loop otherwise. Sequences of
-different lengths keep their state after their end; a backward direction runs over each of them turned around.
+The contribution of the inputs is one matrix product over all steps. The steps of the usual cells are one operator (see
+``recurrent_layer``); those of others are unrolled if there are few, and a loop otherwise. Sequences of different
+lengths keep their state after their end; a backward direction runs over each of them reversed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators that combine elements along axes.
+"""Reductions.
 
 Axes are an attribute up to opset 17 (of ReduceSum: 12) and an input after it. No axes means all, or none with
 ``noop_with_empty_axes``.

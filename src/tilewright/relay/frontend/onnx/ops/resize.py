@@ -1,8 +1,8 @@
-"""Resize and Upsample: every axis is resized by itself.
+"""Resize and Upsample: every axis is resized separately.
 
-Where the sizes are known now, the weights of each axis are: a matrix of constants, or a vector of indices for the
-nearest element. Plain images go to the operators of relay.image, which read only what they need. Where a size is not
-known, the program computes the places, for the nearest element and for linear interpolation.
+If the sizes are known at import, so are the weights of each axis: a constant matrix, or a vector of indices for
+nearest-neighbour. Plain images go to the operators of relay.image, which read only what they need. If a size is
+unknown, the program computes the coordinates, for nearest-neighbour and for linear interpolation.
 """
 
 from __future__ import annotations

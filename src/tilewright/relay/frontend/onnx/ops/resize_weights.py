@@ -1,4 +1,4 @@
-"""The weights with which the elements of an axis make those of a resized one."""
+"""The interpolation weights of a resized axis."""
 
 from __future__ import annotations
 

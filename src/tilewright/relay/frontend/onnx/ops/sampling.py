@@ -1,4 +1,4 @@
-"""Images read at given places, and columns of windows put together to images."""
+"""GridSample, AffineGrid and Col2Im."""
 
 from __future__ import annotations
 

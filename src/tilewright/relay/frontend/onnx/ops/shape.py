@@ -1,4 +1,4 @@
-"""Operators that ask for the shape of a tensor, and that give its elements another one."""
+"""Operators that return the shape of a tensor, and reshapes."""
 
 from __future__ import annotations
 

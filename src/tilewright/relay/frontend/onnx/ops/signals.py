@@ -1,7 +1,7 @@
-"""Fourier transforms, of whole signals and of frames of them, and mel filters.
+"""Fourier transforms, of whole signals and of frames, and mel filters.
 
-A transform is a product with matrices of cosines and sines: lengths are known, and a kernel of matrix products is
-fast for those that audio and vision models use.
+A transform is a product with matrices of cosines and sines: lengths are known, and a matrix product is fast at the
+sizes that audio and vision models use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators that take parts of tensors, and that continue them."""
+"""Slicing and padding."""
 
 from __future__ import annotations
 

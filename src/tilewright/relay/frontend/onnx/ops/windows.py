@@ -1,4 +1,4 @@
-"""Windows that slide over the spatial axes: the attributes that convolutions and poolings share."""
+"""Sliding windows over the spatial axes: the attributes that convolutions and poolings share."""
 
 from __future__ import annotations
 
