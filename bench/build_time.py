@@ -56,7 +56,7 @@ def build_once(model: str) -> dict[str, float]:
 
 
 def in_process(model: str, cache: str) -> dict[str, float]:
-    """``build_once`` in a process of its own."""
+    """``build_once`` in a separate process."""
     made = subprocess.run(
         [sys.executable, __file__, "--once", model],
         env={**os.environ, "TILEWRIGHT_CACHE_DIR": cache},

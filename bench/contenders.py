@@ -255,7 +255,7 @@ def torch_compile(task: Task) -> Ready:
 
     model, inputs = torch_model(task)
     config.freezing = True
-    # The compiled kernels of this process alone, so that what is timed is what this version makes.
+    # Only the kernels compiled by this process, so that this version's code is timed.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(task.scratch / "inductor")
     return torch_ready(torch.compile(model), inputs)
 

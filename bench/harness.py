@@ -139,7 +139,7 @@ def machine() -> dict[str, object]:
 def write_table(
     path: Path, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], notes: str = ""
 ) -> None:
-    """A Markdown table with the machine's description, written beside its final name and renamed."""
+    """A Markdown table with the machine's description, written to a temporary name and renamed."""
     lines = [f"# {title}", "", "```json", json.dumps(machine(), indent=1), "```", ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]

@@ -210,7 +210,7 @@ def prepared(name: str, folder: Path, scratch: Path, threads: int, entry: Entry)
 
 
 def measure(row: Row, folder: Path, names: Sequence[str], rounds: int, threads: int) -> None:
-    """Fill in a row: get every contender ready, then let their rounds alternate."""
+    """Fill in a row of the table: prepare every contender, then alternate their rounds."""
     running: list[Child] = []
     times: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="tilewright-latency-") as place:
@@ -242,7 +242,7 @@ def measure(row: Row, folder: Path, names: Sequence[str], rounds: int, threads: 
 
 
 def say(text: str) -> None:
-    """What goes on, beside the table."""
+    """Progress messages, separate from the table."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 

@@ -105,7 +105,7 @@ def write_operator(node: Any, weights: Any, values: Any, opsets: Any, folder: Pa
     ]
     named = []
     for name in dict.fromkeys(name for name in node.input if name in weights):
-        # The value of a Constant node has no name of its own.
+        # The value of a Constant node has no name.
         named.append(numpy_helper.from_array(numpy_helper.to_array(weights[name]), name))
     graph = helper.make_graph([node], "operator", inputs, outputs, named)
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "model.onnx")

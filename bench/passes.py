@@ -45,7 +45,7 @@ LEAST = 0.05
 
 
 def chain(nodes: int) -> tvm.IRModule:
-    """Elementwise operators in a row."""
+    """A chain of elementwise operators."""
     x = relay.var("x", shape=(2, 8))
     factor = relay.const(np.linspace(0.5, 1.5, 8, dtype="float32"))
     made: relay.Expr = x

@@ -35,7 +35,7 @@ def choose_tiles(cpu: CPUDescription, depth: int) -> Tiles:
     cache.
 
     That is six rows by four vectors of 32 registers, or by two of 16: a step loads ten vectors for 24 products, or
-    eight for 12. Tiles of more rows would do too, but every row of A is a stream of its own through the caches.
+    eight for 12. Tiles of more rows would do too, but every row of A is a separate stream through the caches.
     """
     vectors = max(cpu.vector_registers // 8, 1)
     columns = vectors * cpu.lanes(32)

@@ -26,7 +26,7 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
     if isinstance(found, property):
         found = found.fget
     if inspect.isclass(found):
-        # A class is used when one is made, or, where that runs no code of its own, when something is asked of it.
+        # A class is used when one is made, or, where that runs no code of its own, when one of its attributes is read.
         yield from (one for one in vars(found).values() if isinstance(one, FunctionType))
         return
     while found is not None:

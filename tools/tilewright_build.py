@@ -80,7 +80,7 @@ def build_library(folder: Path) -> Path:
 
 
 class FreshBuild(build):
-    """Builds in a folder of its own, so that a file removed from the sources is not in the next wheel."""
+    """Builds in a separate folder, so that a file removed from the sources is not in the next wheel."""
 
     def initialize_options(self) -> None:
         """Choose the folder, which is removed when the process ends."""
@@ -90,7 +90,7 @@ class FreshBuild(build):
 
 
 class BuildWithRuntime(build_py):
-    """Copies the Python files, then compiles the runtime beside them."""
+    """Copies the Python files, then compiles the runtime next to them."""
 
     editable_mode: ClassVar[bool]
 

@@ -408,7 +408,7 @@ class Detector:
             if found is None:
                 if require_bijective:
                     raise NotAffine
-                # A gap between digits: go on with the lowest digit above it.
+                # A gap between digits: continue with the lowest digit above it.
                 above = [split for split in left if self.divides(expected, split.lower_factor)]
                 lowest = [
                     split.lower_factor.value for split in above if isinstance(split.lower_factor, IntImm)

@@ -30,7 +30,7 @@ def untar(tar_file: str, directory: str) -> None:
 
 
 def normalize_file_list_by_unpacking_tars(temp: TempDirectory, file_list: Sequence[str]) -> list[str]:
-    """The files of a list, with those of its archives in the place of the archives."""
+    """The files of a list, with each archive replaced by its files."""
     found: list[str] = []
     for number, path in enumerate(file_list):
         if not path.endswith(".tar"):

@@ -254,7 +254,7 @@ def wrap_integer(dtype: DataType, value: int) -> int:
 
 @node
 class FloatImm(ConstExpr):
-    """A floating-point constant; ``value`` is kept in double precision and rounded when code is made."""
+    """A floating-point constant; ``value`` is stored in double precision and rounded at code generation."""
 
     dtype: DataType
     value: float

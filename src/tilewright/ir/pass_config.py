@@ -54,7 +54,7 @@ class InjectDoubleBufferConfig:
 
 @dataclass(frozen=True)
 class ConfigOption:
-    """One key: the type of its value and the value it has when nobody sets it."""
+    """One key: the type of its value and its default."""
 
     key: str
     value_type: type

@@ -69,7 +69,7 @@ def _enums() -> dict[str, type[IntEnum]]:
 
 
 def _is_saved(slot: str) -> bool:
-    """True if a slot is part of a node's value; spans, and what inference notes in slots of its own, are not."""
+    """True if a slot is part of a node's value; spans, and the slots in which inference stores its results, are not."""
     return slot != "span" and not slot.startswith("_")
 
 

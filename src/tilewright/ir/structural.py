@@ -107,7 +107,7 @@ _SPECIAL: Final[dict[str, tuple[tuple[str, Role], ...]]] = {
         ("ret_type", Role.USE),
         ("type_constraints", Role.USE),
     ),
-    # The types of a constructor's arguments name the parameters of its type, so they count in the definition alone.
+    # The types of a constructor's arguments name the parameters of its type, so they only count in the definition.
     "type_data": (
         ("header", Role.USE),
         ("type_vars", Role.BIND),
@@ -367,7 +367,7 @@ class _Comparison:
 
 
 def _as_constants(lhs: Any, rhs: Any) -> tuple[Any, Any]:
-    """A number beside a node is a constant."""
+    """A number compared with a node is a constant."""
     if isinstance(lhs, (bool, int, float)) and isinstance(rhs, Node):
         return operators.const(lhs), rhs
     if isinstance(rhs, (bool, int, float)) and isinstance(lhs, Node):

@@ -139,7 +139,7 @@ class TypePrinter:
         return object.__repr__(given)
 
     def tensor(self, given: TensorType) -> str:
-        """A tensor; one without dimensions by its element type alone."""
+        """A tensor; one without dimensions only by its element type."""
         if not given.shape:
             return str(given.dtype)
         return f"Tensor[({', '.join([self.dimension(extent) for extent in given.shape])}), {given.dtype}]"

@@ -179,7 +179,7 @@ class Interpreter(Functor):
         return self.visit(current)
 
     def visit_if(self, node: If) -> Any:
-        """The chosen branch alone."""
+        """Evaluates only the chosen branch."""
         return self.visit(node.true_branch if bool(self.visit(node.cond)) else node.false_branch)
 
     def visit_ref_create(self, node: RefCreate) -> Any:

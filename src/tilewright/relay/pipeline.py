@@ -17,7 +17,7 @@ def prepare_passes() -> list[Pass]:
         # From here on no expression is shared between a branch and what is outside it.
         transform.ToBasicBlockNormalForm(),
         transform.Legalize(),
-        # From here on there is no batch_norm, dropout or other operator of training alone.
+        # From here on there is no batch_norm, dropout or other operator that only matters in training.
         transform.SimplifyInference(),
         transform.DynamicToStatic(),
         transform.EliminateCommonSubexpr(),
@@ -32,7 +32,7 @@ def prepare_passes() -> list[Pass]:
         transform.DropDeadTaps(),
         transform.ConvolveImages(),
         transform.SplitDilation(),
-        # A bias and the shift of a batch norm after it are two constants in a row now.
+        # A bias and the shift of a batch norm after it are two consecutive constants now.
         transform.FoldConstant(),
         transform.MultiplyByReciprocal(),
         # Transposes around attention cancel in what comes next.
@@ -52,7 +52,7 @@ def prepare_passes() -> list[Pass]:
 
 
 def fusing_passes(target: Target, views: bool = False) -> list[Pass]:
-    """From here on the program calls primitive functions alone, those that other code generators take among them.
+    """From here on the program only calls primitive functions, including those for external code generators.
     ``views`` says that the executor can have operands written where their concatenation lies."""
     inline = transform.Inline()
     # At every level: executors call functions of other code generators where they stand.

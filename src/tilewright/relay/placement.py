@@ -33,7 +33,7 @@ def _operands(expr: RelayExpr) -> tuple[RelayExpr, ...]:
 
 
 def bodies(expr: RelayExpr) -> tuple[RelayExpr, ...]:
-    """The parts that are written in blocks of their own."""
+    """The parts that are written in separate blocks."""
     if isinstance(expr, Function):
         return (expr.body,)
     if isinstance(expr, If):

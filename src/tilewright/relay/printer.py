@@ -443,7 +443,7 @@ def _text(node: Any, show_meta_data: bool, annotate: Annotate | None, header: bo
 
 
 def _is_loop_level(module: IRModule) -> bool:
-    """True for a module of loop-level functions alone: its text form is TVMScript."""
+    """True for a module that has only loop-level functions: its text form is TVMScript."""
     return (
         bool(module.functions)
         and not module.type_definitions

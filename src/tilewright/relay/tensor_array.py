@@ -41,7 +41,7 @@ def constructor_named(module: IRModule, type_name: str, name: str) -> Constructo
 
 
 def tensor_text(rank: int, dtype: str) -> str:
-    """The type of a tensor of which the rank alone is known."""
+    """The type of a tensor of which only the rank is known."""
     return dtype if rank == 0 else f"Tensor[({', '.join(['?'] * rank)}), {dtype}]"
 
 

@@ -62,7 +62,7 @@ def _thread_passes(global_barrier: bool) -> list[Pass]:
         MergeDynamicSharedMemoryAllocations(),
         ThreadSync("warp"),
         InferFragment(),
-        # Brings barriers of its own, so it stands after those that the program needs.
+        # Inserts its own barriers, so it comes after the pass that inserts the program's.
         LowerThreadAllreduce(),
     ]
 

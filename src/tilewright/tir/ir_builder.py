@@ -236,7 +236,7 @@ class IRBuilder:
         return WithScope(None, finish, self._open)
 
     def new_scope(self) -> WithScope:
-        """A scope of its own: what is allocated in it ends with it."""
+        """A new scope: what is allocated in it ends with it."""
         return self._scope(None, lambda body: body)
 
     def let(self, var_name: str, value: ExprLike) -> Var:

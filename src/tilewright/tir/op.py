@@ -148,7 +148,7 @@ def call_intrin(dtype: str, func_name: str | Op, *args: Any, span: Span | None =
 
 
 def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Span | None = None) -> Call:
-    """Call a C function that depends on its arguments alone."""
+    """Call a C function whose result depends only on its arguments."""
     return operators.call("call_pure_extern", dtype, [StringImm(func_name), *args], span)
 
 

@@ -384,7 +384,7 @@ class MatchBufferRegion(Node):
 
 @node
 class Block(Stmt):
-    """A computation with axes of its own, the boxes it reads and writes, and what initialises its reduction."""
+    """A computation with its own axes, the regions it reads and writes, and the initialisation of its reduction."""
 
     iter_vars: Children[IterVar]
     reads: tuple[BufferRegion, ...]

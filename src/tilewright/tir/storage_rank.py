@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class StorageRank(IntEnum):
-    """From what all threads share to what one thread has alone."""
+    """From memory that all threads share to private memory of one thread."""
 
     GLOBAL = 0
     SHARED = 1

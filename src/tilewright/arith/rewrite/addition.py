@@ -327,7 +327,7 @@ def _sub_extremum(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: Nod
     if kind_a is kind_b:
         if a.a is b.b and a.b is b.a:
             return rw.integer(a.dtype, 0)
-        # Extrema of extrema are left alone: each level would ask four questions of the next.
+        # Extrema of extrema are skipped: each level would make four queries of the next.
         if not any(type(side) in (Min, Max) for side in (a.a, a.b, b.a, b.b)):
             for x, y in ((b.a, b.b), (b.b, b.a)):
                 difference = rw.sub(a.a, x)

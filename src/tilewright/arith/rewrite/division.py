@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tilewright.arith.rewrite.simplifier import Rewriter
 
 _MAX_TERMS = 16
-"""Dividends of more addends are left alone: the rules look at all of them."""
+"""Dividends of more addends are skipped: the rules look at all of them."""
 
 Term = tuple[Expr, int]
 

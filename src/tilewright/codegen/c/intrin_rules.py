@@ -23,7 +23,7 @@ def extern_call(dtype: DataType, name: str, args: list[PrimExpr]) -> PrimExpr:
 
 
 def in_float32(call: Call) -> PrimExpr:
-    """The same call on float32, for types that have no function of their own."""
+    """The same call on float32, for types without their own function."""
     wide = DataType("float32").with_lanes(call.dtype.lanes)
     args = [operators.cast(wide, argument) if argument.dtype.is_float else argument for argument in call.args]
     return operators.cast(call.dtype, operators.call(call.op.name.removeprefix("tir."), wide, args))

@@ -58,7 +58,7 @@ class AliasScopes:
             if isinstance(part, Var):
                 bases.update([self._roots[part]] if part in self._roots else [])
             elif isinstance(part, Call) and _is_struct_get(part) and not _is_const_field(part, _ADDRESS):
-                # What a structure holds is memory of its own, apart from the structure.
+                # What a structure holds is separate memory from the structure.
                 fresh = fresh or _names_fresh_memory(part, noalias)
             else:
                 fresh = fresh or (isinstance(part, Call) and _names_fresh_memory(part, noalias))

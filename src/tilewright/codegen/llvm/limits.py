@@ -124,7 +124,7 @@ def _compile(text: str, name: str) -> int:
 
 def peak_flops(repeats: int = 5, threads: int = 1, steps: int = 4_000_000) -> float:
     """Floating-point operations a second of all threads: chains of vector multiply-adds, as many as hide the
-    latency and stay in registers beside the two numbers that all of them use."""
+    latency and stay in registers with the two numbers that all of them use."""
     cpu = describe_cpu("llvm")
     lanes, chains = cpu.lanes(32), max(2, min(20, cpu.vector_registers - 4))
     vector = f"<{lanes} x float>"
@@ -250,7 +250,7 @@ done:
 
 
 def _read_kernel() -> Any:
-    """Adds up memory, a number of rounds over; the sums go on from round to round, so that none can be left out."""
+    """Sums memory, a number of times; the sums continue from round to round, so that no round can be optimised away."""
     chains = 8
     loads = "\n".join(
         f"  %p{index} = getelementptr float, ptr %from, i64 %i{index}\n"

@@ -42,7 +42,7 @@ class Types:
         return found
 
     def is_soft(self, dtype: DataType) -> bool:
-        """True for a float that is kept as ``i16`` and computed in float32."""
+        """True for a float that is stored as ``i16`` and computed in float32."""
         return dtype.is_bfloat16 or (dtype.is_float16 and not self.native_half)
 
     def _element(self, dtype: DataType) -> str:

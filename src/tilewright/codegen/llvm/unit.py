@@ -64,7 +64,7 @@ class CompiledUnit:
 
 @dataclass(frozen=True)
 class _StoredUnit:
-    """The parts of a block; sources are unpacked when somebody asks."""
+    """The parts of a block; sources are unpacked on demand."""
 
     function_names: tuple[str, ...]
     features: tuple[str, ...]

@@ -211,7 +211,7 @@ def _kernel(function: PrimFunc, name: str, enabled: set[str]) -> str:
 
 
 def sources(module: IRModule) -> dict[str, str]:
-    """The WGSL source of each kernel: a shader module of its own, because bindings are global to one."""
+    """The WGSL source of each kernel: a separate shader module, because bindings are global to one."""
     made: dict[str, str] = {}
     with recursion_room():
         for name, function in device_functions(module):

@@ -20,7 +20,7 @@ _TRIPLES = {
     "wasm": "wasm32-unknown-unknown",
 }
 
-# What this version makes of a program for a kind; of models, only what "models" stands beside.
+# What this version generates for a kind; models only where "models" is listed.
 _GIVES = {
     "llvm": "machine code; models",
     "c": "C source; models",

@@ -107,7 +107,7 @@ def limits_json(limits: MachineLimits) -> dict[str, Any]:
 
 
 def _measured(runnable: GraphRunnable, repeat: int) -> KernelProfile:
-    """The kernels beside the machine's limits, which are measured before and after."""
+    """The kernels compared with the machine's limits, which are measured before and after."""
     before = machine_limits(num_threads())
     profile = measure_kernels(runnable.executor, runnable.graph, repeat)
     return replace(profile, limits=before.best_of(machine_limits(num_threads())))

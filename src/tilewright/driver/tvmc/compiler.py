@@ -189,7 +189,7 @@ def compile_model(
     """Compile a model into a package at ``package_path``, by default in a folder that goes with the model.
 
     ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``). ``dump_code`` names forms of the program
-    (relay, tir, ll, asm) that are written beside the package. ``executor`` is graph, vm or aot, ``interface`` how a
+    (relay, tir, ll, asm) that are written next to the package. ``executor`` is graph, vm or aot, ``interface`` how a
     model compiled ahead of time is called: packed or c.
     """
     refuse_tuning_records(tuning_records)

@@ -42,7 +42,7 @@ class Runnable:
         raise NotImplementedError
 
     def profile(self, repeat: int = 10) -> KernelProfile:
-        """The time of every kernel, beside the limits of the machine."""
+        """The time of every kernel, compared with the limits of the machine."""
         raise TVMCException("only the graph executor can time single kernels: compile with --executor graph")
 
     def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
@@ -93,7 +93,7 @@ class GraphRunnable(Runnable):
         return self.executor["run"], []
 
     def profile(self, repeat: int = 10) -> KernelProfile:
-        """The time of every kernel, beside the limits of the machine."""
+        """The time of every kernel, compared with the limits of the machine."""
         return measure_kernels(self.executor, self.graph, repeat, machine_limits(num_threads()))
 
 

@@ -35,7 +35,7 @@ Compiled = GraphExecutorFactoryModule | AOTExecutorFactoryModule | CompiledProgr
 
 
 class _Kernels(Module):
-    """The kernels of a model without its graph and parameters, which a package has in files of their own."""
+    """The kernels of a model without its graph and parameters, which a package has in separate files."""
 
     def __init__(self, library: Module) -> None:
         super().__init__(library.type_key, library.function_names)

@@ -30,7 +30,7 @@ ONNX_RUNTIME = "ONNX Runtime"
 
 @dataclass(frozen=True)
 class Comparison:
-    """The worst of one output over all inputs, beside one peer."""
+    """The largest difference of one output over all inputs, compared with one peer."""
 
     output: str
     peer: str
@@ -78,7 +78,7 @@ def reference_function(model: TVMCModel) -> Callable[..., list[np.ndarray[Any, A
 
 
 def flat(value: Any) -> list[np.ndarray[Any, Any]]:
-    """The tensors of a result, in a row."""
+    """The tensors of a result, flattened."""
     if isinstance(value, NDArray):
         return [value.numpy()]
     return [part for field in value for part in flat(field)]

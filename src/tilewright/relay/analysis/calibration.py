@@ -18,7 +18,7 @@ from tilewright.support.errors import TilewrightError
 
 
 def _flat(value: Any) -> list[NDArray]:
-    """The arrays of a value, those of a tuple in a row."""
+    """The arrays of a value, tuples flattened."""
     if isinstance(value, tuple):
         return [array for field in value for array in _flat(field)]
     return [ndarray.array(value)]

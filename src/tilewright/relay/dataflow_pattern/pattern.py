@@ -99,7 +99,7 @@ class DFPattern(MatchedPattern):
         attrs: Mapping[str, Any] | None = None,
         check: Callable[[RelayExpr], bool] = lambda root: True,
     ) -> RelayExpr:
-        """The expression with each match in a function of its own."""
+        """The expression with each match in a separate function."""
         return partition(self, expr, attrs, check)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
@@ -510,7 +510,7 @@ def _same_attribute(wanted: Any, found: Any) -> bool:
 @register_df_node
 @node
 class DominatorPattern(DFPattern):
-    """Matches ``child`` where all that uses a match of ``parent`` leads to it, through matches of ``path`` alone."""
+    """Matches ``child`` if all uses of a match of ``parent`` lead to it, only through matches of ``path``."""
 
     parent: DFPattern
     path: DFPattern

@@ -21,7 +21,7 @@ _MOST_ROUNDS = 100
 class DFPatternCallback:
     """A pattern and what replaces its matches. A subclass sets ``pattern`` and writes ``callback``.
 
-    ``require_type`` asks for types on every expression before matching; ``rewrite_once`` for one round alone.
+    ``require_type`` requires types on every expression before matching; ``rewrite_once`` runs only one round.
     """
 
     def __init__(self, require_type: bool = False, rewrite_once: bool = False) -> None:

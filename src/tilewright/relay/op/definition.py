@@ -67,7 +67,7 @@ class Completion(Protocol):
 
 
 Compute = Callable[[Any, Sequence[Tensor], Any], Sequence[Tensor]]
-"""(attrs, inputs, out_type) to the output tensors. A tuple argument comes as its fields, in a row."""
+"""(attrs, inputs, out_type) to the output tensors. A tuple argument is passed as its fields."""
 
 Reference = Callable[..., Any]
 """(attrs, *arguments) to an array, or a tuple of arrays. Arguments are NumPy arrays; a tuple argument is a tuple."""

@@ -168,7 +168,7 @@ def along_axis(
     """One argument, a result in its layout, and an attribute ``axis`` that moves with it."""
     home, new = _first(original), _first(offered)
     if attrs.axis is None:
-        # All axes in a row: the result is flat.
+        # No axis: the result is flat.
         return as_it_is(attrs, offered, original, types)
     if home is None or new is None or home == new:
         return Layouts((home,) * len(types), (home,), attrs)

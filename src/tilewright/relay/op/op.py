@@ -125,7 +125,7 @@ SCHEDULE_OF_KIND = {
     OpPattern.INJECTIVE: schedule_injective,
     OpPattern.COMM_REDUCE: schedule_reduce,
 }
-"""What schedules an operator that has none of its own; ``schedule_default`` for the other kinds."""
+"""The schedule of an operator without its own; ``schedule_default`` for the other kinds."""
 
 
 def register_injective_schedule(op_name: str, level: int = DEFAULT_LEVEL) -> Any:

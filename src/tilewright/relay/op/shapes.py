@@ -191,7 +191,7 @@ def same(first: Dimension, second: Dimension, what: str) -> Dimension:
 
 
 def broadcast_dimension(first: Dimension, second: Dimension) -> Dimension:
-    """Of two dimensions, the one that the result of a broadcast has. An unknown one beside a constant other than one
+    """Of two dimensions, the one that the result of a broadcast has. An unknown one with a constant other than one
     must come to that constant or to one, so the constant it is."""
     if isinstance(first, int) and isinstance(second, int):
         if first == second or second == 1:

@@ -51,7 +51,7 @@ LAYERS = CONVOLUTIONS | {DENSE, TRANSPOSED}
 """Operators with a weight that can take a factor."""
 
 ANY, POSITIVE, SMALL = 1, 2, -1
-"""What an expression can take: any factor, or positive ones alone. SMALL is for operands that are no larger than the
+"""Which factors an expression can absorb: any, or only positive ones. SMALL is for operands that are no larger than the
 factor, which are multiplied themselves."""
 
 

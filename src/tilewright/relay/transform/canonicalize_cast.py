@@ -25,7 +25,7 @@ CHEAP = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 
 
 class _Canonicalize(ExprMutator):
-    """Gives every user of a widening conversion a copy of its own."""
+    """Gives every user of a widening cast its own copy."""
 
     def __init__(self, uses: dict[RelayExpr, int]) -> None:
         super().__init__()

@@ -149,7 +149,7 @@ class _Program:
 
 
 class _Specialise(ExprMutator):
-    """A copy of a generic function at given types, with variables of its own."""
+    """A copy of a generic function at given types, with fresh variables."""
 
     def __init__(self, values: Mapping[TypeVar, Type]) -> None:
         super().__init__()

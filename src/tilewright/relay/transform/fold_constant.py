@@ -103,7 +103,7 @@ class Folder(ExprMutator):
     """Computes what is constant, arguments first. Types are those of the rewritten expressions."""
 
     def visit(self, expr: RelayExpr) -> Any:
-        """The folded expression. Types that do not follow from the parts alone are those of the program."""
+        """The folded expression. Types that cannot be inferred from the parts are those of the program."""
         made = super().visit(expr)
         if made is not expr and not isinstance(made, (Constant, Let, Tuple, TupleGetItem, Var)):
             if not isinstance(made, Call) or not isinstance(made.op, Op):

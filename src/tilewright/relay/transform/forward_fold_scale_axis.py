@@ -119,7 +119,7 @@ class _Offers:
 
 
 def _larger_operand(expr: Call, axes: tuple[int, ...]) -> int | None:
-    """Which operand of a sum has the shape of the result, where the other varies along these axes alone."""
+    """Which operand of a sum has the shape of the result, where the other varies only along these axes."""
     shape = shape_of(expr)
     for place, other in ((0, 1), (1, 0)):
         varying = varying_axes(shape_of(expr.args[other]), len(shape))
@@ -167,7 +167,7 @@ def _filters(expr: Call) -> Any:
 
 
 def _grouped(expr: Call, factor: Factor) -> RelayExpr:
-    """The factor for a weight of which each filter sees the channels of its group alone."""
+    """The factor for a weight of which each filter only sees the channels of its group."""
     attrs: Any = expr.attrs
     kernel = Layout(attrs.kernel_layout)
     if not factor.axes:

@@ -88,7 +88,7 @@ class _Fuse(OperatorRewriter):
         self.masks: dict[tuple[RelayExpr, Extents], RelayExpr] = {}
 
     def _attention(self, old: Call, new: Call) -> RelayExpr | None:
-        """Attention in the place of its second product."""
+        """Replaces the second product by attention."""
         attrs: Any = new.attrs
         weights = self._unshaped(old.args[0])
         if attrs.transpose_a or attrs.out_dtype or not is_call(weights, "nn.softmax"):
@@ -162,7 +162,7 @@ class _Fuse(OperatorRewriter):
         return _Scores(product, factor, masks) if self._is_read_once(product) else None
 
     def _unshaped(self, expr: RelayExpr) -> RelayExpr:
-        """What reshapes that nobody else reads are of."""
+        """The argument of a chain of reshapes that have no other user."""
         while isinstance(expr, Call) and is_call(expr, "reshape") and self._is_read_once(expr):
             expr = expr.args[0]
         return expr

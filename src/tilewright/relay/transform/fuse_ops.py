@@ -137,7 +137,7 @@ class _Graph(ExprVisitor):
         self._node(const, ELEMWISE if const.data.shape == () else OPAQUE)
 
     def visit_function(self, fn: Function) -> None:
-        # A primitive function is compiled as it stands; another is a scope of its own.
+        # A primitive function is compiled as it is; any other function is a separate scope.
         if not fn.is_primitive:
             for parameter in fn.params:
                 self.visit(parameter)
@@ -235,7 +235,7 @@ def _with_variables(given: Type) -> Type:
 
 
 def _shape_reads_data(op: Op) -> bool:
-    """True if the shape of the result depends on values: such an operator is compiled alone."""
+    """True if the shape of the result depends on values: such an operator is not fused."""
     declared = op.get_attr("TShapeDataDependent")
     return any(declared) if isinstance(declared, (list, tuple)) else bool(declared)
 
@@ -292,7 +292,7 @@ class _Partition:
                 self._grow(node, phase)
 
     def stand_alone(self, nodes: dict[RelayExpr, _Node]) -> bool:
-        """Have the concatenations stand alone that fusion, as it was done, makes no better than copies; true if there
+        """Exclude the concatenations from fusion that fusing would only turn into copies; true if there
         are any."""
         found = [
             node for node in self.order if is_contiguous_join(node.expr) and _is_better_alone(node, nodes)
@@ -371,7 +371,8 @@ def _is_better_alone(join: _Node, nodes: dict[RelayExpr, _Node]) -> bool:
     """True if a concatenation is better a view, into which its operands are written, than part of its group.
 
     Operands that another group makes are in memory in any case, and copied by this group. Those that this group makes
-    would be kernels of their own. Where the group goes on after the concatenation it is not in memory at all.
+    would be separate kernels. If the group continues after the concatenation, the concatenation is not in memory at
+    all.
     """
     assert isinstance(join.expr, Call)
     operands = join.expr.args[0]
@@ -495,7 +496,7 @@ class _Rewrite(ExprMutator):
 
 @dataclass
 class FuseOps(FunctionPass):
-    """Group operators into primitive functions; ``fuse_opt_level`` 0 leaves each operator alone, -1 follows the
+    """Group operators into primitive functions; ``fuse_opt_level`` 0 fuses nothing, -1 follows the
     context. ``views`` says that the executor can have operands written where their concatenation lies."""
 
     fuse_opt_level: int = -1

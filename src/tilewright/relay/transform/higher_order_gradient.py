@@ -336,7 +336,7 @@ class _Reverse:
         )
 
     def global_function(self, name: GlobalVar) -> GlobalVar:
-        """The rewritten form of a function of the module, which is added to the module beside it."""
+        """The rewritten form of a function of the module, which is added to the module next to it."""
         known = self.globals.get(name.name_hint)
         if known is not None:
             return known

@@ -175,7 +175,7 @@ class _Lazy(ExprMutator):
 
 @dataclass
 class LazyGradientInit(Pass):
-    """Make zeros and ones where they are needed alone, in every function of tensors."""
+    """Materialize zeros and ones only where they are needed, in every function of tensors."""
 
     name = "LazyGradientInit"
     opt_level = 2

@@ -85,7 +85,7 @@ class _Convert(ExprMutator):
         return rest
 
     def binding(self, variable: Var, value: Any, rest: RelayExpr) -> RelayExpr:
-        """What computes a value, gives it a name, and goes on with the rest."""
+        """Computes a value, gives it a name, and continues with the rest."""
         if isinstance(value, (If, Match)):
             then = Var("then")
             bound = Function([variable], rest, self.answer)

@@ -68,7 +68,7 @@ class HybridModule:
         except RecursionError:
             raise ParseError(f"{source.filename}: the script is nested too deeply to be run") from None
         inner = next(constant for constant in code.co_consts if hasattr(constant, "co_code"))
-        # A function of the code alone: the text is not executed to define it, and sees no builtins.
+        # Made from the code object: the text is not executed to define it, and sees no builtins.
         function = FunctionType(inner, {"__builtins__": {}}, node.name)
         self.name = node.name
         self._source = text

@@ -65,7 +65,7 @@ class HybridFunction:
     def parse_into(
         self, caller: StatementParser, node: ast.AST, arguments: Sequence[Any], named: dict[str, Any]
     ) -> Any:
-        """Put this script in the place of a call; its outputs become memory of the caller."""
+        """Inline this script at a call; its outputs become memory of the caller."""
         program = self.program()
         try:
             found = self.bound([caller.ready_scalar(node, value) for value in arguments], named)

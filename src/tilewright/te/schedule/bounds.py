@@ -130,7 +130,7 @@ class BoundInference:
         return list(found)
 
     def storage_rank(self, stage: Stage) -> StorageRank:
-        """The rank of the memory that a stage's result is kept in."""
+        """The rank of the memory that holds a stage's result."""
         if stage.scope:
             return storage_rank(stage.scope)
         innermost = -1

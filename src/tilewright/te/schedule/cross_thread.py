@@ -115,7 +115,7 @@ def _direct(operation: ComputeOp, reduce: Reduce, condition: PrimExpr) -> _Own:
 
 
 def _looped(operation: ComputeOp, reduce: Reduce, condition: PrimExpr, loops: Nest) -> _Own:
-    """The thread's share, reduced in loops into memory of its own."""
+    """The thread's share, reduced in loops into private memory."""
     handles = [
         Var(f"{operation.name}.share{index}", PointerType(PrimType(tensor.dtype), "local"))
         for index, tensor in enumerate(operation.outputs)

@@ -108,7 +108,7 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
         assert isinstance(value, Reduce)
         condition = substitute_expr(value.condition, mapping)
         for guard in guards:
-            # As with the guards of loops: it fails at the end alone, which is then split off.
+            # As with the guards of loops: it fails only at the end, which is then split off.
             condition = operators.logical_and(condition, likely(guard))
         source = [substitute_expr(one, mapping) for one in value.source]
         body.append(

@@ -132,7 +132,7 @@ def _mend_places(schedule: Schedule) -> None:
 
 
 def _rebase(schedule: Schedule) -> None:
-    """Root axes that are loops of their own start at zero."""
+    """Root axes that become loops start at zero."""
     moved: dict[IterVar, IterVar] = {}
     for stage in schedule.stages:
         if stage.attach_type == AttachType.INLINED_ALREADY or isinstance(stage.op, PlaceholderOp):

@@ -83,7 +83,7 @@ def pass_down_ranges(
     kept: frozenset[IterVar] = frozenset(),
     allow_missing: bool = False,
 ) -> None:
-    """The ranges of all axes from those of the roots. ``kept`` axes keep the extent that the split asked for."""
+    """The ranges of all axes from those of the roots. ``kept`` axes keep the extent that the split requested."""
     for relation in relations:
         if isinstance(relation, Split):
             if relation.parent not in ranges:

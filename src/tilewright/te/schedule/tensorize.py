@@ -105,7 +105,7 @@ class _Tensorize:
         return wrap(common, stmt_seq(init_box_stmt, wrap(inner, substitute(update, mapping))))
 
     def renamed(self, main: dict[IterVar, PrimExpr], init: dict[IterVar, PrimExpr]) -> dict[Any, PrimExpr]:
-        """The loops of the initialisation have variables of their own."""
+        """The loops of the initialisation have separate variables."""
         return {
             value: init[axis]
             for axis, value in main.items()

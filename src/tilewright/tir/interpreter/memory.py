@@ -17,7 +17,7 @@ from tilewright.tir.interpreter.values import bfloat16_bits, bfloat16_from_bits,
 
 
 class Memory:
-    """A block of bytes with a name for messages; handles stored in it are kept beside the bytes."""
+    """A block of bytes with a name for messages; handles stored in it are kept separately from the bytes."""
 
     __slots__ = ("data", "handles", "name")
 

@@ -60,7 +60,7 @@ def _dot(compiler: ExpressionCompiler, call: Call) -> Run:
 
 
 def _no_matrix_unit(compiler: ExpressionCompiler, call: Call) -> Run:
-    """The loops beside a call of the unit are what it means."""
+    """The loops next to a call of the unit define its meaning."""
     return lambda frame: False
 
 

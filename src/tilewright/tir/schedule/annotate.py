@@ -144,7 +144,7 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
 
 
 def _private_buffers(state: ScheduleState, loop: StmtSRef) -> set[Buffer]:
-    """The buffers of the scope that are touched inside the loop alone: each iteration has its own."""
+    """The buffers of the scope that are accessed only inside the loop: each iteration has its own."""
     function = state.function_of(loop)
     allocated = set(scope_of(loop).block.alloc_buffers)
     found: set[Buffer] = set()

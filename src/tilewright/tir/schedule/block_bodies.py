@@ -40,7 +40,7 @@ class LoadReplacer(BlockMutator):
 
 
 class BufferReplacer(BlockMutator):
-    """Puts one buffer in the place of another, wherever it stands."""
+    """Replaces one buffer by another everywhere."""
 
     def __init__(self, old: Buffer, new: Buffer) -> None:
         super().__init__()

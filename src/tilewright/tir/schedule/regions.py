@@ -79,7 +79,7 @@ def _certain_box(
     state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion
 ) -> tuple[list[IntervalSet], list[Range | None]] | None:
     """A box every element of which the block writes in one iteration of ``place``, except for what lies outside of
-    the ranges that stand beside it; None if there is no such box."""
+    the ranges given with it; None if there is no such region."""
     if not _stores_always(block.block):
         return None
     realize = state.realize(block)
@@ -234,7 +234,7 @@ def require_no_flow_between_iterations(primitive: str, state: ScheduleState, loo
 def _require_finished(
     primitive: str, state: ScheduleState, loop: StmtSRef, loops: list[StmtSRef], src: StmtSRef, dst: StmtSRef
 ) -> None:
-    """Refuse a reduction that goes on over iterations while another block reads it."""
+    """Reject a reduction that continues over iterations while another block reads it."""
     realize = state.realize(src)
     variables = [one.loop.loop_var for one in loops if is_below(src, one) and is_below(dst, one)]
     for axis, value in zip(src.block.iter_vars, realize.iter_values, strict=True):

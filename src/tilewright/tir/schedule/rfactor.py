@@ -183,7 +183,7 @@ def _first_step(
     position: int,
     conditions: list[PrimExpr],
 ) -> Block:
-    """Reduces over all loops but one: each of them is an axis of its own. Conditions about them go into the body, so
+    """Reduces over all loops but one: each of them is a separate axis. Conditions about them go into the body, so
     that every result is initialised."""
     old = block.block
     axes: list[IterVar] = []
@@ -253,7 +253,7 @@ def _second_step(
 
 
 def _under_copies(kept: list[StmtSRef], realize: BlockRealize) -> Stmt:
-    """A block under copies of loops, with variables of their own."""
+    """A block under copies of loops, with fresh variables."""
     variables: dict[Var, PrimExpr] = {
         one.loop.loop_var: Var(one.loop.loop_var.name, one.loop.loop_var.dtype) for one in kept
     }

@@ -382,7 +382,7 @@ class Schedule:
     # Reductions
 
     def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
-        """Initialise a reduction in a block of its own, which is given, directly before a loop."""
+        """Initialise a reduction in a separate block directly before a loop; returns the new block."""
         reduction_block, place = self._block(block), self._loop(loop)
         made = self._step(lambda: reduction.decompose_reduction(self._state, reduction_block, place))
         result = self._new_block(made)

@@ -168,7 +168,7 @@ class ScheduleState:
     # Changes
 
     def replace(self, changes: Mapping[Stmt, Stmt], blocks: Mapping[Block, Block] | None = None) -> None:
-        """Put statements in the place of others, all in one function.
+        """Replace statements by others, all in one function.
 
         ``blocks`` says which blocks of the new statements are what old ones have become. Loops with the variable of
         an old loop are that loop. References to anything else that is gone become empty.
@@ -193,7 +193,7 @@ class ScheduleState:
         added: Sequence[Buffer] = (),
         removed: Sequence[Buffer] = (),
     ) -> None:
-        """Put statements in the place of others inside one block, which also allocates other buffers from now on."""
+        """Replace statements inside one block, which also gets other allocated buffers."""
         became: dict[Block, Block] = dict(blocks or {})
         old = scope.block
         with recursion_room():

@@ -287,7 +287,7 @@ STATEMENTS = (
     *("match_buffer", "alloc_buffer", "buffer_decl", "env_thread", "launch_thread"),
     *("allocate", "realize", "attr", "store", "evaluate", "prefetch", "Assert"),
 )
-"""Names that have a meaning as statements alone."""
+"""Names that are only valid as statements."""
 
 
 def is_known(name: str) -> bool:

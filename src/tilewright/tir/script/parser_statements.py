@@ -78,7 +78,7 @@ class StatementParser(DeclarationParser):
         return handler(self, node)
 
     def nested(self, body: Sequence[ast.stmt]) -> Stmt:
-        """Statements in a scope of their own."""
+        """Statements in a new scope."""
         with self.scope():
             return self.statements(body)
 
@@ -479,7 +479,7 @@ class StatementParser(DeclarationParser):
         block = self.complete_regions(block, frame)
         predicate = operators.const(True) if frame.predicate is None else frame.predicate
         made: Stmt = BlockRealize(values, predicate, block, span)
-        # Axes without values get loops of their own around the block.
+        # Axes without values get their own loops around the block.
         for variable, domain in reversed(loops):
             made = For(variable, domain.min, domain.extent, ForKind.SERIAL, made)
         return made

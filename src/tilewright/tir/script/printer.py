@@ -84,7 +84,7 @@ class StatementPrinter(ValuePrinter):
                 self.print(part)
 
     def indented(self, body: Any) -> None:
-        """A block of lines one step deeper, with a scope of its own."""
+        """A block of lines one level deeper, with a new scope."""
         self.depth += 1
         with self.names.scope():
             self.body(body)
@@ -107,7 +107,7 @@ class StatementPrinter(ValuePrinter):
             self.line("pass")
 
     def begin(self, stmt: Any) -> None:
-        """Called before each statement is written; whoever wants to know its place overrides this."""
+        """Called before each statement is written; subclasses override it to record positions."""
 
     def _concise(self, scoped: _Scoped, stmt: Any) -> None:
         self.define_after(stmt, scoped(self, stmt, False))
@@ -257,7 +257,7 @@ class StatementPrinter(ValuePrinter):
         self.pieces[place] = self.names.define(node.loop_var, node.loop_var.name)
 
     def _thread_of_loop(self, axis: IterVar) -> None:
-        """The tag alone where that says all."""
+        """Only the tag, if that is sufficient."""
         if axis.dom is None and axis.iter_type == IterVar.ThreadIndex and axis.var.dtype is INT32:
             if self.names.get(axis.var) is None:
                 self.write(quoted(axis.thread_tag))

@@ -71,7 +71,7 @@ class _Flattener(ScopedMutator):
         predicate = self.visit(node.predicate)
         body: Stmt = self.visit(block.body)
         for condition in reversed(_conjuncts(predicate)):
-            # Where a split does not divide, it fails at the end alone, which ``LoopPartition`` splits off.
+            # Where a split does not divide, it fails only at the end, which ``LoopPartition`` splits off.
             body = IfThenElse(likely(condition), body)
         for buffer in reversed(block.alloc_buffers):
             view = BufferView.of_buffer(buffer)

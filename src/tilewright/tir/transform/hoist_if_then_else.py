@@ -81,7 +81,8 @@ def hoist_if_then_else(stmt: Stmt, from_threads: bool = False) -> Stmt:
 
 @dataclass(frozen=True)
 class HoistIfThenElse(PrimFuncPass):
-    """Moves conditions out of loops. ``variant`` "basic" leaves thread indices alone whatever the context says."""
+    """Moves conditions out of loops. ``variant`` "basic" never moves them out of thread indices, whatever the context
+    says."""
 
     variant: str | None = None
 

@@ -166,7 +166,7 @@ def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
 
 
 class _Holds(Mutator):
-    """Puts true in the place of conditions, and drops the branches that this decides."""
+    """Replaces conditions by true, and removes the branches that this decides."""
 
     memoize = True
 
@@ -288,7 +288,7 @@ class _Partitioner(StmtMutator):
         return self.visit_for(part) if left_over else self._with_body(part)
 
     def _split_fused(self, node: For, conditions: Sequence[tuple[Any, Ranges, bool]]) -> Stmt | None:
-        """The loop with a branch on one of those that were fused to it; None if no condition is on one alone."""
+        """The loop with a branch on one of those that were fused to it; None if no condition is on only one."""
         if not (isinstance(node.extent, IntImm) and isinstance(node.min, IntImm) and node.min.value == 0):
             return None
         for part in _fused_parts(node.loop_var, [condition for condition, _, _ in conditions]):
@@ -463,7 +463,7 @@ def _interval(start: PrimExpr, extent: PrimExpr) -> IntervalSet:
 
 
 class _FoldingReplace(FoldingSubstitute):
-    """Puts a value in the place of one quotient or remainder."""
+    """Replaces one quotient or remainder by a value."""
 
     def __init__(self, known: Mapping[PrimExpr, PrimExpr]) -> None:
         super().__init__({})

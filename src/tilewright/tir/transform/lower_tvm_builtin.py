@@ -57,7 +57,7 @@ _CPU = 1
 LARGEST_STACK_ALLOCATION = 1024
 LARGEST_LOCAL_ALLOCATION = 8192
 """Bytes: a larger buffer comes from the workspace pool. What a schedule puts into the scope "local" is meant for
-registers, and gets there from the stack alone."""
+registers, which only works for stack memory."""
 
 _PACKED_CALLS = ("tir.tvm_call_packed", "tir.tvm_call_trace_packed")
 
@@ -253,7 +253,7 @@ class _Lower(ScopedMutator):
         self.before.append(Evaluate(struct_set(stack, slot, StructField.ANY_VALUE, value)))
 
     def _release(self, slot: int) -> Stmt:
-        """Let go of a result that nobody uses: an object belongs to the caller."""
+        """Release an unused result: an object belongs to the caller."""
         stack = self.scope.values.var
         kind = struct_get(stack, slot, StructField.ANY_TYPE_INDEX)
         result = address_of(stack, "uint8", slot * BYTES_OF_ANY)

@@ -30,7 +30,7 @@ from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Remover(StmtMutator):
-    """Bottom-up: a statement whose parts do nothing does nothing, but for the effects of its own expressions."""
+    """Bottom-up: a statement whose parts do nothing does nothing, except for the effects of its own expressions."""
 
     def visit_evaluate(self, node: Evaluate) -> Stmt:
         return NO_OP if is_droppable(node.value) and not is_no_op(node) else node

@@ -120,7 +120,7 @@ class _Splitter(StmtMutator):
 
 @dataclass(frozen=True)
 class SplitHostDevice(ModulePass):
-    """Make a function of its own of each piece of device code."""
+    """Turn each part of device code into a separate function."""
 
     name = "tir.SplitHostDevice"
 

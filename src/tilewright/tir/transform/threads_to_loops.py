@@ -55,7 +55,7 @@ class _Looper(StmtMutator):
         del self.running[thread.thread_tag]
         variable = thread.var
         if variable in self.defined:
-            # Several kernels may use one thread index; each loop defines a variable of its own.
+            # Several kernels may use one thread index; each loop defines its own variable.
             variable = Var(variable.name, variable.dtype)
             body = substitute(body, {thread.var: variable})
         self.defined.add(variable)

@@ -364,7 +364,7 @@ class _Vectorizer(Mutator):
 
 
 class _Unchanged:
-    """Lets a node without a vector form of its own pass, as long as nothing below it is a vector of this loop."""
+    """Accepts a node without a vector form, as long as nothing below it is a vector of this loop."""
 
     def __init__(self, vectorizer: _Vectorizer) -> None:
         self.vectorizer = vectorizer
@@ -376,7 +376,7 @@ class _Unchanged:
 
 
 class _LaneOfBuffer(Mutator):
-    """Accesses of a buffer that gets one element a lane for each of its own."""
+    """Accesses of a buffer that gets one element per lane for each of its elements."""
 
     memoize = True
 

@@ -26,7 +26,7 @@ class _LocatingPrinter(FunctionPrinter):
 
 
 def show(func: Any, path: Sequence[Any]) -> str:
-    """The lines around the innermost statement of ``path`` that begins a line of its own."""
+    """The lines around the innermost statement of ``path`` that begins a new line."""
     printer = _LocatingPrinter(path)
     with recursion_room():
         printer.function(str(func.attrs.get("global_symbol", "func")), func)

@@ -18,7 +18,7 @@ from tilewright.support.errors import ModelError
 
 
 def is_external(tensor: Any) -> bool:
-    """True if a tensor's data lie in a file of their own."""
+    """True if a tensor's data are in a separate file."""
     return bool(tensor.data_location == onnx_package().TensorProto.EXTERNAL)
 
 

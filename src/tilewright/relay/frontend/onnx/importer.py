@@ -81,7 +81,7 @@ class OptionalValue:
 
 
 class GraphImporter:
-    """Converts one graph; a subgraph has an importer of its own, which sees the names of those around it."""
+    """Converts one graph; a subgraph has a separate importer, which sees the names of the enclosing ones."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class GraphImporter:
             self.values[name] = value
 
     def add_initializer(self, tensor: Any, stored: NDArray, freeze: bool) -> None:
-        """A constant of the model: part of the program, or a parameter of ``main`` with its value beside it."""
+        """A constant of the model: part of the program, or a parameter of ``main`` with its value."""
         whole = stored.dtype.is_integral or stored.dtype.is_bool
         if freeze or self.parent is not None or whole or prod(stored.shape) <= 1:
             self.define(tensor.name, self.mark(Constant(stored), LOW_PRECISION_TYPES.get(tensor.data_type)))
@@ -304,7 +304,7 @@ class GraphImporter:
         return result
 
     def _is_constant(self, expr: RelayExpr) -> bool:
-        """True if an expression is made of constants and pure operators alone, and nothing in it is large."""
+        """True if an expression consists only of constants and pure operators, and nothing in it is large."""
         pending, seen = [expr], set()
         while pending:
             current = pending.pop()

@@ -28,7 +28,7 @@ class ValueNeeded(ModelError):
 
 
 def value_needed(message: str, expr: RelayExpr) -> ModelError:
-    """The error about a value that has to be known: where it follows from shapes alone, those are what is needed."""
+    """The error about a value that has to be known: if it depends only on shapes, those are requested."""
     found = _Variables()
     found.visit(expr)
     if found.shapes and not found.names:

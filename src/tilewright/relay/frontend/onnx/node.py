@@ -46,11 +46,11 @@ class Node:
 
     @property
     def num_outputs(self) -> int:
-        """The number of outputs, those that nobody names included."""
+        """The number of outputs, including unnamed ones."""
         return len(self.proto.output)
 
     def wants(self, output: int) -> bool:
-        """True if an output is named, so that somebody may use it."""
+        """True if an output is named, so that it may be used."""
         return output < len(self.proto.output) and bool(self.proto.output[output])
 
     @property

@@ -76,7 +76,7 @@ class Model:
 
 
 def _read(tensor: Any, source: Source, place: Place) -> NDArray:
-    """Raw data as an array of its own memory; what is packed goes through a copy."""
+    """Raw data as an array that owns its memory; packed data are copied."""
     shape = checked_shape(tensor, place.length)
     if tensor.data_type in LOW_PRECISION_TYPES:
         copy = onnx_package().TensorProto()

@@ -100,7 +100,7 @@ def stop_fusion(data: RelayExpr) -> Call:
 
 
 def checkpoint(data: RelayExpr) -> Call:
-    """``data``, computed again where its gradient needs it, instead of kept."""
+    """``data``, recomputed where its gradient needs it, instead of stored."""
     return Call(_CHECKPOINT, (data,))
 
 

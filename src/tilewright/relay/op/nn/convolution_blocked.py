@@ -185,7 +185,7 @@ def contrib_depthwise_conv2d_nchwc(
     out_layout: str = "",
     out_dtype: str = "",
 ) -> Call:
-    """Each channel of data in layout NCHW8c, say, convolved with kernels of its own, in a weight OIHW1i8o."""
+    """Each channel of data in layout NCHW8c, say, convolved with its own kernels, in a weight OIHW1i8o."""
     attrs = Conv2DAttrs(
         **spatial_attributes(2, strides, padding, dilation, channels, kernel_size),
         groups=groups,

@@ -222,7 +222,7 @@ def _layout_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def _transformed(attrs: Any, data: Array) -> Array:
-    """Parts beside their axis, the axes in order; then joined, split and ordered as the new layout says."""
+    """Parts moved next to their axis, the axes in order; then fused, split and ordered as in the new layout."""
     source, destination = Layout(attrs.src_layout), Layout(attrs.dst_layout)
     _through_layouts(data.shape, attrs)
     axes = source.primal_axes()

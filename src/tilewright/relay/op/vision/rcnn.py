@@ -48,7 +48,7 @@ class ROIPoolAttrs(OpAttrs):
 
 @attributes
 class ProposalAttrs(OpAttrs):
-    """proposal: the anchors, and how many boxes are looked at and kept."""
+    """proposal: the anchors, and how many boxes are considered and selected."""
 
     scales: Any = ()
     ratios: Any = ()

@@ -99,7 +99,7 @@ def _members(inner: RelayExpr, owners: dict[RelayExpr, Call], owner: Call) -> li
 
 
 def outline_checkpoints(function: Function) -> Function:
-    """The typed function with every segment as a function of its own, which is called where the checkpoint was."""
+    """The typed function with every segment as a separate function, which is called in place of the checkpoint."""
     owners = checkpoint_owners(post_order(function))
     made: Function = _Outline(owners).visit(function)
     return made

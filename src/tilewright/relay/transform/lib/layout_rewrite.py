@@ -97,7 +97,7 @@ class LayoutRewriter(ExprMutator):
     # The tensors of an expression
 
     def tensors(self, expr: RelayExpr) -> list[Value]:
-        """The tensors that an expression is, in a row."""
+        """The tensors of an expression, tuples flattened."""
         found = self.values.get(expr)
         if found is not None:
             return found
@@ -228,7 +228,7 @@ class LayoutRewriter(ExprMutator):
 
     def _offered(self, call: Call, op: Op, arguments: list[Value]) -> list[MaybeLayout]:
         """The layouts that arguments could have: the newest, or the one that is wanted for this call. An operator on
-        one image alone goes on in the image's layout, so that it stays next to what made it."""
+        one image continues in the image's layout, so that it stays next to its producer."""
         newest = [value.newest for value in arguments]
         wanted = self.wanted.get(call)
         if wanted is None or op is not call.op:
@@ -289,7 +289,7 @@ def _results(call: Call, made: RelayExpr, program: Layouts, chosen: Layouts) -> 
 
 
 def _regrouped(call: Call, forms: list[RelayExpr]) -> tuple[RelayExpr, ...]:
-    """Tensors in a row as arguments: those of a tuple argument are a tuple again."""
+    """Flattened tensors as arguments: those of a tuple argument become a tuple again."""
     counts = [_count(argument.checked_type) for argument in call.args]
     if all(isinstance(argument.checked_type, TensorType) for argument in call.args):
         return tuple(forms)

@@ -84,7 +84,7 @@ def keep_type(old: RelayExpr, new: RelayExpr) -> None:
 
 
 def made_type(expr: RelayExpr) -> Type:
-    """The type of an expression that a pass made of typed ones, found once and kept."""
+    """The type of an expression that a pass built from typed ones, inferred once and cached."""
     found: Type | None = getattr(expr, "_checked_type_", None)
     if found is not None:
         return found

@@ -183,7 +183,7 @@ def again(expr: Call) -> RelayExpr | None:
 
 
 def like(expr: Call) -> RelayExpr | None:
-    """A tensor like another, of which the shape alone matters: it is known."""
+    """A tensor like another, of which only the shape matters: it is known."""
     shape = shape_of(expr)
     if not known(*shape):
         return None

@@ -37,7 +37,7 @@ def same_shape(expr: Call) -> RelayExpr | None:
 
 
 def chained_shapes(expr: Call) -> RelayExpr | None:
-    """Two changes of the shape in a row: back to the first, or one reshape."""
+    """Two consecutive shape changes: back to the original, or one reshape."""
     inner = _operand(expr, *SHAPE_ONLY)
     if inner is None:
         return None
@@ -76,7 +76,7 @@ def _transposed(source: RelayExpr, order: Sequence[int]) -> RelayExpr:
 
 
 def permuted(expr: Call) -> RelayExpr | None:
-    """A permutation that leaves every axis in its place, and two in a row."""
+    """An identity permutation, and two consecutive permutations."""
     order = _permutation(expr)
     if order is not None and order == tuple(range(len(order))):
         return expr.args[0]

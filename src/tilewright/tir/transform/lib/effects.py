@@ -24,7 +24,7 @@ def side_effect(expr: PrimExpr) -> CallEffectKind:
 
 
 def is_pure(expr: PrimExpr) -> bool:
-    """True if the value depends on variables alone, not on memory."""
+    """True if the value depends only on variables, not on memory."""
     return side_effect(expr) <= CallEffectKind.Pure
 
 

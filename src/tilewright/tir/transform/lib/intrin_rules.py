@@ -32,7 +32,7 @@ def exp10(call: Call) -> PrimExpr:
 
 
 def isnan(call: Call) -> PrimExpr:
-    """A NaN alone differs from itself."""
+    """Only a NaN differs from itself."""
     value = Var("value", call.args[0].dtype)
     return Let(value, call.args[0], operators.not_equal(value, value))
 

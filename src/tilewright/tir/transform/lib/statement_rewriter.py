@@ -36,7 +36,8 @@ from tilewright.tir.stmt import Allocate, AttrStmt, For, LetStmt, Stmt
 
 
 class StmtMutator(Mutator):
-    """Rewrites statements and does not look into expressions: a pass over a program costs its statements alone."""
+    """Rewrites statements and does not look into expressions: the cost of a pass is linear in the number of
+    statements."""
 
     def visit_default(self, node: Any) -> Any:
         return node.map_children(self.visit) if isinstance(node, Stmt) else node
@@ -151,7 +152,7 @@ def fresh_variable(variable: Var, name: str | None = None) -> Var:
 
 
 def with_one_definition(stmt: Stmt, defined: set[Var] | None = None) -> Stmt:
-    """The statement with a variable of its own for every loop, binding and allocation.
+    """The statement with a distinct variable for every loop, binding and allocation.
 
     Passes that repeat statements end with this. ``defined`` are variables that must not be defined again.
     """

@@ -83,7 +83,7 @@ class AccessAnalysis(ScopedVisitor):
             self.current = []
 
     def _body(self, body: Stmt, loop: For | While | None = None) -> list[Access]:
-        """The summary of a body that is a sequence of its own."""
+        """The summary of a body that is a separate sequence."""
         outer, self.sequence = self.sequence, []
         outer_current, self.current = self.current, []
         self.visit(body)

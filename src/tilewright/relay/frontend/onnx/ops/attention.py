@@ -105,7 +105,7 @@ def _bias(
 
 @converter("FlexAttention", domain=PREVIEW_DOMAIN)
 def flex_attention(node: Node, queries: Expr, keys: Expr, values: Expr) -> Expr:
-    """Attention whose scores and weights the model changes by graphs of its own."""
+    """Attention whose scores and weights are modified by subgraphs."""
     dtype = node.dtype(queries)
     precision = node.attr("softmax_precision", None)
     wide = "float64" if dtype == "float64" else "float32"

@@ -219,7 +219,7 @@ def causal_conv_with_state(
     bias: Expr | None = None,
     state: Expr | None = None,
 ) -> Sequence[Any]:
-    """A depthwise convolution over what is past, which is kept as a state."""
+    """A depthwise convolution over past inputs, which are kept as a state."""
     channels, _, taps = node.static_shape(weight, "the weight")
     if state is not None:
         whole: Expr = relay.concatenate([state, data], axis=2)

@@ -16,7 +16,7 @@ from tilewright.relay.frontend.onnx.registry import converter
 
 @converter("TfIdfVectorizer", since=9)
 def tf_idf_vectorizer(node: Node, data: RelayExpr) -> RelayExpr:
-    """How often each n-gram of a pool stands in a row, as a number, as a weight where there is one, or as the product
+    """How often each n-gram of a pool occurs in a row, as a number, as a weight where there is one, or as the product
     of both. Between the elements of an n-gram as many others may lie as ``max_skip_count`` says, always the same."""
     if node.attr("pool_strings", None):
         raise node.fail("n-grams of strings are not supported")

@@ -87,7 +87,7 @@ def _activations(
 
 @dataclass
 class Weights:
-    """What one direction multiplies by and adds: for the state, for the state alone, and for peepholes."""
+    """The weights and biases of one direction: for the state, for the state only, and for peepholes."""
 
     state: RelayExpr
     state_bias: RelayExpr | None
@@ -195,7 +195,7 @@ def _steps(
     def step(
         going: RelayExpr | None, now: RelayExpr, values: list[RelayExpr]
     ) -> tuple[list[RelayExpr], RelayExpr]:
-        """The next state, and what the step alone made of the hidden one."""
+        """The next state, and the hidden state of this step."""
         following = cell(own, weights, now, values)
         if going is None:
             return following, following[0]

@@ -167,7 +167,7 @@ def _tensor(node: Node, name: str) -> list[Any]:
 
 
 def _tensor_forest(node: Node) -> Forest:
-    """The trees of the attributes of version 5: inner nodes and leaves stand in lists of their own."""
+    """The trees of the attributes of version 5: inner nodes and leaves are in separate lists."""
     modes, splits = _tensor(node, "nodes_modes"), _tensor(node, "nodes_splits")
     features = [int(item) for item in node.attr("nodes_featureids")]
     yes, no = list(node.attr("nodes_truenodeids")), list(node.attr("nodes_falsenodeids"))
