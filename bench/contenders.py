@@ -152,7 +152,7 @@ def onnxruntime(task: Task) -> Ready:
 
 
 def openvino(task: Task) -> Ready:
-    """OpenVINO for latency, in float32: where the processor has bfloat16 it would take that by itself."""
+    """OpenVINO for latency, in float32: on a CPU with bfloat16 it would use that by default."""
     import openvino as runtime
 
     options = {

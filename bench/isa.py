@@ -31,7 +31,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def start_again(isa: str) -> None:
-    """Come back only in a process that sees no more of the processor than this."""
+    """Return only in a process that sees no more CPU features than these."""
     if isa == "native":
         return
     from tilewright.target.cpu import describe_cpu
@@ -61,7 +61,7 @@ def isa_environment() -> dict[str, str]:
 
 
 def is_limited() -> bool:
-    """True if this process sees less than the processor has."""
+    """True if features of the CPU are hidden from this process."""
     return LIBRARY in os.environ
 
 

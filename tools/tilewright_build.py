@@ -68,11 +68,11 @@ def load_cbuild() -> Any:
 
 
 def build_library(folder: Path) -> Path:
-    """Compile the runtime into ``folder`` for any processor of this machine's family."""
+    """Compile the runtime into ``folder`` for any CPU of this machine's family."""
     cbuild = load_cbuild()
     compiler = cbuild.find_compiler()
     if compiler.command[-1] == "cc" and len(compiler.command) > 1:
-        # Unlike other compilers, zig makes code for the very processor it runs on unless told otherwise.
+        # Unlike other compilers, zig generates code for this machine's CPU unless told otherwise.
         compiler = cbuild.Compiler((*compiler.command, "-mcpu=baseline"))
     output = folder / cbuild.library_name(cbuild.host_triple().system)
     cbuild.build_runtime(output, compiler)

@@ -139,7 +139,7 @@ class Buffer(Node):
 
 
 def make_buffer_store(buffer: Buffer, value: PrimExpr, indices: Sequence[PrimExpr]) -> Any:
-    """The store statement; ``tir`` puts its class here, because statements stand above this layer."""
+    """The store statement; ``tir`` puts its class here, because statements are above this layer."""
     return STORE_CLASS[0](buffer, value, indices)
 
 

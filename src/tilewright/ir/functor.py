@@ -56,7 +56,7 @@ class Functor:
 
 
 class Visitor(Functor):
-    """Looks at every node once for each place where it stands, or once in all if ``once`` is set."""
+    """Looks at every node once for each place where it occurs, or once in all if ``once`` is set."""
 
     once: ClassVar[bool] = False
 

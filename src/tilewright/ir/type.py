@@ -85,7 +85,7 @@ VOID = TupleType(())
 
 
 def _call_type(function: Type, arguments: tuple[Type, ...]) -> Type:
-    """A type constructor applied to types; the class stands in ``type_relation``, above this file."""
+    """A type constructor applied to types; the class is in ``type_relation``, above this file."""
     return TYPE_CALL_CLASS[0](function, arguments)  # type: ignore[no-any-return]
 
 

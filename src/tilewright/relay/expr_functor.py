@@ -73,7 +73,7 @@ class ExprFunctor(Functor):
         raise NotImplementedError(f"{type(self).__name__} has no visit_{type(expr).node_kind}")
 
     def visit_type(self, typ: Type) -> Type:
-        """A type that stands in an expression."""
+        """Visits a type that occurs in an expression."""
         return typ
 
     def visit_function(self, _: Function) -> Any:
@@ -331,7 +331,7 @@ class CallRewriter(ExprMutator):
     parts."""
 
     def rewrite_call(self, old: Call, new: Call) -> RelayExpr:
-        """What stands in the call's place."""
+        """The replacement of the call."""
         raise NotImplementedError
 
     def visit_call(self, call: Call) -> RelayExpr:

@@ -21,7 +21,7 @@ def parse(
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> IRModule:
     """The module that a text defines, with types inferred. It also has the definitions of ``init_module``; what the
-    text calls ``meta[class][number]`` may stand in ``init_meta_table``."""
+    text calls ``meta[class][number]`` may be in ``init_meta_table``."""
     return infer_module(parse_module(source, source_name, init_module, init_meta_table))
 
 

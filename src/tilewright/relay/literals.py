@@ -35,7 +35,7 @@ def is_identifier(name: str) -> bool:
 
 
 def name_text(name: str) -> str:
-    """A name as it stands behind ``%`` or ``@``; in quotes where it is not a plain one."""
+    """A name as written after ``%`` or ``@``; in quotes if it is not a plain identifier."""
     return name if _NAME.fullmatch(name) else json.dumps(name)
 
 
@@ -75,7 +75,7 @@ _SUFFIXES = {
     "float32": "f",
     "int32": "",
 }
-"""What stands behind the digits of a number, by its type."""
+"""The suffix of a number, by its type."""
 
 
 def scalar_text(data: NDArray) -> str | None:

@@ -38,7 +38,7 @@ def prepare_passes() -> list[Pass]:
         # Transposes around attention cancel in what comes next.
         transform.FuseAttention(),
         transform.SimplifyExpr(),
-        # What follows a product elementwise stands next to it now, for FuseOps to find.
+        # What follows a product elementwise is next to it now, for FuseOps to find.
         transform.SinkReshape(),
         transform.FindChannelShuffle(),
         # Layouts are the target's: it is the current one when this runs.
@@ -55,6 +55,6 @@ def fusing_passes(target: Target, views: bool = False) -> list[Pass]:
     """From here on the program only calls primitive functions, including those for external code generators.
     ``views`` says that the executor can have operands written where their concatenation lies."""
     inline = transform.Inline()
-    # At every level: executors call functions of other code generators where they stand.
+    # At every level: executors call functions of other code generators where they occur.
     inline.opt_level = 0
     return [transform.FuseOps(views=views), inline, transform.InferType()]

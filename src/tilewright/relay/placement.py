@@ -27,7 +27,7 @@ def _operands(expr: RelayExpr) -> tuple[RelayExpr, ...]:
     if isinstance(expr, Match):
         return (expr.data,)
     if isinstance(expr, Call):
-        # The arguments come first, so that a function that is called stands close to its call.
+        # The arguments come first, so that a function that is called is close to its call.
         return (*expr.args, expr.op)
     return tuple(child for child in expr.children() if isinstance(child, RelayExpr))
 

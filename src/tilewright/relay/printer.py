@@ -204,7 +204,7 @@ class Printer(Functor):
         return name
 
     def head(self, expr: RelayExpr) -> Document:
-        """What stands before a dot or an argument list; a constant, which can be neither in a program that has types,
+        """The text before a dot or an argument list; a constant, which can be neither in a program that has types,
         in parentheses."""
         document = self.operand(expr)
         return ["(", document, ")"] if isinstance(expr, Constant) else document
@@ -263,7 +263,7 @@ class Printer(Functor):
         return [f"{name}: {self.types.text(var.type_annotation)}"]
 
     def attributes(self, pairs: Sequence[tuple[str, Any]]) -> list[str]:
-        """Attributes as they stand among arguments or parameters."""
+        """Attributes as written among arguments or parameters."""
         return [f"{word_text(name)}={value_text(value, self.meta)}" for name, value in pairs]
 
     # Nodes

@@ -82,7 +82,7 @@ def host_triple() -> Triple:
 
 
 def is_host(triple: str) -> bool:
-    """True for an empty triple and for triples of this machine's processor and system."""
+    """True for an empty triple and for triples of this machine's CPU and system."""
     if not triple:
         return True
     parsed, host = Triple.parse(triple), host_triple()
@@ -130,7 +130,7 @@ def find_compiler(triple: str = "") -> Compiler:
             return Compiler((program,))
     zig = zig_command()
     if zig is not None:
-        # Unlike other compilers, zig makes code for the very processor it runs on unless told otherwise.
+        # Unlike other compilers, zig generates code for this machine's CPU unless told otherwise.
         target = () if is_host(triple) else ("-target", Triple.parse(triple).zig_target)
         return Compiler((*zig, *target, "-mcpu=baseline"))
     wanted = f" for {triple}" if triple else ""

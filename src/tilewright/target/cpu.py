@@ -36,7 +36,7 @@ _FAMILY_PREFIXES: Final = (
     ("hexagon", "hexagon"),
 )
 
-# Used where a processor of another family than this machine's is named without a triple.
+# Used where a CPU of another family than this machine's is named without a triple.
 _DEFAULT_TRIPLES: Final = {
     "x86": "x86_64-unknown-linux-gnu",
     "aarch64": "aarch64-unknown-linux-gnu",
@@ -99,7 +99,7 @@ class CPUDescription:
 
 @dataclass(frozen=True)
 class _Machine:
-    """What a target says, resolved: which processor LLVM makes code for, and whether it is this machine's."""
+    """A resolved target: which CPU LLVM generates code for, and whether it is this machine's."""
 
     family: str
     triple: str
@@ -109,7 +109,7 @@ class _Machine:
 
 
 def describe_cpu(target: TargetLike) -> CPUDescription:
-    """The description of the processor that ``target`` (of kind llvm, c, hexagon, or its host) runs on."""
+    """The description of the CPU that ``target`` (of kind llvm, c, hexagon, or its host) runs on."""
     return _describe(_cpu_target(target))
 
 
@@ -147,7 +147,7 @@ def _describe(target: Target) -> CPUDescription:
 
 
 def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
-    """The triple, processor and feature string that LLVM makes code with for ``target``."""
+    """The triple, CPU and feature string that LLVM uses for ``target``."""
     made = Target(target)
     if made.kind.name == "nvptx":
         return str(made.attrs.get("mtriple", "nvptx64-nvidia-cuda")), made.mcpu or "sm_70", ""
@@ -162,7 +162,7 @@ def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
 
 
 def _llvm_name(machine: _Machine) -> str:
-    """The name under which LLVM knows the processor; each family calls its plainest one differently."""
+    """LLVM's name of the CPU; each family names its baseline differently."""
     if machine.cpu in LLVM_NAMES[machine.family] and machine.cpu != "generic":
         return machine.cpu
     if machine.family == "riscv":
@@ -171,10 +171,10 @@ def _llvm_name(machine: _Machine) -> str:
 
 
 def _features_to_name(machine: _Machine) -> frozenset[str]:
-    """Features that the description counts on and LLVM does not take from the processor's name or the triple."""
+    """Features that the description relies on and LLVM does not derive from the CPU's name or the triple."""
     if machine.family != "riscv":
         return frozenset()
-    # The profiles rv64gc and rv64gcv are not processors to LLVM, and it leaves what Linux requires to be asked for.
+    # The profiles rv64gc and rv64gcv are not CPUs to LLVM, and the features that Linux requires must be requested.
     profile = RISCV[machine.cpu].features if machine.cpu not in LLVM_NAMES["riscv"] else frozenset()
     return profile | _features_of_triple(machine.triple, "riscv")
 
@@ -192,7 +192,7 @@ def llvm_abi(target: TargetLike) -> str:
 
 
 def family_of_triple(triple: str) -> str:
-    """The family of processors of an LLVM triple; an unknown one raises ``TargetError``."""
+    """The family of CPUs of an LLVM triple; an unknown one raises ``TargetError``."""
     for prefix, family in _FAMILY_PREFIXES:
         if triple.startswith(prefix):
             return family
@@ -241,7 +241,7 @@ def _resolve(target: Target, *, need_llvm: bool) -> _Machine:
 
 
 def _host_names(*, need_llvm: bool) -> tuple[str, str]:
-    """This machine's triple and processor name; without LLVM, and where it is not needed, a plain guess."""
+    """This machine's triple and CPU name; a guess without LLVM, or where it is not needed."""
     try:
         triple, cpu, _ = host_llvm()
     except TargetError:
@@ -256,7 +256,7 @@ def _knows(family: str, cpu: str) -> bool:
 
 
 def _family_of_cpu(cpu: str) -> str:
-    """The family that a processor belongs to; AArch64 comes before ARM, whose names it shares."""
+    """The family that a CPU belongs to; AArch64 comes before ARM, whose names it shares."""
     for family in _DEFAULT_TRIPLES:
         if _knows(family, cpu):
             return family
@@ -273,7 +273,7 @@ def _is_32_bit_x86(triple: str) -> bool:
 
 
 def _features_of_triple(triple: str, family: str) -> frozenset[str]:
-    """What the architecture version in a triple brings, where no processor says more."""
+    """The features of the architecture version in a triple, if no CPU is given."""
     if family == "arm" and re.match(r"(arm|thumb)v[89](\.\d+)?(a|l|r)?(-|$)", triple):
         return frozenset({"neon", "fp-armv8", "vfp4", "vfp3"})
     if family == "arm" and re.match(r"(arm|thumb)v7(a|l|s|k|ve|hf)?(-|$)", triple):

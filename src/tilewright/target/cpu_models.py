@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class CPUModel:
-    """One processor core: its features by LLVM's names, cache bytes, and multiply-add units with their latency."""
+    """One CPU core: its features by LLVM's names, cache bytes, and multiply-add units with their latency."""
 
     features: frozenset[str]
     l1d_bytes: int = 32 << 10

@@ -88,7 +88,7 @@ _add_nvidia(
 
 
 def _add_cpu(name: str, mcpu: str, cores: int, **attributes: Any) -> None:
-    """One tag for a processor that LLVM knows as ``mcpu``."""
+    """One tag for a CPU that LLVM knows as ``mcpu``."""
     TAGS[name] = {"kind": "llvm", "mcpu": mcpu, "num-cores": cores, **attributes}
 
 

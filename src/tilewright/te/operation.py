@@ -90,7 +90,7 @@ def _extent(iter_var: IterVar) -> PrimExpr:
 
 
 def _check_body(name: str, body: Sequence[PrimExpr], span: Span | None) -> None:
-    """Reductions stand at the top, and all outputs are reductions over the same axes or none is."""
+    """Reductions must be the whole expression, and all outputs are reductions over the same axes or none is."""
     if not body:
         raise ExpressionError(f"computation {name} gives no value", span=span)
     first = body[0]

@@ -318,7 +318,7 @@ def required_alignment(buffer: Buffer, device_type: int) -> int:
     """Bytes to which the memory of an argument must be aligned.
 
     A buffer's explicit requirement always counts. The default counts only on devices: arrays of other libraries on the
-    host are aligned to their elements and no more, and processors read them as well.
+    host are only aligned to their elements, and CPUs can read them.
     """
     if buffer.data_alignment != DEFAULT_ALIGNMENT or device_type != CPU:
         return buffer.data_alignment

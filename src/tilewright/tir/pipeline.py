@@ -69,7 +69,7 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         *added[1],
     ]
     if not simple_mode:
-        # Guards leave the hot loops. Must stand before vectorization, which cannot look past a guard.
+        # Guards leave the hot loops. This must come before vectorization, which cannot look past a guard.
         passes.append(LoopPartition(constant_loops=True))
     # Products that a schedule gives to the matrix unit are single calls after this, next to their loops.
     passes.append(UseMatrixUnit())

@@ -289,7 +289,7 @@ def sub(rw: Rewriter, a: Expr, b: Expr) -> Expr:
 
 
 def _cancel(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: NodeClass) -> Expr | None:
-    """Differences in which an addend stands on both sides."""
+    """Differences in which an addend is on both sides."""
     if kind_a is Add:
         if a.a is b:
             return a.b

@@ -221,7 +221,7 @@ class ExpressionPrinter(Functor):
         return self._choice(node, "max", ">")
 
     def _choice(self, node: Any, name: str, symbol: str) -> str:
-        """A helper function, because each operand must stand in the text once."""
+        """A helper function, because each operand must occur only once in the text."""
         element = node.dtype.element
         kind = self.type_name(element)
         function = f"tw_{name}_{element}"

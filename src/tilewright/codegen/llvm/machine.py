@@ -36,7 +36,7 @@ def load_llvm() -> Any:
 
 @dataclass
 class Machine:
-    """A target resolved for LLVM. ``float_flags`` stand on every floating-point instruction."""
+    """A target resolved for LLVM. ``float_flags`` are on every floating-point instruction."""
 
     target: Target
     family: str

@@ -95,7 +95,7 @@ def multiply_add(emitter: Emitter, node: Call) -> str:
                 move(name, tile, at(c, offset + place * 4 * _WIDEST), c_row)
 
     def step(left: str, right: str) -> None:
-        """Loads stand between the products, so that they are done while the unit multiplies."""
+        """Loads are interleaved with the products, so that they overlap with the multiplications."""
         for group, (_, offset, _) in enumerate(groups):
             move("tileloadd64", _FIRST_LEFT + group, at(left, offset), a_row)
             for place in range(len(widths)):

@@ -154,7 +154,7 @@ class StatementEmitter(ExpressionEmitter):
         function.begin(labels[2])
 
     def store_fence(self) -> None:
-        """Wait for streaming stores, where the processor does not order them by itself."""
+        """Wait for streaming stores, where the CPU does not order them by itself."""
         if self.machine.family == "x86":
             self.function.effect("call void @llvm.x86.sse.sfence()")
 

@@ -161,7 +161,7 @@ def quote(name: str) -> str:
 
 
 def escape(data: bytes) -> str:
-    """Bytes as they stand inside LLVM's quotes."""
+    """Bytes as they are inside LLVM's quotes."""
     return "".join(
         chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in data
     )

@@ -41,7 +41,7 @@ def _show_rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence
     for column in columns:
         table.add_column(column)
     for row in rows:
-        # A cell is text as it stands: brackets in it are not markup.
+        # A cell is text as it is: brackets in it are not markup.
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)
 

@@ -11,7 +11,7 @@ from tilewright.target.cpu_models import MODELS
 from tilewright.target.kind import KINDS, get_kind
 from tilewright.target.tag import list_tags
 
-# A processor of each family is described for a triple on which all of the family's names are valid.
+# A CPU of each family is described for a triple on which all of the family's names are valid.
 _TRIPLES = {
     "x86": "x86_64-unknown-linux-gnu",
     "aarch64": "aarch64-unknown-linux-gnu",

@@ -51,7 +51,7 @@ def _read(name: str) -> str:
 
 
 def embedded_json(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it ends the element or begins a comment."""
+    """JSON that can be embedded in a script element: nothing in it ends the element or begins a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

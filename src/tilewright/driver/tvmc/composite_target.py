@@ -21,7 +21,7 @@ def register_codegen(name: str, pass_pipeline: Callable[..., Any], config_key: s
 
 
 def get_codegen_names() -> list[str]:
-    """The names that can stand before the target."""
+    """The names that can precede the target."""
     return list(REGISTERED_CODEGEN)
 
 

@@ -44,8 +44,8 @@ class Blocks:
     """The blocks of an expression.
 
     ``of`` gives the block of each node; ``inner`` the blocks that begin at a node: a function's body, the branches of a
-    conditional, a clause's result. ``lifted`` are the expressions that stand in more than one block, but for variables,
-    constants and the like.
+    conditional, a clause's result. ``lifted`` are the expressions that occur in more than one block, except for
+    variables, constants and the like.
     """
 
     def __init__(self, root: RelayExpr) -> None:
@@ -87,5 +87,5 @@ class Blocks:
 
 
 def check_basic_block_normal_form(expr: RelayExpr) -> bool:
-    """True if no expression stands in more than one block: what several blocks use is bound by a let around them."""
+    """True if no expression occurs in more than one block: what several blocks use is bound by a let around them."""
     return not Blocks(expr).lifted

@@ -46,7 +46,7 @@ class Feature(IntEnum):
     fConstructor = 13
     fMatch = 14
     fGraph = 15
-    """An expression that computes something stands in more than one place."""
+    """An expression that computes something occurs in more than one place."""
     fLetRec = 16
     """A let-bound function refers to itself."""
 

@@ -50,7 +50,7 @@ class _TypeVariables(TypeVisitor):
             self.visit(given)
 
     def expression(self, root: Node) -> None:
-        """All types that stand in an expression."""
+        """All types that occur in an expression."""
         seen: set[Node] = set()
         pending: list[Node] = [root]
         while pending:

@@ -19,7 +19,7 @@ from tilewright.relay.infer import TypeInferenceError, type_of
 from tilewright.support.node import Node
 
 NodeMap = dict[Any, list[RelayExpr]]
-"""The expressions that each pattern matched: one, but for what stands in the path of a dominator."""
+"""The expressions that each pattern matched: one, except for the path of a dominator pattern."""
 
 
 class MatchedPattern(Node):

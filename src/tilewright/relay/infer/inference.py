@@ -180,7 +180,7 @@ class _Inference(ExprFunctor):
         if not isinstance(function, Function):
             declared = getattr(function, "checked_type", None) if _has_type(function) else None
             return declared if isinstance(declared, Type) else IncompleteType()
-        # The type that the annotations give stands in while the body, which may call the function, is inferred.
+        # The annotated type is used while the body, which may call the function, is inferred.
         self.globals[gv.name_hint] = self._declared(function)
         self._require(self.globals[gv.name_hint], self.visit(function), function, f"function @{gv.name_hint}")
         return self.globals[gv.name_hint]

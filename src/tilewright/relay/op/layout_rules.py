@@ -137,7 +137,7 @@ def _aligned(target: Layout, own: MaybeLayout, shape: Sequence[Dimension]) -> Ma
         elif not divides(extent, factor):
             return None
         axes.append(f"{factor}{axis}")
-    # Axes that the operand lacks repeat it: in front they may be missing, unless a part of them stands behind.
+    # Axes that the operand lacks repeat it: in front they may be missing, unless a part of them comes later.
     shorter = list(axes)
     while shorter[0].isupper() and shorter[0] not in own and target.factor_of(shorter[0]) < 0:
         shorter.pop(0)
@@ -155,7 +155,7 @@ def divides(extent: Dimension, factor: int) -> bool:
 
 
 def moved_axis(axis: int, original: Layout, new: Layout) -> int | None:
-    """Where an axis of the program's layout stands in the new one; None where it is split there, or missing."""
+    """The position of an axis of the program's layout in the new one; None if it is split there, or missing."""
     name = original[axis]
     if new.factor_of(name) != original.factor_of(name) or name not in new:
         return None

@@ -30,7 +30,7 @@ class ValueParser(TokenStream):
         self.own_meta = self._read_metadata()
 
     def _read_metadata(self) -> dict[str, Any]:
-        """The metadata section, which stands at the end."""
+        """The metadata section, which is at the end."""
         token = self.tokens[-2] if len(self.tokens) > 1 else self.tokens[-1]
         if token.kind != "metadata":
             return {}

@@ -18,7 +18,7 @@ from tilewright.support.errors import TilewrightError
 
 
 class _Replace(ExprMutator):
-    """Other variables in place of some, wherever they stand."""
+    """Replaces variables by others, wherever they occur."""
 
     def __init__(self, variables: Mapping[Var, Var]) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from tilewright.tir.data_layout import Layout
 
 
 def _axes(layout: str, shape: Shape) -> tuple[int, int] | None:
-    """Where height and width stand in a layout with whole axes and the batch in front; None for others."""
+    """The positions of height and width in a layout of whole axes with the batch first; None for others."""
     axes = Layout(layout)
     if len(axes) != 4 or len(shape) != 4 or axes[0] != "N":
         return None

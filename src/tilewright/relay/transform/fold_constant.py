@@ -145,7 +145,7 @@ class Folder(ExprMutator):
         return ite.map_children(self.visit)
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> RelayExpr:
-        """The field of a tuple that stands there."""
+        """The field of a literal tuple."""
         value = self.visit(op.tuple_value)
         if isinstance(value, Tuple):
             return value.fields[op.index]

@@ -44,7 +44,7 @@ def _folded_pads(pad: Call, layout: str, space: str, own: Sequence[int]) -> tupl
 
 
 def _neutral(value: Any, dtype: str, kind: str) -> bool:
-    """True if elements of this value change nothing when they stand around the data."""
+    """True if padding with this value does not change the result."""
     if value is None:
         return False
     if kind == "max":

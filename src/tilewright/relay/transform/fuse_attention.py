@@ -342,7 +342,7 @@ def _part_of_split(expr: RelayExpr, layout: str, factor: float) -> _Operand | No
 
 @dataclass
 class FuseAttention(FunctionPass):
-    """Replace products with a softmax between them by ``nn.contrib_attention``, on processors."""
+    """Replace products with a softmax between them by ``nn.contrib_attention``, on CPUs."""
 
     name = "FuseAttention"
     opt_level = 3

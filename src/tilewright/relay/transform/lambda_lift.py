@@ -59,7 +59,7 @@ class _Lift(ExprMutator):
         return body  # type: ignore[no-any-return]
 
     def lift(self, fn: Function, own: Var | None) -> RelayExpr:
-        """Put a function into the module; gives what stands in its place. ``own`` is the name by which it calls
+        """Add a function to the module; returns its replacement. ``own`` is the name by which it calls
         itself."""
         name = self.fresh_name()
         captured = [variable for variable in free_vars(fn) if variable is not own]

@@ -128,8 +128,8 @@ class _Evaluator(Functor):
         return known
 
     def annotation(self, typ: Type | None, function: Function) -> Type | None:
-        """A type as it can stand in what remains: the parameters of a generic function that was called in place are not
-        known there."""
+        """A type as it can occur in the remaining program: the parameters of a generic function that was called in
+        place are not known there."""
         if typ is None or self.type_params.union(function.type_params).issuperset(free_type_vars(typ)):
             return typ
         return None

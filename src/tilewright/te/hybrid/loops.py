@@ -88,7 +88,7 @@ class _Collector(Visitor):
                 loop.repeats_stores = True
 
     def visit_prim_expr(self, node: PrimExpr) -> None:
-        """Note what an expression reads; one that stands in several places of it is looked at once."""
+        """Note what an expression reads; one that occurs in several places is visited once."""
         for part in post_order(node):
             if isinstance(part, ProducerLoad):
                 for loop in self.around:
@@ -169,6 +169,6 @@ def loop_axes(body: Stmt) -> list[IterVar]:
 
 
 def nest_distances(outermost: For, roots: Mapping[Var, PrimExpr]) -> list[dict[Var, int]]:
-    """The distances between iterations of loops that stand directly inside one another, the outermost of which is
+    """The distances between iterations of loops that are directly nested, the outermost of which is
     given: iterations that far apart must keep their order."""
     return _distances(_collect(outermost)[0], roots)

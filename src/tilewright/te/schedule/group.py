@@ -62,7 +62,7 @@ def _common_group(stages: Sequence[Stage]) -> Stage | None:
 
 
 def _units(schedule: Schedule, name: str, stages: Sequence[Stage], around: Stage | None) -> list[Stage]:
-    """The stages, or whole groups of them, that stand directly in the group around all; each must go into the
+    """The stages, or whole groups of them, that are direct members of the enclosing group; each must go into the
     new group as a whole, and be computed in it."""
     units: dict[Stage, None] = {}
     for stage in stages:

@@ -38,7 +38,7 @@ _ = whole_ops  # its rules for statements on whole tensors hold for hybrid opera
 
 @dataclass(eq=False)
 class _Band:
-    """Loops directly inside one another, and the leaves that the schedule made of them, outermost first."""
+    """Loops directly nested, and the leaves that the schedule made of them, outermost first."""
 
     number: int
     roots: list[IterVar]
@@ -242,7 +242,7 @@ class _Apply(Mutator):
         return self._loops(band, self.visit(inner))
 
     def _loops(self, band: _Band, body: Stmt) -> Stmt:
-        """The loops of a band around its body. A condition stands as far outside as its variables allow."""
+        """The loops of a band around its body. A condition is placed as far outside as its variables allow."""
         guards: dict[int, list[PrimExpr]] = {}
         for predicate in self._predicates(band):
             used = set(free_vars(predicate))

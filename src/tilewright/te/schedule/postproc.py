@@ -77,7 +77,7 @@ class _ToBuffers(ScopedMutator):
             return made.replace(node=(buffer, self.buffer_of(tensor)))
         if isinstance(node.node, Tensor):
             tensor = node.node
-            # The attribute stands outside the realisation, so its buffer is known only after the body was
+            # The attribute is outside the realisation, so its buffer is known only after the body was
             # rewritten.
             return (
                 made.body

@@ -50,7 +50,7 @@ def _constant_range(found: Range | None) -> tuple[int, int] | None:
 
 
 def _certain_reads(value: PrimExpr) -> Iterator[ProducerLoad]:
-    """The reads that happen whenever the expression is computed; what stands under a condition is left out."""
+    """The reads that happen whenever the expression is computed; conditional reads are left out."""
     waiting: list[object] = [value]
     seen: set[int] = set()
     while waiting:

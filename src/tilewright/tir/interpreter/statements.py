@@ -386,7 +386,7 @@ class StatementCompiler(ExpressionCompiler):
         )
 
     def _reduction_starts(self, axes: Sequence[IterVar]) -> Callable[[Frame], bool]:
-        """True in the first step of a reduction: every reduction axis stands at the beginning of its range."""
+        """True in the first step of a reduction: every reduction axis is at the beginning of its range."""
         first = []
         for axis in axes:
             if axis.iter_type == IterVar.CommReduce:

@@ -133,7 +133,7 @@ def _cast_scalar(source: DataType, target: DataType) -> Convert:
         assert wrap is not None
         if source.is_integral:
             return lambda value: wrap(int(value))
-        # A NaN or an infinity has no integer; the least one is what processors give, and the result is
+        # A NaN or an infinity has no integer; the least one is what CPUs give, and the result is
         # undefined anyway.
         low = -(1 << (target.bits - 1)) if target.is_int else 0
         return lambda value: wrap(int(value)) if math.isfinite(value) else low

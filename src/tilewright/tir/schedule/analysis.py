@@ -62,7 +62,7 @@ def all_loops_above(reference: StmtSRef) -> list[StmtSRef]:
 
 
 def is_below(reference: StmtSRef, ancestor: StmtSRef) -> bool:
-    """True if the one is the other, or stands inside it."""
+    """True if the one is the other, or is inside it."""
     current: StmtSRef | None = reference
     while current is not None and current is not ancestor:
         current = current.parent

@@ -31,7 +31,7 @@ VIRTUAL_THREADS = ("vthread", "vthread.x", "vthread.y", "vthread.z")
 
 
 def parallel(state: ScheduleState, loop: StmtSRef) -> None:
-    """Let iterations run at the same time, on the threads of the processor."""
+    """Run iterations in parallel, on the threads of the CPU."""
     _require_independent("parallel", state, loop)
     _set_kind(state, loop, ForKind.PARALLEL)
 

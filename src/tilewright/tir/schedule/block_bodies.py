@@ -87,7 +87,7 @@ def single_store(block: Block) -> BufferStore | None:
 
 
 def distinct_variables(indices: Sequence[PrimExpr]) -> list[Var] | None:
-    """The indices, if they are variables each of which stands there once; else None."""
+    """The indices, if they are variables each of which is there once; else None."""
     found = [index for index in indices if isinstance(index, Var)]
     return found if len(found) == len(indices) == len(set(found)) else None
 

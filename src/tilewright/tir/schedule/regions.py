@@ -102,7 +102,7 @@ def _certain_box(
 
 
 def _stores_always(block: Block) -> bool:
-    """True if every run of a block writes the whole of its regions: no condition or loop stands inside."""
+    """True if every run of a block writes the whole of its regions: no condition or loop is inside."""
     first = block.body if block.init is None else block.init
     return not any(isinstance(one, (IfThenElse, While, For, Block)) for one in post_order(first))
 

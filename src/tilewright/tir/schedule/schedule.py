@@ -303,7 +303,7 @@ class Schedule:
         self._record("Reorder", ordered_loops)
 
     def parallel(self, loop: LoopRV) -> None:
-        """Give the iterations of a loop to the threads of the processor."""
+        """Run the iterations of a loop on the threads of the CPU."""
         reference = self._loop(loop)
         self._step(lambda: annotate.parallel(self._state, reference))
         self._record("Parallel", [loop])

@@ -160,7 +160,7 @@ class ScheduleState:
         }
 
     def function_of(self, reference: StmtSRef) -> PrimFunc:
-        """The function that a loop or block stands in."""
+        """The function that a loop or block is in."""
         while reference.parent is not None:
             reference = reference.parent
         return next(one for one in self.functions().values() if self.root(one) is reference)
@@ -264,7 +264,7 @@ class ScheduleState:
         self._link()
 
     def _link(self) -> None:
-        """Find what stands directly below each loop and block."""
+        """Find what is directly below each loop and block."""
         self._below: dict[StmtSRef, list[StmtSRef]] = {}
         for reference in self.references.values():
             if reference.parent is not None:

@@ -22,7 +22,7 @@ from tilewright.tir.script.survey import Survey, free_variables
 
 
 def is_root_block(stmt: Any) -> bool:
-    """True for the block that stands around a whole function and says nothing else."""
+    """True for the implicit block around a whole function."""
     if not isinstance(stmt, nodes.BlockRealize):
         return False
     block = stmt.block

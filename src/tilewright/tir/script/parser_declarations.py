@@ -191,7 +191,7 @@ class DeclarationParser(ExpressionParser):
         self.function_attributes.update(self._dictionary_argument(call))
 
     def declare_no_root_block(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
-        """``T.no_root_block()``: the function's blocks stand in no block around the whole."""
+        """``T.no_root_block()``: the function has no root block."""
         self.no_name(call, names)
         self.wants_root = False
 

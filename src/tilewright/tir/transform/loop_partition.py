@@ -118,7 +118,7 @@ class _Collector:
         self.ranges: dict[Var, IntervalSet] = {}
 
     def walk(self, stmt: Stmt, guards_all: bool) -> None:
-        """``guards_all``: nothing else stands between the loop and this statement."""
+        """``guards_all``: nothing else is between the loop and this statement."""
         if isinstance(stmt, IfThenElse):
             self._conditions(stmt.condition, guards_all and stmt.else_case is None, as_guard=True)
             self.walk(stmt.then_case, guards_all and stmt.else_case is None)
@@ -373,7 +373,7 @@ class _Partitioner(StmtMutator):
     ) -> list[tuple[PrimExpr, list[tuple[bool, PrimExpr]]]]:
         """The conditions that can be solved, each with all its bounds on the variable.
 
-        One condition may stand at several places: it is dropped at all of them or at none, so all must be solved.
+        One condition may occur at several places: it is removed at all of them or at none, so all must be solved.
         """
         found: dict[int, tuple[PrimExpr, list[tuple[bool, PrimExpr]]]] = {}
         unsolved: set[int] = set()

@@ -1,7 +1,7 @@
 """Lowers calls into the runtime: packed calls, arrays and shapes on the stack, workspace memory.
 
 * ``tvm_call_packed(name, ...)`` writes its arguments as tagged values to a stack array, and becomes
-  ``tvm_call_packed_lowered(name, stack, begin, end)``; the result stands in ``stack[end]``.
+  ``tvm_call_packed_lowered(name, stack, begin, end)``; the result is in ``stack[end]``.
 * ``tvm_stack_make_shape`` and ``tvm_stack_make_array`` fill slots of two more stack arrays.
 * An allocation that is large or of unknown size comes from the runtime's workspace pool, and a failure to get it is
   an error of the function; a small constant one stays on the stack.

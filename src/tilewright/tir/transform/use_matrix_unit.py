@@ -185,7 +185,7 @@ def _groups(rows: Sequence[_Axis]) -> list[tuple[int, int, int]] | None:
 
 @dataclass(frozen=True)
 class UseMatrixUnit(PrimFuncPass):
-    """Gives products of matrices that a schedule marks to the processor's matrix unit."""
+    """Maps matrix products that a schedule marks to the CPU's matrix unit."""
 
     name = "tir.UseMatrixUnit"
 

@@ -89,7 +89,7 @@ _ELEMENTWISE = frozenset(
 
 
 class _NoVectorForm(LoweringError):
-    """An expression or statement must be evaluated lane by lane; caught at the statement it stands in."""
+    """An expression or statement must be evaluated lane by lane; caught at the statement it is in."""
 
 
 class _Vectorizer(Mutator):

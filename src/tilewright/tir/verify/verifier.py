@@ -186,7 +186,7 @@ class Verifier(Functor):
         self.path.pop()
 
     def visit_default(self, node: Any) -> None:
-        """Expressions are in scope as they stand; statements follow."""
+        """Checks expressions; statements follow."""
         buffer = getattr(node, "buffer", None)
         if isinstance(buffer, Buffer):
             self.use_buffer(buffer)

@@ -33,7 +33,7 @@ def _ints(*values: Any) -> Any:
 WRONG: list[tuple[str, int, tuple[Any, ...], dict[str, Any], str]] = [
     ("dyn.reshape", 2, ((2, 3), _ints(4, 2)), {}, "another number of elements"),
     ("dyn.reshape", 2, ((2, 3), _ints(4, -1)), {}, "do not divide"),
-    ("dyn.reshape", 2, ((2, 3), _ints(-1, -1)), {}, "-1 stands twice"),
+    ("dyn.reshape", 2, ((2, 3), _ints(-1, -1)), {}, "-1 occurs twice"),
     ("dyn.reshape", 3, ((2, 3), _ints(0, 0, 0)), {}, "no dimension is left"),
     ("dyn.reshape", 2, ((2, 3), _ints(-2, 1)), {}, "positive numbers, 0, -1 and -3"),
     ("dyn.reshape", 2, ((0, 3), _ints(0, -1)), {"allowzero": True}, "can be anything"),

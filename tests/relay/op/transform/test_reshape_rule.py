@@ -20,7 +20,7 @@ from tilewright.relay.ty import Any
     [
         ((2, 3), (4,), "6 elements do not become 4"),
         ((2, 3), (4, -1), "6 elements do not divide by 4"),
-        ((2, 3), (-1, -1), "-1 stands twice"),
+        ((2, 3), (-1, -1), "-1 occurs twice"),
         ((2, 3), (0, 0, 0), "no dimension is left for 0"),
         ((2,), (-3,), "no dimension is left for -3"),
         ((2, 3), (-5, 6), "-5 is not a code"),

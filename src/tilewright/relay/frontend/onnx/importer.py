@@ -337,7 +337,7 @@ class GraphImporter:
     def convert_body(self, proto: Any, inputs: Sequence[Any], captures: bool = False) -> Body:
         """Convert a graph that an attribute holds, for these values of its inputs.
 
-        With ``captures`` what it uses of the graphs around it stands in variables, which the caller binds.
+        With ``captures``, values of the enclosing graphs are variables, which the caller binds.
         """
         inner = self.subgraph()
         if captures:
@@ -423,7 +423,7 @@ class GraphImporter:
 
 @dataclass(frozen=True)
 class Body:
-    """A converted subgraph: its outputs, and the variables that stand in it for expressions around it."""
+    """A converted subgraph: its outputs, and the variables in it that represent captured expressions."""
 
     outputs: list[Any]
     captures: dict[RelayExpr, Var]

@@ -212,7 +212,7 @@ def _collapse_to_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def copied_vector(name: str, vector: Tensor, length: int) -> list[Tensor]:
-    """The shape that stands in a vector."""
+    """The shape that a vector holds."""
 
     def program(builder: Any, ins: Any, outs: Any) -> None:
         for place in range(length):

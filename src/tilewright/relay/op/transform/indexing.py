@@ -238,7 +238,7 @@ _GATHER = define(
 
 
 def gather(data: RelayExpr, axis: int, indices: RelayExpr) -> Call:
-    """The element whose index on ``axis`` stands in ``indices``, and whose others are those of the result."""
+    """The element whose index on ``axis`` is in ``indices``, and whose others are those of the result."""
     return Call(_GATHER, (data, indices), GatherAttrs(axis))
 
 
@@ -321,7 +321,7 @@ _GATHER_ND = define(
 def gather_nd(
     data: RelayExpr, indices: RelayExpr, batch_dims: int = 0, index_rank: int | None = None
 ) -> Call:
-    """Slices at index vectors, which stand along the first axis of ``indices``."""
+    """Slices at index vectors, which run along the first axis of ``indices``."""
     return Call(_GATHER_ND, (data, indices), GatherNDAttrs(batch_dims, index_rank))
 
 

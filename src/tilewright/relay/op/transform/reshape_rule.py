@@ -58,7 +58,7 @@ class _Reading:
     def inferred(self) -> None:
         """The place of -1."""
         if None in self.result:
-            raise self.fail("-1 stands twice")
+            raise self.fail("-1 occurs twice")
         self.result.append(None)
         if self.position < len(self.shape):
             self.loose_inputs.append(self.next_dimension(-1))

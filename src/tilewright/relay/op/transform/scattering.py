@@ -169,7 +169,7 @@ _SCATTER_ND = define(
 
 
 def scatter_nd(data: RelayExpr, indices: RelayExpr, updates: RelayExpr, mode: str = "update") -> Call:
-    """The data with slices replaced, or combined with others, at index vectors, which stand along the first axis of
+    """The data with slices replaced, or combined with others, at index vectors, which run along the first axis of
     ``indices``."""
     return Call(_SCATTER_ND, (data, indices, updates), ScatterNDAttrs(mode))
 

@@ -244,7 +244,7 @@ class LayoutRewriter(ExprMutator):
 
 
 def _tensors(call: Call) -> list[RelayExpr]:
-    """The tensors of a call's arguments: the fields of tuples that stand there."""
+    """The tensors of a call's arguments: the fields of literal tuples."""
     found: list[RelayExpr] = []
     for argument in call.args:
         fields = (

@@ -65,7 +65,7 @@ class OperatorRewriter(ExprMutator):
 
 
 class FieldsOfTuples(OperatorRewriter):
-    """Takes fields of tuples that stand in the program at once: what is left after an operator that gives a tuple was
+    """Resolves fields of literal tuples immediately: what is left after an operator that returns a tuple was
     replaced by its parts."""
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> RelayExpr:
@@ -154,7 +154,7 @@ def rewritten(rewriter: OperatorRewriter, func: Function) -> Function:
 
 
 def uses_of(root: RelayExpr) -> dict[RelayExpr, int]:
-    """How often each expression is used, each place where it stands counted once."""
+    """How often each expression is used, each place where it occurs counted once."""
     counts: dict[Any, int] = {root: 1}
     stack: list[Any] = [root]
     while stack:

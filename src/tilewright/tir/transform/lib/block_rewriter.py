@@ -72,7 +72,7 @@ class BlockMutator(Mutator):
 class BlockSubstitute(Substitute):
     """Replaces variables by a mapping that may grow on the way.
 
-    So nothing is remembered but buffers: each becomes one buffer, wherever it stands.
+    So only buffers are cached: each becomes one buffer, wherever it occurs.
     """
 
     memoize = False

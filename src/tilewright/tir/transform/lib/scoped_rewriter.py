@@ -13,7 +13,7 @@ from tilewright.tir.stmt import Stmt
 
 
 class ScopedMutator(Mutator):
-    """Rewrites each distinct expression once in every statement in which it stands."""
+    """Rewrites each distinct expression once in every statement in which it occurs."""
 
     def visit(self, node: Any) -> Any:
         handler = self._handlers.get(type(node)) or self._handler(type(node))
@@ -29,7 +29,7 @@ class ScopedMutator(Mutator):
 
 
 class ScopedVisitor(Visitor):
-    """Looks at each distinct expression once in every statement in which it stands."""
+    """Looks at each distinct expression once in every statement in which it occurs."""
 
     def visit(self, node: Any) -> None:
         handler = self._handlers.get(type(node)) or self._handler(type(node))

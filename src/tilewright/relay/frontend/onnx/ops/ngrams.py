@@ -52,7 +52,7 @@ def _pools(node: Node) -> Iterator[np.ndarray]:
 
 
 def _counted(node: Node, rows: RelayExpr, extent: int, pool: np.ndarray) -> RelayExpr:
-    """How often each n-gram of a pool stands in each row."""
+    """How often each n-gram of a pool occurs in each row."""
     count, length = pool.shape
     shortest, longest = int(node.attr("min_gram_length")), int(node.attr("max_gram_length"))
     wanted = const(pool.astype(node.dtype(rows)))

@@ -104,7 +104,7 @@ class Setting:
     functions: list[Function]
 
     def parts(self, data: RelayExpr, count: int) -> list[RelayExpr]:
-        """The gates, which stand side by side in the last axis."""
+        """The gates, which are side by side in the last axis."""
         return list(relay.split(data, count, 1)) if count > 1 else [data]
 
 
