@@ -116,7 +116,7 @@ def race(contenders: Sequence[Contender], rounds: int) -> dict[str, float]:
 
 
 def machine() -> dict[str, object]:
-    """What the figures were measured on, without anything that names the machine itself."""
+    """The machine that the figures were measured on, without its name."""
     model, flags = "unknown", ""
     for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
         key, _, value = line.partition(":")

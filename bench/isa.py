@@ -56,7 +56,7 @@ def start_again(isa: str) -> None:
 
 
 def isa_environment() -> dict[str, str]:
-    """What a contender's process needs in its environment to see what this one sees."""
+    """The environment of a contender's process, so that it sees the same CPU features."""
     return {"LD_PRELOAD": os.environ[LIBRARY]} if LIBRARY in os.environ else {}
 
 

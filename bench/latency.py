@@ -54,7 +54,7 @@ class Failed(Exception):
 
 @dataclass
 class Entry:
-    """What is found of one contender on one model."""
+    """The results of one contender on one model."""
 
     seconds: float | None = None
     failure: str = ""
@@ -169,7 +169,7 @@ def exported(name: str, cache: Path) -> Path:
 
 
 def arrays(path: Path) -> list[Any]:
-    """What a contender wrote as its outputs."""
+    """The outputs that a contender wrote."""
     with np.load(path) as found:
         return [found[key] for key in found.files]
 

@@ -39,7 +39,7 @@ class Operator:
 
 
 def label(node: Any, shapes: list[list[int]]) -> str:
-    """What a reader would call it: a convolution by its sizes and strides, others by their inputs' shapes."""
+    """A readable label: a convolution by its sizes and strides, others by their inputs' shapes."""
     attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
     sizes = " by ".join("x".join(map(str, shape)) for shape in shapes[:2])
     extra = []

@@ -59,7 +59,7 @@ def read_listing(text: str) -> Iterator[Entry]:
 
 
 def find(entry: Entry) -> Any:
-    """What the name stands for in Tilewright; ``ABSENT`` where there is nothing."""
+    """The object of the name in Tilewright; ``ABSENT`` if there is none."""
     module = entry.section.replace("tvm", "tilewright", 1)
     try:
         found: Any = importlib.import_module(module)

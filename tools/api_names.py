@@ -202,7 +202,7 @@ def _fields_of(owner: type) -> dict[str, tuple[str, str, int]]:
 
 
 def _members_of(owner: type) -> tuple[Member, ...]:
-    """What the class itself defines, fields first, then in the order of the source."""
+    """The members that the class itself defines, fields first, then in the order of the source."""
     fields = _fields_of(owner)
     names = dict.fromkeys([*fields, *vars(owner)])
     found = []

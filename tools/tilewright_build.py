@@ -33,7 +33,7 @@ prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_edit
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    """What setuptools needs, and a C compiler from the package index where this machine has none."""
+    """The requirements of setuptools, and a C compiler from the package index if this machine has none."""
     return [*build_meta.get_requires_for_build_wheel(config_settings), *compiler_requirements()]
 
 

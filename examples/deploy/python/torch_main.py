@@ -24,7 +24,7 @@ def read_tensor(content: bytes, shape: tuple[int, ...], offset: int = 0) -> torc
 
 
 def read_params(content: bytes) -> dict[str, torch.Tensor]:
-    """What ``save_param_dict`` wrote: all names, then all tensors, each with a head that says its shape."""
+    """Reads what ``save_param_dict`` wrote: all names, then all tensors, each with a header that has its shape."""
     _, _, count = struct.unpack_from("<QQQ", content)
     at = 24
     names = []

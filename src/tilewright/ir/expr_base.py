@@ -13,7 +13,7 @@ from tilewright.support.node import node
 from tilewright.support.span import Span
 
 ExprLike = AnyType
-"""What users may write for an expression: an expression, an axis, a tensor element, a number, a NumPy scalar."""
+"""The values that convert to an expression: an expression, an axis, a tensor element, a number, a NumPy scalar."""
 
 
 class ExprOp:
@@ -133,13 +133,13 @@ class ExprOp:
 
 
 class ManyElements(ExprOp):
-    """What stands for many elements: an expression leaves arithmetic with it to its own operators."""
+    """A value of many elements: expressions leave arithmetic with it to its own operators."""
 
     __slots__ = ()
 
 
 class EqualOp(ExprOp):
-    """What ``a == b`` gives: an expression when used as one, an identity test when used as a condition."""
+    """The result of ``a == b``: an expression when used as one, an identity test when used as a condition."""
 
     __slots__ = ("a", "b", "span")
     __hash__ = object.__hash__
@@ -160,7 +160,7 @@ class EqualOp(ExprOp):
 
 
 class NotEqualOp(ExprOp):
-    """What ``a != b`` gives; see ``EqualOp``."""
+    """The result of ``a != b``; see ``EqualOp``."""
 
     __slots__ = ("a", "b", "span")
     __hash__ = object.__hash__

@@ -196,7 +196,7 @@ class Call(PrimExpr):
 
     @property
     def effect(self) -> CallEffectKind:
-        """What the call may do; a call of a function that is not an operator may do anything."""
+        """The side effects of the call; a call of a function that is not an operator may have any."""
         return self.op.effect if isinstance(self.op, Op) else CallEffectKind.UpdateState
 
 

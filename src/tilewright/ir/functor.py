@@ -51,7 +51,7 @@ class Functor:
         return handler(self, node)
 
     def visit_default(self, node: Any) -> Any:
-        """What happens to nodes that have no method."""
+        """Called for nodes without a method."""
         raise NotImplementedError
 
 

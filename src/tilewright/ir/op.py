@@ -16,7 +16,7 @@ from tilewright.support.errors import OpError, TilewrightError
 
 
 class CallEffectKind(IntEnum):
-    """What calling an operator may do; decides what a pass may move, repeat or drop."""
+    """The side effects of an operator: what a pass may move, repeat or remove."""
 
     ExprAnnotation = 0
     """Gives its argument, with a hint to the compiler."""

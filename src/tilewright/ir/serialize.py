@@ -79,7 +79,7 @@ def _saved_slots(node: Node) -> list[str]:
 
 
 def _parts(value: Any) -> list[Any]:
-    """What must be written before a value."""
+    """The parts that must be written before a value."""
     if isinstance(value, IRModule):
         return [dict(value.functions), dict(value.type_definitions), dict(value.attrs.items())]
     if isinstance(value, Op):
@@ -329,7 +329,7 @@ def _reason(error: Exception) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """What ``save_json`` wrote."""
+    """Reads the text that ``save_json`` wrote."""
     try:
         document = json.loads(json_str)
     except (json.JSONDecodeError, TypeError, RecursionError) as error:

@@ -39,7 +39,7 @@ class StructuralMismatch(TilewrightError, ValueError, AssertionError):
 
 
 class Role(Enum):
-    """What a field does to the variables in it."""
+    """How a field treats the variables in it."""
 
     USE = auto()
     """They are uses."""
@@ -345,7 +345,7 @@ class _Comparison:
             raise _Difference(path, lhs, rhs, "they are different free variables")
 
     def _same_computation(self, lhs: Node, rhs: Node, path: Path) -> None:
-        """What is computed once on one side is computed once on the other."""
+        """Checks that sharing is the same on both sides."""
         known = self.computed.setdefault(id(lhs), id(rhs))
         known_back = self.computed_back.setdefault(id(rhs), id(lhs))
         if known != id(rhs) or known_back != id(lhs):

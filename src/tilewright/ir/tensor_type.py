@@ -52,7 +52,7 @@ class TensorType(Type):
         return tuple(extents)
 
     def _dimension_keys(self) -> tuple[object, ...]:
-        """What two equal shapes have in common: the values of constants, and where the other dimensions stand."""
+        """The hash key of a shape: the values of constants, and the positions of the other dimensions."""
         return tuple(
             extent.value if isinstance(extent, IntImm) else Any if isinstance(extent, Any) else None
             for extent in self.shape
@@ -74,4 +74,4 @@ class TensorType(Type):
 
 
 EQUAL_DIMENSIONS: list[Callable[[PrimExpr, PrimExpr], bool]] = [operator.is_]
-"""What decides whether two symbolic dimensions are the same; set by ``arith``, which can prove it."""
+"""Decides whether two symbolic dimensions are equal; set by ``arith``, which can prove it."""

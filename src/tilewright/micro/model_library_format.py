@@ -76,7 +76,7 @@ class ModelLibrary:
         return {**made, **self.extra_files}
 
     def metadata(self, files: Mapping[str, bytes]) -> dict[str, Any]:
-        """What ``metadata.json`` says."""
+        """The contents of ``metadata.json``."""
         now = datetime.datetime.now(datetime.UTC)
         return {
             "version": FORMAT_VERSION,

@@ -90,7 +90,7 @@ from tilewright.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from tilewright.support.span import SourceName, Span
 
 _ON_FIRST_USE = ("frontend", "testing")
-"""What brings other packages along, or is for tests: loaded when it is first named."""
+"""Modules that import other packages, or that are for tests: loaded on first use."""
 
 
 def __getattr__(name: str) -> object:

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Pattern(Node):
-    """What a value is compared with."""
+    """A pattern that a value is matched with."""
 
     __slots__ = ()
 

@@ -288,7 +288,7 @@ class RefCreate(ExprWithOp):
 
 @node
 class RefRead(ExprWithOp):
-    """What a reference holds."""
+    """Reads the value of a reference."""
 
     ref: Child[RelayExpr]
     span: Span | None

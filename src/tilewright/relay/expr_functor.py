@@ -69,7 +69,7 @@ class ExprFunctor(Functor):
         return result
 
     def visit_default(self, expr: RelayExpr) -> Any:
-        """What has no method."""
+        """Called for nodes without a method."""
         raise NotImplementedError(f"{type(self).__name__} has no visit_{type(expr).node_kind}")
 
     def visit_type(self, typ: Type) -> Type:

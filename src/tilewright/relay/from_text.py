@@ -31,5 +31,5 @@ def parse_expr(source: str) -> RelayExpr:
 
 
 def fromtext(source: str, source_name: str = "from_string") -> IRModule:
-    """What ``mod.astext()`` printed."""
+    """Parses the text that ``mod.astext()`` printed."""
     return parse(source, source_name)

@@ -91,7 +91,7 @@ def scalar_text(data: NDArray) -> str | None:
 
 
 class MetaTable:
-    """What the text form has no words for: values by class, referred to as ``meta[class][number]``."""
+    """Values without a text form, by class; the text refers to them as ``meta[class][number]``."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[Any]] = {}

@@ -15,7 +15,7 @@ from tilewright.relay.expr import Call, Constant, If, Let, Var
 from tilewright.relay.function import Function
 
 LEAVES = (Var, Constant, Op, GlobalVar, Constructor)
-"""What is written in its place, however often it is used."""
+"""Expressions that are written inline, however often they are used."""
 
 
 def _operands(expr: RelayExpr) -> tuple[RelayExpr, ...]:

@@ -190,7 +190,7 @@ class Printer(Functor):
     # Where an expression is written
 
     def operand(self, expr: RelayExpr) -> Document:
-        """What stands for an expression where it is used; its definition is written on the first use."""
+        """The text of an expression where it is used; its definition is written on the first use."""
         found = self.written.get(expr)
         if found is not None:
             return found
@@ -239,7 +239,7 @@ class Printer(Functor):
     # Leaves and names
 
     def leaf(self, expr: RelayExpr) -> Document:
-        """What needs no definition."""
+        """The text of an expression that needs no definition."""
         if isinstance(expr, Constant):
             scalar = scalar_text(expr.data)
             return [scalar if scalar is not None else self.meta.reference(expr), self.comment(expr)]
@@ -342,7 +342,7 @@ class Printer(Functor):
         return ["match (" if match.complete else "match? (", data, ") {", clauses, LINE, "}"]
 
     def pattern(self, pattern: Pattern) -> Document:
-        """What a clause compares with."""
+        """The pattern of a clause."""
         if isinstance(pattern, PatternVar):
             return self.bind(pattern.var)
         if isinstance(pattern, PatternConstructor):
@@ -359,7 +359,7 @@ class Printer(Functor):
         return ["ref(", self.operand(ref.value), ")"]
 
     def visit_ref_read(self, ref: RefRead) -> Document:
-        """What a reference holds."""
+        """Reads the value of a reference."""
         return ["ref_read(", self.operand(ref.ref), ")"]
 
     def visit_ref_write(self, ref: RefWrite) -> Document:

@@ -101,7 +101,7 @@ class ScopeBuilder:
         return WithScope(None, leave)
 
     def type_of(self, expr: RelayExpr) -> Type | None:
-        """What is known of an expression's type: a variable's annotation, a constant's type, what inference found; else
+        """The known type of an expression: a variable's annotation, a constant's type, the inferred type; else
         a type that is yet to be found."""
         if isinstance(expr, Var):
             return expr.type_annotation

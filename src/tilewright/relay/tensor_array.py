@@ -21,7 +21,7 @@ HIGHEST_CONCATENATED = 4
 
 
 class HasModule(Protocol):
-    """What a tensor array needs of the prelude: a module with lists in it."""
+    """The interface of the prelude for tensor arrays: a module with lists."""
 
     mod: IRModule
 

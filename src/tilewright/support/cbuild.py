@@ -63,7 +63,7 @@ class Triple:
 
     @property
     def zig_target(self) -> str:
-        """What ``zig cc -target`` calls it."""
+        """The name of the target for ``zig cc -target``."""
         machine = "arm" if self.machine.startswith(("arm", "thumb")) else self.machine
         if self.system == "windows":
             return f"{machine}-windows-gnu"
@@ -153,7 +153,7 @@ def runtime_sources() -> list[Path]:
 
 
 def link_flags(triple: str = "") -> tuple[str, ...]:
-    """What a shared library for the target must be linked with."""
+    """The linker flags for a shared library for the target."""
     system = (Triple.parse(triple) if triple else host_triple()).system
     if system == "linux":
         return ("-shared", "-pthread", "-ldl", "-lm")

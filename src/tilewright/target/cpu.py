@@ -49,7 +49,7 @@ _DEFAULT_TRIPLES: Final = {
 
 @dataclass(frozen=True)
 class CPUDescription:
-    """What a schedule may count on.
+    """The properties of a CPU that schedules rely on.
 
     ``family`` is one of x86, aarch64, arm, riscv, wasm and hexagon. ``vector_bits`` is the widest vector that code
     should use, ``vector_registers`` how many of them there are. A machine without vectors has one register lane of

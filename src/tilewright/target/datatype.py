@@ -21,7 +21,7 @@ _LAST_CUSTOM_CODE: Final = 255
 
 
 class ExpressionBuilder(Protocol):
-    """What makes calls: the expression layer's functions of the same names."""
+    """The interface for creating calls: the expression layer's functions of the same names."""
 
     def call_pure_extern(self, dtype: str, func_name: str, *args: Any) -> Any:
         """A call of an external function that has no effect."""

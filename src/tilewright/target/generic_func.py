@@ -67,7 +67,7 @@ class GenericFunc:
 
 
 class DispatchedFunction:
-    """What the decorators give: called like the default, with ``register`` to add an implementation for a key."""
+    """The result of the decorators: called like the default, with ``register`` to add an implementation for a key."""
 
     def __init__(self, generic: GenericFunc, fdefault: Callable[..., Any], override: bool) -> None:
         self.generic = generic

@@ -133,7 +133,7 @@ class _Backward:
     def contribution(
         self, operation: ComputeOp, tensor: Tensor, adjoint: Tensor, element: ProducerLoad, local: PrimExpr
     ) -> Tensor:
-        """What one read contributes: a tensor of the shape of what is read."""
+        """The contribution of one read: a tensor of the shape of what is read."""
         read = element.producer
         body = operation.body[tensor.value_index]
         if isinstance(body, Reduce):

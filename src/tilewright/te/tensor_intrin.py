@@ -18,7 +18,7 @@ from tilewright.tir.stmt import Evaluate, Stmt
 
 @node
 class TensorIntrin(Node):
-    """What an intrinsic computes (``op``), on which buffers, and how: ``body`` computes the whole;
+    """An intrinsic: what it computes (``op``), on which buffers, and how: ``body`` computes the whole;
     ``reduce_init`` and ``reduce_update`` start and continue a reduction that loops around the intrinsic
     finish."""
 

@@ -54,7 +54,7 @@ def mixed_passes(target: Target, host: Target) -> list[Pass]:
 
 
 def _thread_passes(global_barrier: bool) -> list[Pass]:
-    """What only code with threads needs."""
+    """The passes that only code with threads needs."""
     return [
         *([ThreadSync("global")] if global_barrier else []),
         ThreadSync("shared"),

@@ -218,12 +218,12 @@ class IRBuilder:
         return self._scope(None, lambda body: While(test, body))
 
     def if_scope(self, cond: ExprLike) -> WithScope:
-        """What runs if the condition holds."""
+        """The branch that runs if the condition holds."""
         test = _condition(cond)
         return self._scope(None, lambda body: IfThenElse(test, body, None))
 
     def else_scope(self) -> WithScope:
-        """What runs if the condition of the ``if_scope`` just before does not hold."""
+        """The branch that runs if the condition of the preceding ``if_scope`` does not hold."""
         statements = self._current()
         previous = statements[-1] if statements else None
         if not isinstance(previous, IfThenElse) or previous.else_case is not None:

@@ -58,7 +58,7 @@ FIELD_TYPES = {
 
 
 class TypeIndex(IntEnum):
-    """What a tagged value holds."""
+    """The type of a tagged value."""
 
     NONE = 0
     INT = 1

@@ -298,7 +298,7 @@ class ExpressionPrinter(Functor):
         return f"(({volatile}{self.pointer_space(pointer)}{kind}*){name})[{bare(index)}]"
 
     def pointer_space(self, pointer: Var) -> str:
-        """What the language writes before the element type of a pointer into this memory."""
+        """The qualifier before the element type of a pointer into this memory."""
         return ""
 
     def index_text(self, index: PrimExpr, lanes: int) -> str:

@@ -71,7 +71,7 @@ class StatementPrinter(ExpressionPrinter):
         self.block(f"for ({kind} {name} = {low}; {name} < {end}; ++{name})", node.body)
 
     def loop_hint(self, node: For) -> None:
-        """What a language writes ahead of a loop."""
+        """The language's hint before a loop."""
 
     def _loop_end(self, node: For) -> str:
         end = self.scalar(node.extent if is_const(node.min, 0) else node.min + node.extent)

@@ -35,7 +35,7 @@ NON_INDEX_BITS = 16
 
 @dataclass
 class ModuleContext:
-    """What all functions of a module share."""
+    """The state that all functions of a module share."""
 
     machine: Machine
     text: ModuleText
@@ -48,7 +48,7 @@ class ModuleContext:
 
 @dataclass
 class FunctionContext:
-    """What the parts of one function (the function itself and its outlined parallel bodies) share."""
+    """The state that the parts of one function (itself and its outlined parallel bodies) share."""
 
     name: str
     aliases: AliasScopes

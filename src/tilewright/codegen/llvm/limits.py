@@ -35,7 +35,7 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class MachineLimits:
-    """What this machine can do at best with a number of threads: float32 operations a second, and bytes a second from
+    """The peak rates of this machine with a number of threads: float32 operations per second, and bytes per second from
     each level of memory, the smallest first."""
 
     processor: str

@@ -136,7 +136,7 @@ def _float_flags(target: Target) -> str:
 
 
 def _architecture(triple: str) -> tuple[str, str]:
-    """What must agree for code to run in this process: the instruction set and the system."""
+    """The parts of a triple that must agree for code to run in this process: the instruction set and the system."""
     parts = triple.split("-")
     system = next(
         (name for name in ("linux", "darwin", "macos", "windows") if any(p.startswith(name) for p in parts)),

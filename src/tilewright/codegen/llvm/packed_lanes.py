@@ -105,7 +105,7 @@ Multiply = Callable[[Emitter, str, int, str, list[str]], str]
 
 
 def _instruction(emitter: Emitter, name: str) -> tuple[Multiply, int]:
-    """What multiplies words on this target, and the most lanes that it takes at a time; 0 for any number."""
+    """The dot-product instruction of this target, and the most lanes that it takes at a time; 0 for any number."""
     features, family = emitter.machine.features, emitter.machine.family
     most = max(emitter.machine.vector_bits // 32, 4)
     if family == "x86":

@@ -101,7 +101,7 @@ class StatementEmitter(ExpressionEmitter):
         self.statement(node.body)
 
     def visit_attr_stmt(self, node: AttrStmt) -> None:
-        """What the attribute says, where it says something to a code generator."""
+        """Handles the attributes that concern code generation."""
         key = node.attr_key
         if key in _THREAD_ATTRIBUTES:
             raise CodegenError(

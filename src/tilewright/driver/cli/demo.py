@@ -33,7 +33,7 @@ _PEERS = {"reference executor": "the reference executor", "ONNX Runtime": "ONNX 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the network makes of one image."""
+    """The network's prediction for one image."""
 
     label: int
     predicted: int

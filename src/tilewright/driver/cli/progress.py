@@ -12,7 +12,7 @@ DELAY_SECONDS = 1.0
 
 
 class Progress:
-    """What is being done now. ``step`` says what comes next."""
+    """The current step of a command. ``step`` announces the next one."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -41,7 +41,7 @@ class CompileProfile:
 
 @dataclass(frozen=True)
 class ProfileReport:
-    """What was measured and seen. What only compiling shows is None, or empty, for a package."""
+    """The contents of a profile. What is only known at compile time is None, or empty, for a package."""
 
     model: str
     target: str

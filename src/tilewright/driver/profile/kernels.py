@@ -96,7 +96,7 @@ class Kernel:
 
     @property
     def bound_by(self) -> str | None:
-        """What limits it at best: ``compute``, or the level of memory that its data fits."""
+        """What bounds it: ``compute``, or the memory level that holds its data."""
         if self.limits is None or not self.steps:
             return None
         step = self.steps[0]

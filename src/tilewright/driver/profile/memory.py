@@ -71,7 +71,7 @@ class _Part:
 
 
 def _blocks(parsed: dict[str, Any]) -> Iterator[Block]:
-    """What nodes write, where the graph's plan places it. A storage that is written in parts has a block for each."""
+    """The memory that nodes write, by the graph's plan. A storage that is written in parts has a block for each."""
     nodes, attributes = parsed["nodes"], parsed["attrs"]
     tensors = GraphTensors(parsed)
     storages = attributes["storage_id"][1]

@@ -11,7 +11,7 @@ from tilewright.ir.transform import PassInfo
 
 FUSION, LOWERING = "FuseOps", "lower"
 OUTSIDE = "schedules and LLVM"
-"""What compiling spends outside passes: tensor expressions with their schedules, and LLVM."""
+"""The parts of compilation outside passes: tensor expressions with their schedules, and LLVM."""
 
 
 @dataclass

@@ -57,7 +57,7 @@ def embedded_json(value: Any) -> str:
 
 
 def report_data(report: ProfileReport) -> dict[str, Any]:
-    """What the page draws."""
+    """The data that the page draws."""
     kernels = report.kernels.kernels()
     numbers = {kernel.name: number for number, kernel in enumerate(kernels)}
     limits = report.kernels.limits

@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.target.kind import KINDS
 
 Commands = argparse._SubParsersAction
-"""What ``ArgumentParser.add_subparsers`` gives."""
+"""The result of ``ArgumentParser.add_subparsers``."""
 
 DUMP_FORMATS = ("relay", "tir", "ll", "asm")
 MODEL_FORMATS = ("keras", "onnx", "pb", "tflite", "pytorch", "paddle")
@@ -19,7 +19,7 @@ _KINDS = ("llvm", "c")
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model, such as model.onnx") -> None:
-    """What a model is read from."""
+    """Options for reading a model."""
     parser.add_argument("FILE", help=what)
     parser.add_argument(
         "--model-format",
@@ -34,7 +34,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model,
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the code is for: a target, and single options of it."""
+    """Options for the target."""
     parser.add_argument(
         "--target", default="llvm", help='such as "llvm -mcpu=skylake"; default: llvm, which is this machine'
     )
@@ -62,7 +62,7 @@ def target_options(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
 
 
 def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the passes do."""
+    """Options for the passes."""
     parser.add_argument(
         "-O",
         "--opt-level",
@@ -121,7 +121,7 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    """What a model is run on."""
+    """Options for the inputs of a run."""
     parser.add_argument(
         "-i",
         "--inputs",

@@ -30,7 +30,7 @@ def add_tune_parser(
 
 
 def drive_tune(args: argparse.Namespace) -> int:
-    """What the command does."""
+    """Runs the command."""
     not_in_this_version()
 
 

@@ -144,7 +144,7 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
 
 
 def drive_compile(args: argparse.Namespace) -> int:
-    """What the command does."""
+    """Runs the command."""
     refuse_tuning_records(args.tuning_records)
     model = load_from_arguments(args)
     settings = settings_from_arguments(args)

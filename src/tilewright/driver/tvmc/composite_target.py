@@ -26,7 +26,7 @@ def get_codegen_names() -> list[str]:
 
 
 def get_codegen_by_target(name: str) -> dict[str, Any]:
-    """What is registered under a name."""
+    """The code generator registered under a name."""
     found = REGISTERED_CODEGEN.get(name)
     if found is None:
         known = ", ".join(REGISTERED_CODEGEN) or "none are registered"

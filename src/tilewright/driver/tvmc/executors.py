@@ -38,7 +38,7 @@ class Runnable:
         raise NotImplementedError
 
     def function(self) -> tuple[PackedFunc, list[Any]]:
-        """What is timed: a function and its arguments."""
+        """The function to time, and its arguments."""
         raise NotImplementedError
 
     def profile(self, repeat: int = 10) -> KernelProfile:
@@ -89,7 +89,7 @@ class GraphRunnable(Runnable):
         return [output.numpy() for output in self._outputs]
 
     def function(self) -> tuple[PackedFunc, list[Any]]:
-        """What is timed: a function and its arguments."""
+        """The function to time, and its arguments."""
         return self.executor["run"], []
 
     def profile(self, repeat: int = 10) -> KernelProfile:
@@ -155,7 +155,7 @@ class FunctionRunnable(Runnable):
         return [one.numpy() for one in self.outputs]
 
     def function(self) -> tuple[PackedFunc, list[Any]]:
-        """What is timed: a function and its arguments."""
+        """The function to time, and its arguments."""
         return self._function, self._arguments()
 
     def _arguments(self) -> list[Any]:

@@ -31,7 +31,7 @@ class CompiledProgram:
 
 
 Compiled = GraphExecutorFactoryModule | AOTExecutorFactoryModule | CompiledProgram
-"""What compiling for the three executors gives."""
+"""The compiled forms of the three executors."""
 
 
 class _Kernels(Module):
@@ -54,7 +54,7 @@ class _Kernels(Module):
 
 
 def linker(cross: Any, cross_options: str | None) -> Callable[..., None] | None:
-    """What links a library: None for the machine's own compiler, else the one that is named."""
+    """The linker for a library: None for the machine's own compiler, otherwise the named one."""
     if not cross:
         if cross_options:
             raise TVMCException("options for a cross compiler are given, and no cross compiler")

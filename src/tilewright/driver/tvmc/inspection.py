@@ -20,7 +20,7 @@ from tilewright.runtime.vm import Executable
 from tilewright.support.errors import TilewrightError
 
 NOTHING_TO_RUN = "__nop"
-"""What the graph calls where a tensor only gets another shape."""
+"""The graph's function name for a pure reshape."""
 
 
 def unsupported_operators(path: str) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ _LIMIT_SECONDS = 600
 
 @dataclass(frozen=True)
 class PeerOutcome:
-    """What ONNX Runtime gave for every set of inputs, and the best of its times; or why it did not."""
+    """ONNX Runtime's outputs for every set of inputs and its best time; or why it failed."""
 
     outputs: list[list[np.ndarray[Any, Any]]] = field(default_factory=list)
     seconds: float = 0.0

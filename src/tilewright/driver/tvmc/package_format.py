@@ -41,7 +41,7 @@ _MODEL_SUFFIXES = (".onnx", ".pb", ".tflite", ".h5", ".pth", ".pt", ".pdmodel")
 
 @dataclass(frozen=True)
 class PackageContent:
-    """What a package has inside. ``library`` is the code, under the name that says what it is."""
+    """The contents of a package. ``library`` is the code; its file name says in which form."""
 
     kind: str
     """``classic`` or ``mlf``."""

@@ -279,7 +279,7 @@ def run_from_arguments(args: argparse.Namespace, package: TVMCPackage) -> TVMCRe
 
 
 def drive_run(args: argparse.Namespace) -> int:
-    """What the command does, but for the printing."""
+    """Runs the command, without printing."""
     result = run_from_arguments(args, TVMCPackage(args.FILE))
     if args.outputs:
         result.save(args.outputs)

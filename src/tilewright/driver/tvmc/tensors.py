@@ -81,7 +81,7 @@ def module_inputs(mod: IRModule, params: Mapping[str, Any]) -> list[TensorInfo]:
 
 
 def module_outputs(mod: IRModule) -> list[TensorInfo]:
-    """What ``main`` gives, under the names that results have: ``output_0`` and so on."""
+    """The outputs of ``main``, named ``output_0`` and so on."""
     kinds = _tensors(infer_module(mod)["main"].checked_type.ret_type)
     return [_info(output_name(position), kind) for position, kind in enumerate(kinds)]
 

@@ -28,7 +28,7 @@ from tilewright.support.node import Node
 
 
 class Feature(IntEnum):
-    """What a program may use."""
+    """A feature of the language that a program may use."""
 
     fVar = 0
     fGlobalVar = 1

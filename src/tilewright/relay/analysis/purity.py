@@ -20,7 +20,7 @@ from tilewright.support.node import Node
 
 
 class Effect(IntFlag):
-    """What an evaluation may do."""
+    """The side effects of an evaluation."""
 
     NONE = 0
     STATE = 1
@@ -64,7 +64,7 @@ class Effects:
         return found
 
     def _called(self, callee: Any) -> Effect:
-        """What calling something may do."""
+        """The side effects of a call."""
         if isinstance(callee, Op):
             return Effect.WRITE if callee.get_attr("TOpIsStateful") else Effect.NONE
         if isinstance(callee, Constructor):

@@ -226,7 +226,7 @@ def well_formed(expr: RelayExpr | IRModule) -> bool:
 
 
 def verify_module(module: IRModule) -> None:
-    """What runs between passes: each graph-level function keeps the rules."""
+    """The check between passes: verifies each graph-level function."""
     for name, function in module.functions.items():
         if isinstance(function, Function):
             try:

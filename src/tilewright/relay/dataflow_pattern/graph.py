@@ -64,5 +64,5 @@ class ExprGraph:
 
 
 def inputs_of(expr: Node) -> tuple[Node, ...]:
-    """What an expression is computed from; of a call, the arguments."""
+    """The inputs of an expression; for a call, the arguments."""
     return expr.args if isinstance(expr, Call) else expr.children()

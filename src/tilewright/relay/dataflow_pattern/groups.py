@@ -118,7 +118,7 @@ class Grouper:
         return self.groups
 
     def _inputs(self, matched: NodeMap) -> dict[Any, Var]:
-        """What enters the match, each with the parameter that will stand for it."""
+        """The inputs of the match, each with the parameter that replaces it."""
         interior: set[Any] = set()
         for pattern in self.patterns:
             if pattern in matched:

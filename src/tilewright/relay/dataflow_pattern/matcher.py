@@ -23,7 +23,7 @@ NodeMap = dict[Any, list[RelayExpr]]
 
 
 class MatchedPattern(Node):
-    """What the matcher asks of a pattern."""
+    """The interface of a pattern for the matcher."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Matcher:
         self._apart: list[NodeMap] = []
 
     def match(self, pattern: MatchedPattern, expr: Any) -> NodeMap | None:
-        """What each pattern within matched, or None where the expression does not match."""
+        """The expressions that each subpattern matched, or None if the expression does not match."""
         self.bound, self._trail, self._apart = {}, [], []
         if not self.solve(pattern, expr):
             return None

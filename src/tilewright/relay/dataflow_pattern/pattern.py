@@ -74,19 +74,19 @@ class DFPattern(MatchedPattern):
         return is_op("divide")(self, other)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
-        """What this pattern matches, with these attributes."""
+        """Matches what this pattern matches, with these attributes."""
         return AttrPattern(self, DictAttrs(attrs))
 
     def has_type(self, ttype: Type) -> TypePattern:
-        """What this pattern matches, with this type."""
+        """Matches what this pattern matches, with this type."""
         return TypePattern(self, ttype)
 
     def has_dtype(self, dtype: str) -> DataTypePattern:
-        """What this pattern matches, a tensor of this element type."""
+        """Matches what this pattern matches, if it is a tensor of this element type."""
         return DataTypePattern(self, dtype)
 
     def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
-        """What this pattern matches, a tensor of this shape."""
+        """Matches what this pattern matches, if it is a tensor of this shape."""
         return ShapePattern(self, shape)
 
     def match(self, expr: RelayExpr) -> bool:
@@ -103,12 +103,12 @@ class DFPattern(MatchedPattern):
         return partition(self, expr, attrs, check)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
-        """What this pattern matches, where all ways from an expression that matches ``parent`` lead to it, and all on
-        these ways match ``path``."""
+        """Matches what this pattern matches, if all paths from an expression that matches ``parent`` lead to it, and
+        all on these ways match ``path``."""
         return DominatorPattern(parent, path if path is not None else wildcard(), self)
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
-        """What this pattern matches, or that with something around it."""
+        """Matches this pattern, or this pattern wrapped in another."""
         return AltPattern(option_constructor(self), self)
 
     def __repr__(self) -> str:
@@ -415,7 +415,7 @@ class _Condition(DFPattern):
         return (self.pattern,)
 
     def holds(self, expr: Any, matcher: Matcher) -> bool:
-        """What must hold."""
+        """The condition to check."""
         raise NotImplementedError
 
     def ways(self, expr: Any, matcher: Matcher) -> Sequence[Sequence[Goal]]:

@@ -34,8 +34,8 @@ class DFPatternCallback:
         return rewrite(self, expr)
 
     def callback(self, pre: RelayExpr, post: RelayExpr, node_map: NodeMap) -> RelayExpr:
-        """What replaces a match: ``pre`` is its root as it was, ``post`` the root with rewritten parts; ``node_map``
-        gives for each pattern a list with the rewritten expression that it matched."""
+        """Returns the replacement of a match: ``pre`` is the original root, ``post`` the root with rewritten parts;
+        ``node_map`` gives for each pattern a list with the rewritten expression that it matched."""
         raise NotImplementedError(f"{type(self).__name__} does not say what replaces a match")
 
 

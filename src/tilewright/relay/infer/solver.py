@@ -42,7 +42,7 @@ class Mismatch(Exception):
 
 
 class Solver:
-    """What is known about incomplete types."""
+    """The solver's knowledge about incomplete types."""
 
     def __init__(self) -> None:
         self.bound: dict[IncompleteType, Type] = {}

@@ -50,7 +50,7 @@ class TopKAttrs(OpAttrs):
     dtype: str = "int32"
 
     def check(self) -> None:
-        """What to give is one of three."""
+        """``ret_type`` has one of three values."""
         if self.ret_type not in ("both", "values", "indices"):
             raise OpAttributeInvalid(f"topk gives 'both', 'values' or 'indices', not {self.ret_type!r}")
 

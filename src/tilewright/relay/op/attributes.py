@@ -97,7 +97,7 @@ class OpAttrs(Attrs):
             raise OpAttributeInvalid(f"{op_name}: {error}") from error
 
     def list_field_info(self) -> list[AttrFieldInfo]:
-        """What there is to know about each field."""
+        """The documentation of each field."""
         return [AttrFieldInfo(field.name, str(field.type), "") for field in fields(self)]  # type: ignore[arg-type]
 
 

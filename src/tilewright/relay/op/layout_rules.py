@@ -239,7 +239,7 @@ def _reduced(
 
 
 def _without(layout: Layout, reduced: Sequence[str], keepdims: bool) -> MaybeLayout:
-    """What is left of a layout when axes are reduced; None when nothing is."""
+    """The layout after reducing axes; None if no axis is left."""
     if keepdims:
         return layout
     left = [

@@ -26,7 +26,7 @@ from tilewright.topi.arguments import product as extent_product
 
 @attributes
 class ReduceAttrs(OpAttrs):
-    """What is reduced, and whether reduced axes stay."""
+    """The reduced axes, and whether they remain with size one."""
 
     axis: Any = None
     keepdims: bool = False

@@ -27,7 +27,7 @@ Shape = tuple[Dimension, ...]
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of symbolic dimensions when the program runs. Where it is that two of them are equal, ``pair`` are
+    """A condition on symbolic dimensions at run time. If it is that two of them are equal, ``pair`` are
     those."""
 
     holds: PrimExpr

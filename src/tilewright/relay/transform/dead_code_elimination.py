@@ -24,7 +24,7 @@ from tilewright.support.node import Node
 
 
 class _Liveness:
-    """What live code uses: ``uses`` counts the uses of each variable, ``kept`` are the lets of values with effects that
+    """Liveness: ``uses`` counts the uses of each variable, ``kept`` are the lets of values with effects that
     matter."""
 
     def __init__(self, root: RelayExpr, effects: Effects) -> None:

@@ -89,7 +89,7 @@ class _Types(TypeMutator):
 
 
 class _Program:
-    """What is made: functions and data types of the module."""
+    """The program being built: functions and data types of the module."""
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod

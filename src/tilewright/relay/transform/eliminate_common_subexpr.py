@@ -23,14 +23,14 @@ from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 def _identity(expr: Any) -> object:
-    """What makes two arguments the same: the expression itself; of a scalar constant, its value."""
+    """The identity of an argument: the expression itself; for a scalar constant, its value."""
     if isinstance(expr, Constant) and expr.data.shape == ():
         return (str(expr.data.dtype), expr.data.numpy().tobytes())
     return id(expr)
 
 
 def _key(expr: Any) -> tuple[object, ...] | None:
-    """What two expressions that compute the same have in common, but for attributes; None for what is not compared."""
+    """A key that equal expressions share, without attributes; None for what is not compared."""
     if isinstance(expr, Call) and isinstance(expr.op, Op) and not expr.op.get_attr("TOpIsStateful"):
         return (expr.op, *[_identity(argument) for argument in expr.args])
     if isinstance(expr, TupleGetItem):

@@ -177,7 +177,7 @@ def folded(call: Call) -> RelayExpr:
 
 
 def _folded_shape(call: Call, name: str) -> RelayExpr:
-    """What the operators that ask for a shape give, where it is known."""
+    """The result of a shape query, if it is known."""
     attrs: Any = call.attrs
     given = made_type(call.args[0])
     if not isinstance(given, TensorType):

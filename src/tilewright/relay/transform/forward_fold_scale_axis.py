@@ -45,7 +45,8 @@ from tilewright.tir.data_layout import Layout
 
 @dataclass(frozen=True)
 class _Offer:
-    """What all users of an expression together take: factors along these axes, maybe positive or constant ones."""
+    """The scales that all users of an expression can absorb: along these axes, possibly only positive or constant
+    ones."""
 
     axes: tuple[int, ...]
     positive: bool
@@ -84,7 +85,7 @@ class _Offers:
             )
 
     def _made_by(self, expr: Call) -> dict[int, _Offer]:
-        """What a call offers to its arguments, by position."""
+        """The scales that a call can absorb from its arguments, by position."""
         name = operator_name(expr)
         attrs: Any = expr.attrs
         if name in CONVOLUTIONS:
@@ -100,7 +101,7 @@ class _Offers:
         return self._passed(expr, name, asked) if asked is not None else {}
 
     def _passed(self, expr: Call, name: str, offer: _Offer) -> dict[int, _Offer]:
-        """What passes through an operator."""
+        """The scales that commute with an operator."""
         attrs: Any = expr.attrs
         if name in ("nn.relu", "nn.leaky_relu"):
             return {0: replace(offer, positive=True)}
@@ -189,7 +190,7 @@ class _Forward(OperatorRewriter):
         super().__init__({})
         self.offers = offers
         self.factors: dict[RelayExpr, Factor] = {}
-        """What an expression of the old program is more than the one that replaces it."""
+        """The scale by which an expression of the old program exceeds its replacement."""
 
     def visit_call(self, call: Call) -> RelayExpr:
         """Take factors in, pass them on, or begin one."""

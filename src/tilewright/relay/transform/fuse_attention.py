@@ -59,7 +59,7 @@ class _Operand:
 
 @dataclass
 class _Scores:
-    """What was found between the softmax and the first product."""
+    """The operators found between the softmax and the first product."""
 
     product: Call
     factor: float
@@ -145,7 +145,7 @@ class _Fuse(OperatorRewriter):
         return call("reshape", in_order, newshape=_extents(old))
 
     def _scores(self, expr: RelayExpr) -> _Scores | None:
-        """What the softmax is of; None where something else is between it and a product, or reads scores too."""
+        """The scores of the softmax; None if another operator is between it and a product, or also reads the scores."""
         masks: list[RelayExpr] = []
         while isinstance(expr, Call) and self._is_read_once(expr):
             inner = _masked(expr)
@@ -239,7 +239,7 @@ def _readers(body: RelayExpr) -> dict[RelayExpr, list[RelayExpr]]:
 
 
 def _reshaped(expr: RelayExpr) -> RelayExpr:
-    """What a reshape is of."""
+    """The argument of a reshape."""
     while isinstance(expr, Call) and is_call(expr, "reshape"):
         expr = expr.args[0]
     return expr

@@ -394,7 +394,7 @@ def _is_better_alone(join: _Node, nodes: dict[RelayExpr, _Node]) -> bool:
 
 
 def _shown(expr: RelayExpr) -> RelayExpr:
-    """What an expression shows in another shape: itself, if it does not."""
+    """The expression of which another is a view; itself if it is not a view."""
     while isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.get_attr("TNonComputational"):
         expr = expr.args[0]
     return expr

@@ -239,7 +239,7 @@ class _Reverse:
         return block.close(result)
 
     def atom(self, expr: Any) -> _Value:
-        """What needs no let."""
+        """The value of an expression that needs no let."""
         if isinstance(expr, Var):
             return self.values[expr]
         if isinstance(expr, GlobalVar):
@@ -396,7 +396,7 @@ class _Reverse:
         return made
 
     def segment(self, node: Call, function: Function, arguments: list[_Value], block: _Block) -> _Value:
-        """What leads to a checkpoint: computed now without gradients, and again with them in the backward pass."""
+        """The segment of a checkpoint: computed now without gradients, and again with them in the backward pass."""
         plain = [self.plain(argument) for argument in arguments]
         forward = with_fresh_variables(function.body, dict(zip(function.params, plain, strict=True)))
         result = block.let("x", node.checked_type, forward)

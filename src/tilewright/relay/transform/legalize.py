@@ -20,7 +20,7 @@ class _Legalizer(OperatorRewriter):
         self.key = key
 
     def rule_of(self, op: Op) -> Rule | None:
-        """What is registered under the attribute."""
+        """The function registered under the attribute."""
         registered = op.get_attr(self.key)
         if registered is None:
             return None

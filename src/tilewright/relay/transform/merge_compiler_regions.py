@@ -37,7 +37,7 @@ class _Unit:
     merged: _Unit | None = None
 
     def find(self) -> _Unit:
-        """What the unit has become."""
+        """The merged region that a region belongs to."""
         found = self
         while found.merged is not None:
             found = found.merged

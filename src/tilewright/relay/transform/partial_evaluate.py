@@ -88,7 +88,7 @@ class _Reference:
 
 @dataclass(eq=False, slots=True)
 class _Value:
-    """What is known of a value, and the expression that stands for it in the program that remains.
+    """The known part of a value, and its expression in the remaining program.
 
     The expression is a constant, a name, or a variable that is bound in ``block``; None where none was needed so far.
     """
@@ -373,7 +373,7 @@ def _constant(value: _Value) -> RelayExpr | None:
 
 
 def _from_constant(expr: Any) -> _Value | None:
-    """What is known of a constant or a tuple of constants; None for anything else."""
+    """The value of a constant or a tuple of constants; None for anything else."""
     if isinstance(expr, Constant):
         return _Value(expr, expr)
     if isinstance(expr, Tuple):
@@ -384,7 +384,7 @@ def _from_constant(expr: Any) -> _Value | None:
 
 
 def _key(value: _Value) -> object:
-    """What tells the arguments of two calls of one function apart: what is known of them."""
+    """A key that distinguishes the arguments of two calls of one function."""
     known = value.known
     if isinstance(known, Constant):
         return (str(known.data.dtype), known.data.shape, known.data.numpy().tobytes())

@@ -29,7 +29,7 @@ _PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 
 @dataclass(frozen=True)
 class _Reshaped:
-    """What a reshape is of, with its shape: a product, or what was computed from one elementwise."""
+    """The argument of a reshape, with its shape: a product, or an elementwise function of one."""
 
     source: RelayExpr
     shape: Constants

@@ -72,7 +72,7 @@ class _Convert(ExprMutator):
         return Function([*params, continuation], body, self.answer, fn.type_params, fn.attrs, fn.span)
 
     def block(self, expr: RelayExpr, continuation: Var) -> RelayExpr:
-        """What computes a block in A-normal form and calls the continuation with the result."""
+        """Computes a block in A-normal form and calls the continuation with the result."""
         lets: list[Let] = []
         current: Any = expr
         while isinstance(current, Let):

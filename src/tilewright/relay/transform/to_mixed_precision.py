@@ -44,7 +44,7 @@ class _Convert(ExprMutator):
         self.unknown: dict[str, None] = {}
         self.casts: dict[tuple[RelayExpr, str], RelayExpr] = {}
         self.source: dict[RelayExpr, RelayExpr] = {}
-        """What a conversion that this pass made converts."""
+        """The arguments of the casts that this pass created."""
 
     # Types
 
@@ -122,7 +122,7 @@ class _Convert(ExprMutator):
         ]
 
     def _category(self, call: Call, op: Op) -> tuple[Category, str, str]:
-        """What to do, the type to add up in, and the type of the result."""
+        """The category, the accumulation type, and the result type."""
         rule = op.get_attr("FTVMMixedPrecisionConversionType")
         if rule is not None:
             category, accumulated, result = rule(call, self.narrow)

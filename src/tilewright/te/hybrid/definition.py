@@ -75,14 +75,14 @@ class _Writes:
         return facts
 
     def fact(self, store: ProducerStore) -> Fact:
-        """What one store writes. The only index of a dimension of one element is all of them."""
+        """The fact of one store. The only index of a dimension of one element is all of them."""
         return tuple(
             None if isinstance(extent, IntImm) and extent.value == 1 else self.analyzer.simplify(index)
             for index, extent in zip(store.indices, self.tensor.shape, strict=True)
         )
 
     def loop(self, variable: Var, extent: PrimExpr, body: Stmt, facts: list[Fact]) -> list[Fact]:
-        """What is written at the loop's variable in every iteration is, after the loop, written everywhere."""
+        """Facts after a loop: what every iteration writes at the loop variable is then written everywhere."""
         inside = self.walk(body, facts)[len(facts) :]
         runs = self.analyzer.can_prove(operators.greater(extent, 0))
         made = list(facts)

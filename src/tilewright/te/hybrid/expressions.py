@@ -94,7 +94,7 @@ class ExpressionParser:
         return self.source.error(node, message)
 
     def lookup(self, name: str) -> Any:
-        """What a name of the script stands for; ``_MISSING`` if it is none of the script's own."""
+        """The value of a name of the script; ``_MISSING`` if the script does not define it."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope.names[name]
@@ -136,7 +136,7 @@ class ExpressionParser:
     # -- entry points ---------------------------------------------------------------------------------------------
 
     def value(self, node: ast.AST) -> Any:
-        """What a piece of syntax stands for."""
+        """The value of a syntax node."""
         handler = self._handlers.get(type(node))
         if handler is None:
             raise self.error(node, f"{type(node).__name__} cannot be used in a hybrid script")

@@ -98,7 +98,7 @@ def _expressions() -> dict[str, Callable[..., Any]]:
 
 
 EXPRESSIONS: Mapping[str, Callable[..., Any]] = _expressions()
-"""What a call of the script becomes when it is compiled."""
+"""The compiled form of a call of the script."""
 
 
 def _zeros(shape: Any, dtype: Any = "float32", scope: str = "global") -> npt.NDArray[Any]:
@@ -194,4 +194,4 @@ def _emulated() -> dict[str, Any]:
 
 
 EMULATED: Mapping[str, Any] = _emulated()
-"""What the names of the language are while a script runs in Python."""
+"""The functions of the language while a script runs in Python."""

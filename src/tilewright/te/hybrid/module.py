@@ -98,7 +98,7 @@ class HybridModule:
 def build(
     sch: Schedule, inputs: Sequence[Any], outputs: Sequence[Tensor], name: str = "hybrid_func"
 ) -> HybridModule:
-    """What a schedule computes as the text of a hybrid script: ``inputs`` are its parameters, ``outputs`` what it
+    """The schedule's computation as the text of a hybrid script: ``inputs`` are its parameters, ``outputs`` what it
     returns."""
     normalized = sch.normalize()
     body = schedule_ops(normalized, infer_bound(normalized))

@@ -463,7 +463,7 @@ def _minus(a: Any, b: Any) -> Any:
 
 
 def _as_read(target: ast.expr) -> ast.expr:
-    """What is read where this target is written."""
+    """The expression that reads the target of an assignment."""
     if isinstance(target, ast.Name):
         return ast.Name(target.id, ast.Load())
     if isinstance(target, ast.Subscript):

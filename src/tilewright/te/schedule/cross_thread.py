@@ -98,7 +98,7 @@ def _thread(stage: Stage, axis: IterVar) -> Var:
 
 
 class _Own:
-    """What one thread contributes: its values, whether they count, and the statement that makes them with its
+    """The contribution of one thread: its values, whether they count, and the statement that computes them with its
     memory."""
 
     def __init__(

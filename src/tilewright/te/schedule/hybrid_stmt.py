@@ -148,7 +148,7 @@ class _Apply(Mutator):
         return count
 
     def _refuse(self) -> None:
-        """What cannot be done to a script."""
+        """Raises the error for a step that is not possible on a script."""
         stage = self.stage
         if stage.store_predicate is not None:
             stage.fail("set_store_predicate", None, "a hybrid script defines its own stores")
@@ -269,7 +269,7 @@ class _Apply(Mutator):
         ]
 
     def _predicates(self, band: _Band) -> list[PrimExpr]:
-        """What keeps the loops inside the ranges that the script says."""
+        """The conditions that keep the loops inside the script's ranges."""
         return bound_predicates(
             self._relations(band),
             [],

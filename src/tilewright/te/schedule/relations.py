@@ -201,7 +201,7 @@ def pass_up_sets(
 
 
 def _split_fused_set(relation: Fuse, ranges: Ranges, sets: Sets, analyzer: Analyzer) -> None:
-    """What the two parts of a fused axis take."""
+    """The sets of the two parts of a fused axis."""
     fused = sets[relation.fused]
     outer_range, inner_range = ranges[relation.outer], ranges[relation.inner]
     if _covers(fused, ranges[relation.fused], analyzer):

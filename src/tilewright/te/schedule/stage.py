@@ -40,7 +40,7 @@ class AttachType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AxisAttributes:
-    """What was asked for an axis besides its place."""
+    """The attributes of an axis that primitives set."""
 
     iter_type: int = IterVar.DataPar
     bind_thread: IterVar | None = None
@@ -116,7 +116,7 @@ class Stage(Object):
         self.axis_attributes = {}
 
     def attributes(self, axis: IterVar) -> AxisAttributes:
-        """What was asked for an axis."""
+        """The attributes of an axis."""
         found = self.axis_attributes.get(axis)
         return AxisAttributes(iter_type=axis.iter_type) if found is None else found
 
@@ -509,7 +509,7 @@ class Stage(Object):
 
     @property
     def iter_var_attrs(self) -> dict[IterVar, AxisAttributes]:
-        """What was asked for each axis."""
+        """The attributes of each axis."""
         return self.axis_attributes
 
     def __repr__(self) -> str:

@@ -31,7 +31,7 @@ class RootAxis:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an earlier step gave."""
+    """A reference to the result of an earlier step."""
 
     name: str
 

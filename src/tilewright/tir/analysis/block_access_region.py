@@ -116,7 +116,7 @@ def _full(buffer: Buffer) -> BufferRegion:
 def get_block_access_region(
     block: Block, buffer_var_map: Mapping[Var, Buffer]
 ) -> tuple[list[BufferRegion], list[BufferRegion], list[BufferRegion]]:
-    """What the block reads, what it writes, and what opaque code in it may touch, among the given buffers.
+    """The regions that the block reads, writes, and that opaque code in it may access, among the given buffers.
 
     Where the block initialises a reduction, the buffers that it writes do not count as read.
     """
@@ -134,7 +134,7 @@ def get_block_access_region(
 def get_block_read_write_region(
     block: Block, buffer_var_map: Mapping[Var, Buffer]
 ) -> tuple[list[BufferRegion], list[BufferRegion]]:
-    """What the block reads and writes; what opaque code may touch counts as both, whole."""
+    """The regions that the block reads and writes; buffers that opaque code may access count as both, in full."""
     reads, writes, opaque = get_block_access_region(block, buffer_var_map)
     hidden = {region.buffer for region in opaque}
     return (

@@ -124,7 +124,7 @@ class _Kernels(StatementVisitor):
 
 
 def gpu_code_errors(func: PrimFunc, constraints: Mapping[str, Any]) -> list[str]:
-    """What exceeds the limits, one line each."""
+    """The violations of the limits, one line each."""
     unknown = [name for name in constraints if name not in LIMITS]
     if unknown:
         raise ExpressionError(

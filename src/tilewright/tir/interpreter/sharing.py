@@ -18,7 +18,7 @@ _UNSET = object()
 
 
 def shared_parts(expr: Node) -> list[Node]:
-    """What to compute once, inner parts first; nothing for an expression of ordinary size."""
+    """The subexpressions to compute once, inner ones first; none for an expression of ordinary size."""
     nodes = post_order(expr)
     sizes: dict[int, int] = {}
     parents: dict[int, int] = {}

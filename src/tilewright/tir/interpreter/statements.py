@@ -125,7 +125,7 @@ class StatementCompiler(ExpressionCompiler):
         return lambda frame: None
 
     def scoped(self, enter: Enter, body: Stmt) -> Run:
-        """What a statement prepares, then its body."""
+        """Runs the preparation of a statement, then its body."""
         inner = self.visit(body)
 
         def run(frame: Frame) -> None:
@@ -368,7 +368,7 @@ class StatementCompiler(ExpressionCompiler):
         return run
 
     def block_memory(self, node: BlockRealize) -> list[Enter]:
-        """What gives the buffers of a block their memory."""
+        """Allocates the buffers of a block."""
         prepare: list[Enter] = []
         for buffer in node.block.alloc_buffers:
             extents = [self.visit(extent) for extent in buffer.shape]

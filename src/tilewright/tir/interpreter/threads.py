@@ -59,7 +59,7 @@ def binds_thread(stmt: Any) -> IterVar | None:
 
 
 def _tag(axis: IterVar) -> Any:
-    """What makes two axes the same thread index: the tag, or for virtual threads the variable itself."""
+    """The identity of a thread index: the tag, or for virtual threads the variable itself."""
     return (
         axis.var
         if axis.thread_tag.startswith(("vthread", "cthread")) or not axis.thread_tag
@@ -72,7 +72,7 @@ def _is_shared(scope: str) -> bool:
 
 
 class Block:
-    """What the threads of one block share: memory, and the values they bring to a reduction."""
+    """The state that the threads of one block share: memory, and their contributions to a reduction."""
 
     def __init__(self) -> None:
         self.memory: dict[Any, Pointer] = {}

@@ -84,7 +84,7 @@ def scalar_from_lane(dtype: DataType, lane: Any) -> Any:
 
 
 def into_type(dtype: DataType) -> Convert | None:
-    """What brings the result of an operation on Python or NumPy values back into the type.
+    """The conversion of a result of Python or NumPy arithmetic to the type.
 
     None if it is there already.
     """

@@ -17,7 +17,7 @@ from tilewright.tir.interpreter.expressions import Frame, Run
 
 SHUFFLES = ("tir.tvm_warp_shuffle", "tir.tvm_warp_shuffle_up", "tir.tvm_warp_shuffle_down")
 IN_STEP = "in step"
-"""What a thread yields where it waits for the others after an ordinary statement."""
+"""Yielded by a thread that waits for the others after an ordinary statement."""
 
 
 def is_shuffle(node: Any) -> bool:

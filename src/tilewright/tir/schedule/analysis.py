@@ -95,12 +95,12 @@ def only_statement(state: ScheduleState, block: StmtSRef) -> Stmt | None:
 
 
 def loop_range(loop: For) -> Range:
-    """What a loop runs over."""
+    """The range of a loop."""
     return Range.from_min_extent(loop.min, loop.extent)
 
 
 def loop_ranges(loops: Sequence[StmtSRef]) -> dict[Var, Range]:
-    """What the variables of loops run over."""
+    """The ranges of loop variables."""
     return {one.loop.loop_var: loop_range(one.loop) for one in loops}
 
 

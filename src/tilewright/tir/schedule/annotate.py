@@ -187,8 +187,8 @@ def _why_not_apart(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> str
 
 
 def _written_places(stmt: Block) -> list[tuple[Buffer, list[PrimExpr]]]:
-    """What a block writes, and the indices in terms of its axes: those of its stores, or, where there are loops or
-    blocks inside, those dimensions of its regions that are one element wide."""
+    """The elements that a block writes, and the indices in terms of its axes: those of its stores, or, where there are
+    loops or blocks inside, those dimensions of its regions that are one element wide."""
     parts = post_order(stmt.body)
     stores = [one for one in parts if isinstance(one, BufferStore)]
     if stores and not any(isinstance(one, (For, Block)) for one in parts):

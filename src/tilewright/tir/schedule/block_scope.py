@@ -98,11 +98,11 @@ class BlockScope:
                 self.dependencies.append(Dependency(src, dst, kind))
 
     def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
-        """What depends on the block."""
+        """The dependences from the block."""
         return [one for one in self.dependencies if one.src is block]
 
     def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
-        """What the block depends on."""
+        """The dependences that lead to the block."""
         return [one for one in self.dependencies if one.dst is block]
 
     def producers(self, block: StmtSRef) -> list[StmtSRef]:

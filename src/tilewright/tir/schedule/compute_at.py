@@ -41,7 +41,7 @@ from tilewright.tir.stmt import (
 
 
 def _prepared(primitive: str, state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> BlockScope:
-    """What both directions ask first."""
+    """The checks of both directions."""
     scope = scope_of(block)
     if scope_of(loop) is not scope:
         fail(primitive, block, f"{loop.label} is not in the same scope")

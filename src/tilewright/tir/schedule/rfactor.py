@@ -47,7 +47,7 @@ from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, IfThenElse, Stmt, stmt_seq
 
 _IDENTITY = {Add: 0, Mul: 1}
-"""What changes nothing; for minimum and maximum the initial value can be used twice."""
+"""The identity element; for minimum and maximum the initial value can be used twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _update_of(name: str, loop: StmtSRef, block: Block) -> _Update:
 
 
 def _value_added(store: BufferStore) -> PrimExpr | None:
-    """What a store joins to the element that it writes; None if it does something else."""
+    """The value that a store accumulates into its element; None if it does something else."""
     value = store.value
     if not isinstance(value, (Add, Mul, Min, Max)):
         return None

@@ -29,7 +29,7 @@ from tilewright.tir.verify import verify_module
 
 
 class ScheduleDebugMask(IntFlag):
-    """What is checked after every step."""
+    """The checks after every step."""
 
     VERIFY_SREF_TREE = 1
     """Every reference is what the program says."""
@@ -80,7 +80,7 @@ class TrackingSubstitute(Substitute):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a state was."""
+    """A saved state."""
 
     mod: IRModule
     references: dict[Stmt, StmtSRef]
@@ -203,7 +203,7 @@ class ScheduleState:
         self.replace({old: became[old]}, became)
 
     def snapshot(self) -> Snapshot:
-        """What the state is now."""
+        """Saves the current state."""
         parents = {reference: reference.parent for reference in self.references.values()}
         return Snapshot(self.mod, self.references, parents, self.realizes)
 
@@ -271,7 +271,7 @@ class ScheduleState:
                 self._below.setdefault(reference.parent, []).append(reference)
 
     def _check(self) -> None:
-        """What the debug mask asks for."""
+        """Runs the checks of the debug mask."""
         if self.debug_mask & ScheduleDebugMask.VERIFY_SREF_TREE:
             for stmt, reference in self.references.items():
                 assert reference.stmt is stmt

@@ -28,7 +28,7 @@ class Trace:
         self.decisions = dict(decisions)
 
     def get_decision(self, inst: Instruction) -> Any:
-        """What a sampling step decided; None for other steps."""
+        """The decision of a sampling step; None for other steps."""
         return self.decisions.get(inst)
 
     def append(self, inst: Instruction, decision: Any = None) -> None:

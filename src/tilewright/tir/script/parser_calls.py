@@ -60,7 +60,7 @@ def make_variable(name: str, annotation: Any) -> Var:
 
 
 def as_type(value: Any) -> Type:
-    """What stands for a type: a type, or the name of a data type."""
+    """A type from a type or the name of a data type."""
     value = plain(value)
     if isinstance(value, Type):
         return value
@@ -101,7 +101,7 @@ def data_type(name: str) -> DataType | None:
 def named_value(
     error: Callable[[ast.AST, str], TilewrightError], node: ast.AST, name: str, namespace: Any
 ) -> Any:
-    """What ``T.name`` is where it is not called."""
+    """The value of ``T.name`` if it is not called."""
     if name in TYPE_MAKERS:
         return TYPE_MAKERS[name]
     if name == "axis":

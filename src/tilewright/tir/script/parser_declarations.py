@@ -31,7 +31,7 @@ _BUFFER_OPTIONS = ("dtype", "data", "strides", "elem_offset", "scope", "align", 
 
 @dataclass
 class BlockFrame:
-    """What has been said about a block so far. ``reads`` and ``writes`` are None until the script says them."""
+    """The declarations of a block so far. ``reads`` and ``writes`` are None until the script declares them."""
 
     is_root: bool = False
     axes: list[IterVar] = field(default_factory=list)

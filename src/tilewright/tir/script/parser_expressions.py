@@ -114,7 +114,7 @@ class ExpressionParser:
         self.last_defined[name] = value
 
     def lookup(self, name: str) -> Any:
-        """What a name of the script means, or None."""
+        """The value of a name of the script, or None."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -138,7 +138,7 @@ class ExpressionParser:
     # Entry points
 
     def value(self, node: ast.AST) -> Any:
-        """What a piece of syntax stands for: an expression, a number from around, a buffer, a region, a list, ..."""
+        """The value of a syntax node: an expression, a captured number, a buffer, a region, a list, ..."""
         handler = self._handlers.get(type(node))
         if handler is None:
             raise self.error(node, f"{type(node).__name__} cannot be used in a script")
@@ -543,7 +543,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _described(value: Any) -> str:
-    """What a value is, for messages."""
+    """A description of a value, for messages."""
     if isinstance(value, Buffer):
         return f"buffer {value.name}"
     if value is None:

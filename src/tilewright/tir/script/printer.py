@@ -359,7 +359,7 @@ class StatementPrinter(ValuePrinter):
         self.depth -= 1
 
     def block_inside(self, block: nodes.Block) -> None:
-        """What a block declares, then its body."""
+        """Prints the declarations of a block, then its body."""
         for name, regions in (("reads", block.reads), ("writes", block.writes)):
             self.line(f"{self.prefix}{name}(")
             self.print_list(regions)
@@ -435,7 +435,7 @@ class StatementPrinter(ValuePrinter):
         return super().value_text(value)
 
     def attribute_node(self, node: Any) -> str:
-        """What an attribute is about."""
+        """Prints the node that an attribute refers to."""
         if isinstance(node, StringImm):
             return quoted(node.value)
         if isinstance(node, PrimExpr):

@@ -29,7 +29,7 @@ from tilewright.tir.transform.lib.statement_rewriter import bind_range
 
 @dataclass(slots=True)
 class _Box:
-    """What is known of the accesses of an allocated buffer; ``depth`` loops are around the allocation."""
+    """The accesses of an allocated buffer; the allocation is nested in ``depth`` loops."""
 
     buffer: Buffer
     depth: int

@@ -31,7 +31,7 @@ class _Fragment:
 
 
 def _collect(body: Stmt) -> dict[Var, _Fragment]:
-    """What the calls say about each fragment; two that disagree are an error."""
+    """The shape and layout that the calls imply for each fragment; a conflict is an error."""
     found: dict[Var, _Fragment] = {}
     for call in post_order(body):
         if not (isinstance(call, Call) and isinstance(call.op, Op) and call.op.name in _WITH_SHAPE):

@@ -70,7 +70,7 @@ _LIKELY = Op.register("tir.likely")
 _HINT = "pragma_loop_partition_hint"
 
 Ranges = Mapping[Var, IntervalSet]
-"""What the variables defined between a loop and a condition run over."""
+"""The ranges of the variables defined between a loop and a condition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class _Request:
         return [substitute_expr(result, mapping) for result in self.reducer.result]
 
     def own(self) -> list[PrimExpr]:
-        """What a thread brings: its values, or the identity where its condition is false."""
+        """A thread's contribution: its values, or the identity where its condition is false."""
         identity = self.reducer.identity_element
         if isinstance(self.condition, IntImm) and self.condition.value:
             return list(self.values)

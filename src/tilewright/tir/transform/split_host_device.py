@@ -33,7 +33,7 @@ from tilewright.tir.undefined import undefined_vars
 
 
 class _Launch(StmtVisitor):
-    """What launching a kernel needs: its thread indices with their extents, and its dynamic shared memory."""
+    """The launch parameters of a kernel: its thread indices with their extents, and its dynamic shared memory."""
 
     def __init__(self) -> None:
         super().__init__()

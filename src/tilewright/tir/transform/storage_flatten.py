@@ -171,7 +171,7 @@ class _Flattener(Mutator):
     def _inside(
         self, buffer: Buffer, view: BufferView, values: dict[Var, PrimExpr], visit: Callable[[], Any]
     ) -> Any:
-        """What ``visit`` gives while the buffer has this view and the variables have these values."""
+        """Visits with this view of the buffer and these values of the variables."""
         outer_views, outer_values, outer_memo = self.views, self.values, self._memo
         self.views = {**outer_views, buffer: view}
         self.values = {**outer_values, **values} if values else outer_values

@@ -51,7 +51,7 @@ class _Planner(AccessAnalysis):
     def _next_iteration(
         self, entries: list[Entry], reads: list[Access], writes: list[Access], loop: For | While
     ) -> None:
-        """What the end of one iteration left unordered meets the start of the next."""
+        """Checks the unordered accesses at the end of one iteration against the start of the next."""
         for entry in entries:
             if id(entry.stmt) in self.before or not (reads or writes):
                 return
@@ -70,7 +70,8 @@ class _Planner(AccessAnalysis):
         self.before[id(entry.stmt)] = entry.stmt
 
     def _shown(self, entries: list[Entry]) -> list[Access]:
-        """What surrounds the sequence sees: accesses up to the first barrier, the barrier, and those after the last."""
+        """The accesses visible outside the sequence: those up to the first barrier, the barrier, and those after the
+        last."""
         flat: list[Access] = []
         for entry in entries:
             if id(entry.stmt) in self.before:

@@ -46,7 +46,7 @@ class _Axis:
 
 @dataclass(frozen=True)
 class _Product:
-    """What the loops multiply: the operator, the first elements, the loops."""
+    """The matrix product of the loops: the operator, the first elements, the loops."""
 
     name: str
     first: tuple[Load, Load, Load]

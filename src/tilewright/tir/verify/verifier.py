@@ -156,7 +156,7 @@ class Verifier(Functor):
         self.defined.difference_update(local)
 
     def _look_beside_children(self, node: Any, local: list[Var]) -> None:
-        """What a node refers to or defines besides its children."""
+        """Visits what a node refers to or defines besides its children."""
         buffer = getattr(node, "buffer", None)
         if isinstance(buffer, Buffer):
             self.use_buffer(buffer)
@@ -318,7 +318,7 @@ def _verify_function(func: PrimFunc, flat: bool, allow_free: bool, module: IRMod
 
 
 def verify_module(module: IRModule) -> None:
-    """What runs between passes: a piece of a program may leave variables to its surroundings."""
+    """The check between passes: a part of a program may have free variables."""
     verify(module, allow_free=True)
 
 

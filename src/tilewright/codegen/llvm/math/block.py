@@ -134,7 +134,7 @@ class Block:
     def by_parts(
         self, element: str, lanes: int, arguments: Sequence[Value], make: Callable[[Sequence[str]], str]
     ) -> Value:
-        """What ``make`` gives of every part of ``lanes`` lanes of the arguments, put together."""
+        """Applies ``make`` to every part of ``lanes`` lanes of the arguments, and concatenates the results."""
         if lanes == self.lanes:
             return Value(self, element, make([argument.operand for argument in arguments]))
         made = []
@@ -200,7 +200,7 @@ class Block:
     def unless_all_false(
         self, condition: Value, otherwise: Sequence[Value], make: Callable[[], Sequence[Value]]
     ) -> list[Value]:
-        """What ``make`` gives if the condition holds in any lane, else ``otherwise``; a branch that is seldom taken."""
+        """``make()`` if the condition holds in any lane, else ``otherwise``; the branch is rarely taken."""
         function = self.function
         test = condition.operand
         if self.lanes > 1:

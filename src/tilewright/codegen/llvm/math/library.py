@@ -18,7 +18,7 @@ from tilewright.support.errors import CodegenError
 
 Body = Callable[..., Value]
 LIBM_ULP = 2.0
-"""What C libraries promise of their float64 functions."""
+"""The error bound of C libraries' float64 functions."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def _schema(domain: str, operator: str, opset: int) -> Any | None:
 
 
 def wrong_attribute(proto: Any, opset: int) -> str:
-    """What is wrong with the attributes of a node: one of another type than the operator has. Or nothing."""
+    """The error in the attributes of a node (one has the wrong type), or None."""
     schema = _schema(proto.domain, proto.op_type, opset)
     if schema is None:
         return ""
@@ -35,7 +35,7 @@ def wrong_attribute(proto: Any, opset: int) -> str:
 
 
 def missing_input(proto: Any, opset: int) -> str:
-    """What is wrong with the inputs of a node: one that the operator needs is left out. Or nothing."""
+    """The error in the inputs of a node (a required one is missing), or None."""
     schema = _schema(proto.domain, proto.op_type, opset)
     if schema is None:
         return ""

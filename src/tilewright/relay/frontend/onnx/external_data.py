@@ -54,7 +54,7 @@ def inner_tensors(model: Any) -> Iterator[Any]:
 
 
 def entries_of(tensor: Any) -> dict[str, str]:
-    """What a tensor says of its data: location, offset, length."""
+    """A tensor's external data entries: location, offset, length."""
     return {entry.key: entry.value for entry in tensor.external_data}
 
 

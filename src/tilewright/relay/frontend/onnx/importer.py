@@ -61,7 +61,7 @@ _FAILURES = (
     AssertionError,
     MemoryError,
 )
-"""What a node that makes no sense runs into."""
+"""The errors that an invalid node may cause."""
 
 
 class SequenceValue:
@@ -167,7 +167,7 @@ class GraphImporter:
         return None
 
     def partial_value(self, expr: RelayExpr) -> list[int | None] | None:
-        """What is known of a vector (or scalar) of integers, element by element."""
+        """The known elements of a vector (or scalar) of integers."""
         value = self.known_value(expr)
         if value is not None:
             return (

@@ -114,7 +114,7 @@ class Node:
         return None if expr is None else self.graph.known_value(expr)
 
     def partial(self, expr: RelayExpr) -> list[int | None] | None:
-        """What is known of a vector of integers, element by element; None where not even its length is known."""
+        """The known elements of a vector of integers; None if not even its length is known."""
         return self.graph.partial_value(expr)
 
     def required_value(self, expr: RelayExpr | None, what: str) -> np.ndarray[Any, Any]:

@@ -30,5 +30,5 @@ def vector_size(kind: TensorType, what: str) -> int:
 
 
 def reference_of(name: str, attrs: Any, *arrays: Any) -> Any:
-    """What the operator with attributes computes: the reference of its dynamic form."""
+    """Evaluates the reference of the operator that takes attributes."""
     return Op.get(name).get_attr("FReference")(attrs, *arrays)

@@ -127,7 +127,7 @@ def grid_sample_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 class _Outside:
-    """What lies outside an image of ``size`` pixels along an axis."""
+    """The treatment of positions outside an image of ``size`` pixels along an axis."""
 
     def __init__(self, attrs: Any, size: int) -> None:
         self.mode, self.aligned, self.size = attrs.padding_mode, attrs.align_corners, size
@@ -155,7 +155,7 @@ class _Outside:
         return np.clip(index, 0, self.size - 1).astype(int), np.where(exists, weight, 0)
 
     def taps(self, x: Any, method: str) -> list[tuple[Any, Any]]:
-        """What is read along the axis."""
+        """The pixels to read along the axis, with weights."""
         if method == "nearest":
             return [self.tap(np.rint(self.inside(x)), 1.0)]
         if method == "bilinear":

@@ -151,7 +151,7 @@ def _unpacked(words: Any, pack_axis: int, bit_axis: int, pack_type: str) -> Any:
 
 
 def _weights(numbers: Any, bits: int, unipolar: bool) -> Any:
-    """What the bits of weights stand for."""
+    """The values of the bits of weights."""
     low = numbers.astype(np.int64) & ((1 << bits) - 1)
     return 2 * low - ((1 << bits) - 1) if unipolar else low
 

@@ -192,7 +192,7 @@ class _Window:
         self.data, self.weight, self.out = data, weight, out
 
     def left_over(self) -> tuple[int, ...]:
-        """What the last step of the kernel did not reach, an axis at a time."""
+        """The elements that the last step of the kernel did not reach, per axis."""
         reached: Any = transposed_extents(
             self.out[2:], self.weight[2:], self.strides, self.padding, self.dilation, (0,) * self.rank
         )

@@ -123,7 +123,7 @@ class PoolReference:
         return padded_array(whole, self.rest, self.before, after, value)
 
     def views(self, padded: Any) -> Any:
-        """What each tap of the window reads."""
+        """The elements that each tap of the window reads."""
         return taps(padded, self.rest, self.kernel, self.strides, self.dilation, self.sizes)
 
     def counts(self) -> Any:

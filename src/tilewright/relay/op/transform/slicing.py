@@ -148,7 +148,7 @@ def _slice_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[
 
 
 def python_slices(attrs: Any, shape: Sequence[int]) -> tuple[slice, ...]:
-    """What ``strided_slice`` takes of each axis."""
+    """The slice that ``strided_slice`` takes of each axis."""
     made = [slice(None)] * len(shape)
     for place, axis in enumerate(_sliced_axes(attrs, len(shape))):
         begin, end, step = _given(attrs, place)

@@ -27,7 +27,7 @@ class ShapeFuncAttrs(OpAttrs):
 
 @attributes
 class ReshapeTensorAttrs(OpAttrs):
-    """What is known of the new shape."""
+    """The known part of the new shape."""
 
     newshape: tuple[Any, ...] = ()
 

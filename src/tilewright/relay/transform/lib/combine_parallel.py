@@ -53,7 +53,7 @@ class Combination:
         raise NotImplementedError
 
     def part(self, combined: RelayExpr, heavies: Sequence[Call], position: int) -> RelayExpr:
-        """What one branch gave, from the combined result."""
+        """The result of one branch, sliced from the combined result."""
         raise NotImplementedError
 
     def joins(self, operands: Sequence[RelayExpr], heavies: Sequence[Call], axis: int | None) -> bool:
@@ -155,7 +155,7 @@ class _Finder:
         self.block_of = Blocks(func).of
         nodes: list[Any] = post_order(func.body)
         self.late: set[Any] = {bound for node in nodes for bound in _bound(node)}
-        """What depends on a call of the operator, or is bound to a value that may."""
+        """Expressions that depend on a call of the operator, or are bound to a value that may."""
         by_data: dict[Any, list[Call]] = {}
         for expr in nodes:
             heavy = is_call(expr, way.operator)

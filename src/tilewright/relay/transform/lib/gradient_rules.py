@@ -81,7 +81,7 @@ def operator_gradients(call: Call, gradient: RelayExpr) -> list[RelayExpr]:
 
 
 def gradient_type(params: Sequence[Type], result: Type) -> TupleType:
-    """What the gradient of a function gives: the function's result, and one gradient a parameter."""
+    """The result type of the gradient of a function: the function's result, and one gradient per parameter."""
     return TupleType([result, TupleType(tuple(params))])
 
 

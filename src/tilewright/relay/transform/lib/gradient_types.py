@@ -22,7 +22,7 @@ BACKPROPAGATOR = RelayRefType(FuncType([], TupleType([])))
 
 
 class _Content(TypeVisitor):
-    """What a type is made of: does it hold something that changes, and which data types does it name."""
+    """The contents of a type: whether it holds something that changes, and which data types it names."""
 
     def __init__(self) -> None:
         self.changes = False

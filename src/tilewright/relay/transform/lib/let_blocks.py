@@ -33,7 +33,7 @@ class BlockRebuilder(ExprFunctor):
         return result
 
     def result(self, expr: Any) -> Any:
-        """What stands for an expression that was rebuilt; a subclass may bind it."""
+        """The replacement of a rebuilt expression; a subclass may bind it."""
         return expr
 
     def bind_let(self, let: Let) -> None:

@@ -31,7 +31,7 @@ _READ, _WRITE = 1, 2
 
 
 class Kind(Enum):
-    """What an access does; a barrier orders everything before it with everything after."""
+    """The kind of an access; a barrier orders everything before it with everything after."""
 
     READ = "read"
     WRITE = "write"

@@ -64,7 +64,7 @@ def _product(node: Node, a: Expr, b: Expr, transpose_b: bool) -> Expr:
 
 @dataclass
 class Attention:
-    """What attention makes: the result, and its scores at each stage."""
+    """The outputs of attention: the result, and its scores at each stage."""
 
     result: Expr
     raw: Expr

@@ -182,7 +182,7 @@ def deform_conv(
 
 
 def _sampled_taps(node: Node, data: Expr, offset: Expr, mask: Expr | None, window: Window, sets: int) -> Expr:
-    """What each tap reads at each place of the result: (batch, channels, taps, places)."""
+    """The value that each tap reads for each output position: (batch, channels, taps, positions)."""
     batch, channels, height, width = node.static_shape(data)
     rows, columns = node.static_shape(offset, "the offset")[2:]
     taps = prod(window.kernel)

@@ -45,7 +45,7 @@ def _causal(node: Node, queries: Expr, keys: Expr, offset: Extent) -> Expr | Non
 
 
 def _padding_bias(node: Node, mask: Expr | None, queries: Expr, keys: Expr) -> Expr | None:
-    """What a mask of integers adds to the scores: ``mask_filter_value`` where it is 0."""
+    """The bias of an integer mask: ``mask_filter_value`` where it is 0."""
     if mask is None:
         return None
     rank, dtype = node.rank(mask), node.dtype(queries)

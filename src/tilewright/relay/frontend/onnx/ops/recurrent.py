@@ -96,7 +96,7 @@ class Weights:
 
 @dataclass
 class Setting:
-    """What all cells of a node share."""
+    """The parameters that all cells of a node share."""
 
     node: Node
     hidden: int
@@ -317,7 +317,7 @@ def _contributed(
     gates: int,
     hidden: int,
 ) -> tuple[RelayExpr, RelayExpr | None]:
-    """What the inputs contribute to the gates of all steps, biases included; and the bias that a GRU with
+    """The contribution of the inputs to the gates of all steps, including biases; and the bias that a GRU with
     ``linear_before_reset`` adds to the state's own product."""
     extents = [extent_of(node, data, axis) for axis in range(2)]
     flat = relay.reshape(data, (-3, 0))

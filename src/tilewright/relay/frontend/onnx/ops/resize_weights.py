@@ -35,7 +35,7 @@ class Sampling:
     extrapolation: float = 0.0
 
     def complaint(self) -> str:
-        """What is not known of these, or nothing."""
+        """The unknown parts of these, or None."""
         if self.mode not in ("nearest", "linear", "cubic"):
             return f"the mode {self.mode!r} is not known"
         if self.coordinates not in _COORDINATES:

@@ -158,7 +158,7 @@ def optional_has_element(node: Node, value: Any = None) -> RelayExpr:
 
 @converter("OptionalGetElement", since=15)
 def optional_get_element(node: Node, value: Any) -> Any:
-    """What an optional holds."""
+    """The value of an optional."""
     if not isinstance(value, OptionalValue):
         return value
     if value.item is None:

@@ -161,7 +161,7 @@ def transpose(node: Node, data: RelayExpr) -> RelayExpr:
 
 @converter("Identity")
 def identity(node: Node, data: RelayExpr) -> RelayExpr:
-    """What it is given: a tensor, a sequence or an optional."""
+    """Returns its input: a tensor, a sequence or an optional."""
     return data
 
 
