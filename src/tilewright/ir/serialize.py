@@ -138,7 +138,6 @@ class _Writer:
         return self.numbers[_key(root)]
 
     def entry(self, value: Any, parts: list[int]) -> dict[str, Any]:
-        """One entry of the list."""
         if isinstance(value, IRModule):
             return {"module": parts}
         if isinstance(value, Op):
@@ -223,7 +222,6 @@ class _Reader:
         }
 
     def read(self) -> list[Any]:
-        """All values."""
         for number, entry in enumerate(self.entries):
             try:
                 form = next(form for form in self.makers if form in entry) if isinstance(entry, dict) else ""
@@ -242,7 +240,6 @@ class _Reader:
         return self.values
 
     def get(self, number: Any) -> Any:
-        """An earlier value."""
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self.values):
             raise ValueError(f"it refers to {number!r}, which is not an earlier entry")
         return self.values[number]

@@ -61,7 +61,6 @@ class _Hasher:
         self.made: list[Node] = []
 
     def hash(self, value: Any, role: Role) -> int:
-        """The hash of any value."""
         value = as_plain(value)
         if isinstance(value, (bool, int, float)):
             # Beside a node, a number is equal to the constant that it stands for.

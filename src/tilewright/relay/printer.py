@@ -282,7 +282,6 @@ class Printer(Functor):
         return [prefix, generic, "(", _joined(parameters), ") ", result, _braced(body)]
 
     def visit_function(self, fn: Function) -> Document:
-        """A function as a value."""
         return self.function("fn ", fn)
 
     def visit_call(self, call: Call) -> Document:
@@ -324,7 +323,6 @@ class Printer(Functor):
         return ["(", Indented([LINE, statements]), LINE, ")"]
 
     def visit_if(self, ite: If) -> Document:
-        """The condition and two blocks."""
         condition = self.operand(ite.cond)
         first = self.place.first_block[ite]
         chosen = self.block(first, ite.true_branch)
@@ -355,15 +353,12 @@ class Printer(Functor):
         return ["_"]
 
     def visit_ref_create(self, ref: RefCreate) -> Document:
-        """A new reference."""
         return ["ref(", self.operand(ref.value), ")"]
 
     def visit_ref_read(self, ref: RefRead) -> Document:
-        """Reads the value of a reference."""
         return ["ref_read(", self.operand(ref.ref), ")"]
 
     def visit_ref_write(self, ref: RefWrite) -> Document:
-        """A new value for a reference."""
         return ["ref_write(", _joined([self.operand(ref.ref), self.operand(ref.value)]), ")"]
 
 

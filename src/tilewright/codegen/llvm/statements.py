@@ -55,21 +55,17 @@ class StatementEmitter(ExpressionEmitter):
         handler(self, stmt)
 
     def visit_seq_stmt(self, node: SeqStmt) -> None:
-        """One after another."""
         for stmt in node.seq:
             self.statement(stmt)
 
     def visit_evaluate(self, node: Evaluate) -> None:
-        """An expression for its effect."""
         if isinstance(node.value, (Call,)) or node.value.children():
             self.visit(node.value)
 
     def visit_store(self, node: Store) -> None:
-        """A write to memory."""
         memory.store(self, node)
 
     def visit_let_stmt(self, node: LetStmt) -> None:
-        """Defines a variable."""
         self.define(node.var, self.visit(node.value))
         if node.var.dtype.is_integral and node.var.dtype.lanes == 1:
             self.context.factors[node.var] = power_of_two_factor(node.value, self.context.factors)
@@ -171,7 +167,6 @@ class StatementEmitter(ExpressionEmitter):
         self.statement(node.body)
 
     def visit_if_then_else(self, node: IfThenElse) -> None:
-        """One of two statements."""
         condition = self.visit(node.condition)
         function = self.function
         then_label, after = function.new_label("then"), function.new_label("after")
@@ -189,7 +184,6 @@ class StatementEmitter(ExpressionEmitter):
         function.begin(after)
 
     def visit_while(self, node: While) -> None:
-        """A loop with a condition."""
         function = self.function
         test, body, after = function.new_label("while"), function.new_label("do"), function.new_label("done")
         function.branch(test)
@@ -202,7 +196,6 @@ class StatementEmitter(ExpressionEmitter):
         function.begin(after)
 
     def visit_for(self, node: For) -> None:
-        """A loop over a range."""
         if node.kind == ForKind.PARALLEL and not self.in_parallel:
             parallel.outline(self, node)
             return

@@ -82,7 +82,6 @@ class _Inference(ExprFunctor):
     # Entry
 
     def visit(self, expr: RelayExpr) -> Type:
-        """The type of an expression."""
         if getattr(expr, "_settled", False):
             return expr.checked_type  # type: ignore[no-any-return]
         return super().visit(expr)  # type: ignore[no-any-return]
@@ -165,11 +164,9 @@ class _Inference(ExprFunctor):
         return var.type_annotation
 
     def visit_constant(self, const: Constant) -> Type:
-        """What the value is."""
         return const.tensor_type
 
     def visit_global_var(self, gv: GlobalVar) -> Type:
-        """The type of the module's function."""
         self.unsettled.add(gv)
         found = self.globals.get(gv.name_hint)
         if found is not None:
@@ -210,13 +207,11 @@ class _Inference(ExprFunctor):
     # Compound expressions
 
     def visit_tuple(self, tup: Tuple) -> Type:
-        """A tuple of the fields' types."""
         made = TupleType([self.visit(field) for field in tup.fields])
         self._depends(tup, tup.fields)
         return made
 
     def visit_tuple_getitem(self, t: TupleGetItem) -> Type:
-        """The field's type."""
         found = self.solver.shallow(self.visit(t.tuple_value))
         self._depends(t, (t.tuple_value,))
         if isinstance(found, IncompleteType):
@@ -272,13 +267,11 @@ class _Inference(ExprFunctor):
             ) from None
 
     def visit_ref_create(self, r: RefCreate) -> Type:
-        """A reference to the value's type."""
         made = RelayRefType(self.visit(r.value))
         self._depends(r, (r.value,))
         return made
 
     def visit_ref_read(self, r: RefRead) -> Type:
-        """What the reference holds."""
         inner = IncompleteType()
         self._require(RelayRefType(inner), self.visit(r.ref), r, "what is read")
         self._depends(r, (r.ref,))

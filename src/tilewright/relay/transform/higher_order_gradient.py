@@ -103,7 +103,6 @@ class _Block:
     backward: list[Callable[[_Block], None]] = field(default_factory=list)
 
     def let(self, name: str, kind: Type, value: RelayExpr) -> Var:
-        """One more let."""
         variable = Var(name, kind)
         self.lets.append((variable, value))
         return variable
@@ -232,7 +231,6 @@ class _Reverse:
         return self.atom(expr)
 
     def block(self, expr: RelayExpr, backpropagator: _Backpropagator) -> RelayExpr:
-        """A rewritten block."""
         block = _Block(backpropagator)
         result = self.expression(self.run(block, expr))
         block.flush()
@@ -326,7 +324,6 @@ class _Reverse:
     # Functions
 
     def function(self, fn: Function, attrs: dict[str, Any] | None = None) -> Function:
-        """A rewritten function."""
         parameters = [self.parameter(parameter) for parameter in fn.params]
         backpropagator = _Backpropagator(Var("backpropagator", BACKPROPAGATOR))
         body = self.block(fn.body, backpropagator)

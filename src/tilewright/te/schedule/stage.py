@@ -200,7 +200,6 @@ class Stage(Object):
         return operators.cast(axis.var.dtype, size)
 
     def _integer(self, primitive: str, axis: IterVar, what: str, given: Any) -> PrimExpr:
-        """An integer expression."""
         try:
             size = operators.as_expr(given)
         except ExpressionError:

@@ -274,7 +274,6 @@ class StatementPrinter(ValuePrinter):
         self.print_call("iter_var", *arguments)
 
     def visit_while(self, node: nodes.While) -> None:
-        """A while loop."""
         self.line("while ", node.condition, ":")
         self.indented(node.body)
 
@@ -299,7 +298,6 @@ class StatementPrinter(ValuePrinter):
     # Effects
 
     def visit_evaluate(self, node: nodes.Evaluate) -> None:
-        """An expression for its effect."""
         self.line(f"{self.prefix}evaluate(", node.value, ")")
 
     def visit_buffer_store(self, node: nodes.BufferStore) -> None:
@@ -317,7 +315,6 @@ class StatementPrinter(ValuePrinter):
         self.print(node.value)
 
     def visit_store(self, node: nodes.Store) -> None:
-        """A store to flat memory."""
         if self.short and is_const(node.predicate, 1):
             self.line()
             self.print_element(self.var_name(node.buffer_var), (node.index,))

@@ -44,7 +44,6 @@ class _Accesses(Visitor):
         self.found: list[_Access] = []
 
     def add(self, buffer: Var, index: PrimExpr, predicate: PrimExpr) -> None:
-        """Note an access."""
         condition = self.condition
         if predicate.dtype.lanes == 1:
             condition = operators.logical_and(condition, predicate)

@@ -67,7 +67,6 @@ class _StraightLine(Functor):
         )
 
     def visit_constant(self, const: Constant) -> Any:
-        """Itself."""
         return const
 
     def visit_var(self, var: Var) -> Any:
@@ -88,11 +87,9 @@ class _StraightLine(Functor):
         return self.visit(current)
 
     def visit_function(self, fn: Function) -> Any:
-        """A closure."""
         return _Closure(fn, self.frame)
 
     def visit_global_var(self, gv: GlobalVar) -> Any:
-        """The module's function."""
         if self.mod is None or gv.name_hint not in self.mod:
             raise TilewrightError(f"there is no function @{gv.name_hint}: give the module to gradient")
         return _Closure(self.mod[gv.name_hint], None)
