@@ -56,7 +56,7 @@ def shortest(made: Any, feeds: dict[str, Any], params: dict[str, Any]) -> float:
 
 
 def rows_of_results() -> list[tuple[str, dict[str, float]]]:
-    """Each product's name and its operations a second, in thousands of millions, by type."""
+    """Each product's name and its operations per second, in thousands of millions, by type."""
     from tilewright import relay
 
     found = []

@@ -294,7 +294,7 @@ def namespaces() -> tuple[Namespace, ...]:
 
 
 def without_text() -> list[str]:
-    """The public names and members of classes of which nothing is said."""
+    """The public names and members of classes without documentation."""
     lacking = [one.path for one in namespaces() if not one.text]
     for namespace in namespaces():
         for name in namespace.names:

@@ -61,7 +61,7 @@ class AnalyzerCore:
     # Questions.
 
     def const_int_bound(self, expr: ExprLike) -> ConstIntBound:
-        """Constant bounds that every value of the expression lies within."""
+        """Constant bounds of the expression."""
         return ConstIntBound.of(self.deeply(self._bound, expr))
 
     def modular_set(self, expr: ExprLike) -> ModularSet:

@@ -355,7 +355,7 @@ class Detector:
         return (members, scale) if scale is not None else None
 
     def _bounded(self, splits: Sequence[IterSplitExpr]) -> IterSplitExpr | None:
-        """The split of a constrained mark that the splits amount to; None if no constraint touches them."""
+        """The split of a constrained mark that the splits amount to; None if no constraint involves them."""
         if not self.constraints:
             return None
         replaced = self._with_known_constraints(splits)

@@ -17,7 +17,7 @@ from tilewright.runtime.failure import failure
 
 
 class DirectoryCreatedPastAtExit(Exception):
-    """A temporary folder was asked for while the interpreter was removing them all."""
+    """A temporary folder was requested while the interpreter was removing them all."""
 
 
 class TempDirectory:

@@ -325,7 +325,7 @@ class Var(PrimExpr):
 
     @property
     def storage_scope(self) -> str:
-        """Where the memory that a pointer variable points to lives; "global" if nothing else is said."""
+        """Where the memory that a pointer variable points to lives; "global" by default."""
         annotation = self.type_annotation
         return (annotation.storage_scope or "global") if isinstance(annotation, PointerType) else "global"
 

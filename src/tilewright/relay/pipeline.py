@@ -44,7 +44,7 @@ def prepare_passes() -> list[Pass]:
         # Layouts are the target's: it is the current one when this runs.
         transform.AlterOpLayout(),
         transform.ReshapeUnmoved(),
-        # Where images lie with their channels last, a residual meets the product that it is added to.
+        # With channels-last images, a residual meets the product that it is added to.
         transform.SinkReshape(),
         transform.FastMath(),
         transform.FoldConstant(),
@@ -53,7 +53,7 @@ def prepare_passes() -> list[Pass]:
 
 def fusing_passes(target: Target, views: bool = False) -> list[Pass]:
     """From here on the program only calls primitive functions, including those for external code generators.
-    ``views`` says that the executor can have operands written where their concatenation lies."""
+    ``views`` says that the executor can have operands written directly into their concatenation."""
     inline = transform.Inline()
     # At every level: executors call functions of other code generators where they occur.
     inline.opt_level = 0

@@ -213,7 +213,7 @@ def @{name}(%tensor: {tensor}) -> {array} {{
         )
 
     def _redefine(self, names: Sequence[str], text: str, force_update: bool) -> None:
-        """Define functions, anew where they exist and that is asked for."""
+        """Define functions; existing ones are redefined only on request."""
         if force_update:
             for name in names:
                 if self.is_cached(name):

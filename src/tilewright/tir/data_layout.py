@@ -109,11 +109,11 @@ class BijectiveLayout:
         self.dst_layout = dst_layout
 
     def forward_index(self, index: Sequence[ExprLike]) -> Array[PrimExpr]:
-        """Where an element of the source layout lies in the destination."""
+        """Where an element of the source layout is in the destination."""
         return _convert_index(self.src_layout, self.dst_layout, index)
 
     def backward_index(self, index: Sequence[ExprLike]) -> Array[PrimExpr]:
-        """Where an element of the destination layout lies in the source."""
+        """Where an element of the destination layout is in the source."""
         return _convert_index(self.dst_layout, self.src_layout, index)
 
     def forward_shape(self, shape: Sequence[ExprLike]) -> Array[PrimExpr]:

@@ -38,7 +38,7 @@ def thread_rank(tag: str) -> int | None:
 
 
 def default_storage_rank(innermost_thread: int) -> StorageRank:
-    """Where a stage computed at this depth of threads keeps its result, if nothing else is said."""
+    """Where a stage computed at this depth of threads keeps its result, by default."""
     return {-1: StorageRank.GLOBAL, 0: StorageRank.SHARED}.get(innermost_thread, StorageRank.LOCAL)
 
 

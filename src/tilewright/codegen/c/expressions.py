@@ -147,7 +147,7 @@ class ExpressionPrinter(Functor):
         return found
 
     def storage_type(self, dtype: DataType) -> str:
-        """The name of the type in which an element lies in memory."""
+        """The type of an element in memory."""
         return self.type_name(DataType("int8") if dtype.is_bool else dtype)
 
     def visit_int_imm(self, node: IntImm) -> str:

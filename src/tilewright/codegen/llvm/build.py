@@ -40,7 +40,7 @@ _jit_lock = threading.Lock()
 def build_llvm(mod: IRModule, target: TargetLike) -> JITModule:
     """A runtime module with machine code for every function of ``mod``, which must be lowered to flat form.
 
-    Code for this machine is linked into the process when its first function is asked for; code for another can be saved
+    Code for this machine is linked into the process when its first function is requested; code for another can be saved
     and exported.
     """
     return link_units([compile_unit(mod, target)], target)
@@ -269,8 +269,8 @@ class _LinkedCode:
 def _jit() -> Any:
     """The process' JIT linker. It only links: the code is compiled before.
 
-    LLVM's newer linker puts all sections of an object into one piece of memory. The older one asks for each section by
-    itself; in a process with gigabytes of libraries they may come to lie further apart than their relative addresses
+    LLVM's newer linker puts all sections of an object into one piece of memory. The older one requests each section by
+    itself; in a process with gigabytes of libraries they may come to be further apart than their relative addresses
     reach, which ends the process. On Windows the newer one is not complete.
     """
     return load_llvm().create_lljit_compiler(suppress_errors=True, use_jit_link=sys.platform != "win32")

@@ -161,7 +161,7 @@ def _fused_multiply_add(emitter: Emitter, node: Call) -> str:
 
 
 def _if_then_else(emitter: Emitter, node: Call) -> str:
-    """Only the branch that is taken is evaluated; under a vector condition, only active lanes touch memory."""
+    """Only the branch that is taken is evaluated; under a vector condition, only active lanes access memory."""
     condition, yes, no = node.args
     if isinstance(condition, Broadcast):
         condition = condition.value

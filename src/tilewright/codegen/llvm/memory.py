@@ -54,7 +54,7 @@ def store(emitter: Emitter, node: Store) -> None:
 
 
 def address(emitter: Emitter, buffer_var: Var, dtype: DataType, index: PrimExpr) -> str:
-    """A pointer to the element (or the first of the elements) that an access of ``dtype`` at ``index`` touches."""
+    """A pointer to the element (or the first of the elements) of an access of ``dtype`` at ``index``."""
     access = Access(emitter, buffer_var, dtype, index)
     base = access.base if access.base is not None else index
     return access.pointer(emitter.visit_index(base))
@@ -154,7 +154,7 @@ class Access:
         return self.emitter.function.value(text)
 
     def write(self, kind: str, value: str, pointer: str, align: int) -> None:
-        """A store instruction; past the caches if the schedule asks for it and the vector is aligned as a whole."""
+        """A store instruction; past the caches if the schedule requests it and the vector is aligned as a whole."""
         streamed = ""
         whole = self.dtype.itemsize * self.dtype.lanes
         if self.emitter.streaming and self.dtype.lanes > 1 and align >= min(whole, _LARGEST_VECTOR):
@@ -164,7 +164,7 @@ class Access:
         )
 
     def from_memory(self, operand: str) -> str:
-        """A value as it lies in memory, brought to its register form."""
+        """A value as it is in memory, brought to its register form."""
         register = self.emitter.types.register(self.dtype)
         if register == self.memory_type:
             return operand
@@ -314,7 +314,7 @@ def _gather(access: Access, mask: str | None) -> str:
 
 
 def _masked_load(access: Access, mask: str) -> str:
-    """Lanes whose mask is false give zero, and their memory is not touched."""
+    """Lanes whose mask is false give zero, and their memory is not accessed."""
     emitter, base, lanes = access.emitter, access.base, access.dtype.lanes
     if base is not None and access.stride_value == 1:
         pointer = access.pointer(emitter.visit_index(base), inbounds=False)

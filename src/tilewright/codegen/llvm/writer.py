@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 class FunctionText:
-    """One function under construction. Allocas go to the entry block, whatever the place where they are asked for."""
+    """One function under construction. Allocas go to the entry block, wherever they are requested."""
 
     def __init__(
         self,

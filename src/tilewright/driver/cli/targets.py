@@ -43,7 +43,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table that was asked for."""
+    """Print the table that was requested."""
     rows: list[dict[str, Any]]
     if arguments.kind:
         options = get_kind(arguments.kind).options

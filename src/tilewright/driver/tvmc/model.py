@@ -195,7 +195,7 @@ class TVMCResult:
         self.outputs = dict(outputs)
         self.times = times
         self.profile: KernelProfile | None = None
-        """The report on every kernel, where it was asked for."""
+        """The report on every kernel, where it was requested."""
         self.filled: list[str] = []
         """The inputs that no value was given for."""
 

@@ -138,7 +138,7 @@ def _tensors(given: Type) -> list[TensorType] | None:
 
 
 def _one_axis_alone(layouts: Sequence[Layout], shape: Sequence[int]) -> bool:
-    """True if all elements lie along one axis, whose parts are in the order of their size in both layouts."""
+    """True if all elements are along one axis, whose parts are in the order of their size in both layouts."""
     long = {layouts[0][place].upper() for place, size in enumerate(shape) if size != 1}
     return len(long) <= 1 and all(
         layout.index_of(axis) < layout.index_of(axis.lower())

@@ -45,12 +45,12 @@ from tilewright.support.recursion import recursion_room
 
 
 class DeviceConflict(TilewrightError):
-    """A value would have to lie on two devices."""
+    """A value would have to be on two devices."""
 
 
 @dataclass(eq=False)
 class _Place:
-    """The device of values that lie together: a union-find forest."""
+    """The device of values that must be on the same device: a union-find forest."""
 
     parent: _Place | None = None
     device: int | None = None
@@ -96,13 +96,13 @@ def _name(device: int) -> str:
 
 
 def _join(first: _Places, second: _Places, where: RelayExpr) -> None:
-    """Both lie together."""
+    """Puts both on the same device."""
     if isinstance(first, _FunctionPlaces) and isinstance(second, _FunctionPlaces):
         for one, other in zip((*first.params, first.result), (*second.params, second.result), strict=True):
             _join(one, other, where)
         return
     if not isinstance(first, _Place) or not isinstance(second, _Place):
-        # A function within a tuple or a data value: all that it takes and gives lies with the whole.
+        # A function within a tuple or a data value: its parameters and results are on the same device as the whole.
         everything = [*_all(first), *_all(second)]
         for other in everything[1:]:
             _join(everything[0], other, where)
@@ -121,7 +121,7 @@ def _join(first: _Places, second: _Places, where: RelayExpr) -> None:
 
 
 def _fix(places: _Places, device: int, where: RelayExpr) -> None:
-    """These lie on a device."""
+    """Puts these on a device."""
     for place in _all(places):
         _join(place, _Place(device=device), where)
 

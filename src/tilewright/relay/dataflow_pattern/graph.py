@@ -11,7 +11,7 @@ from tilewright.support.node import Node
 
 
 class ExprGraph:
-    """The graph of an expression. Parts are computed when they are first asked for."""
+    """The graph of an expression. Parts are computed when they are first requested."""
 
     def __init__(self, root: RelayExpr) -> None:
         self.root = root

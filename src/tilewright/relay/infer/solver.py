@@ -133,7 +133,7 @@ class Solver:
         if len(first.type_params) != len(second.type_params):
             if first.type_params and second.type_params:
                 raise Mismatch(f"{first} is not {second}: they have different type parameters")
-            # A generic function where a plain one is asked for: it is used at the types that fit.
+            # A generic function where a plain one is requested: it is used at the types that fit.
             first, second = _used_once(first), _used_once(second)
         if first.type_params:
             renamed = substitute_types(

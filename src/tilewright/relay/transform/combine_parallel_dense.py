@@ -87,7 +87,7 @@ class _Batch(Combination):
         return call("squeeze", TupleGetItem(self.splits[combined], position), axis=(0,))
 
     def joins(self, operands: Sequence[RelayExpr], heavies: Sequence[Call], axis: int | None) -> bool:
-        """They have one shape; a bias lies along the units."""
+        """They have one shape; a bias is along the units."""
         shape = shape_of(operands[0])
         same = known(*shape) and all(shape_of(operand) == shape for operand in operands)
         return same and (axis is None or axis % 2 == 1)

@@ -160,7 +160,7 @@ class _Specialise(ExprMutator):
         return Var(var.name_hint, None if kind is None else substitute_types(kind, self.values), var.span)
 
     def visit_call(self, call: Call) -> RelayExpr:
-        # Calls of generic constructors have the types that their places ask for: nothing is shared with the original.
+        # Calls of generic constructors have the types that their contexts require: nothing is shared with the original.
         types = [substitute_types(one, self.values) for one in call.type_args]
         return call.map_children(self.visit).replace(type_args=tuple(types))
 

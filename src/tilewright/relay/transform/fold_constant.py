@@ -88,7 +88,7 @@ def _as_expr(value: Any) -> RelayExpr:
 
 
 class _ReadingInterpreter(Interpreter):
-    """Reads constants where they lie: weights are large, and a model folds each of them several times."""
+    """Reads constants in place: weights are large, and a model folds each of them several times."""
 
     def visit_constant(self, node: Constant) -> Any:
         """The array, not to be written; what is a view of it keeps it alive."""

@@ -282,7 +282,7 @@ def _leads_to_product(expr: RelayExpr) -> bool:
 
 
 def _operands(parts: Sequence[RelayExpr], orders: Sequence[str], count: int) -> list[_Operand]:
-    """Query, key and value where they lie; with one batch of heads, as they are, where they do not agree on batches."""
+    """Query, key and value without transposes; with one batch of heads, as they are, if their batches differ."""
     found = [_operand(part, order) for part, order in zip(parts, orders, strict=True)]
     batches = {
         dict(zip(one.layout, _extents(one.source) or (), strict=True))["N"]

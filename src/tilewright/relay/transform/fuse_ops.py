@@ -497,7 +497,7 @@ class _Rewrite(ExprMutator):
 @dataclass
 class FuseOps(FunctionPass):
     """Group operators into primitive functions; ``fuse_opt_level`` 0 fuses nothing, -1 follows the
-    context. ``views`` says that the executor can have operands written where their concatenation lies."""
+    context. ``views`` says that the executor can have operands written directly into their concatenation."""
 
     fuse_opt_level: int = -1
     views: bool = False

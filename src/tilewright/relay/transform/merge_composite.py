@@ -38,6 +38,6 @@ class MergeComposite(FunctionPass):
             accept = check[0] if check else lambda root: True
             made: Any = partition(pattern, func, {"Composite": name}, accept)
             if made is not func:
-                # The checks of the next patterns ask for types.
+                # The checks of the next patterns need types.
                 func = infer_function(made, mod)
         return func

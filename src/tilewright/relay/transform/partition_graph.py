@@ -36,7 +36,7 @@ class _Made:
 
 
 class _Body(ExprMutator):
-    """The inside a region: what begins it is a parameter or a constant."""
+    """The inside of a region: what begins it is a parameter or a constant."""
 
     def __init__(self, partitioner: _Partition, region: AnnotatedRegion, made: _Made, name: str) -> None:
         super().__init__()

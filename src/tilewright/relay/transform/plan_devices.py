@@ -52,7 +52,7 @@ class _Place(ExprMutator):
         return placed
 
     def fixed(self, made: RelayExpr, device: int) -> RelayExpr:
-        """An expression with the place where it lies. Variables, constants and functions say it elsewhere."""
+        """An expression with the place where it is. Variables, constants and functions say it elsewhere."""
         if isinstance(made, (Var, Constant, Function, GlobalVar)) or _is_placed(made):
             return made
         with span_scope(made.span):

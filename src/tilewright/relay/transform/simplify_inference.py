@@ -57,7 +57,7 @@ def _normalized(data: RelayExpr, axes: Sequence[int], epsilon: float, dtype: str
 
 
 def _affine(value: RelayExpr, new: Call, rank: int) -> RelayExpr:
-    """Times gamma, plus beta, where the attributes ask for it."""
+    """Multiplied by gamma, plus beta, if the attributes say so."""
     attrs: Any = new.attrs
     if attrs.scale:
         value = call("multiply", value, along_axis(new.args[1], rank, attrs.axis))

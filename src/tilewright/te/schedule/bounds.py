@@ -49,7 +49,7 @@ class BoundInference:
         self.paths: dict[Operation, list[IterVar]] = {stage.op: attach_path(stage) for stage in self.stages}
         self.ranges: Ranges = {}
         self.analyzer = Analyzer()
-        # Who asks for bound checks wants the program to run up to the access that fails.
+        # With bound checks, the program should run up to the access that fails.
         self.checked_later = bool(PassContext.current().get("tir.instrument_bound_checkers"))
 
     def run(self) -> Ranges:
@@ -156,7 +156,7 @@ class BoundInference:
         attach = place.attach_ivar if place.is_placed else None
         at_place = attach is None
         sets: Sets = {}
-        # From the innermost loop outwards: what lies before the place is inside it. A stage at the root has
+        # From the innermost loop outwards: what is before the place is inside it. A stage at the root has
         # everything inside.
         inside = True
         for axis in reversed(reader_stage.leaf_iter_vars):

@@ -91,7 +91,7 @@ def _units(schedule: Schedule, name: str, stages: Sequence[Stage], around: Stage
 def _between(
     schedule: Schedule, outputs: Sequence[Tensor], inputs: Sequence[Tensor], include_inputs: bool
 ) -> list[Operation]:
-    """The outputs and what lies on the ways from the inputs to them."""
+    """The outputs and everything on the paths from the inputs to them."""
     ends = {schedule.stage_map[tensor.op].op for tensor in inputs}
     wanted = [schedule.stage_map[tensor.op].op for tensor in outputs]
     leads = set(ends)

@@ -103,7 +103,7 @@ def _pipeline(stage: Stage, consumer: Stmt, context: LoweringContext) -> Stmt:
 def _is_refilled(stage: Stage, context: LoweringContext) -> bool:
     """True if a loop fills the stage's memory again and again, one iteration after another: only then is there
     a next block to compute while the last one is read."""
-    # The two halves lie outside the loop, so their size must not depend on it.
+    # The two halves are outside the loop, so their size must not depend on it.
     if not all(isinstance(context.ranges[axis].extent, IntImm) for axis in stage.op.axis):
         return False
     for axis, owner in attach_path_with_stages(stage):

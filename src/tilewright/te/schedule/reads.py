@@ -93,7 +93,7 @@ def note_indices(
             low, high = first, high if most.has_upper_bound and holds(first, high) else last
         elif not most.has_upper_bound:
             low, high = low if holds(low, last) else first, last
-        # A read that lies outside altogether never happens: any element will do for it.
+        # A read that is outside altogether never happens: any element will do for it.
         if holds(high, operators.subtract(first, 1)):
             low = high = first
         elif holds(extent, low):

@@ -264,7 +264,7 @@ def bound_predicates(
     Two things can go wrong. A split that does not divide runs past the end of the axis it splits; that axis
     need not be a root, and running past its end would repeat iterations of the axis next to it, which a
     reduction must not. And an inferred range, taken wider than needed because sets of values are intervals,
-    runs past the operation's own domain; ``check_domain`` asks for that too.
+    runs past the operation's own domain; ``check_domain`` adds a guard for that too.
     """
     predicates: list[PrimExpr] = []
 

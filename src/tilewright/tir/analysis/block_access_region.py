@@ -19,7 +19,7 @@ Box = tuple[IntervalSet, ...]
 
 
 class _Accesses(StatementVisitor):
-    """Collects the boxes that a block touches, with the variables of the loops inside it relaxed over their ranges."""
+    """Collects the boxes that a block accesses, with the variables of the loops inside it relaxed over their ranges."""
 
     def __init__(self, block: Block, buffer_var_map: Mapping[Var, Buffer]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _Accesses(StatementVisitor):
             self.opaque[buffer] = None
 
     def visit_block_realize(self, node: BlockRealize) -> None:
-        # An inner block says itself what it touches; its axes have the values given here.
+        # An inner block says itself what it accesses; its axes have the values given here.
         for value in (*node.iter_values, node.predicate):
             self.visit(value)
         axes = {axis.var: value for axis, value in zip(node.block.iter_vars, node.iter_values, strict=True)}

@@ -357,7 +357,7 @@ class ExpressionCompiler(Functor):
         return load_lanes
 
     def lane_positions(self, index: Run, lanes: int, index_lanes: int) -> Run:
-        """The element each lane lies at. Where there are fewer indices than lanes, an index counts whole vectors."""
+        """The element each lane is at. Where there are fewer indices than lanes, an index counts whole vectors."""
         width = lanes // index_lanes
         if width == 1:
             return index

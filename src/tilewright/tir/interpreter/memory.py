@@ -123,7 +123,7 @@ class Cells:
         self.array[self._inside(positions)] = bfloat16_bits(values) if self.dtype.is_bfloat16 else values
 
     def _inside(self, positions: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The positions from the beginning of the memory, which must all lie in it."""
+        """The positions from the beginning of the memory, which must all be inside it."""
         absolute = positions.astype(np.int64) + self.start
         if absolute.size and (absolute.min() < 0 or absolute.max() >= self.length):
             wrong = absolute[(absolute < 0) | (absolute >= self.length)]
@@ -140,7 +140,7 @@ class Cells:
 
 
 class _CellsByType(dict[DataType, Cells]):
-    """The memory behind a pointer as elements of each type, made when first asked for."""
+    """The memory behind a pointer as elements of each type, made when first requested."""
 
     def __init__(self, memory: Memory, byte_offset: int) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ def touched_box(
     regions: Sequence[BufferRegion],
     scope: str = "local",
 ) -> Box:
-    """A box around everything that these regions of a block touch in one iteration of ``place``, a loop or block; for
+    """A box around everything that these regions of a block access in one iteration of ``place``, a loop or block; for
     memory that threads share, by all of them."""
     above = all_loops_above(block)
     analyzer = analyzer_for(above)
@@ -78,7 +78,7 @@ def is_shared(loop: StmtSRef, scope: str) -> bool:
 def _certain_box(
     state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion
 ) -> tuple[list[IntervalSet], list[Range | None]] | None:
-    """A box every element of which the block writes in one iteration of ``place``, except for what lies outside of
+    """A box every element of which the block writes in one iteration of ``place``, except for what is outside of
     the ranges given with it; None if there is no such region."""
     if not _stores_always(block.block):
         return None
@@ -108,7 +108,7 @@ def _stores_always(block: Block) -> bool:
 
 
 def exact_box(state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion) -> Box | None:
-    """The box that a block writes in one iteration of ``place``, all of it and nothing else, but for what lies outside
+    """The box that a block writes in one iteration of ``place``, all of it and nothing else, but for what is outside
     of the buffer; None if that cannot be shown."""
     found = _certain_box(state, place, block, region)
     if found is None:
@@ -150,7 +150,7 @@ def predicate_is_domain(state: ScheduleState, block: StmtSRef) -> bool:
 
 
 def domain_conditions(axes: Sequence[IterVar], values: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """That these values lie in the ranges of their axes."""
+    """The condition that these values are in the ranges of their axes."""
     made: list[PrimExpr] = []
     for axis, value in zip(axes, values, strict=True):
         assert axis.dom is not None

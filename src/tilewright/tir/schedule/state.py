@@ -282,7 +282,7 @@ class ScheduleState:
 
 
 def _require_declared(function: PrimFunc) -> None:
-    """Refuse a function with a block that touches a buffer without saying so: what depends on what would be missed."""
+    """Reject a function with a block that accesses a buffer without declaring it: dependences would be missed."""
     buffers = function_buffers(function)
     stack: list[tuple[Any, bool]] = [(function.body, True)]
     while stack:

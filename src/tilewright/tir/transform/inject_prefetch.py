@@ -106,7 +106,7 @@ def inject_prefetch(stmt: Stmt) -> Stmt:
 
 @dataclass(frozen=True)
 class InjectPrefetch(PrimFuncPass):
-    """Puts prefetches where the schedule asks for them."""
+    """Puts prefetches where the schedule requests them."""
 
     name = "tir.InjectPrefetch"
 

@@ -421,7 +421,7 @@ class _Partitioner(StmtMutator):
         if not isinstance(extent, IntImm) or self.choices.constant_threads:
             body = self._split_thread(axis.var, start, extent, body)
         bind_range(self.analyzer, axis.var, start, extent)
-        # Threads must run through the same loops, or they miss each other at barriers: only what was asked for.
+        # Threads must run through the same loops, or they miss each other at barriers: only what was requested.
         outer = self.choices
         self.choices = dataclasses.replace(outer, constant_loops=outer.constant_threads)
         made: Stmt = self.visit(body)

@@ -32,7 +32,7 @@ SECOND_CACHE = 2
 """The locality argument of LLVM's prefetch: 3 is L1."""
 
 MOST_LINES = 2
-"""Lines of a panel that an iteration of a loop outside others may ask for at a time."""
+"""Cache lines of a panel that one iteration of a non-innermost loop may prefetch."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class _Panel:
     length: int
 
     def hints(self, line_bytes: int) -> tuple[Var, list[Stmt]]:
-        """A loop, by its variable, and what one of its iterations asks for: as many lines as make a whole panel over
-        all of them. It is the outermost loop that has iterations enough to ask for few lines in each."""
+        """A loop, by its variable, and what one of its iterations prefetches: as many cache lines as make a whole panel
+        over all of them. It is the outermost loop with enough iterations to prefetch only a few lines in each."""
         line = max(line_bytes // max(self.load.dtype.bits // 8, 1), 1)
 
         def share(inside: int) -> int:
@@ -64,7 +64,7 @@ class _Panel:
             number = operators.add(
                 operators.multiply(number, _count(loop)), operators.subtract(loop.loop_var, loop.min)
             )
-        # The last panel has none after it, and the last iterations nothing left to ask for.
+        # The last panel has none after it, and the last iterations have nothing left to prefetch.
         last = operators.subtract(operators.add(self.following.min, self.following.extent), 1)
         after = operators.minimum(operators.add(self.following.loop_var, 1), last)
         within = operators.minimum(operators.multiply(number, step), max(self.length - lines * line, 0))

@@ -128,7 +128,7 @@ def unroll_loops(stmt: Stmt, options: UnrollLoopConfig | None = None) -> Stmt:
 
 @dataclass(frozen=True)
 class UnrollLoop(PrimFuncPass):
-    """Unrolls the loops that ask for it, and those that ``tir.UnrollLoop`` in the context allows."""
+    """Unrolls the loops of kind UNROLLED, and those that ``tir.UnrollLoop`` in the context allows."""
 
     name = "tir.UnrollLoop"
 

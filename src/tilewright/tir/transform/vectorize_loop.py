@@ -405,7 +405,7 @@ _SHORT_VECTOR = 16
 
 
 class _LoopVectorizer(StmtMutator):
-    """Vectorizes every loop that asks for it, outermost first."""
+    """Vectorizes every loop of kind VECTORIZED, outermost first."""
 
     def visit_for(self, node: For) -> Stmt:
         if node.kind != ForKind.VECTORIZED:

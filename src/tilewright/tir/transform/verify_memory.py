@@ -100,7 +100,7 @@ def memory_violations(function: PrimFunc) -> list[Violation]:
 
 @dataclass(frozen=True)
 class VerifyMemory(PrimFuncPass):
-    """Raise an error where host code touches device memory; programs without such accesses stay as they are."""
+    """Raise an error where host code accesses device memory; programs without such accesses stay as they are."""
 
     name = "tir.VerifyMemory"
 

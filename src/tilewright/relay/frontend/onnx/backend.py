@@ -97,7 +97,7 @@ class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
         return given
 
     def _program(self, given: dict[str, Any]) -> tuple[list[str], Program]:
-        """The program for such inputs, compiled where it is the first time that it is asked for."""
+        """The program for such inputs, compiled on first use."""
         while True:
             # An optional that is empty is another program than one that is not.
             shapes = {

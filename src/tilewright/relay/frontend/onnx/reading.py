@@ -32,7 +32,7 @@ _LFS_POINTER = b"version https://git-lfs"
 
 
 class Model:
-    """A model that was read: the proto, and its initializers, which may lie elsewhere."""
+    """A model that was read: the proto, and its initializers, which may be elsewhere."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ WINDOW = 1 << 16
 
 @dataclass(frozen=True)
 class Place:
-    """Where the raw data of an initializer lie in the model's bytes."""
+    """Where the raw data of an initializer are in the model's bytes."""
 
     offset: int
     length: int
@@ -92,7 +92,7 @@ class _Field:
 
 
 def without_weights(source: Source) -> tuple[bytes, dict[int, Place]]:
-    """The bytes of the model without large initializers, and where those lie, by their number in the graph."""
+    """The bytes of the model without large initializers, and where those are, by their number in the graph."""
     places: dict[int, Place] = {}
     made: list[bytes] = []
     count = 0

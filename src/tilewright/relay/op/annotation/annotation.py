@@ -82,7 +82,7 @@ def on_device(data: RelayExpr, device: Any, is_fixed: bool = False) -> Call:
 
 
 def function_on_device(function: Function, param_devices: Sequence[Any], result_device: Any) -> Function:
-    """A function whose parameters and result lie on devices."""
+    """A function whose parameters and result are on devices."""
     if len(param_devices) != len(function.params):
         raise ExpressionError(
             f"a function of {len(function.params)} parameters is given {len(param_devices)} devices for them"

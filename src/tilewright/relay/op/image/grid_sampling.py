@@ -35,7 +35,7 @@ class AffineGridAttrs(OpAttrs):
 
 @attributes
 class GridSampleAttrs(OpAttrs):
-    """grid_sample: how to read between pixels, what lies outside, and which place -1 and 1 are."""
+    """grid_sample: how to read between pixels, what is outside, and which place -1 and 1 are."""
 
     method: str = "bilinear"
     layout: str = "NCHW"

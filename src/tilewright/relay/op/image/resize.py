@@ -44,7 +44,7 @@ class Resize1DAttrs(OpAttrs):
 
 @attributes
 class Resize2DAttrs(OpAttrs):
-    """resize2d: the new size, how to read between pixels, and where the pixels of the result lie in the input."""
+    """resize2d: the new size, how to read between pixels, and where the pixels of the result are in the input."""
 
     size: Any = ()
     layout: str = "NCHW"
@@ -72,7 +72,7 @@ class Resize3DAttrs(OpAttrs):
 
 @attributes
 class CropAndResizeAttrs(OpAttrs):
-    """crop_and_resize: the size of a crop, how to read between pixels, and what lies outside the image."""
+    """crop_and_resize: the size of a crop, how to read between pixels, and what is outside the image."""
 
     crop_size: Any = ()
     layout: str = "NCHW"
@@ -289,7 +289,7 @@ def crop_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def _places(begin: float, end: float, size: int, target: int) -> Any:
-    """Where the pixels of a crop lie along an axis of the image."""
+    """Where the pixels of a crop are along an axis of the image."""
     if target == 1:
         return np.array([0.5 * (begin + end) * (size - 1)])
     return begin * (size - 1) + np.arange(target) * ((end - begin) * (size - 1) / (target - 1))

@@ -23,7 +23,7 @@ _METHODS = {
 
 
 def coordinates(size: int, target: int, mode: str) -> tuple[Any, int]:
-    """Where the pixels of ``target`` lie among ``size``: numerators, and the denominator of all."""
+    """Where the pixels of ``target`` are among ``size``: numerators, and the denominator of all."""
     index = np.arange(target, dtype=np.int64)
     if mode == "half_pixel" or (mode == "pytorch_half_pixel" and target > 1):
         return (2 * index + 1) * size - target, 2 * target

@@ -33,12 +33,12 @@ from tilewright.tir.data_layout import Layout
 
 
 def out_dtype(attrs: Any, data: TensorType) -> str:
-    """The element type of the result: the one that is asked for, else the data's."""
+    """The element type of the result: the one that is requested, else the data's."""
     return str(attrs.out_dtype or data.dtype)
 
 
 def out_layout(attrs: Any) -> str:
-    """The layout of the result: the one that is asked for, else the data's."""
+    """The layout of the result: the one that is requested, else the data's."""
     return str(attrs.out_layout or attrs.data_layout)
 
 

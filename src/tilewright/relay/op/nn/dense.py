@@ -44,7 +44,7 @@ class MatmulAttrs(OpAttrs):
 
 @attributes
 class DensePackAttrs(OpAttrs):
-    """contrib_dense_pack: the weight lies in blocks of units, NC16n say, or of words of units, NC16n4c."""
+    """contrib_dense_pack: the weight is in blocks of units, NC16n say, or of words of units, NC16n4c."""
 
     units: Any = None
     out_dtype: str = ""

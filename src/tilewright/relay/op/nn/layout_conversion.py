@@ -34,7 +34,7 @@ def parsed(name: str, axes: str, what: str) -> Layout:
 
 
 def whole_extents(shape: Sequence[Dimension], name: str, axes: str, what: str) -> Shape:
-    """The extents of the whole axes, in the order of ``axes``, of a tensor that lies in layout ``name``."""
+    """The extents of the whole axes, in the order of ``axes``, of a tensor that is in layout ``name``."""
     layout = parsed(name, axes, f"the layout of {what}")
     if len(shape) != len(layout):
         raise RelationError(

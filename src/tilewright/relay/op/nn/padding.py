@@ -200,7 +200,7 @@ def mirror_pad(data: RelayExpr, pad_width: Any, mode: str = "SYMMETRIC") -> Call
 
 
 def dilate_relation(types: Sequence[Type], attrs: Any) -> Type | None:
-    """Each axis longer by what lies between its elements."""
+    """Each axis longer by what is between its elements."""
     data = tensor(types[0], "the data")
     if data is None:
         return None

@@ -120,7 +120,7 @@ def _global_gradient(orig: Any, grad: RelayExpr) -> list[RelayExpr]:
 
 
 def _converts_layout(op: Op) -> None:
-    """Let ConvertLayout change the layout: one layout is asked for, or one for the data and one for the result."""
+    """Let ConvertLayout change the layout: one layout is requested, or one for the data and one for the result."""
 
     def convert(
         attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], desired_layouts: Sequence[str]

@@ -19,7 +19,7 @@ from tilewright.tir.data_layout import Layout
 
 
 def result_layout(attrs: Any) -> str:
-    """The layout of the result: the one that is asked for, else the data's."""
+    """The layout of the result: the one that is requested, else the data's."""
     return str(attrs.out_layout or attrs.layout)
 
 
@@ -127,7 +127,7 @@ class PoolReference:
         return taps(padded, self.rest, self.kernel, self.strides, self.dilation, self.sizes)
 
     def counts(self) -> Any:
-        """How many elements each window averages over; what lies beyond the padding never counts."""
+        """How many elements each window averages over; what is beyond the padding never counts."""
         inside = self.before if self.attrs.count_include_pad else (0,) * self.count
         beyond = self.after if self.attrs.count_include_pad else (0,) * self.count
         each = []

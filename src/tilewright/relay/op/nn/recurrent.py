@@ -133,7 +133,7 @@ def contrib_recurrent(
     """The hidden states of all steps and the last state, from what the inputs contribute to the gates.
 
     ``given`` is (steps, batch, blocks * gates * block) and ``weight`` (blocks, hidden, gates, block): the gates of a
-    block of units lie together, in ONNX's order, and units that fill the last block are zeros. ``states`` are (batch,
+    block of units are together, in ONNX's order, and units that fill the last block are zeros. ``states`` are (batch,
     hidden): the hidden one and, for "lstm", the cell. "gru" has a bias, of the candidate's product with the state.
     """
     call = Call(RECURRENT, (given, weight, *states, *biases), RecurrentAttrs(cell))

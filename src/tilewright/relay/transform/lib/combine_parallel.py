@@ -71,7 +71,7 @@ class Combination:
 
 
 class AlongAxis(Combination):
-    """Results that lie one after another along an axis."""
+    """Results that are concatenated along an axis."""
 
     def axis(self, heavy: Call) -> int:
         """The axis of the result."""
@@ -91,7 +91,7 @@ class AlongAxis(Combination):
         )
 
     def _own_axis(self, operand: RelayExpr, heavy: Call, axis: int | None) -> int:
-        """The axis of an operand that lies along that of the results; negative where it has none."""
+        """The axis of an operand that is along that of the results; negative where it has none."""
         combined, rank = self.axis(heavy), len(shape_of(heavy))
         if axis is not None:
             return 0 if axis % rank == combined else -1

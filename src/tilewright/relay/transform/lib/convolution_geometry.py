@@ -26,7 +26,7 @@ class Walk:
 
 
 def walk_of(convolution: Call) -> Walk | None:
-    """The walk of a convolution; None where an extent is not constant or the axes lie in another order."""
+    """The walk of a convolution; None where an extent is not constant or the axes are in another order."""
     attrs: Any = convolution.attrs
     if (attrs.data_layout, attrs.kernel_layout) not in _PLAIN:
         return None

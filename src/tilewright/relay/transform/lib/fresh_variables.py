@@ -38,7 +38,7 @@ class _Fresh(ExprMutator):
 
     def visit_call(self, call: Call) -> RelayExpr:
         made = call.map_children(self.visit)
-        # A call of a generic constructor (the empty list) has the type that its place asks for: the copy has another.
+        # A call of a generic constructor (the empty list) has the type that its context requires: the copy has another.
         return made.replace() if made is call and isinstance(call.op, Constructor) else made
 
     def visit_clause(self, clause: Clause) -> Clause:

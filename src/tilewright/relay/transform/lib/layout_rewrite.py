@@ -209,7 +209,7 @@ class LayoutRewriter(ExprMutator):
     def _call(
         self, call: Call, op: Op, attrs: Any, arguments: list[Value], program: Layouts, types: list[Any]
     ) -> list[Value]:
-        """Make the call on arguments in the layouts that its rule asks for."""
+        """Make the call on arguments in the layouts that its rule requires."""
         rule = op.get_attr("FInferCorrectLayout")
         homes = [value.home for value in arguments]
         chosen: Layouts = rule(attrs, self._offered(call, op, arguments), homes, types)
@@ -332,7 +332,7 @@ def _count(kind: Any) -> int:
 def rewrite_layouts(
     function: Function, replace: Replace, wanted: Mapping[RelayExpr, Layout] | None = None
 ) -> Function:
-    """The function with its calls in the layouts that ``replace`` asks for. ``wanted`` are the layouts in which images
+    """The function with its calls in the layouts that ``replace`` requests. ``wanted`` are the layouts in which images
     (tensors of layout NCHW in the program) should meet where they could have several."""
     made = LayoutRewriter(replace, wanted or {}).visit(function)
     assert isinstance(made, Function)

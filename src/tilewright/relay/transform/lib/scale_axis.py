@@ -135,7 +135,7 @@ def output_layout(attrs: Any) -> str:
 
 
 def kernel_matches(layout: str, kernel_layout: str, kernel_axis: str) -> bool:
-    """True if channels of data in a layout lie in the same blocks as those along an axis of a weight."""
+    """True if channels of data in a layout are in the same blocks as those along an axis of a weight."""
     data, kernel = Layout(layout), Layout(kernel_layout)
     return (
         kernel_axis in kernel

@@ -63,7 +63,7 @@ class SparseVariables:
         return found
 
     def rewrite(self, func: Function, rules: Mapping[str, Rule]) -> Function:
-        """The function after the rules, which ask for parts, with the variables that it has now as parameters."""
+        """The function after the rules, which request converted parts, with its current variables as parameters."""
         done = rewritten(OperatorRewriter(rules), func)
         if done is func:
             return func

@@ -45,7 +45,7 @@ def merge_heads(data: Expr) -> Expr:
 
 
 def _product(node: Node, a: Expr, b: Expr, transpose_b: bool) -> Expr:
-    """The products of matrices of (batch, heads); heads of ``a`` that share one of ``b`` are rows of one matrix."""
+    """The matrix products of (batch, heads); heads of ``a`` that share one of ``b`` are rows of one matrix."""
     heads, shared = node.shape(a)[1], node.shape(b)[1]
     if heads is None or shared is None or heads % shared:
         raise node.fail(f"{heads} heads of queries do not share {shared} of keys")

@@ -164,7 +164,7 @@ def deform_conv(
 ) -> Expr:
     """A convolution whose taps are moved by offsets and, where there is a mask, weighted by it.
 
-    relay's own deformable convolution repeats the edge of the image where a tap lies between it and the outside; ONNX
+    relay's own deformable convolution repeats the edge of the image where a tap is between it and the outside; ONNX
     has zeros there, as reading by a grid does.
     """
     spatial_rank(node, data, 2)

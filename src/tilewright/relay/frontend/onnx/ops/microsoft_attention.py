@@ -298,7 +298,7 @@ def _joined(node: Node, past: Expr, new: Expr, start: Expr, total: Expr) -> Expr
     pool = relay.concatenate([past, new], axis=2)
     place = relay.expand_dims(arange(count), axis=0)
     begin = relay.expand_dims(start, axis=1)
-    # Before the start from the cache; from there on from what is new, which lies after the cache.
+    # Before the start from the cache; from there on from what is new, which is after the cache.
     source = relay.where(relay.less(place, begin), place, place - begin + scalar(held))
     final = combined(held, extent(node, new, 2), lambda a, b: a + b)
     source = relay.minimum(source, scalar(final) - const(1, "int64"))

@@ -215,7 +215,7 @@ def _axes_in_ratio(
     regions: Sequence[tuple[float, float]],
     policy: str,
 ) -> list[Axis]:
-    """One scale for all axes: the smallest that the sizes ask for, or the largest."""
+    """One scale for all axes: the smallest that the sizes imply, or the largest."""
     if policy not in ("not_larger", "not_smaller"):
         raise node.fail(f"the policy {policy!r} is not known")
     shape = node.static_shape(data)
@@ -332,7 +332,7 @@ def _extrapolated(node: Node, data: Expr, outside: np.ndarray, place: int, sampl
 
 
 def _places(node: Node, axis: Axis, sampling: Sampling) -> Expr:
-    """Where the elements of the result lie in the data, in float64."""
+    """Where the elements of the result are in the data, in float64."""
     kind = "float64"
     number = arange(axis.target, kind)
     source = relay.cast(scalar(axis.source), kind)

@@ -48,7 +48,7 @@ class Sampling:
 def places(
     sampling: Sampling, source: int, target: int, scale: float, region: tuple[float, float]
 ) -> tuple[Array, Array]:
-    """Where each element of the result lies in the source, and whether that is outside it."""
+    """Where each element of the result is in the source, and whether that is outside it."""
     number = np.arange(target, dtype=np.float64)
     whole = scale * source
     inside = np.zeros(target, bool)
@@ -93,9 +93,9 @@ def indices(
 def weights(
     sampling: Sampling, source: int, target: int, scale: float, region: tuple[float, float]
 ) -> tuple[Array, Array]:
-    """The matrix (target, source) of weights, and which elements of the result lie outside.
+    """The matrix (target, source) of weights, and which elements of the result are outside.
 
-    What lies before the first element is the first, and after the last the last; with ``exclude_outside`` it has no
+    What is before the first element is the first, and after the last the last; with ``exclude_outside`` it has no
     weight. With ``antialias`` the kernel is as wide as an element of a smaller result.
     """
     place, outside = places(sampling, source, target, scale, region)

@@ -63,7 +63,7 @@ def affine_grid(node: Node, maps: Expr, size: Expr) -> Expr:
 
 @converter("Col2Im", since=18)
 def col2im(node: Node, columns: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
-    """Windows (batch, channels * taps, places) added up where they lie: a transposed convolution by single taps."""
+    """Windows (batch, channels * taps, places) added up at their positions: a transposed convolution by single taps."""
     image, block = node.ints(image_shape, "the image's shape"), node.ints(block_shape, "the block's shape")
     rank = len(image)
     if rank not in _TRANSPOSED or len(block) != rank:

@@ -151,7 +151,7 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def _members(values: Sequence[float]) -> list[list[float]]:
-    """The sets of the nodes that ask for membership, in the order of the nodes; NaN ends each."""
+    """The sets of the nodes that test for membership, in the order of the nodes; NaN ends each."""
     sets: list[list[float]] = [[]]
     for value in values:
         if np.isnan(value):
@@ -179,7 +179,7 @@ def _tensor_forest(node: Node) -> Forest:
     for target, weight in zip(node.attr("leaf_targetids"), _tensor(node, "leaf_weights"), strict=True):
         leaves.append(forest.add(0, 0.0, "LEAF"))
         forest.weights[leaves[-1]] = [(int(target), float(weight))]
-    # A node that asks for membership is a chain of nodes, one for each member.
+    # A node that tests for membership is a chain of nodes, one for each member.
     chains: list[list[int]] = []
     for mode, split, feature, lost in zip(modes, splits, features, missing, strict=True):
         if not 0 <= mode < len(_MODES):
