@@ -67,7 +67,7 @@ def test_model_library_format(small_onnx, tmp_path, capsys, expected):
     np.testing.assert_allclose(outputs_of(tmp_path / "g.tar", X)[0], expected(X)[0], rtol=1e-5)
     arguments = ["--target", "c", "--executor", "aot", "--executor-aot-interface-api", "c"]
     assert main(["compile", small_onnx, "-o", str(tmp_path / "c.tar"), "-f", "mlf", *arguments]) == 0
-    assert f"It is C for a program of yours: tar xf {tmp_path / 'c.tar'}" in capsys.readouterr().out
+    assert f"It is C code for your program: tar xf {tmp_path / 'c.tar'}" in capsys.readouterr().out
     with tarfile.open(tmp_path / "c.tar") as archive:
         assert "./codegen/host/src/default.c" in archive.getnames()
 
@@ -246,7 +246,7 @@ def test_a_folder_that_cannot_be_written(small_onnx, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["compile", small_onnx, "-f", "tar", "-o", str(tmp_path / "file" / "m.tar")]) == 2
     assert (
-        "m.tar cannot be written (there is a file where its folder should be): choose another place with -o"
+        "m.tar cannot be written (its parent is a file, not a folder): choose another place with -o"
         in capsys.readouterr().err
     )
     assert main(["compile", small_onnx, "-f", "tar", "-o", str(tmp_path)]) == 2
@@ -260,9 +260,7 @@ def test_the_model_is_not_overwritten(small_onnx, tmp_path, capsys):
     (tmp_path / "link.tar").symlink_to(model)
     for output in (model, tmp_path / "link.tar"):
         assert main(["compile", str(model), "-o", str(output)]) == 2
-        assert (
-            "would be overwritten, and it is an input: choose another name with -o" in capsys.readouterr().err
-        )
+        assert "is an input and would be overwritten: choose another name with -o" in capsys.readouterr().err
     assert model.read_bytes() == Path(small_onnx).read_bytes()
 
 

@@ -75,7 +75,7 @@ def test_code_generators(generator):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "names no target"),
+        ("", "does not name a target"),
         ("nothere, llvm", "no target 'nothere'"),
         ("llvm x", "'x' is not an option"),
         ("llvm, llvm", "named twice"),

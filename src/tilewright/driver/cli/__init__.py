@@ -72,7 +72,7 @@ def make_parser() -> argparse.ArgumentParser:
         "'tilewright COMMAND --help' has the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"tilewright {__version__}")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show where in the program errors arise")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the traceback of errors")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (

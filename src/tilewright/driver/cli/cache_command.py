@@ -23,7 +23,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="?",
         choices=["show", "path", "clear"],
         default="show",
-        help="show what it holds, the default; print its path; or remove all of it",
+        help="show the contents (the default), print the path, or remove everything",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)

@@ -44,7 +44,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "--tolerance",
         type=float,
         metavar="X",
-        help="the largest error that counts as agreement, relative to a tensor's largest value; default: by type",
+        help="the largest allowed error, relative to a tensor's largest value; the default depends on the type",
     )
     parser.add_argument(
         "--list-unsupported", action="store_true", help="list the operators that cannot be compiled, and stop"
@@ -155,7 +155,7 @@ def _show(report: dict[str, Any]) -> None:
         print(f"  dumped    {path}")
     print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")
     if report["interface"] == "c":
-        print(f"It is C for a program of yours: tar xf {report['output']}")
+        print(f"It is C code for your program: tar xf {report['output']}")
     elif is_host(report["triple"]):
         print(f"Run it: tilewright run {report['output']} --print-time")
     else:

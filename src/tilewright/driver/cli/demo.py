@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         images, labels = stored["image"], stored["label"]
     cpu = describe_cpu("llvm")
     if not arguments.json:
-        print(f"This machine: {cpu.name}, {cpu.cores} cores, vectors of {cpu.vector_bits} bits.")
+        print(f"This machine: {cpu.name}, {cpu.cores} cores, {cpu.vector_bits}-bit vectors.")
     with progress("reading the model", arguments.json) as shown:
         model = tvmc.load(str(MODEL))
         settings = tvmc.compiler.make_settings("llvm")
@@ -179,7 +179,7 @@ def _show(
     for start in range(0, len(blocks), _PER_LINE):
         print(side_by_side(blocks[start : start + _PER_LINE], gap=6) + "\n")
     right = sum(one.label == one.predicted for one in predictions)
-    print(f"{right} of {len(predictions)} images are recognised; it has seen none of them in training.\n")
+    print(f"{right} of {len(predictions)} images are recognised; none of them was used in training.\n")
     for one in validation.comparisons:
         verb = "agrees" if one.deviation.agrees else "DISAGREES"
         print(

@@ -32,7 +32,7 @@ _PACKAGES = (
     ("rich", "", "tables on a terminal"),
     ("ziglang", "cross", "linking without a C compiler, and for other machines"),
     ("PIL", "images", "images as inputs"),
-    ("onnxruntime", "", "a second opinion for tilewright compile --validate"),
+    ("onnxruntime", "", "a second reference for tilewright compile --validate"),
     ("torch", "torch", "PyTorch tensors, without a copy"),
     ("tvm_ffi", "test", "loading artefacts through apache-tvm-ffi"),
 )
@@ -197,7 +197,9 @@ def _gpus() -> list[Finding]:
     if os.path.exists("/dev/kfd"):
         findings.append(Finding("gpu", "rocm", OK, f"/dev/kfd is there; {_NO_DRIVER}"))
     return findings or [
-        Finding("gpu", "none", MISSING, "no GPU driver was found; source for GPUs can still be made")
+        Finding(
+            "gpu", "none", MISSING, "no GPU driver was found; source code for GPUs can still be generated"
+        )
     ]
 
 

@@ -57,7 +57,7 @@ def check_output(path: str, option: str, read: Sequence[str] = ()) -> None:
     for source in read:
         if target.exists() and os.path.exists(source) and os.path.samefile(target, source):
             raise ModelError(
-                f"{path} would be overwritten, and it is an input: choose another name with {option}"
+                f"{path} is an input and would be overwritten: choose another name with {option}"
             )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def check_output(path: str, option: str, read: Sequence[str] = ()) -> None:
             pass
     except OSError as problem:
         in_the_way = isinstance(problem, (FileExistsError, NotADirectoryError))
-        reason = "there is a file where its folder should be" if in_the_way else problem.strerror
+        reason = "its parent is a file, not a folder" if in_the_way else problem.strerror
         raise ModelError(
             f"{path} cannot be written ({reason}): choose another place with {option}"
         ) from problem

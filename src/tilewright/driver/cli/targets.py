@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             row["gives"] = row["gives"] or "a description only"
         _show("target kinds", rows, as_json=False)
         print(
-            "The options of a kind: tilewright targets --kind llvm. Processors by name: tilewright targets --cpus"
+            "The options of a kind: tilewright targets --kind llvm. CPUs by name: tilewright targets --cpus"
         )
     return 0
 

@@ -24,7 +24,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model,
     parser.add_argument(
         "--model-format",
         choices=MODEL_FORMATS,
-        help="the format, where the file's suffix does not tell it; this version reads onnx",
+        help="the format, if the file's suffix does not determine it; this version reads onnx",
     )
     parser.add_argument(
         "--input-shapes",
@@ -38,7 +38,7 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", default="llvm", help='such as "llvm -mcpu=skylake"; default: llvm, which is this machine'
     )
-    group = parser.add_argument_group("options of the target, which win over --target")
+    group = parser.add_argument_group("options of the target, which override --target")
     for kind in _KINDS:
         for option, value_type in sorted(KINDS[kind].own_options.items()):
             group.add_argument(
@@ -70,13 +70,13 @@ def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
         choices=range(4),
         default=3,
         metavar="0..3",
-        help="how much to optimise; default: 3",
+        help="optimisation level; default: 3",
     )
-    parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the layout of convolutions' data")
+    parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the data layout of convolutions")
     parser.add_argument(
         "--pass-config", action="append", metavar="NAME=VALUE", help="an option of a pass; may be repeated"
     )
-    parser.add_argument("--disabled-pass", metavar="PASSES", help="passes not to run, separated by commas")
+    parser.add_argument("--disabled-pass", metavar="PASSES", help="passes to skip, separated by commas")
 
 
 def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,10 +102,10 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--executor-aot-interface-api",
         choices=("packed", "c"),
-        help="how a model compiled ahead of time is called; default: packed",
+        help="the interface of an ahead-of-time model; default: packed",
     )
     add_pass_arguments(parser)
-    parser.add_argument("--module-name", default="default", metavar="NAME", help="part of the names in C")
+    parser.add_argument("--module-name", default="default", metavar="NAME", help="prefix of the names in C")
     parser.add_argument(
         "--dump-code",
         metavar="FORMATS",
@@ -113,7 +113,9 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cross-compiler", metavar="CC", help="the compiler that links for the target")
     parser.add_argument(
-        "--cross-compiler-options", metavar="TEXT", help="options for it, as in --cross-compiler-options=-O3"
+        "--cross-compiler-options",
+        metavar="TEXT",
+        help="options for the cross compiler, as in --cross-compiler-options=-O3",
     )
     parser.add_argument(
         "--tuning-records", metavar="PATH", help="schedules that tuning found; not in this version"
@@ -133,13 +135,13 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "--fill-mode",
         choices=("zeros", "ones", "random"),
         default="random",
-        help="what inputs hold that are not given; default: random",
+        help="values of inputs that are not given; default: random",
     )
     group = parser.add_argument_group("images")
     group.add_argument(
-        "--image-layout", choices=("NCHW", "NHWC"), help="default: what the input's shape tells"
+        "--image-layout", choices=("NCHW", "NHWC"), help="default: inferred from the input's shape"
     )
-    group.add_argument("--mean", metavar="M[,M,M]", help="is subtracted from pixels of 0 to 255; default 0")
+    group.add_argument("--mean", metavar="M[,M,M]", help="subtracted from pixels of 0 to 255; default 0")
     group.add_argument(
         "--scale", metavar="S[,S,S]", help="pixels are then multiplied by it, as in 1/255; default 1"
     )
@@ -154,7 +156,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"),
         default="cpu",
-        help="default: cpu, the one in this version",
+        help="default: cpu, the only one in this version",
     )
     parser.add_argument("--print-time", action="store_true", help="measure, and print the times")
     parser.add_argument(
@@ -162,9 +164,11 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--profile", action="store_true", help="print the time of every kernel")
     parser.add_argument(
-        "--repeat", type=int, default=10, metavar="N", help="how often to measure; default: 10"
+        "--repeat", type=int, default=10, metavar="N", help="number of measurements; default: 10"
     )
     parser.add_argument(
         "--number", type=int, default=10, metavar="N", help="runs of one measurement; default: 10"
     )
-    parser.add_argument("--end-to-end", action="store_true", help="measure with the copies of the outputs")
+    parser.add_argument(
+        "--end-to-end", action="store_true", help="include the copies of the outputs in the times"
+    )

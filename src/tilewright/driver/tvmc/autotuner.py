@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from tilewright.driver.tvmc.errors import TVMCException
 
 _MESSAGE = (
-    "tuning is not in this version: it is coming. Models are compiled with schedules that are computed from the "
+    "tuning is not in this version. Models are compiled with schedules that are computed from the "
     "target's registers and caches, which need no tuning: 'tilewright compile' uses them."
 )
 

@@ -97,7 +97,7 @@ def make_settings(
             # A package is run by calling a function by its name.
             chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
     elif interface:
-        raise TVMCException("an interface can be chosen for models compiled ahead of time: --executor aot")
+        raise TVMCException("an interface can only be chosen for ahead-of-time models: --executor aot")
     return Settings(chosen, executor, generators=tuple(generators), **rest)
 
 
@@ -162,7 +162,7 @@ def refuse_tuning_records(path: str | None) -> None:
     """An error where records of tuning are given."""
     if path:
         raise TVMCException(
-            f"the tuning records {path} cannot be used: tuning is not in this version. Leave --tuning-records out"
+            f"the tuning records {path} cannot be used: tuning is not in this version. Omit --tuning-records"
         )
 
 

@@ -57,7 +57,7 @@ def linker(cross: Any, cross_options: str | None) -> Callable[..., None] | None:
     """The linker for a library: None for the machine's own compiler, otherwise the named one."""
     if not cross:
         if cross_options:
-            raise TVMCException("options for a cross compiler are given, and no cross compiler")
+            raise TVMCException("options for a cross compiler are given, but no cross compiler")
         return None
     return cross_compiler(cross, options=(cross_options or "").split())
 
@@ -123,7 +123,7 @@ def _aot_model(compiled: AOTExecutorFactoryModule) -> AOTModule:
     assert isinstance(model, AOTModule)
     if model.interface != "packed":
         raise TVMCException(
-            "a model with the C interface is called by C: write it with -f mlf, or choose the interface packed"
+            "a model with the C interface is called from C: export it with -f mlf, or choose the interface packed"
         )
     return model
 

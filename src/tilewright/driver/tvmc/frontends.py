@@ -196,8 +196,8 @@ def guess_frontend(path: str) -> Frontend:
         if suffix in frontend.suffixes():
             return frontend()
     raise TVMCException(
-        f"the format of {path} cannot be told from its name. This version reads ONNX models (.onnx): "
-        "export the model to one; if it is one under another name, say --model-format onnx"
+        f"the format of {path} is not clear from its name. This version reads ONNX models (.onnx): "
+        "export the model to one; if it is ONNX under another name, pass --model-format onnx"
     )
 
 

@@ -69,9 +69,7 @@ def _sizes(tensor: TensorInfo, wanted: str | None) -> tuple[int | None, int, int
     elif tensor.shape[3] in _MODES:
         layout = "NHWC"
     else:
-        raise TVMCException(
-            f"the layout of {tensor.text()} cannot be told from its shape: say --image-layout"
-        )
+        raise TVMCException(f"the layout of {tensor.text()} is not clear from its shape: pass --image-layout")
     batch = tensor.shape[0]
     channels, height, width = (
         tensor.shape[place] for place in ((1, 2, 3) if layout == "NCHW" else (3, 1, 2))

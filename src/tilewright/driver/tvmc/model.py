@@ -46,7 +46,7 @@ class TVMCModel:
         """From a module and parameters, or from a file that ``save`` wrote."""
         if (mod is None or params is None) and model_path is None:
             raise TVMCException(
-                "a TVMCModel is made from a module and parameters, or from a file of a saved one"
+                "a TVMCModel is created from a module and parameters, or from the file of a saved one"
             )
         self._tmp_dir = tempdir()
         self.mod: IRModule
@@ -75,7 +75,7 @@ class TVMCModel:
         except (TilewrightError, ValueError, KeyError) as problem:
             raise TVMCException(f"the saved model {path} is damaged: {problem}") from problem
         if not isinstance(mod, IRModule):
-            raise TVMCException(f"the saved model {path} is damaged: it holds no module")
+            raise TVMCException(f"the saved model {path} is damaged: it contains no module")
         self.mod, self.params = mod, dict(params)
 
     def default_tuning_records_path(self) -> str:

@@ -102,7 +102,7 @@ def read_package(path: Path) -> PackageContent:
     library = next((name for name in LIBRARIES if name in members), None)
     if library is None:
         raise TVMCException(
-            f"{path} is not a package, or it is truncated: it contains none of {', '.join(LIBRARIES)} in it. "
+            f"{path} is not a package, or it is truncated: it contains none of {', '.join(LIBRARIES)}. "
             "'tilewright compile' writes packages"
         )
     description = _description(path, members)

@@ -61,7 +61,7 @@ def parse_target(target: str) -> list[ParsedTarget]:
             parsed.append(_parsed(current))
             current = []
     if not parsed:
-        raise TVMCException(f"{target!r} names no target")
+        raise TVMCException(f"{target!r} does not name a target")
     names = [one["name"] for one in parsed]
     for name in names:
         if names.count(name) > 1:

@@ -126,7 +126,7 @@ def require_static(inputs: Sequence[TensorInfo], executor: str) -> None:
             for one in unknown
         )
         raise TVMCException(
-            f"the {executor} executor needs every size, and the model leaves some open: "
+            f"the {executor} executor needs static shapes, but some sizes of the model are unknown: "
             f"{'; '.join(one.text() for one in unknown)}. "
             f'Fix them, as in --input-shapes "{example}", or compile with --executor vm'
         )

@@ -124,7 +124,7 @@ def validate(
     first = None if wrong is None else first_difference(model, settings, wrong, tolerance)
     if wrong is not None and first is None:
         notes.append(
-            "compiled piece by piece, every operator agrees with the reference: the package is not what its pieces are"
+            "compiled separately, every operator agrees with the reference: the package differs from its parts"
         )
     return Validation(comparisons, len(inputs), first, notes)
 
@@ -135,10 +135,10 @@ def _peer_outputs(
     if onnx_path is None or Path(onnx_path).suffix.lower() != ".onnx":
         return None
     if not is_installed():
-        notes.append("ONNX Runtime is not installed: pip install onnxruntime compares with it too")
+        notes.append("ONNX Runtime is not installed: pip install onnxruntime to compare with it too")
         return None
     outcome = run_onnxruntime(onnx_path, inputs)
     if outcome.failure:
-        notes.append(f"ONNX Runtime does not run this model: {outcome.failure}")
+        notes.append(f"ONNX Runtime cannot run this model: {outcome.failure}")
         return None
     return outcome.outputs
