@@ -93,7 +93,7 @@ def test_as_expr() -> None:
     assert operators.as_expr(x == 1).dtype == "bool"
     with pytest.raises(ExpressionError, match="cannot be converted to an expression"):
         operators.as_expr(object())
-    with pytest.raises(ExpressionError, match="does not stand"):
+    with pytest.raises(ExpressionError, match="cannot be converted to an expression"):
         operators.as_expr(None)
 
 

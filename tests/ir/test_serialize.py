@@ -117,13 +117,13 @@ def document(*nodes: object, **changes: object) -> str:
         (document({"kind": "ir.Nonsense", "fields": {}}), "no node class 'ir.Nonsense'"),
         (document({"kind": "ir.Add", "fields": {"a": 0}}), "has the fields"),
         (document({"op": "tir.nonsense"}), "not registered"),
-        (document({"list": [0]}), "no earlier entry"),
-        (document({"list": [-1]}), "no earlier entry"),
+        (document({"list": [0]}), "not an earlier entry"),
+        (document({"list": [-1]}), "not an earlier entry"),
         (document({"dtype": "float7"}), "not a data type"),
         (document({"enum": "ForKind", "value": "SIDEWAYS"}), "SIDEWAYS"),
         (document({"strange": 1}), "its form is not known"),
         (document(5), "entry 0"),
-        (document({"value": 1}, {"kind": "ir.Add", "fields": {"dtype": 0, "a": 0, "b": 0}}), "no data type"),
+        (document({"value": 1}, {"kind": "ir.Add", "fields": {"dtype": 0, "a": 0, "b": 0}}), "not a data type"),
         (
             document(
                 {"value": 1}, {"dtype": "int32"}, {"kind": "ir.Add", "fields": {"dtype": 1, "a": 0, "b": 0}}

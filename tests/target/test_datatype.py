@@ -41,7 +41,7 @@ def test_registering_again_must_say_the_same(registry):
     registry.register("posites2", 131)
     with pytest.raises(TargetError, match="already has type code 131"):
         registry.register("posites2", 132)
-    with pytest.raises(TargetError, match="already stands for 'posites2'"):
+    with pytest.raises(TargetError, match="already represents 'posites2'"):
         registry.register("other", 131)
 
 

@@ -99,7 +99,7 @@ def test_dumps_are_written_beside_the_output(small_onnx, tmp_path, capsys):
 
 
 def test_code_for_another_machine(small_onnx, tmp_path, capsys):
-    """It is written, and refused where it cannot run; it cannot be validated here either."""
+    """It is written, and refused where it cannot run; it cannot be validated on this machine either."""
     path = tmp_path / "arm.tar"
     arguments = ["compile", small_onnx, "-o", str(path), "-f", "tar", "--target"]
     other = "aarch64" if platform.machine() != "aarch64" else "x86_64"
@@ -110,7 +110,7 @@ def test_code_for_another_machine(small_onnx, tmp_path, capsys):
     assert main(["run", str(path)]) == 2
     assert f"code for {other}-linux-gnu, not for this machine" in capsys.readouterr().err
     assert main([*arguments, "--validate"]) == 2
-    assert "cannot be validated here" in capsys.readouterr().err
+    assert "cannot run on this machine" in capsys.readouterr().err
 
 
 def test_open_sizes_are_fixed_or_left_to_the_machine(open_onnx, tmp_path, capsys, expected):
@@ -193,7 +193,7 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
         (["--input-shapes", "x:[2,5]"], "multiply"),
         (["--disabled-pass", "FoldConstants"], "did you mean 'FoldConstant'"),
         (["--pass-config", "nonsense=1"], "there is no pass option 'nonsense'"),
-        (["--pass-config", "tir.disable_assert=maybe"], "is true or false"),
+        (["--pass-config", "tir.disable_assert=maybe"], "must be true or false"),
         (["--dump-code", "pdf"], "not as 'pdf'"),
         (["--tuning-records", "r.json"], "tuning is not in this version"),
         (["--cross-compiler-options=-O3"], "no cross compiler"),
@@ -222,7 +222,7 @@ def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, caps
         (
             "model.xyz",
             b"x",
-            "reads ONNX models (.onnx): export the model to one; if it is one under another name, say --",
+            "reads ONNX models (.onnx): export the model to one; if it is ONNX under another name, pass --",
         ),
         ("", None, "is a folder: name the model's file in it"),
         (

@@ -95,5 +95,5 @@ def test_only_the_graph_executor_is_timed(executor, small_onnx):
 def test_other_machines_are_not_measured(small_onnx):
     """Code for another processor is refused before it is compiled."""
     settings = tvmc.compiler.make_settings("llvm -mtriple=aarch64-linux-gnu")
-    with pytest.raises(TilewrightError, match="cannot be measured here"):
+    with pytest.raises(TilewrightError, match="cannot run on this machine"):
         profile.collect.profile_model(tvmc.load(small_onnx), settings)

@@ -300,7 +300,7 @@ def test_every_node_has_a_place() -> None:
         ("fn (%x: Foo) { 1 }", "the type 'Foo' is not defined", 9),
         ("/* open", "the comment does not end", 1),
         ('%"open', "a name is expected after %", 1),
-        ("1 $ 2", "the character '$' means nothing here", 3),
+        ("1 $ 2", "unexpected character '$'", 3),
         ("", "expected an expression, found end of text", 1),
     ],
 )

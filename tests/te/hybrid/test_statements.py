@@ -92,7 +92,7 @@ def test_error_names_the_file_of_a_decorated_function() -> None:
         ("outside = outside + 1\nreturn b", "outside is not defined here"),
         ("c = output_tensor((4,))\nc = 1\nreturn c", "c is tensor c and cannot be assigned again"),
         ("t = 1\nt = a\nreturn b", "t holds a number, not tensor a"),
-        ("t = (b[0], 1)\nreturn b", "a tuple of values from memory cannot be kept"),
+        ("t = (b[0], 1)\nreturn b", "a tuple of values from memory cannot be stored"),
         ("x, y = 1, 2, 3\nreturn b", "2 names for 3 values"),
         ("a.shape = 1\nreturn b", "a name or an element of a tensor is assigned"),
         ("a[0] = 1\nreturn b", "only an element of a tensor can be stored"),

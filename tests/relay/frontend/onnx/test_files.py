@@ -70,9 +70,9 @@ def test_what_is_no_model_is_said(tmp_path: Path) -> None:
     for given, complaint in (
         (tmp_path / "missing.onnx", "cannot be read"),
         (tmp_path, "cannot be read"),
-        (tmp_path / "empty.onnx", "is no ONNX model"),
-        (tmp_path / "text.onnx", "is no ONNX model"),
-        (b"\x00\x01\x02", "is no ONNX model"),
+        (tmp_path / "empty.onnx", "is not an ONNX model"),
+        (tmp_path / "text.onnx", "is not an ONNX model"),
+        (b"\x00\x01\x02", "is not an ONNX model"),
         (12, "not int"),
     ):
         with pytest.raises(ModelError, match=complaint):

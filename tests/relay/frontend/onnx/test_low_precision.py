@@ -117,7 +117,7 @@ def test_moving_keeps_the_meaning() -> None:
 
 def test_arithmetic_on_carriers_is_refused() -> None:
     """An operator that would take codes for numbers is an error that says so."""
-    with pytest.raises(ModelError, match="float8e5m2 can be moved, cast"):
+    with pytest.raises(ModelError, match="float8e5m2 can only be moved, cast"):
         from_onnx(low_precision_model("Relu", onnx.TensorProto.FLOAT8E5M2))
 
 

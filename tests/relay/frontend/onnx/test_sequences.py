@@ -125,5 +125,5 @@ def test_errors():
     )
     with pytest.raises(ModelError, match="position 3 is out of range for 3 elements"):
         from_onnx(onnx.parser.parse_model(text))
-    with pytest.raises(ModelError, match="no sequence"):
+    with pytest.raises(ModelError, match="not a sequence"):
         from_onnx(node_model("SequenceLength", {"x": DATA}))
