@@ -219,15 +219,15 @@ class _Inference(ExprFunctor):
             found = self.solver.shallow(found)
         if not isinstance(found, TupleType):
             raise TypeInferenceError(
-                f"field {t.index} is taken of a value of type {_text(self.solver.resolve(found))}, "
+                f"field {t.index} is read from a value of type {_text(self.solver.resolve(found))}, "
                 "which is not a tuple"
                 if not isinstance(found, IncompleteType)
-                else f"field {t.index} is taken of a value whose type is not known; annotate it",
+                else f"field {t.index} is read from a value whose type is not known; annotate it",
                 t.span,
             )
         if not 0 <= t.index < len(found.fields):
             raise TypeInferenceError(
-                f"field {t.index} is taken of a tuple of {len(found.fields)} fields", t.span
+                f"field {t.index} is read from a tuple of {len(found.fields)} fields", t.span
             )
         return found.fields[t.index]
 

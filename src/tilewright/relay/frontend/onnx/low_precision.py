@@ -126,7 +126,7 @@ def to_carrier(value: np.ndarray[Any, Any], low_precision: LowPrecisionType) -> 
         return value.astype(low_precision.carrier)
     if value.dtype.itemsize != 1:
         raise ModelError(
-            f"this version of the onnx package does not give {low_precision.name} as such: install onnx 1.19 or later"
+            f"this version of the onnx package does not support {low_precision.name}: install onnx 1.19 or later"
         )
     return value.view(np.uint8)
 

@@ -148,7 +148,7 @@ def _fields(source: Source, begin: int, end: int) -> Iterator[_Field]:
         else:
             raise ModelError(f"the encoding is damaged at byte {at}: there is no field kind {kind}")
         if number == 0 or after > end:
-            raise ModelError(f"the encoding is damaged at byte {at}: a field reaches beyond what holds it")
+            raise ModelError(f"the encoding is damaged at byte {at}: a field exceeds its container")
         yield _Field(number, kind, at, payload, after)
         at = after
 

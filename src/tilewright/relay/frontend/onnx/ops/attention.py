@@ -176,7 +176,7 @@ def rotated(node: Node, data: Expr, cosines: Expr, sines: Expr, size: int, inter
         raise node.fail("the size of a head is not known")
     turned = size or width
     if turned > width or turned % 2:
-        raise node.fail(f"{turned} of {width} features can not be turned in pairs")
+        raise node.fail(f"{turned} of {width} features cannot be rotated in pairs")
     half = turned // 2
     held = node.shape(cosines)[-1]
     if held is not None and held > half:

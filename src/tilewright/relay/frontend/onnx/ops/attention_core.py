@@ -34,7 +34,7 @@ def split_heads(node: Node, data: Expr, heads: int) -> Expr:
     """(batch, length, heads * size) as (batch, heads, length, size)."""
     width = node.shape(data)[-1]
     if heads < 1 or (width is not None and width % heads):
-        raise node.fail(f"{width} features do not fall into {heads} heads")
+        raise node.fail(f"{width} features cannot be divided into {heads} heads")
     size = -1 if width is None else width // heads
     return relay.transpose(relay.reshape(data, (0, 0, heads, size)), (0, 2, 1, 3))
 
@@ -48,7 +48,7 @@ def _product(node: Node, a: Expr, b: Expr, transpose_b: bool) -> Expr:
     """The matrix products of (batch, heads); heads of ``a`` that share one of ``b`` are rows of one matrix."""
     heads, shared = node.shape(a)[1], node.shape(b)[1]
     if heads is None or shared is None or heads % shared:
-        raise node.fail(f"{heads} heads of queries do not share {shared} of keys")
+        raise node.fail(f"{heads} heads of queries cannot share {shared} heads of keys")
     times = heads // shared
     rows = a if times == 1 else relay.reshape(a, (0, shared, -1, node.shape(a)[3] or 0))
     if times > 1 and node.shape(a)[3] is None:

@@ -80,7 +80,7 @@ def walked(node: Node, data: RelayExpr, forest: Forest) -> RelayExpr:
     if min((forest.features[place] for place in inner), default=0) < 0 or (
         wide is not None and inner and largest >= wide
     ):
-        raise node.fail(f"a tree looks at feature {largest}, and the data have {wide}")
+        raise node.fail(f"a tree reads feature {largest}, but the data have {wide}")
     modes = sorted({forest.modes[place] for place in inner})
     tables = _Tables(
         features=_table(forest.features, "int32"),

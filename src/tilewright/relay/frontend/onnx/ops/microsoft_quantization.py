@@ -239,7 +239,7 @@ def matmul_n_bits(
     depth, columns = int(node.attr("K")), int(node.attr("N"))
     bits, block = int(node.attr("bits", 4)), int(node.attr("block_size"))
     if bits not in (2, 4, 8):
-        raise node.fail(f"weights of {bits} bits are not supported: 2, 4 and 8 are")
+        raise node.fail(f"weights of {bits} bits are not supported; only 2, 4 and 8")
     if group_index is not None:
         raise node.fail("g_idx is not supported")
     blocks = -(-depth // block)

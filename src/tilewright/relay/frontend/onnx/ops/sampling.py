@@ -48,7 +48,7 @@ def affine_grid(node: Node, maps: Expr, size: Expr) -> Expr:
     """The places to which affine maps send the elements of an image or a volume."""
     sizes = node.ints(size, "the size")[2:]
     if any(count < 1 for count in sizes):
-        raise node.fail(f"images of the size {sizes} have no places")
+        raise node.fail(f"images of the size {sizes} are empty")
     check_constants(node, len(sizes) + 1, *sizes)
     aligned = bool(node.attr("align_corners", 0))
     lines = [

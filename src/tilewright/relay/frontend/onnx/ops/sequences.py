@@ -116,7 +116,7 @@ def split_to_sequence(node: Node, data: RelayExpr, split: RelayExpr | None = Non
         raise node.fail("the number of parts is not known")
     each = 1 if split is None else node.ints(split, "the size of the parts")[0]
     if each < 1:
-        raise node.fail(f"parts of {each} elements can not be")
+        raise node.fail(f"parts of {each} elements are not possible")
     sizes: list[Extent] = [min(each, extent - begin) for begin in range(0, extent, each)]
     items = parts(node, data, axis, sizes) if sizes else []
     if split is None and not node.attr("keepdims", 1):

@@ -145,7 +145,7 @@ def _unsqueezed(node: Node, data: RelayExpr, axes: list[int]) -> RelayExpr:
             raise node.fail(f"axis {axis} is out of range for {rank} dimensions")
     places = sorted(axis % rank for axis in axes)
     if len(set(places)) != len(places):
-        raise node.fail(f"the axes {axes} name one twice")
+        raise node.fail(f"the axes {axes} contain one twice")
     items = node.partial(data)
     made = data
     for place in places:

@@ -57,9 +57,9 @@ def transformed(node: Node, data: Expr, axis: int, count: int, inverse: bool, on
     if size is None or parts is None:
         size, parts = node.static_shape(data)[axis], node.static_shape(data)[-1]
     if parts not in (1, 2):
-        raise node.fail(f"the shape {node.shape(data)} is none of real or complex signals")
+        raise node.fail(f"the shape {node.shape(data)} is neither that of real nor of complex signals")
     if count < 1:
-        raise node.fail(f"a transform of {count} elements can not be")
+        raise node.fail(f"a transform of {count} elements is not possible")
     used = min(size, count // 2 + 1 if inverse and onesided else count)
     check_constants(node, count, used)
     rank = node.rank(data) - 1
@@ -120,7 +120,7 @@ def stft(
     else:
         raise node.fail("neither a window nor a frame length is given")
     if hop < 1 or count < 1:
-        raise node.fail(f"frames of {count} elements every {hop} can not be")
+        raise node.fail(f"frames of {count} elements every {hop} are not possible")
     check_constants(node, count)
     size = extent(node, signal, 1)
     frames = combined(combined(size, count, lambda a, b: a - b), hop, lambda a, b: a // b)
