@@ -123,7 +123,10 @@ def document(*nodes: object, **changes: object) -> str:
         (document({"enum": "ForKind", "value": "SIDEWAYS"}), "SIDEWAYS"),
         (document({"strange": 1}), "its form is not known"),
         (document(5), "entry 0"),
-        (document({"value": 1}, {"kind": "ir.Add", "fields": {"dtype": 0, "a": 0, "b": 0}}), "not a data type"),
+        (
+            document({"value": 1}, {"kind": "ir.Add", "fields": {"dtype": 0, "a": 0, "b": 0}}),
+            "not a data type",
+        ),
         (
             document(
                 {"value": 1}, {"dtype": "int32"}, {"kind": "ir.Add", "fields": {"dtype": 1, "a": 0, "b": 0}}

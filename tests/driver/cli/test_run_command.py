@@ -88,14 +88,14 @@ def test_images_become_inputs(image_package, tmp_path, capsys):
         (["-i", "y={tmp}/shape.npz"], "has no input 'y'; it has x"),
         (
             ["-i", "{tmp}/shape.npz", "-o", "{tmp}/shape"],
-            "shape.npz would be overwritten, and it is an input",
+            "shape.npz is an input and would be overwritten",
         ),
         (["-i", "x={tmp}/shape.npz", "-o", "{tmp}/shape.npz"], "choose another name with -o"),
         (
             ["-o", "{tmp}/text.txt/out.npz"],
             "out.npz cannot be written (its parent is a file, not a folder): choose another place with -o",
         ),
-        (["-i", "{tmp}/a.png"], "is no image"),
+        (["-i", "{tmp}/a.png"], "is not an image"),
         (["--device", "cuda"], "the device cuda is not in this version"),
         (["--print-top", "0"], "at least 1"),
         (["--print-time", "--repeat", "0"], "at least 1"),

@@ -64,7 +64,7 @@ def test_known_now(text: str, value: float) -> None:
         ("b[1.5]", "an index is an integer, not float32"),
         ("b[0:2]", "slices of tensors cannot be used"),
         ("table[i]", "constants are indexed with what is known now"),
-        ("table[7]", "index 7 is outside of 2 constants"),
+        ("table[7]", "index 7 is outside 2 constants"),
         ("i[0]", "cannot be indexed"),
         ("a + 1", "a has 2 dimensions and 0 indices"),
         ("'text' * b[i]", "a number is needed here, not 'text'"),

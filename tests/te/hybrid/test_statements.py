@@ -77,7 +77,7 @@ def test_error_names_the_file_of_a_decorated_function() -> None:
         ("for i in range():\n    pass\nreturn b", "range takes 1 to 3 arguments"),
         ("for i in const_range(b[0]):\n    pass\nreturn b", "known when the script is parsed"),
         ("for i in const_range(10 ** 9):\n    pass\nreturn b", "too many; use range"),
-        ("for i in enumerate(b):\n    pass\nreturn b", "enumerate is neither a word"),
+        ("for i in enumerate(b):\n    pass\nreturn b", "enumerate is neither a built-in function"),
         ("for i in b:\n    pass\nreturn b", "a loop runs over range, serial"),
         ("for i in grid(2, 3):\n    pass\nreturn b", "grid has 2 extents for 1 loop variables"),
         ("for i in bind(4, 4):\n    pass\nreturn b", "bind names a thread"),

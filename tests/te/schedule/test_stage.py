@@ -536,9 +536,7 @@ def test_several_readers() -> None:
     check(s, [a, d], [values], (values + 1) * 3)
     s = te.create_schedule(d.op)
     s[b].compute_at(s[d], d.op.axis[0])
-    with pytest.raises(
-        tvm.TVMError, match="compute_at on stage B: its reader C is not inside of D at axis i"
-    ):
+    with pytest.raises(tvm.TVMError, match="compute_at on stage B: its reader C is not inside D at axis i"):
         tvm.lower(s, [a, d])
 
 

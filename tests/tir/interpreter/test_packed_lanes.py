@@ -65,5 +65,5 @@ def test_types() -> None:
     a, word = te.placeholder((4,), "int8", "a"), te.placeholder((4,), "int32", "w")
     with pytest.raises(ExpressionError, match="four numbers of 8 bits or two of 16"):
         pack_word(a[0], a[1])
-    with pytest.raises(ExpressionError, match="no product of words of int8 and uint8"):
+    with pytest.raises(ExpressionError, match="no dot product of int8 and uint8"):
         dot_word(word[0], word[1], "int8", "uint8")

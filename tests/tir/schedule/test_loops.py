@@ -262,7 +262,7 @@ def test_random_variables_stay_valid() -> None:
     refused(
         schedule,
         lambda: schedule.split(i, [None, 2]),
-        "the loop that this random variable stood for is no longer",
+        "the loop of this random variable no longer exists",
     )
     program.check(schedule.mod["main"])
 

@@ -108,7 +108,7 @@ def test_what_is_no_file(stored: tuple[Path, onnx.ModelProto]) -> None:
     ("entries", "complaint"),
     [
         ({"offset": "-1"}, "from -1"),
-        ({"offset": "many"}, "no number"),
+        ({"offset": "many"}, "not a number"),
         ({"length": "12"}, "make 16384 bytes"),
         ({"offset": "4096"}, "but the file has"),
         ({"offset": str(1 << 70)}, "but the file has"),

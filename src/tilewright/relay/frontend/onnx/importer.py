@@ -116,7 +116,7 @@ class GraphImporter:
                 graph.values[name] = graph.captured(graph.parent.lookup(name))
                 return graph.values[name]
             graph = graph.parent
-        raise ModelError(f"the model uses {name!r} before any node, input or initializer gives it")
+        raise ModelError(f"the model uses {name!r} before any node, input or initializer defines it")
 
     def captured(self, value: Any) -> Any:
         """A value from outside a loop as the loop's body sees it: a variable, so that it is computed once."""

@@ -158,9 +158,7 @@ def _parsed(source: Source, what: str) -> tuple[Any, dict[int, Place]]:
     onnx = onnx_package()
     proto = onnx.ModelProto()
     if source.read(0, min(len(_LFS_POINTER), source.size)) == _LFS_POINTER:
-        raise ModelError(
-            f"{what} is a Git LFS pointer, not the model: fetch it with 'git lfs pull'"
-        )
+        raise ModelError(f"{what} is a Git LFS pointer, not the model: fetch it with 'git lfs pull'")
     try:
         content, places = without_weights(source)
         proto.ParseFromString(content)
