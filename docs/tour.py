@@ -2,7 +2,7 @@
 
 Run it:  python docs/tour.py
 
-Each section shows what one layer makes of the program and checks that it still computes the same.
+Each section shows the program at one layer and checks that it still computes the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def heading(text: str) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-heading("1. A tensor expression says what is computed (te)")
+heading("1. A tensor expression says what to compute (te)")
 
 n = te.var("n")
 A = te.placeholder((n, 64), name="A")
@@ -142,7 +142,7 @@ print(relay.transform.FuseOps(2)(graph))
 
 # ---------------------------------------------------------------------------------------------------------------------
 heading(
-    "10. Each kernel is a tensor expression with a schedule for this processor (topi); the executor calls them in order"
+    "10. Each kernel is a tensor expression with a schedule for this CPU (topi); the executor calls them in order"
 )
 
 built = relay.build(graph, target="llvm")

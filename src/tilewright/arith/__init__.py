@@ -1,6 +1,6 @@
 """Integer sets, bounds, canonical affine forms and simplification.
 
-Stands above ``ir`` and below ``tir``: it knows expressions, not statements.
+This layer is above ``ir`` and below ``tir``: it works on expressions, not on statements.
 """
 
 from tilewright.arith.analyzer import Analyzer, ConstIntBound, ConstraintScope, ModularSet

@@ -1,4 +1,4 @@
-"""Bridges to tools and libraries outside: compilers and linkers, other tensor libraries, downloads, temporary
+"""Bridges to external tools and libraries: compilers and linkers, other tensor libraries, downloads, temporary
 files."""
 
 import importlib

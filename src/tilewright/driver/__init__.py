@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What needs the graph level loads when it is first named."""
+    """Names that need the graph level are loaded on first use."""
     if name in ("AOTModule", "compile_aot"):
         return getattr(importlib.import_module("tilewright.relay.backend.aot"), name)
     if name == "tvmc":

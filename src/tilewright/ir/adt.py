@@ -1,4 +1,4 @@
-"""Algebraic data types: a definition names its type and gives the constructors of its values."""
+"""Algebraic data types: a definition has a name and the constructors of its values."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Attrs:
         return [(name, self[name]) for name in self.keys()]
 
     def list_field_info(self) -> list[AttrFieldInfo]:
-        """What there is to know about each field."""
+        """The documentation of each field."""
         return [AttrFieldInfo(name, type(self[name]).__name__, "") for name in self.keys()]
 
     def get_int_tuple(self, key: str) -> tuple[int, ...]:

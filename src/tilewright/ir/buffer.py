@@ -1,9 +1,9 @@
 """Buffers: typed, shaped, strided views of memory.
 
-Element ``(i, j)`` of a buffer lies at ``data[elem_offset + i * strides[0] + j * strides[1]]``; without strides the
-layout is compact and row-major. ``data_alignment`` is in bytes; ``offset_factor`` says that ``elem_offset`` is a
-multiple of it, and 0 that the offset is zero. ``buffer_type`` "auto_broadcast" lets dimensions of size one stand for
-any size (their strides are zero).
+Element ``(i, j)`` of a buffer is ``data[elem_offset + i * strides[0] + j * strides[1]]``; without strides the layout is
+compact and row-major. ``data_alignment`` is in bytes. ``offset_factor`` says that ``elem_offset`` is a multiple of it,
+and 0 that the offset is zero. ``buffer_type`` "auto_broadcast" lets dimensions of size one match any size (their
+strides are zero).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Python values as the values of programs."""
+"""Converting Python values to values of programs."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def convert(value: Any, span: Span | None = None) -> Any:
         return operators.as_expr(value)
     except ExpressionError:
         raise ExpressionError(
-            f"{value!r} of type {type(value).__name__} has no place in a program", span=span
+            f"{value!r} of type {type(value).__name__} cannot be part of a program", span=span
         ) from None

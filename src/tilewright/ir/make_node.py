@@ -1,4 +1,4 @@
-"""``make_node``: a node or attributes from the name of a class and the values of its fields."""
+"""``make_node``: creates a node or attributes from the name of a class and the values of its fields."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     level, _, name = type_key.rpartition(".")
     found = {kind: made for kind, made in node_classes().items() if kind.rpartition(".")[2] == name}
     if not found:
-        raise NoSuchNode(f"there is no class of nodes {type_key!r}")
+        raise NoSuchNode(f"there is no node class {type_key!r}")
     # Variables and calls are there for loops and for graphs: the level decides, and loops are the default.
     levels = (level, "relay") if level == "relay" else (level, "ir", "tir", "te", "arith")
     made = next((found[f"{one}.{name}"] for one in levels if f"{one}.{name}" in found), None)

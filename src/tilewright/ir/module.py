@@ -1,7 +1,7 @@
 """Modules: functions that may call one another, and the type definitions they use.
 
-A pass takes a module and gives another; it never changes the one it was given. Users may change theirs with
-``module["name"] = function`` and ``update``.
+A pass takes a module and returns a new one; it never modifies its input. Users may modify theirs with ``module["name"]
+= function`` and ``update``.
 """
 
 from __future__ import annotations

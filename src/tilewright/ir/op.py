@@ -17,12 +17,12 @@ from tilewright.support.slot import ALL_LEVELS
 
 
 class CallEffectKind(IntEnum):
-    """What calling an operator may do; decides what a pass may move, repeat or drop."""
+    """The side effects of an operator: what a pass may move, repeat or remove."""
 
     ExprAnnotation = 0
     """Gives its argument, with a hint to the compiler."""
     Pure = 1
-    """Depends on its arguments alone."""
+    """Depends only on its arguments."""
     ReadState = 2
     """May read memory or other state."""
     UpdateState = 3
@@ -30,7 +30,7 @@ class CallEffectKind(IntEnum):
     SpecialCallArg = 4
     """Has meaning only as an argument of another call."""
     EmbedInfo = 5
-    """Carries information for a later pass, and no effect of its own."""
+    """Carries information for a later pass, and has no effect itself."""
     ControlJump = 6
     """May change the flow of control."""
 

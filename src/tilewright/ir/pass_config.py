@@ -1,7 +1,7 @@
 """The options that passes read from a ``PassContext``: every key, its type and its default.
 
 An option is a plain value (bool, int, str), or a frozen dataclass for a pass with several, which users give as a
-dictionary. A key that nobody registered is an error that lists the known ones.
+dictionary. An unregistered key is an error that lists the registered ones.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def with_own_options(config: Any, given: Any) -> Any:
 
 @dataclass(frozen=True)
 class ConfigOption:
-    """One key: the type of its value and the value it has when nobody sets it."""
+    """One key: the type of its value and its default."""
 
     key: str
     value_type: type

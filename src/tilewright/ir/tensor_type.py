@@ -52,7 +52,7 @@ class TensorType(Type):
         return tuple(extents)
 
     def _dimension_keys(self) -> tuple[object, ...]:
-        """What two equal shapes have in common: the values of constants, and where the other dimensions stand."""
+        """The hash key of a shape: the values of constants, and the positions of the other dimensions."""
         return tuple(
             extent.value
             if isinstance(extent, IntImm)

@@ -135,7 +135,7 @@ class TypePrinter:
         return object.__repr__(given)
 
     def tensor(self, given: TensorType) -> str:
-        """A tensor; one without dimensions by its element type alone."""
+        """A tensor; one without dimensions only by its element type."""
         if not given.shape:
             return str(given.dtype)
         return f"Tensor[({', '.join([self.dimension(extent) for extent in given.shape])}), {given.dtype}]"
@@ -145,7 +145,7 @@ class TypePrinter:
         return ", ".join([self.text(item) for item in given])
 
     def parameters(self, variables: Sequence[TypeVar]) -> str:
-        """Type parameters in brackets, with their kind where they are no types; nothing where there are none."""
+        """Type parameters in brackets, with their kind where they are not types; nothing where there are none."""
         if not variables:
             return ""
         shown = []

@@ -1,4 +1,4 @@
-"""Models for small machines: model library format."""
+"""Models for microcontrollers: model library format."""
 
 from typing import Any
 

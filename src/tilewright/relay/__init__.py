@@ -93,7 +93,7 @@ expr.SHORT_TEXT.fill(pretty_print)
 function.VERIFIER.fill(verify_function)
 
 _ON_FIRST_USE = ("frontend", "testing")
-"""What brings other packages along, or is for tests: loaded when it is first named."""
+"""Modules that import other packages, or that are for tests: loaded on first use."""
 
 
 def __getattr__(name: str) -> object:

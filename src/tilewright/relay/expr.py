@@ -1,9 +1,9 @@
-"""Graph-level expressions: the functional language in which a model is a value.
+"""Graph-level expressions: the functional language of models.
 
-A program is a module of functions. Expressions have no effect but for references (``RefCreate``, ``RefRead``,
+A program is a module of functions. Expressions have no side effects except for references (``RefCreate``, ``RefRead``,
 ``RefWrite``); ``Let`` orders evaluation; what is shared in the graph is computed once. An expression evaluates to a
 tensor, a tuple, a closure, a reference or a value of an algebraic data type. Arguments are evaluated from left to
-right, before the call; only the branch that ``If`` or ``Match`` chooses is evaluated.
+right, before the call; only the branch that ``If`` or ``Match`` selects is evaluated.
 
 Every expression has a ``span`` (the line of Python or of text, or the node of the model, that it came from) and, after
 type inference, a ``checked_type``.
@@ -39,7 +39,7 @@ def _operand(value: Any) -> RelayExpr:
         return value
     if isinstance(value, (bool, int, float, np.number)):
         raise ExpressionError(
-            f"write relay.const({value!r}, dtype) in place of {value!r}: the type of a bare number is not known here"
+            f"write relay.const({value!r}, dtype) in place of {value!r}: the type of a bare number is unknown here"
         )
     raise ExpressionError(f"a graph expression cannot be combined with {type(value).__name__}")
 
@@ -288,7 +288,7 @@ class RefCreate(ExprWithOp):
 
 @node
 class RefRead(ExprWithOp):
-    """What a reference holds."""
+    """Reads the value of a reference."""
 
     ref: Child[RelayExpr]
     span: Span | None
@@ -319,7 +319,7 @@ class TempExpr(ExprWithOp):
 
     def realize(self) -> RelayExpr:
         """The ordinary expression."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it stands for")
+        raise NotImplementedError(f"{type(self).__name__} does not say what it represents")
 
 
 class TupleWrapper:

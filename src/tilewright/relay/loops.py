@@ -1,4 +1,4 @@
-"""Loops, written as functions that call themselves."""
+"""Loops, written as recursive functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walking and rewriting types: a subclass writes ``visit_<type>`` for the types that it cares about."""
+"""Visiting and rewriting types: a subclass defines ``visit_<type>`` for the types that it handles."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TypeFunctor(Functor):
         return handler(self, typ)
 
     def visit_default(self, typ: Any) -> Any:
-        """What has no method."""
+        """Called for nodes without a method."""
         raise NotImplementedError(f"{type(self).__name__} has no visit_{type(typ).node_kind}")
 
     def visit_relay_ref_type(self, rt: RelayRefType) -> Any:

@@ -1,4 +1,4 @@
-"""Functions that choose their implementation by the current target.
+"""Functions that select their implementation by the current target.
 
     @tvm.target.generic_func
     def schedule(outputs): ...            # the default
@@ -6,7 +6,7 @@
     @schedule.register("cuda")
     def schedule_cuda(outputs): ...       # used under a target with the key "cuda"
 
-A call takes the implementation of the first of the target's keys that has one, and the default where none has.
+A call uses the implementation of the first of the target's keys that has one, otherwise the default.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class GenericFunc:
 
 
 class DispatchedFunction:
-    """What the decorators give: called like the default, with ``register`` to add an implementation for a key."""
+    """The result of the decorators: called like the default, with ``register`` to add an implementation for a key."""
 
     def __init__(self, generic: GenericFunc, fdefault: Callable[..., Any], override: bool) -> None:
         self.generic = generic

@@ -1,7 +1,7 @@
-"""The kinds of target, with the options that each one takes.
+"""The target kinds, and the options that each one takes.
 
-A kind is the first word of a target string. Its options are typed: ``Bool``, ``Integer``, ``String``,
-``Array<String>`` and, where targets hold targets, ``Target`` and ``Array<Target>``.
+A kind is the first part of a target string. Its options are typed: ``Bool``, ``Integer``, ``String``, ``Array<String>``
+and, where targets contain targets, ``Target`` and ``Array<Target>``.
 """
 
 from __future__ import annotations

@@ -12,5 +12,5 @@ def llvm_version_major(allow_none: bool = False) -> int | None:
     except ImportError as missing:
         if allow_none:
             return None
-        raise TargetError("there is no LLVM here; it comes with the llvmlite package") from missing
+        raise TargetError("LLVM was not found; it comes with the llvmlite package") from missing
     return int(llvm.llvm_version_info[0])

@@ -1,8 +1,8 @@
-"""``Target``: what code is made for.
+"""``Target``: what code is generated for.
 
-A target is a kind, keys that schedules are chosen by (most specific first), attributes (the kind's options that were
-given, and defaults) and, for a device with a processor beside it, the host. It never changes after it is made;
-two targets are equal if they say the same.
+A target is a kind, keys by which schedules are selected (most specific first), attributes (the options that were given,
+and defaults) and, for a device that is driven by a CPU, the host. It is immutable; two targets are equal if all of
+these are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensor expressions: computations by index, and schedules that say how to run them."""
+"""Tensor expressions: tensors defined element by element, and schedules that say how to compute them."""
 
 from tilewright.ir.buffer import decl_buffer
 from tilewright.te import elementwise, hybrid, schedule, tensor

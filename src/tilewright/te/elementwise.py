@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, PrimExpr
-from tilewright.te.broadcasting import broadcast_index, broadcast_shapes
+from tilewright.te.broadcast_shape import broadcast_index, broadcast_shapes
 from tilewright.te.operation import compute
 from tilewright.te.tag import BROADCAST, ELEMWISE
 from tilewright.te.tensor import Tensor

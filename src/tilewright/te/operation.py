@@ -1,4 +1,4 @@
-"""The operations that users write: placeholders and computations; and the axes they are written with."""
+"""The operations that users write: placeholders and computations; and their axes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _extent(iter_var: IterVar) -> PrimExpr:
 
 
 def _check_body(name: str, body: Sequence[PrimExpr], span: Span | None) -> None:
-    """Reductions stand at the top, and all outputs are reductions over the same axes or none is."""
+    """Reductions must be the whole expression, and all outputs are reductions over the same axes or none is."""
     if not body:
         raise ExpressionError(f"computation {name} gives no value", span=span)
     first = body[0]
@@ -109,7 +109,7 @@ def _check_body(name: str, body: Sequence[PrimExpr], span: Span | None) -> None:
             if any(isinstance(found, Reduce) for found in post_order(part)):
                 raise ExpressionError(
                     f"computation {name}: a reduction must be the whole expression, not a part of one; "
-                    "compute it as a tensor of its own first",
+                    "compute it as a separate tensor first",
                     span=span,
                 )
 
@@ -176,14 +176,14 @@ def compute(
 
     The axes are named after the function's parameters. A function that gives a tuple makes a tuple of tensors;
     one that calls a tensor intrinsic makes a tensor that the intrinsic computes block by block, and may take
-    fewer parameters than there are dimensions: the others are inside of the intrinsic.
+    fewer parameters than there are dimensions: the others are inside the intrinsic.
     """
     span = user_span()
     scope_tag = current_tag()
     if scope_tag is not None:
         if tag:
             raise ExpressionError(
-                f"computation {name} has the tag {tag!r} inside of a tag_scope({scope_tag!r})", span=span
+                f"computation {name} has the tag {tag!r} inside a tag_scope({scope_tag!r})", span=span
             )
         tag = scope_tag
     extents = as_shape(shape)

@@ -1,4 +1,4 @@
-"""Checking facts about expressions: by proof, and by trying every value."""
+"""Checking facts about expressions: by proof, and by enumerating every value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Functions at the loop level.
 
-A parameter is a scalar variable, or a handle that ``buffer_map`` says stands for a buffer: the shape, strides
-and type that an argument must have, with the variables in them bound from the argument.
+A parameter is a scalar variable, or a handle that ``buffer_map`` maps to a buffer: the shape, strides and type that an
+argument must have, with the variables in them bound from the argument.
 """
 
 from __future__ import annotations

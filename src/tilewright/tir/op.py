@@ -1,7 +1,7 @@
 """Functions that build expressions: calls, logic, limits of types, mathematics and division.
 
-Functions of floating-point numbers take floating-point expressions; integers raise ``ExpressionError`` instead of being
-converted silently. Rounding functions give an integer back as it is. Functions that round or compare fold constants.
+Floating-point functions take floating-point expressions; integers raise ``ExpressionError`` instead of being converted
+silently. Rounding functions return an integer unchanged. Functions that round or compare fold constants.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def call_intrin(dtype: str, func_name: str | Op, *args: Any, span: Span | None =
 
 
 def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Span | None = None) -> Call:
-    """Call a C function that depends on its arguments alone."""
+    """Call a C function whose result depends only on its arguments."""
     return operators.call("call_pure_extern", dtype, [StringImm(func_name), *args], span)
 
 

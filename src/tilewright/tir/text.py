@@ -1,4 +1,4 @@
-"""The text form of statements, functions and modules. What prints it is in ``tir.script``."""
+"""The text form of statements, functions and modules. The printer is in ``tir.script``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.tir.script.function_printer import print_function, print_module,
 def script(func_or_module: Any, tir_prefix: str = "T", show_meta: bool = False) -> str:
     """A function or module in TVMScript; ``tilewright.script.from_source`` reads it back.
 
-    ``show_meta`` adds a comment on each value that has no text of its own.
+    ``show_meta`` adds a comment on each value without a text form.
     """
     if isinstance(func_or_module, IRModule):
         return print_module(func_or_module, tir_prefix, show_meta)

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, Let, PrimExpr, Select, Var
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import (
+from tilewright.te.broadcast_shape import (
     as_extents,
     broadcast_index,
     broadcast_shapes,

@@ -10,7 +10,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, FloatImm, IntImm, PrimExpr
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import as_extents
+from tilewright.te.broadcast_shape import as_extents
 from tilewright.te.tensor import Tensor
 from tilewright.tir import op
 from tilewright.topi.computed import computed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tilewright.ir import operators
 from tilewright.ir.expr import IterVar, PrimExpr
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import broadcast_index, broadcast_shapes, shape_text
+from tilewright.te.broadcast_shape import broadcast_index, broadcast_shapes, shape_text
 from tilewright.te.operation import reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir.reducer import sum as sum_reducer

@@ -9,7 +9,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import known_different, shape_text
+from tilewright.te.broadcast_shape import known_different, shape_text
 from tilewright.te.operation import reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir.reducer import sum as sum_reducer

@@ -13,7 +13,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Select
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import as_extents, known_different, same_extent, shape_text
+from tilewright.te.broadcast_shape import as_extents, known_different, same_extent, shape_text
 from tilewright.te.operation import compute, reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir import op

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import known_different, shape_text
+from tilewright.te.broadcast_shape import known_different, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of

@@ -9,7 +9,7 @@ from tilewright.arith.analyzer import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Select, SizeVar
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import shape_text
+from tilewright.te.broadcast_shape import shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import all as all_of
 from tilewright.tir.op import if_then_else

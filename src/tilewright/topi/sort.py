@@ -12,7 +12,7 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, PrimExpr, SizeVar
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import shape_text
+from tilewright.te.broadcast_shape import shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder, WithScope
 from tilewright.tir.op import all as all_of

@@ -10,7 +10,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te, topi
 from tilewright.relay.op.nn.convolution_rules import convolve_transposed
-from tilewright.relay.op.nn.layouts import converted_array
+from tilewright.relay.op.nn.layout_conversion import converted_array
 from tilewright.topi.utils import InvalidShapeError
 from tilewright.topi.x86 import axis_phases
 

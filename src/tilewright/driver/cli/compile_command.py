@@ -1,4 +1,4 @@
-"""``tilewright compile``: from a model to a package, with a check of the result if asked."""
+"""``tilewright compile``: compiles a model to a package, and validates it on request."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "--validate-inputs",
         action="append",
         metavar="PATH",
-        help="an .npz of inputs to compare on, beside random ones; may be repeated",
+        help="an .npz of inputs to compare with, in addition to random ones; may be repeated",
     )
     parser.add_argument(
         "--tolerance",
         type=float,
         metavar="X",
-        help="the largest error that counts as agreement, relative to a tensor's largest value; default: by type",
+        help="the largest allowed error, relative to a tensor's largest value; the default depends on the type",
     )
     parser.add_argument(
         "--list-unsupported", action="store_true", help="list the operators that cannot be compiled, and stop"
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = compiler.settings_from_arguments(arguments)
     triple = str(settings.target.attrs.get("mtriple", ""))
     if arguments.validate and not is_host(triple):
-        raise ModelError(f"code for {triple} cannot be validated here: leave --validate out")
+        raise ModelError(f"code for {triple} cannot run on this machine: omit --validate")
     check_output(arguments.output, "-o", [arguments.FILE, *(arguments.validate_inputs or ())])
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
@@ -165,7 +165,7 @@ def _show(report: dict[str, Any]) -> None:
         print(f"  dumped    {path}")
     print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")
     if report["interface"] == "c":
-        print(f"It is C for a program of yours: tar xf {report['output']}")
+        print(f"It is C code for your program: tar xf {report['output']}")
     elif is_host(report["triple"]):
         print(f"Run it: tilewright run {report['output']} --print-time")
     else:

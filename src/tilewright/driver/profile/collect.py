@@ -1,4 +1,4 @@
-"""All that a profile has: of a model, compiled here, or of a package."""
+"""Collecting a profile: of a model, which is compiled here, or of a package."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CompileProfile:
 
 @dataclass(frozen=True)
 class ProfileReport:
-    """What was measured and seen. What only compiling shows is None, or empty, for a package."""
+    """The contents of a profile. What is only known at compile time is None, or empty, for a package."""
 
     model: str
     target: str
@@ -111,7 +111,7 @@ def limits_json(limits: MachineLimits) -> dict[str, Any]:
 
 
 def _measured(runnable: GraphRunnable, repeat: int) -> KernelProfile:
-    """The kernels beside the machine's limits, which are measured before and after."""
+    """The kernels compared with the machine's limits, which are measured before and after."""
     before = machine_limits(num_threads())
     profile = measure_kernels(runnable.executor, runnable.graph, repeat)
     return replace(profile, limits=before.best_of(machine_limits(num_threads())))
@@ -130,7 +130,7 @@ def profile_model(
         raise TVMCException(f"kernels are timed one by one by the graph executor, not by {settings.executor}")
     triple = str(settings.target.attrs.get("mtriple", ""))
     if not is_host(triple):
-        raise TVMCException(f"code for {triple} cannot be measured here: profile it where it runs")
+        raise TVMCException(f"code for {triple} cannot run on this machine: profile it where it runs")
     infos = module_inputs(model.mod, model.params)
     values = complete_inputs(infos, inputs or {}, fill_mode)
     watch = CompileWatch()
@@ -169,7 +169,7 @@ def profile_package(
     content = package.content
     if content.executor != "graph" or content.graph is None:
         raise TVMCException(
-            f"kernels are timed one by one by the graph executor alone, and {name} is for {content.executor}: "
+            f"only the graph executor can time single kernels, and {name} is for {content.executor}: "
             "compile with --executor graph"
         )
     runnable = GraphRunnable(content.graph, package.load_library(), content.params)

@@ -1,7 +1,7 @@
-"""The report for the browser: one file that needs nothing else.
+"""The report for the browser: one self-contained file.
 
-What was measured goes in as JSON, which the page's own script draws. Everything that comes from the model is data in
-there, and becomes text on the page, never markup. Code is compressed, and unpacked when it is looked at.
+The measurements are embedded as JSON, which the page's script draws. Everything that comes from the model is data and
+becomes text on the page, never markup. Code is compressed, and unpacked when it is viewed.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def _read(name: str) -> str:
 
 
 def embedded_json(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it ends the element or begins a comment."""
+    """JSON that can be embedded in a script element: nothing in it ends the element or begins a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def report_data(report: ProfileReport) -> dict[str, Any]:
-    """What the page draws."""
+    """The data that the page draws."""
     kernels = report.kernels.kernels()
     numbers = {kernel.name: number for number, kernel in enumerate(kernels)}
     limits = report.kernels.limits

@@ -113,7 +113,7 @@ def make_settings(
             # A package is run by calling a function by its name.
             chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
     elif interface:
-        raise TVMCException("an interface can be chosen for models compiled ahead of time: --executor aot")
+        raise TVMCException("an interface can only be chosen for ahead-of-time models: --executor aot")
     return Settings(chosen, executor, generators=tuple(generators), **rest)
 
 
@@ -160,7 +160,7 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
 
 
 def drive_compile(args: argparse.Namespace) -> int:
-    """What the command does."""
+    """Runs the command."""
     refuse_tuning_records(args.tuning_records)
     model = load_from_arguments(args)
     settings = settings_from_arguments(args)
@@ -178,7 +178,7 @@ def refuse_tuning_records(path: str | None) -> None:
     """An error where records of tuning are given."""
     if path:
         raise TVMCException(
-            f"the tuning records {path} cannot be used: tuning is not in this version. Leave --tuning-records out"
+            f"the tuning records {path} cannot be used: tuning is not in this version. Omit --tuning-records"
         )
 
 
@@ -205,7 +205,7 @@ def compile_model(
     """Compile a model into a package at ``package_path``, by default in a folder that goes with the model.
 
     ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``). ``dump_code`` names forms of the program
-    (relay, tir, ll, asm) that are written beside the package. ``executor`` is graph, vm or aot, ``interface`` how a
+    (relay, tir, ll, asm) that are written next to the package. ``executor`` is graph, vm or aot, ``interface`` how a
     model compiled ahead of time is called: packed or c.
     """
     refuse_tuning_records(tuning_records)

@@ -1,7 +1,7 @@
-"""Which variables an expression binds and which it leaves to its surroundings.
+"""The bound and free variables of an expression.
 
-Variables are unique: one that is bound anywhere within the expression is not free in it. Lists are in the order in
-which an evaluation from left to right meets the variables, a binding before what stands in its scope.
+Variables are unique: one that is bound anywhere within the expression is not free in it. Lists are in the order of
+evaluation from left to right, a binding before the uses in its scope.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""The verifier of graph-level programs: what holds of every one, between any two passes.
+"""The verifier of graph-level programs: the invariants that hold between any two passes.
 
-* Each variable is bound in one place, and used only where that binding is in force. An expression may stand in several
-  places of the graph; the variables that it uses must be in force in all of them.
+* Each variable is bound in one place, and used only within its scope. An expression may occur in several places of the
+  graph; the variables that it uses must be in scope in all of them.
 * A let-bound value does not use its own variable, unless inside a function (that is how recursion is written).
-* Variables that nothing binds are left to the surroundings; a function of a module has none.
+* An expression may have free variables; a function of a module has none.
 * The rules of single nodes are the checks below.
 
-The time is linear in the size of the program. The scopes that an expression needs are the bits of a number, by depth: a
-place where the expression stands again is right if the deepest of them is in force there.
+The time is linear in the size of the program. The scopes that an expression needs are the bits of a number, by depth:
+another occurrence of the expression is valid if the deepest of these scopes is active there.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Verifier(ExprFunctor):
             scope = self.needed_scope[expr]
             if depth >= len(self.scopes) or self.scopes[depth] != scope:
                 names = ", ".join(variable.name_hint for variable in self.scope_variables[scope])
-                raise self.fail("scope", f"an expression that uses {names} stands outside their scope", expr)
+                raise self.fail("scope", f"an expression uses {names} outside their scope", expr)
         return needs
 
     def remember(self, expr: Any, needs: int) -> None:
@@ -146,7 +146,7 @@ class _Verifier(ExprFunctor):
                 "no_temporaries", f"{type(expr).__name__} is an expression that only a pass may use", expr
             )
         if not isinstance(expr, (RelayExpr, Clause)):
-            raise self.fail("expressions", f"{type(expr).__name__} is no graph-level expression", expr)
+            raise self.fail("expressions", f"{type(expr).__name__} is not a graph-level expression", expr)
         self.run_checks(expr)
         needs = 0
         for child in expr.children():

@@ -18,8 +18,8 @@ from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import prepare_passes
 from tilewright.relay.transform.drop_placements import DropPlacements
+from tilewright.relay.transform.lib.straight_line import COMPILED_APART, NotStraightLine, straight_line
 from tilewright.relay.transform.plan_devices import PlanDevices
-from tilewright.relay.transform.straight_line import COMPILED_APART, NotStraightLine, straight_line
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room

@@ -1,4 +1,4 @@
-"""Frontends: from the models of other systems to graph-level programs. Each loads its system's package on first use."""
+"""Frontends: importers of other systems' models. Each loads its system's package on first use."""
 
 from typing import Any
 

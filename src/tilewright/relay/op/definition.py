@@ -1,4 +1,4 @@
-"""How an operator is defined: once, in one place, with everything the compiler asks about it.
+"""How an operator is defined: once, in one place, with everything the compiler needs to know about it.
 
     define(
         "exp",
@@ -12,8 +12,8 @@
     )
 
 The parts become attributes of the ``Op``, under the names by which the registration functions of ``relay.op`` set them
-from outside ("FTVMCompute", "FPrimalGradient", ...): passes read those, so an operator that a user registers by hand is
-as good as one that is defined here.
+("FTVMCompute", "FPrimalGradient", ...). Passes read those, so an operator that a user registers part by part is
+equivalent to one that is defined here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Completion(Protocol):
 
 
 Compute = Callable[[Any, Sequence[Tensor], Any], Sequence[Tensor]]
-"""(attrs, inputs, out_type) to the output tensors. A tuple argument comes as its fields, in a row."""
+"""(attrs, inputs, out_type) to the output tensors. A tuple argument is passed as its fields."""
 
 Reference = Callable[..., Any]
 """(attrs, *arguments) to an array, or a tuple of arrays. Arguments are NumPy arrays; a tuple argument is a tuple."""

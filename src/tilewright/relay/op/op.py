@@ -1,7 +1,7 @@
-"""The registry of operators as users see it: finding operators, and setting what the compiler asks about them.
+"""The operator registry as users see it: finding operators, and setting their compiler attributes.
 
-Each ``register_*`` function works as a decorator where its function argument is left out. A registration with a higher
-``level`` wins over the definition's own.
+Each ``register_*`` function works as a decorator if its function argument is omitted. A registration with a higher
+``level`` overrides the definition's own.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: 
 
 
 def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = DEFAULT_LEVEL) -> Any:
-    """Set the layout rule; see ``relay.op.layout``."""
+    """Set the layout rule; see ``relay.op.layout_rules``."""
     return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
 
 

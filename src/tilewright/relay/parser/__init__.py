@@ -1,7 +1,7 @@
-"""Reading the text form of graph-level programs; see ``relay.printer`` for what it looks like.
+"""Parsing the text form of graph-level programs; ``relay.printer`` describes it.
 
-A hand-written tokenizer and a recursive-descent parser. Every node that is made has the place in the text that it came
-from. What cannot be read is a ``TextFormError`` that shows the line.
+A hand-written tokenizer and a recursive-descent parser. Every node has the location in the text that it came from.
+Invalid text is a ``TextFormError`` that shows the line.
 """
 
 from __future__ import annotations

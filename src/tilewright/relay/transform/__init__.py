@@ -1,4 +1,4 @@
-"""Passes over graph-level programs, one file each."""
+"""Passes over graph-level programs, one file each. Code that several of them share is in ``lib``."""
 
 from tilewright.relay.target.cpu.convolve_images import ConvolveImages
 from tilewright.relay.target.cpu.split_dilation import SplitDilation
@@ -6,7 +6,6 @@ from tilewright.relay.transform.alter_op_layout import AlterOpLayout
 from tilewright.relay.transform.annotate_spans import AnnotateSpans
 from tilewright.relay.transform.annotate_target import AnnotateTarget
 from tilewright.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
-from tilewright.relay.transform.base import FunctionPass, function_pass
 from tilewright.relay.transform.batching_ops import BatchingOps
 from tilewright.relay.transform.build_config import build_config
 from tilewright.relay.transform.canonicalize_cast import CanonicalizeCast
@@ -43,6 +42,7 @@ from tilewright.relay.transform.label_ops import LabelOps
 from tilewright.relay.transform.lambda_lift import LambdaLift
 from tilewright.relay.transform.lazy_gradient_init import LazyGradientInit
 from tilewright.relay.transform.legalize import Legalize
+from tilewright.relay.transform.lib.function_pass import FunctionPass, function_pass
 from tilewright.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from tilewright.relay.transform.merge_composite import MergeComposite
 from tilewright.relay.transform.multiply_by_reciprocal import MultiplyByReciprocal

@@ -1,4 +1,4 @@
-"""AlterOpLayout: the layouts in which the target computes fastest."""
+"""AlterOpLayout: converts operators to the layouts in which the target computes fastest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.target import alter_layout_rule, rewrites_for
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.layout_rewrite import rewrite_layouts
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.layout_rewrite import rewrite_layouts
 from tilewright.target import Target
 
 

@@ -1,4 +1,4 @@
-"""Legalize: operators that a target does not have as they are become others, as the target says."""
+"""Legalize: rewrites operators into forms that the target supports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.target import legalize_rule
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, Rule, made_type, rewritten
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, Rule, made_type, rewritten
 
 
 class _Legalizer(OperatorRewriter):

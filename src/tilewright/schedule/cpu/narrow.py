@@ -13,7 +13,7 @@ from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
 from tilewright.target.target import Target
-from tilewright.tir.words import can_multiply, numbers_of_word, sum_type
+from tilewright.tir.packed_lanes import can_multiply, numbers_of_word, sum_type
 
 
 def multiplies_words(cpu: CPUDescription, data: DataType | str, weight: DataType | str) -> bool:

@@ -1,4 +1,4 @@
-"""The verifier: what must hold of a loop-level program at any time, as small named checks.
+"""The verifier: the invariants of loop-level programs, as small named checks.
 
 Under ``TILEWRIGHT_CHECK=1`` the pass manager has every function verify itself after every pass.
 """

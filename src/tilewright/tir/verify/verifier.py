@@ -1,11 +1,11 @@
-"""The walk of the verifier: it knows what is in scope, and runs the checks of each node.
+"""The traversal of the verifier: it tracks scopes, and runs the checks of each node.
 
-Scoping: a variable is used only where a loop, a let, an allocation, a block, a thread binding or a parameter
-defines it, and not defined again inside its own scope. Two loops after one another may share a variable. A
-buffer is used only where it has memory: as a parameter, inside what realizes or allocates it, or through a
-data pointer that is in scope.
+Scoping: a variable is used only where a loop, a let, an allocation, a block, a thread binding or a parameter defines
+it, and is not redefined inside its own scope. Consecutive loops may share a variable. A buffer is used only where it
+has memory: as a parameter, inside the statement that realizes or allocates it, or through a data pointer that is in
+scope.
 
-Time is linear in the size of the program; shared expressions are typed once.
+Time is linear in the size of the program; shared expressions are checked once.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Verifier(Functor):
         self.defined.difference_update(local)
 
     def _look_beside_children(self, node: Any, local: list[Var]) -> None:
-        """What a node refers to or defines besides its children."""
+        """Visits what a node refers to or defines besides its children."""
         buffer = getattr(node, "buffer", None)
         if isinstance(buffer, Buffer):
             self.use_buffer(buffer)
@@ -185,7 +185,7 @@ class Verifier(Functor):
         self.path.pop()
 
     def visit_default(self, node: Any) -> None:
-        """Expressions are in scope as they stand; statements follow."""
+        """Checks expressions; statements follow."""
         buffer = getattr(node, "buffer", None)
         if isinstance(buffer, Buffer):
             self.use_buffer(buffer)
@@ -288,7 +288,7 @@ class Verifier(Functor):
                 )
             if not parameter.dtype.is_handle:
                 raise self.fail(
-                    f"parameter {parameter.name} of {parameter.dtype} stands for buffer {buffer.name}",
+                    f"parameter {parameter.name} of {parameter.dtype} is bound to buffer {buffer.name}",
                     "buffers_belong_to_parameters",
                 )
         buffers = list(func.buffer_map.values())

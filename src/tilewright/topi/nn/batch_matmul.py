@@ -8,7 +8,7 @@ from tilewright import te
 from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.target import generic_func
 from tilewright.te import Tensor
-from tilewright.te.broadcasting import broadcast_index, broadcast_shapes
+from tilewright.te.broadcast_shape import broadcast_index, broadcast_shapes
 from tilewright.topi.nn.convolution import require_equal
 from tilewright.topi.nn.utils import as_type, refuse_rewritten_layout, sum_types
 from tilewright.topi.utils import InvalidShapeError, equal_const_int

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright import te, tir
 from tilewright.te import Tensor
-from tilewright.tir.words import dot_word, numbers_of_word, pack_word
+from tilewright.tir.packed_lanes import dot_word, numbers_of_word, pack_word
 from tilewright.topi.nn.conv2d import conv2d_of_words
 from tilewright.topi.nn.convolution import require_equal
 from tilewright.topi.nn.dense import add_bias

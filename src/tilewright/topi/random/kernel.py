@@ -16,7 +16,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, PrimExpr, Select
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
-from tilewright.te.broadcasting import as_extents, shape_text
+from tilewright.te.broadcast_shape import as_extents, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of

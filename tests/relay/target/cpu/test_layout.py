@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay, te
-from tilewright.relay.op.nn.layouts import converted_array
+from tilewright.relay.op.nn.layout_conversion import converted_array
 from tilewright.relay.target import alter_layout_rule
 
 CPU = tvm.target.Target("llvm")

@@ -1,7 +1,7 @@
 """Operators on images."""
 
+from tilewright.relay.op.image.grid_sampling import affine_grid, dilation2d, grid_sample
 from tilewright.relay.op.image.resize import crop_and_resize, resize1d, resize2d, resize3d
-from tilewright.relay.op.image.sampling import affine_grid, dilation2d, grid_sample
 
 __all__ = [
     "affine_grid",

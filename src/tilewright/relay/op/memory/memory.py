@@ -1,4 +1,4 @@
-"""Allocation made explicit: memory (``Storage``), tensors within it, and the end of their lives."""
+"""Explicit allocation: memory (``Storage``), tensors within it, and their deallocation."""
 
 from __future__ import annotations
 

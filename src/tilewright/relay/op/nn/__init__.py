@@ -1,6 +1,6 @@
 """Operators of neural networks.
 
-Some functions have the name of the module that they stand in; as attributes of this package they are the functions.
+Some functions have the name of the module that defines them; as attributes of this package they are the functions.
 """
 
 from tilewright.relay.op.nn.activation import (

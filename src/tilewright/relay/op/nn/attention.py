@@ -1,4 +1,4 @@
-"""Attention as one operator, which never holds all scores."""
+"""Attention as one operator, which never materializes all scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import as_it_is
+from tilewright.relay.op.layout_rules import as_it_is
 from tilewright.relay.op.shapes import Shape, dims, same, tensor
 from tilewright.te.tensor import Tensor
 from tilewright.topi.nn.attention import AXES, AttentionShape

@@ -1,4 +1,4 @@
-"""Products of matrices: dense, matmul, batch_matmul, and dense with weights in blocks."""
+"""Matrix products: dense, matmul, batch_matmul, and dense with packed weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call, tensor_type
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.windows import wide_product
 from tilewright.relay.op.shapes import Dimension, broadcast_dimension, combine, dims, known, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype
@@ -46,7 +46,7 @@ class MatmulAttrs(OpAttrs):
 
 @attributes
 class DensePackAttrs(OpAttrs):
-    """contrib_dense_pack: the weight lies in blocks of units, NC16n say, or of words of units, NC16n4c."""
+    """contrib_dense_pack: the weight is in blocks of units, NC16n say, or of words of units, NC16n4c."""
 
     units: Any = None
     out_dtype: str = ""

@@ -22,7 +22,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tilewright.relay.function import Function
-from tilewright.relay.op.layout import Layouts, MaybeLayout
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.shapes import dims
 from tilewright.relay.target.cpu.blocks import BlockedConvolution, Blocks, chosen_blocks
 from tilewright.relay.target.cpu.layout import conv2d_block_costs

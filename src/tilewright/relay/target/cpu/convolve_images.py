@@ -20,8 +20,9 @@ from tilewright.relay.expr import Call, Tuple, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.convolution_geometry import Walk, walk_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     Constants,
     OperatorRewriter,
     Rule,
@@ -30,7 +31,6 @@ from tilewright.relay.transform.rewriting import (
     rewritten,
     tensor_of,
 )
-from tilewright.relay.transform.walk import Walk, walk_of
 from tilewright.support.dtype import DataType
 from tilewright.target import Target
 

@@ -20,7 +20,7 @@ from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.schedule.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
 from tilewright.schedule.cpu.narrow import narrow_conv2d_layouts, uses_words, wanted_data_type
 from tilewright.support.dtype import DataType
-from tilewright.tir.words import numbers_of_word
+from tilewright.tir.packed_lanes import numbers_of_word
 from tilewright.topi.utils import get_const_tuple
 
 OFFSET = 128

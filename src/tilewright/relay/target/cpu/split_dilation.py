@@ -16,14 +16,14 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.convolution_geometry import walk_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     Constants,
     OperatorRewriter,
     rewritten,
     tensor_of,
 )
-from tilewright.relay.transform.walk import walk_of
 from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.schedule.cpu.winograd_model import Convolution, choose_winograd_tile
 from tilewright.target import Target
