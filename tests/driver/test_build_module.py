@@ -170,7 +170,7 @@ def test_get_binds() -> None:
         (lambda s, a, b: tvm.lower(s, a), "list"),
         (lambda s, a, b: tvm.build("text"), "not str"),
         (lambda s, a, b: tvm.build([s]), "has a Schedule"),
-        (lambda s, a, b: tvm.build([tvm.lower(s, [a, b])] * 2), "main stands in two"),
+        (lambda s, a, b: tvm.build([tvm.lower(s, [a, b])] * 2), "two of the modules have a function main"),
         (lambda s, a, b: tvm.build(tvm.IRModule()), "no function to build"),
         (lambda s, a, b: tvm.build(s, [a, b], "no_such_target"), "no_such_target"),
         (lambda s, a, b: tvm.build({}), "no function to build"),

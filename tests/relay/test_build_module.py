@@ -180,8 +180,14 @@ def test_what_cannot_be_built_says_why() -> None:
         relay.build(module)
     with pytest.raises(TilewrightError, match="no function main"):
         relay.build(tvm.IRModule(), "llvm")
-    with pytest.raises(TargetError, match="of the kinds llvm and c, not cuda"):
-        relay.build(module, "cuda")
+    with pytest.raises(TargetError, match="no scheduler for target kind 'hexagon'"):
+        relay.build(module, "hexagon")
+    with pytest.raises(TargetError, match="no code generator for targets of kind 'rocm'"):
+        relay.build(module, "rocm")
+    with pytest.raises(TargetError, match="llvm -keys=cpu is not a target for cuda"):
+        relay.build(module, {"cuda": "llvm"})
+    with pytest.raises(TargetError, match="the dictionary is empty"):
+        relay.build(module, {})
     with pytest.raises(TargetError, match="graph and aot"):
         relay.build(module, "llvm", executor="steam")
     condition = relay.var("c", shape=(), dtype="bool")

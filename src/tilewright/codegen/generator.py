@@ -82,6 +82,11 @@ def generator_for(target: Target) -> CodeGenerator:
     return found
 
 
+def known_kinds() -> list[str]:
+    """The kinds of target that there are generators for."""
+    return list(_GENERATORS)
+
+
 def makes_host_code(target: Target) -> bool:
     """True if code for this target can be called directly, and can launch that of others."""
     found = _GENERATORS.get(target.kind.name)

@@ -182,7 +182,7 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
     ("options", "message"),
     [
         (["--target", "lvm"], "did you mean 'llvm'"),
-        (["--target", "cuda"], "for targets of the kinds llvm and c, not cuda"),
+        (["--target", "hexagon"], "no scheduler for target kind 'hexagon'"),
         (["--target", "llvm -mcqu=x"], "did you mean 'mcpu'"),
         (["--target", "nothere.json"], "nothere.json cannot be read"),
         (["--target-c-mcpu", "x"], "options are given for c, and the target is llvm"),
