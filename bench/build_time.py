@@ -1,8 +1,8 @@
-"""How long it takes from a model in memory to runnable code: cold, and from the compile cache.
+"""Build time from a model in memory to runnable code: cold, and from the compile cache.
 
-Run as ``python bench/build_time.py`` (writes bench/results/build_time.md). Every build is the first one of a process of
-its own, after ``import tilewright``; a cold build has an empty cache folder. The budgets are 15 s cold and 1 s from
-the cache, and 2 s for the graph passes alone.
+Run as ``python bench/build_time.py`` (writes bench/results/build_time.md). Every build is the first one of a separate
+process, after ``import tilewright``; a cold build has an empty cache folder. The budgets are 15 s cold, 1 s from the
+cache, and 2 s for the graph passes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def build_once(model: str) -> dict[str, float]:
 
 
 def in_process(model: str, cache: str) -> dict[str, float]:
-    """``build_once`` in a process of its own."""
+    """``build_once`` in a separate process."""
     made = subprocess.run(
         [sys.executable, __file__, "--once", model],
         env={**os.environ, "TILEWRIGHT_CACHE_DIR": cache},

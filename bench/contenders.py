@@ -1,8 +1,8 @@
-"""The runtimes that are compared, each in a process of its own.
+"""The runtimes that are compared, each in a separate process.
 
-``python bench/contenders.py NAME FOLDER SCRATCH THREADS`` gets a runtime ready for a model, runs it, writes
-its outputs to SCRATCH/NAME.npz, says so in a line of JSON, and then times one call for each line that it reads.
-``compile`` is a contender's first step where it has one that a user does once: it leaves its result in SCRATCH.
+``python bench/contenders.py NAME FOLDER SCRATCH THREADS`` prepares a runtime for a model, runs it, writes its outputs
+to SCRATCH/NAME.npz, prints a line of JSON, and then times one call for each line that it reads. ``compile`` is the
+one-time step of a contender that has one: it leaves its result in SCRATCH.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def onnxruntime(task: Task) -> Ready:
 
 
 def openvino(task: Task) -> Ready:
-    """OpenVINO for latency, in float32: where the processor has bfloat16 it would take that by itself."""
+    """OpenVINO for latency, in float32: on a CPU with bfloat16 it would use that by default."""
     import openvino as runtime
 
     options = {
@@ -255,7 +255,7 @@ def torch_compile(task: Task) -> Ready:
 
     model, inputs = torch_model(task)
     config.freezing = True
-    # The compiled kernels of this process alone, so that what is timed is what this version makes.
+    # Only the kernels compiled by this process, so that this version's code is timed.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(task.scratch / "inductor")
     return torch_ready(torch.compile(model), inputs)
 

@@ -1,8 +1,8 @@
-"""Fair timing on a shared machine: every contender in its own process, rounds alternated, medians compared.
+"""Fair timing on a shared machine: every contender in its own process, alternating rounds, medians compared.
 
-A contender is a program that gets ready, prints a line, and then for each line that it reads runs once and
-prints the seconds that one call took. The rounds of all contenders of a group alternate, so that whatever else
-the machine does falls on all of them.
+A contender is a program that prepares, prints a line, and then for each line that it reads runs once and prints the
+seconds that one call took. The rounds of all contenders of a group alternate, so that other load on the machine affects
+all of them.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def race(contenders: Sequence[Contender], rounds: int) -> dict[str, float]:
 
 
 def machine() -> dict[str, object]:
-    """What the figures were measured on, without anything that names the machine itself."""
+    """The machine that the figures were measured on, without its name."""
     model, flags = "unknown", ""
     for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
         key, _, value = line.partition(":")
@@ -139,7 +139,7 @@ def machine() -> dict[str, object]:
 def write_table(
     path: Path, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], notes: str = ""
 ) -> None:
-    """A Markdown table with the machine's description, written beside its final name and renamed."""
+    """A Markdown table with the machine's description, written to a temporary name and renamed."""
     lines = [f"# {title}", "", "```json", json.dumps(machine(), indent=1), "```", ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]

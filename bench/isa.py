@@ -1,8 +1,8 @@
-"""Measurements as on a processor with fewer features than this one has: ``--isa avx2``.
+"""Measuring as on a CPU with fewer features than this one: ``--isa avx2``.
 
-The program starts itself again with a library (cpuid_avx2.c) that hides AVX-512 and AMX from it, and so does every
-contender. Nothing is asked of a contender: what chooses its code by what the processor says takes that for AVX2, as it
-would on a machine that has no more. Caches and clock are still this machine's.
+The program restarts itself with a library (cpuid_avx2.c) that hides AVX-512 and AMX from it and from every contender.
+The contenders need no options: they dispatch on CPUID and see a CPU with AVX2, as they would on a machine that has no
+more. Caches and clock are still this machine's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def start_again(isa: str) -> None:
-    """Come back only in a process that sees no more of the processor than this."""
+    """Return only in a process that sees no more CPU features than these."""
     if isa == "native":
         return
     from tilewright.target.cpu import describe_cpu
@@ -56,12 +56,12 @@ def start_again(isa: str) -> None:
 
 
 def isa_environment() -> dict[str, str]:
-    """What a contender's process needs in its environment to see what this one sees."""
+    """The environment of a contender's process, so that it sees the same CPU features."""
     return {"LD_PRELOAD": os.environ[LIBRARY]} if LIBRARY in os.environ else {}
 
 
 def is_limited() -> bool:
-    """True if this process sees less than the processor has."""
+    """True if features of the CPU are hidden from this process."""
     return LIBRARY in os.environ
 
 

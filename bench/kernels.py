@@ -1,10 +1,10 @@
-"""Kernels as the constructed schedules make them, against the machine's rate of multiply-adds.
+"""Kernels with the default schedules, compared with the machine's peak rate of multiply-adds.
 
 Run it:  python bench/kernels.py [--threads 1] [--only resnet] [--isa avx2]
 
 Matrix products, the convolutions of ResNet-50 and the depthwise ones of MobileNet-V2 in blocked layouts, softmax and
-pooling, each with a bias and a relu fused to it where a model has them. Times are the best of many rounds that go
-over all kernels again and again, so that a busy minute of the machine falls on all of them.
+pooling, each with a fused bias and relu where a model has them. Times are the best of many rounds over all kernels, so
+that a busy minute of the machine affects all of them.
 """
 
 from __future__ import annotations

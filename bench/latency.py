@@ -1,11 +1,11 @@
-"""How long whole models take: Tilewright against the runtimes that one would use instead.
+"""Latency of whole models: Tilewright against the runtimes that one would use instead.
 
 Run it:  python bench/latency.py [--only resnet50,vgg16] [--contenders tilewright,onnxruntime] [--rounds 15]
          python bench/latency.py --isa avx2
 
 Writes bench/results/latency.md and latency.svg, or latency_avx2.md and .svg. Batch 1, float32, two threads, no tuning.
-Every contender has a process of its own, their rounds alternate, and medians are compared. A contender's outputs must
-agree with those of ONNX Runtime before its times count. What fails is said in the table; it stops nothing.
+Every contender has a separate process, their rounds alternate, and medians are compared. A contender's outputs must
+agree with those of ONNX Runtime before its times count. Failures are reported in the table and do not stop the run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Failed(Exception):
 
 @dataclass
 class Entry:
-    """What is found of one contender on one model."""
+    """The results of one contender on one model."""
 
     seconds: float | None = None
     failure: str = ""
@@ -169,7 +169,7 @@ def exported(name: str, cache: Path) -> Path:
 
 
 def arrays(path: Path) -> list[Any]:
-    """What a contender wrote as its outputs."""
+    """The outputs that a contender wrote."""
     with np.load(path) as found:
         return [found[key] for key in found.files]
 
@@ -210,7 +210,7 @@ def prepared(name: str, folder: Path, scratch: Path, threads: int, entry: Entry)
 
 
 def measure(row: Row, folder: Path, names: Sequence[str], rounds: int, threads: int) -> None:
-    """Fill in a row: get every contender ready, then let their rounds alternate."""
+    """Fill in a row of the table: prepare every contender, then alternate their rounds."""
     running: list[Child] = []
     times: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="tilewright-latency-") as place:
@@ -242,7 +242,7 @@ def measure(row: Row, folder: Path, names: Sequence[str], rounds: int, threads: 
 
 
 def say(text: str) -> None:
-    """What goes on, beside the table."""
+    """Progress messages, separate from the table."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
 
 
@@ -268,7 +268,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     add_option(parser)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
-    parser.add_argument("--models", type=Path, default=default, help="where exported models are kept")
+    parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
     options = parser.parse_args()
     start_again(options.isa)

@@ -119,7 +119,7 @@ def write_report(
     limits: Any,
     rounds: int,
 ) -> None:
-    """The table at ``path`` and the plot beside it."""
+    """The table at ``path`` and the plot next to it."""
     header = [
         "model",
         "GFLOP",

@@ -1,9 +1,9 @@
-"""What it takes to import an ONNX file: seconds, and memory beside the file's size.
+"""The cost of importing an ONNX file: seconds, and memory relative to the file's size.
 
-Run as ``python bench/onnx_import.py`` (writes bench/results/onnx_import.md). Each import has a process of its own, in
-which a small model came first, so that what is loaded on first use does not count. Memory is the highest resident size
-during the import, less that before it. The budgets are two seconds, of the processor so that other work on the machine
-does not count (an import has one thread), and one and a half times the file.
+Run as ``python bench/onnx_import.py`` (writes bench/results/onnx_import.md). Each import has a separate process, in
+which a small model was imported first, so that one-time loading does not count. Memory is the peak resident size during
+the import, minus that before it. The budgets are two seconds of CPU time (an import has one thread), so that other load
+does not count, and one and a half times the file.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", nargs=2, metavar=("PATH", "WAY"), help="one import, in this process")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--cache", type=Path, default=CACHE, help="where exported models are kept")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="folder for exported models")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "onnx_import.md")
     options = parser.parse_args()
     if options.measure:

@@ -1,4 +1,4 @@
-"""The operators of a model: each distinct convolution, product, pooling, softmax or norm as a model of its own."""
+"""The operators of a model: each distinct convolution, product, pooling, softmax or norm as a separate model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Operator:
 
 
 def label(node: Any, shapes: list[list[int]]) -> str:
-    """What a reader would call it: a convolution by its sizes and strides, others by their inputs' shapes."""
+    """A readable label: a convolution by its sizes and strides, others by their inputs' shapes."""
     attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
     sizes = " by ".join("x".join(map(str, shape)) for shape in shapes[:2])
     extra = []
@@ -105,7 +105,7 @@ def write_operator(node: Any, weights: Any, values: Any, opsets: Any, folder: Pa
     ]
     named = []
     for name in dict.fromkeys(name for name in node.input if name in weights):
-        # The value of a Constant node has no name of its own.
+        # The value of a Constant node has no name.
         named.append(numpy_helper.from_array(numpy_helper.to_array(weights[name]), name))
     graph = helper.make_graph([node], "operator", inputs, outputs, named)
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "model.onnx")

@@ -2,10 +2,9 @@
 
 Run it:  python bench/ops.py [--only resnet50,vgg16] [--rounds 9] [--without operators] [--isa avx2]
 
-Writes bench/results/ops.md, or ops_avx2.md. First every kernel of each model as it is compiled, with a clock at every
-one while the model runs: operations and bytes a second, and the part of the machine's limit. Then every distinct
-operator (of the kinds that take time) as a model of its own, beside ONNX Runtime: both have processes of their own, and
-rounds alternate.
+Writes bench/results/ops.md, or ops_avx2.md. First every kernel of each compiled model, timed while the model runs:
+operations and bytes per second, and the percentage of the machine's limit. Then every distinct operator (of the kinds
+that take time) as a separate model, compared with ONNX Runtime: both have separate processes, and rounds alternate.
 """
 
 from __future__ import annotations
@@ -274,7 +273,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     add_option(parser)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
-    parser.add_argument("--models", type=Path, default=default, help="where exported models are kept")
+    parser.add_argument("--models", type=Path, default=default, help="folder for exported models")
     parser.add_argument("--limits", help="GFLOP/s,GB/s of the machine, not to measure them")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,9 +1,8 @@
-"""What the passes of the graph level cost as graphs grow, and what a build costs around them.
+"""The cost of the graph-level passes as graphs grow, and of the build around them.
 
-Run as ``python bench/passes.py`` (writes bench/results/passes.md). A pass is near linear if a node of the largest graph
-costs it about what one of a smaller graph does: the last column compares the largest graph with one a quarter of its
-size. Nothing comes from the cache of kernels, and seconds are those of the processor, so that other work on the machine
-does not count.
+Run as ``python bench/passes.py`` (writes bench/results/passes.md). A pass is near linear if its cost per node is about
+the same in the largest graph as in a smaller one: the last column compares the largest graph with one a quarter of its
+size. The kernel cache is not used, and seconds are CPU time, so that other load on the machine does not count.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ LEAST = 0.05
 
 
 def chain(nodes: int) -> tvm.IRModule:
-    """Elementwise operators in a row."""
+    """A chain of elementwise operators."""
     x = relay.var("x", shape=(2, 8))
     factor = relay.const(np.linspace(0.5, 1.5, 8, dtype="float32"))
     made: relay.Expr = x
@@ -112,7 +111,7 @@ def measure(module: tvm.IRModule) -> dict[str, float]:
     clock.take("parse", lambda: tvm.parser.fromtext(text))
     with PassContext(opt_level=3), recursion_room(), target:
         made, passes = before, 0.0
-        for one in [*prepare_passes(), *fusing_passes(target)]:
+        for one in [*prepare_passes(target), *fusing_passes(target)]:
             made = clock.take(one.info.name, run_pass(one, made))
         passes = sum(clock.seconds.values()) - clock.seconds["print"] - clock.seconds["parse"]
         clock.seconds["all passes"] = passes
@@ -178,7 +177,7 @@ def main() -> None:
         os.environ["TILEWRIGHT_CACHE_DIR"] = folder
         # Work of other processes would not be counted.
         os.environ["TILEWRIGHT_COMPILE_PROCESSES"] = "1"
-        relay.build(chain(4), "llvm")  # What is imported on first use is no part of the first row.
+        relay.build(chain(4), "llvm")  # What is imported on first use is not part of the first row.
         sizes = tuple(sorted(options.sizes))
         table = [row for name in GRAPHS for row in rows(name, sizes)]
         notes = deep_network()

@@ -1,10 +1,10 @@
-"""Products of narrow numbers against float32.
+"""int8 and bfloat16 products against float32.
 
 Run it:  python bench/precision.py [--threads 2]
 
-Dense layers, and convolutions of ResNet-50, built as a user builds them (``relay.build`` for
-``llvm``) in uint8, int8, bfloat16 and float32. A multiply-add counts as two operations, and the
-longest kernel of the program alone: changes of layout around it, which a model has not, are left out.
+Dense layers, and convolutions of ResNet-50, built as a user builds them (``relay.build`` for ``llvm``) in uint8, int8,
+bfloat16 and float32. A multiply-add counts as two operations. Only the longest kernel of the program is timed: the
+layout transforms around it, which a whole model does not have, are left out.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def shortest(made: Any, feeds: dict[str, Any], params: dict[str, Any]) -> float:
 
 
 def rows_of_results() -> list[tuple[str, dict[str, float]]]:
-    """Each product's name and its operations a second, in thousands of millions, by type."""
+    """Each product's name and its operations per second, in thousands of millions, by type."""
     from tilewright import relay
 
     found = []

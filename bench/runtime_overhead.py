@@ -1,7 +1,7 @@
-"""What the runtime itself costs, with kernels that do nothing: calls, parallel regions, the graph executor.
+"""The overhead of the runtime, with kernels that do nothing: calls, parallel regions, the graph executor.
 
 Run as ``python bench/runtime_overhead.py`` (writes bench/results/runtime_overhead.md). The best of many rounds is the
-cost of the code; the median has in it what else the machine does. The budgets are those of the design.
+cost of the code; the median includes other load on the machine. The budgets are those of the design.
 """
 
 from __future__ import annotations

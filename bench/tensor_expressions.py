@@ -143,7 +143,7 @@ for _ in range(5):
 
 
 def build_times() -> tuple[float, float]:
-    """Median seconds to lower and to build the product of 1024 matrices, in a process of its own that has built
+    """Median seconds to lower and to build the product of 1024 matrices, in a separate process that has built
     something before."""
     printed = subprocess.run(
         [sys.executable, "-c", _BUILD_SCRIPT, str(HERE.parent / "examples")],

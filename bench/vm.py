@@ -1,7 +1,8 @@
-"""What an instruction of the virtual machine costs, with kernels that do nothing.
+"""The cost of an instruction of the virtual machine, with kernels that do nothing.
 
-Run as ``python bench/vm.py`` (writes bench/results/vm.md). Each program is a row of a thousand groups of instructions;
-the cost is that of the whole, less that of an empty function, for each instruction. The budget is one microsecond.
+Run as ``python bench/vm.py`` (writes bench/results/vm.md). Each program is a sequence of a thousand groups of
+instructions; the cost per instruction is that of the whole, minus that of an empty function. The budget is one
+microsecond.
 """
 
 from __future__ import annotations

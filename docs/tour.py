@@ -2,7 +2,7 @@
 
 Run it:  python docs/tour.py
 
-Each section shows what one layer makes of the program and checks that it still computes the same.
+Each section shows the program at one layer and checks that it still computes the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def heading(text: str) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-heading("1. A tensor expression says what is computed (te)")
+heading("1. A tensor expression says what to compute (te)")
 
 n = te.var("n")
 A = te.placeholder((n, 64), name="A")
@@ -132,8 +132,8 @@ check(relay.create_executor("debug", graph).evaluate()(values).numpy())
 # ---------------------------------------------------------------------------------------------------------------------
 heading("9. Passes simplify the graph and fuse operators to kernels (relay.transform)")
 
-with tvm.transform.PassContext(opt_level=3), tvm.target.Target("llvm"):
-    for one in prepare_passes():
+with tvm.transform.PassContext(opt_level=3), tvm.target.Target("llvm") as target:
+    for one in prepare_passes(target):
         after = one(graph)
         if not tvm.ir.structural_equal(graph, after):
             print(f"{one.info.name} changed the program")
@@ -142,7 +142,7 @@ print(relay.transform.FuseOps(2)(graph))
 
 # ---------------------------------------------------------------------------------------------------------------------
 heading(
-    "10. Each kernel is a tensor expression with a schedule for this processor (topi); the executor calls them in order"
+    "10. Each kernel is a tensor expression with a schedule for this CPU (topi); the executor calls them in order"
 )
 
 built = relay.build(graph, target="llvm")

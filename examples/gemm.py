@@ -2,10 +2,10 @@
 
 Run it:  python examples/gemm.py [size]
 
-A register tile of ``rows x columns`` accumulators is held in vector registers over the whole reduction: each step
-multiplies a column of A, one element of each row, by a row of B. B is packed in panels of ``columns``, in the order in
-which that loop reads them. A few panels are packed at a time, as many as the second cache holds well, and all rows of A
-pass by them: each tile of rows meets every panel of the group while it is still in the cache.
+A register tile of ``rows x columns`` accumulators stays in vector registers over the whole reduction: each step
+multiplies a column of A, one element per row, by a row of B. B is packed in panels of ``columns``, in the order in
+which that loop reads them. A few panels are packed at a time, as many as fit in L2, and all rows of A pass over them:
+each tile of rows meets every panel of the group while it is still in the cache.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def choose_tiles(cpu: CPUDescription, depth: int) -> Tiles:
     cache.
 
     That is six rows by four vectors of 32 registers, or by two of 16: a step loads ten vectors for 24 products, or
-    eight for 12. Tiles of more rows would do too, but every row of A is a stream of its own through the caches.
+    eight for 12. Tiles of more rows would do too, but every row of A is a separate stream through the caches.
     """
     vectors = max(cpu.vector_registers // 8, 1)
     columns = vectors * cpu.lanes(32)

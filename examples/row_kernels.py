@@ -1,9 +1,9 @@
-"""Kernels that memory limits: elementwise, row sums, softmax and layer norm, scheduled by hand.
+"""Memory-bound kernels: elementwise, row sums, softmax and layer norm, scheduled by hand.
 
 Run it:  python examples/row_kernels.py
 
-A row reduction is factored into a vector of partial results (``rfactor``), so that it runs at the width of the
-machine, and everything about a row is computed while the row is in the first cache (``compute_at``).
+A row reduction is factored into a vector of partial results (``rfactor``), so that it uses full vector width, and
+everything about a row is computed while the row is in L1 (``compute_at``).
 """
 
 from __future__ import annotations

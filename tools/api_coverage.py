@@ -1,9 +1,8 @@
-"""How much of TVM 0.8's public interface is there: ``python tools/api_coverage.py [--trace FILE] [--missing]``.
+"""How much of TVM 0.8's public interface is available: ``python tools/api_coverage.py [--trace FILE] [--missing]``.
 
-Against the listing in ``tests/compat/public-api.txt``, for every name: does it resolve (``tvm.x.y`` as
-``tilewright.x.y``), has it the same parameters, and was it called by a test (``pytest --api-trace FILE`` writes the
-names that were). A name that is only in the table of what is not in this version does not resolve. ``--json`` gives it
-all as data.
+For every name in the listing ``tests/compat/public-api.txt``: does it resolve (``tvm.x.y`` as ``tilewright.x.y``), does
+it have the same parameters, and did a test call it (``pytest --api-trace FILE`` records the names). A name that is only
+in the table of what is not in this version does not resolve. ``--json`` prints everything as JSON.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def read_listing(text: str) -> Iterator[Entry]:
 
 
 def find(entry: Entry) -> Any:
-    """What the name stands for in Tilewright; ``ABSENT`` where there is nothing."""
+    """The object of the name in Tilewright; ``ABSENT`` if there is none."""
     module = entry.section.replace("tvm", "tilewright", 1)
     try:
         found: Any = importlib.import_module(module)

@@ -1,8 +1,8 @@
-"""The reference of the public interface, from docstrings: ``python tools/api_reference.py [-o FOLDER]``.
+"""The API reference, generated from docstrings: ``python tools/api_reference.py [-o FOLDER]``.
 
-Writes HTML that needs no network: ``index.html`` with a search over all names, a page for each namespace with the
-signature and the text of every public name, and the sources with numbered lines, to which each name links. A name that
-several namespaces have is told in one of them, and the others link there.
+Writes HTML that works offline: ``index.html`` with a search over all names, a page per namespace with the signature and
+the text of every public name, and the sources with numbered lines, to which each name links. A name that several
+namespaces have is documented in one of them, and the others link there.
 """
 
 from __future__ import annotations
@@ -283,7 +283,9 @@ def main(arguments: list[str]) -> int:
         and not (options.output / "style.css").exists()
         and any(options.output.iterdir())
     ):
-        parser.error(f"{options.output} holds something else; name an empty folder or an earlier reference")
+        parser.error(
+            f"{options.output} contains something else; give an empty folder or an earlier reference"
+        )
     pages = write(options.output)
     print(f"{pages} pages; open {options.output / 'index.html'}")
     return 0

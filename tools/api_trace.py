@@ -1,8 +1,8 @@
 """Which names of TVM's interface a test run calls: ``pytest --api-trace FILE``.
 
-Only the functions behind the names of the listing are watched, each until it is called: on Python 3.12 and later by
-events of those code objects alone, before by a profile function. Names that were called are added to the file, by
-each process of ``pytest -n`` for itself.
+Only the functions behind the listed names are monitored, each until it is called: on Python 3.12 and later by events of
+those code objects, before that by a profile function. Each process of ``pytest -n`` adds the names that were called to
+the file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _functions(entry: Entry) -> Iterator[FunctionType]:
     if isinstance(found, property):
         found = found.fget
     if inspect.isclass(found):
-        # A class is used when one is made, or, where that runs no code of its own, when something is asked of it.
+        # A class is used when one is made, or, where that runs no code of its own, when one of its attributes is read.
         yield from (one for one in vars(found).values() if isinstance(one, FunctionType))
         return
     while found is not None:

@@ -1,7 +1,7 @@
 """The build backend: setuptools, and the C runtime compiled into the wheel.
 
-A wheel holds the runtime as a plain shared library beside its sources, so it is of one platform and of every Python
-from 3.11 on. Where the machine has no C compiler, the build asks for the ``ziglang`` package and uses ``zig cc``.
+A wheel contains the runtime as a plain shared library next to its sources, so it is for one platform and for every
+Python from 3.11 on. If the machine has no C compiler, the build requires the ``ziglang`` package and uses ``zig cc``.
 An editable install builds nothing: the package compiles its runtime on first use, as it does in a source tree.
 """
 
@@ -33,7 +33,7 @@ prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_edit
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    """What setuptools needs, and a C compiler from the package index where this machine has none."""
+    """The requirements of setuptools, and a C compiler from the package index if this machine has none."""
     return [*build_meta.get_requires_for_build_wheel(config_settings), *compiler_requirements()]
 
 
@@ -68,11 +68,11 @@ def load_cbuild() -> Any:
 
 
 def build_library(folder: Path) -> Path:
-    """Compile the runtime into ``folder`` for any processor of this machine's family."""
+    """Compile the runtime into ``folder`` for any CPU of this machine's family."""
     cbuild = load_cbuild()
     compiler = cbuild.find_compiler()
     if compiler.command[-1] == "cc" and len(compiler.command) > 1:
-        # Unlike other compilers, zig makes code for the very processor it runs on unless told otherwise.
+        # Unlike other compilers, zig generates code for this machine's CPU unless told otherwise.
         compiler = cbuild.Compiler((*compiler.command, "-mcpu=baseline"))
     output = folder / cbuild.library_name(cbuild.host_triple().system)
     cbuild.build_runtime(output, compiler)
@@ -80,7 +80,7 @@ def build_library(folder: Path) -> Path:
 
 
 class FreshBuild(build):
-    """Builds in a folder of its own, so that a file removed from the sources is not in the next wheel."""
+    """Builds in a separate folder, so that a file removed from the sources is not in the next wheel."""
 
     def initialize_options(self) -> None:
         """Choose the folder, which is removed when the process ends."""
@@ -90,7 +90,7 @@ class FreshBuild(build):
 
 
 class BuildWithRuntime(build_py):
-    """Copies the Python files, then compiles the runtime beside them."""
+    """Copies the Python files, then compiles the runtime next to them."""
 
     editable_mode: ClassVar[bool]
 

@@ -1,6 +1,6 @@
-"""The models of the latency bench: definitions in torch with seeded weights, batch 1, float32.
+"""The models of the latency benchmark: definitions in torch with seeded weights, batch 1, float32.
 
-One file a family. A file has ``RECIPES``: by name, how to make the model and its inputs. ``export.py`` writes one of
+One file per family. A file has ``RECIPES``: by name, how to make the model and its inputs. ``export.py`` writes one of
 them as an ONNX model with inputs and facts about it; nothing else here needs torch.
 """
 

@@ -25,7 +25,7 @@ def generator() -> nn.Sequential:
 
 
 def noise() -> dict[str, torch.Tensor]:
-    """What the generator starts from."""
+    """The generator's input."""
     return {"input": torch.randn(1, 100, 1, 1)}
 
 

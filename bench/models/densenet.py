@@ -11,7 +11,7 @@ GROWTH = 32
 
 
 class Layer(nn.Module):
-    """Norm before convolution, 1x1 then 3x3; the input is kept beside the 32 new channels."""
+    """Norm before convolution, 1x1 then 3x3; the input is concatenated with the 32 new channels."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()

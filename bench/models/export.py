@@ -1,6 +1,6 @@
 """Writes one model: ``python export.py NAME FOLDER`` makes model.onnx, inputs.npz and about.json.
 
-A process of its own, as the programs that use what it writes need no torch.
+It is a separate process, so that the programs that use its output do not need torch.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def conv(inputs: int, outputs: int, kernel: Any, stride: int = 1, padding: Any =
 
 
 class Branches(nn.Module):
-    """What several branches make of one value, side by side."""
+    """The results of several branches on one value, concatenated."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()

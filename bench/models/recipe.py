@@ -1,4 +1,4 @@
-"""What a family says of a model, and how weights get plausible values."""
+"""The description of a benchmark model, and initial weights with plausible values."""
 
 from __future__ import annotations
 

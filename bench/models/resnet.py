@@ -9,7 +9,7 @@ from models.recipe import Recipe, conv_norm, image, seeded
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions, or a bottleneck of 1x1, 3x3 and 1x1, beside a shortcut."""
+    """Two 3x3 convolutions, or a bottleneck of 1x1, 3x3 and 1x1, with a shortcut."""
 
     def __init__(self, inputs: int, width: int, stride: int, bottleneck: bool) -> None:
         super().__init__()

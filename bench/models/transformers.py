@@ -30,7 +30,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and a dense part; the norm stands before each (ViT) or after the sum (BERT)."""
+    """Attention and a dense part; the norm is before each (ViT) or after the sum (BERT)."""
 
     def __init__(self, before: bool, epsilon: float) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ def double(inputs: int, outputs: int) -> nn.Sequential:
 
 
 class UNet(nn.Module):
-    """What the way down saw at each size is put beside what comes up."""
+    """The encoder's features at each size are concatenated with the decoder's."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -120,7 +120,7 @@ def graph() -> str:
         edges = [[position[tensor], 0, 0] for tensor in inputs]
         nodes.append({"op": "tvm_op", "name": name, "attrs": attributes, "inputs": edges})
     storage = {name: index for index, name in enumerate(tensors)}
-    storage["probabilities"] = storage["hidden"]  # nobody reads the hidden layer any more
+    storage["probabilities"] = storage["hidden"]  # the hidden layer is not read any more
     return json.dumps(
         {
             "nodes": nodes,

@@ -9,9 +9,11 @@ Everything loads on first use, so that ``import tilewright`` costs nothing and a
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tilewright import not_yet
+from tilewright.compat import finder as _finder
+from tilewright.support import slot as _slot
 
 __version__ = "0.1.0"
 
@@ -20,11 +22,8 @@ if TYPE_CHECKING:
         arith,
         contrib,
         driver,
-        error,
-        instrument,
         ir,
         micro,
-        parser,
         relay,
         runtime,
         script,
@@ -33,41 +32,39 @@ if TYPE_CHECKING:
         testing,
         tir,
         topi,
-        transform,
     )
-    from tilewright._ffi.registry import register_object
-    from tilewright._ffi.runtime_ctypes import DataTypeCode
-    from tilewright.driver.build_module import OperatorModule, build, lower
+    from tilewright.compat.ffi import DataTypeCode, register_object
+    from tilewright.compile import OperatorModule, build, lower
+    from tilewright.ir import instrument, transform
     from tilewright.ir.convert import convert
     from tilewright.ir.module import IRModule
     from tilewright.runtime import ndarray as nd
     from tilewright.runtime.device import Device, cpu, cuda, device, gpu
     from tilewright.runtime.registry import get_global_func, register_func
+    from tilewright.support import errors as error
     from tilewright.support.dtype import DataType
     from tilewright.support.errors import TilewrightError
     from tilewright.support.node import Object
 
 _MODULES = (
-    "_ffi",
     "arith",
     "codegen",
+    "compile",
     "contrib",
     "driver",
-    "error",
-    "instrument",
     "ir",
     "micro",
-    "parser",
     "relay",
     "runtime",
+    "schedule",
     "script",
+    "strategy",
     "support",
     "target",
     "te",
     "testing",
     "tir",
     "topi",
-    "transform",
 )
 _ELSEWHERE = {"nd": "tilewright.runtime.ndarray"}
 
@@ -88,7 +85,7 @@ _DEVICES = (
 )
 _NAMES = {
     **{name: "tilewright.runtime.device" for name in _DEVICES},
-    **{name: "tilewright.driver.build_module" for name in ("build", "lower", "OperatorModule")},
+    **{name: "tilewright.compile" for name in ("build", "lower", "OperatorModule")},
     **{
         name: "tilewright.runtime.registry"
         for name in ("register_func", "get_global_func", "list_global_func_names", "remove_global_func")
@@ -96,14 +93,29 @@ _NAMES = {
     "convert": "tilewright.ir.convert",
     "IRModule": "tilewright.ir.module",
     "DataType": "tilewright.support.dtype",
-    "DataTypeCode": "tilewright._ffi.runtime_ctypes",
+    "DataTypeCode": "tilewright.compat.ffi",
     "Object": "tilewright.support.node",
-    "register_object": "tilewright._ffi.registry",
+    "register_object": "tilewright.compat.ffi",
     "TilewrightError": "tilewright.support.errors",
 }
 _RENAMED = {"TVMError": ("tilewright.support.errors", "TilewrightError")}
 
-not_yet.install()
+
+def _late(module: str, name: str) -> Callable[..., Any]:
+    """A function of a layer, which is loaded when the function is first called."""
+    return lambda *arguments: getattr(importlib.import_module(module), name)(*arguments)
+
+
+_slot.ALL_LEVELS.fill(lambda: importlib.import_module("tilewright.relay"))
+_slot.GRAPH_CALL.fill(_late("tilewright.relay.expr", "Call"))
+_slot.GRAPH_FUNCTION.fill(_late("tilewright.relay.analysis.variables", "function_of"))
+_slot.GRAPH_FILE.fill(_late("tilewright.relay.parser", "import_file"))
+_slot.MODULE_TEXT.fill(_late("tilewright.relay.printer", "astext"))
+_slot.MODULE_LOOK.fill(_late("tilewright.relay.printer", "pretty_print"))
+_slot.MODULE_SCRIPT.fill(_late("tilewright.tir.text", "script"))
+_slot.BUFFER_STORE.fill(_late("tilewright.tir.stmt", "BufferStore"))
+
+_finder.install()
 
 
 def __getattr__(name: str) -> Any:
@@ -118,10 +130,10 @@ def __getattr__(name: str) -> Any:
         module, renamed = _RENAMED[name]
         found = getattr(importlib.import_module(module), renamed)
     else:
-        found = not_yet.attribute_not_there(__name__, name)
+        found = _finder.attribute(__name__, name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *_NAMES, *_RENAMED})
+    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *_NAMES, *_RENAMED, *_finder.names(__name__)})

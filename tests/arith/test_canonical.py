@@ -117,7 +117,7 @@ def test_parts_of_a_split_and_fused_axis_join_though_each_was_simplified_alone(e
 
 
 def test_a_remainder_of_another_residue_does_not_join() -> None:
-    """``(64 * x + y) // 56 * 56 + (9 * x + y) % 56`` is no index: 64 and 9 differ by no multiple of 56."""
+    """``(64 * x + y) // 56 * 56 + (9 * x + y) % 56`` is not an index: 64 and 9 differ by no multiple of 56."""
     analyzer = Analyzer()
     analyzer.update(x, ConstIntBound(0, 1000))
     analyzer.update(y, ConstIntBound(0, 63))

@@ -55,5 +55,5 @@ def test_convert() -> None:
     axis = IterVar((0, 4), "i", 0)
     assert convert(axis) is axis
     assert convert(operators.const(1)).value == 1
-    with pytest.raises(ExpressionError, match="has no place in a program"):
+    with pytest.raises(ExpressionError, match="cannot be part of a program"):
         convert(object())

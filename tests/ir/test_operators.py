@@ -91,9 +91,9 @@ def test_as_expr() -> None:
     assert operators.as_expr(axis) is axis.var
     x = Var("x")
     assert operators.as_expr(x == 1).dtype == "bool"
-    with pytest.raises(ExpressionError, match="does not stand for an expression"):
+    with pytest.raises(ExpressionError, match="cannot be converted to an expression"):
         operators.as_expr(object())
-    with pytest.raises(ExpressionError, match="does not stand"):
+    with pytest.raises(ExpressionError, match="cannot be converted to an expression"):
         operators.as_expr(None)
 
 
@@ -116,7 +116,7 @@ def test_identities_fold() -> None:
     assert x * 1 is x and 1 * x is x and x // 1 is x
     zero = x * 0
     assert isinstance(zero, IntImm) and zero.value == 0
-    assert isinstance(f * 0, Mul), "a NaN times zero is no zero"
+    assert isinstance(f * 0, Mul), "a NaN times zero is not a zero"
     rest = x % 1
     assert isinstance(rest, IntImm) and rest.value == 0
 

@@ -91,7 +91,7 @@ def test_containers_arrays_and_types() -> None:
 
 
 def test_what_cannot_be_written() -> None:
-    """A function of Python is no value of a program."""
+    """A function of Python is not a value of a program."""
     with pytest.raises(SerializationError, match="cannot be written as JSON"):
         save_json({"f": print})
 
@@ -112,18 +112,21 @@ def document(*nodes: object, **changes: object) -> str:
         ("[" * 100_000, "not JSON"),
         (document(version=2), "version 2"),
         (document(nodes=None), "no list of nodes"),
-        (document(), "root 0 is no entry"),
-        (document({"value": 1}, root=True), "root True is no entry"),
+        (document(), "root 0 is not an entry"),
+        (document({"value": 1}, root=True), "root True is not an entry"),
         (document({"kind": "ir.Nonsense", "fields": {}}), "no node class 'ir.Nonsense'"),
         (document({"kind": "ir.Add", "fields": {"a": 0}}), "has the fields"),
         (document({"op": "tir.nonsense"}), "not registered"),
-        (document({"list": [0]}), "no earlier entry"),
-        (document({"list": [-1]}), "no earlier entry"),
+        (document({"list": [0]}), "not an earlier entry"),
+        (document({"list": [-1]}), "not an earlier entry"),
         (document({"dtype": "float7"}), "not a data type"),
         (document({"enum": "ForKind", "value": "SIDEWAYS"}), "SIDEWAYS"),
         (document({"strange": 1}), "its form is not known"),
         (document(5), "entry 0"),
-        (document({"value": 1}, {"kind": "ir.Add", "fields": {"dtype": 0, "a": 0, "b": 0}}), "no data type"),
+        (
+            document({"value": 1}, {"kind": "ir.Add", "fields": {"dtype": 0, "a": 0, "b": 0}}),
+            "not a data type",
+        ),
         (
             document(
                 {"value": 1}, {"dtype": "int32"}, {"kind": "ir.Add", "fields": {"dtype": 1, "a": 0, "b": 0}}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from tilewright.ir import transform
 from tilewright.ir.expr import Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.pass_config import PassConfigError
@@ -236,13 +235,18 @@ def test_print_ir(module: IRModule, capsys: pytest.CaptureFixture[str]) -> None:
     assert written.startswith("PrintIR(before):\n") and "def f" in written
 
 
-def test_checkers_run_after_every_pass(module: IRModule, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a pass breaks is found right after it, and the error names the pass."""
+class Uncounted(PrimFunc):
+    """A function of a level whose only rule is that nobody counts."""
 
-    def no_count(checked: IRModule) -> None:
-        if counts(checked) != [0, 0]:
-            raise VerifyError("the functions were counted")
+    __slots__ = ()
 
-    monkeypatch.setattr(transform, "CHECKERS", [no_count])
-    with pytest.raises(VerifyError, match=r"after pass test\.Mark: the functions were counted"):
+    def verify(self, module: IRModule) -> None:
+        if self.attrs.get("count", 0) and module["f"] is self:
+            raise VerifyError("the function was counted")
+
+
+def test_functions_verify_themselves_after_every_pass() -> None:
+    """What a pass breaks is found right after it, by the rules of the function's own level; the error names both."""
+    module = IRModule({"f": Uncounted([Var("x")], Evaluate(0))})
+    with pytest.raises(VerifyError, match=r"after pass test\.Mark: function f: the function was counted"):
         Sequential([Mark()])(module)

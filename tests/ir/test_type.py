@@ -14,10 +14,11 @@ from tilewright.ir.type import (
     PrimType,
     RelayRefType,
     TupleType,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type_relation import TypeRelation
 from tilewright.support.errors import ExpressionError
 
 

@@ -137,7 +137,7 @@ def test_operators(tmp_path: Path) -> None:
 
 
 def test_what_it_cannot_hold(tmp_path: Path) -> None:
-    """Device source and things that are no modules are refused."""
+    """Device source and things that are not modules are refused."""
     device = tvm.runtime.module.SourceModule("kernel", format="cu", type_key="cuda")
     with pytest.raises(ModelError, match="cuda module has neither object code nor C source"):
         exported(device, tmp_path)

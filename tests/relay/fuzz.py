@@ -30,12 +30,12 @@ for _folder in (ROOT, ROOT / "src"):
         sys.path.append(str(_folder))
 
 import numpy as np  # noqa: E402
+from tests.relay.random_program import Program, random_program  # noqa: E402
 
 import tilewright as tvm  # noqa: E402
 from tilewright import relay  # noqa: E402
 from tilewright.ir.op import Op  # noqa: E402
 from tilewright.relay.expr_functor import post_order_visit  # noqa: E402
-from tilewright.relay.testing.random_program import Program, random_program  # noqa: E402
 from tilewright.support.errors import TilewrightError  # noqa: E402
 
 SECONDS_A_PROGRAM = 120
@@ -45,7 +45,7 @@ PATIENCE = 5
 MACHINE_ONLY = {"if", "loop", "reference", "data", "unknown"}
 """What the graph executor cannot run."""
 LEFT_OUT = {"random.threefry_generate", "random.threefry_split", "random.uniform", "debug"}
-"""Operators whose cases are no recipes: bits that noise must not touch, and a debugger."""
+"""Operators whose cases are not recipes: bits that noise must not touch, and a debugger."""
 
 
 def _case_recipe(case: Any) -> Callable[[Any], Any]:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from tests.relay import fuzz
 from tests.relay.op.test_operators import WITHOUT_CASES
+from tests.relay.random_program import RECIPES, Generator, Program, random_program
+from tests.relay.random_program.evaluation import Evaluation
 
 import tilewright as tvm
 from tilewright import relay
 from tilewright.ir.op import Op
 from tilewright.relay import vision
-from tilewright.relay.testing.random_program import RECIPES, Generator, Program, random_program
-from tilewright.relay.testing.random_program.evaluation import Evaluation
 
 
 @pytest.fixture

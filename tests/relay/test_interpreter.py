@@ -200,7 +200,7 @@ def test_failures() -> None:
         Interpreter().run(relay.GlobalVar("f")(x))
     with pytest.raises(RuntimeFailure, match="1 parameters is called with 2 arguments"):
         Interpreter().run(relay.Function([x], x), [VALUE, VALUE])
-    with pytest.raises(RuntimeFailure, match="a ndarray is called, which is no function"):
+    with pytest.raises(RuntimeFailure, match="a ndarray is called, which is not a function"):
         Interpreter().run(relay.Function([x], relay.Call(x, [])), [VALUE])
     text = """
         type Choice { One(int32), Two, }

@@ -206,7 +206,7 @@ def test_free_variables_are_declared() -> None:
 
 
 def test_names_are_unique_and_quoted_where_needed() -> None:
-    """Two variables of one name get different names; a name that is no word stands in quotes."""
+    """Two variables of one name get different names; a name that is not a word stands in quotes."""
     names = ["x", "x", "layer1.0.weight", "input.1", "a/b:0"]
     variables = [relay.var(name) for name in names]
     assert pretty_print(relay.Function(variables, relay.Tuple(variables))) == (

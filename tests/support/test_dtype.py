@@ -47,7 +47,7 @@ def test_same_type_is_one_object() -> None:
     "text", ["float7", "int65", "int0", "bfloat32", "double", "int32x", "int32x0", "int32x70000", "x4"]
 )
 def test_bad_names(text: str) -> None:
-    """What is no type is refused, by name."""
+    """What is not a type is refused, by name."""
     with pytest.raises(ExpressionError, match="not a data type") as raised:
         DataType(text)
     assert repr(text) in str(raised.value)

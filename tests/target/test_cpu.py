@@ -146,8 +146,8 @@ def test_abi():
     ("target", "message"),
     [
         ("llvm -mcpu=skylke", "did you mean 'skylake'"),
-        ("llvm -mtriple=x86_64-linux-gnu -mcpu=cortex-a72", "not a processor of x86_64-linux-gnu"),
-        ("llvm -mtriple=pdp11-dec-unix", "no processor family"),
+        ("llvm -mtriple=x86_64-linux-gnu -mcpu=cortex-a72", "not a CPU of x86_64-linux-gnu"),
+        ("llvm -mtriple=pdp11-dec-unix", "no CPU family"),
         ("llvm -mattr=avx2", r"starts with \+ or -"),
         ("llvm -mcpu=native -mtriple=aarch64-linux-gnu", "means this machine"),
     ],

@@ -41,13 +41,13 @@ def test_registering_again_must_say_the_same(registry):
     registry.register("posites2", 131)
     with pytest.raises(TargetError, match="already has type code 131"):
         registry.register("posites2", 132)
-    with pytest.raises(TargetError, match="already stands for 'posites2'"):
+    with pytest.raises(TargetError, match="already represents 'posites2'"):
         registry.register("other", 131)
 
 
 @pytest.mark.parametrize(("name", "code"), [("float", 2), ("big", 256), ("two words", 130)])
 def test_impossible_registrations_are_refused(registry, name, code):
-    """Codes of built-in types, codes beyond a byte and names that are no identifiers are refused."""
+    """Codes of built-in types, codes beyond a byte and names that are not identifiers are refused."""
     with pytest.raises(TargetError):
         registry.register(name, code)
 

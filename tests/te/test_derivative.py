@@ -38,7 +38,7 @@ def check(expr: Any, x: float, y: float) -> None:
 
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_every_rule(name: str) -> None:
-    """Each function's derivative, inside of its domain."""
+    """Each function's derivative, inside its domain."""
     functions: dict[str, Any] = {
         "fabs": lambda x: tir.abs(x),
         "pow": te.power,

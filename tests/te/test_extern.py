@@ -83,7 +83,7 @@ def test_several_outputs_and_types() -> None:
 
 
 def test_mistakes_are_refused() -> None:
-    """A type that cannot be told, a body that is no statement, buffers that do not fit."""
+    """A type that cannot be told, a body that is not a statement, buffers that do not fit."""
     a, b = te.placeholder((5,), name="A"), te.placeholder((5,), name="B", dtype="int8")
     with pytest.raises(ExpressionError, match="give dtype"):
         te.extern((5,), [a, b], lambda ins, outs: tir.Evaluate(0))

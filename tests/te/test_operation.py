@@ -40,10 +40,10 @@ def test_reduction_axes_are_found() -> None:
 
 
 def test_a_reduction_is_the_whole_expression() -> None:
-    """A reduction inside of an expression is refused with what to do."""
+    """A reduction inside an expression is refused with what to do."""
     a = te.placeholder((4, 5), name="A")
     k = te.reduce_axis((0, 5), name="k")
-    with pytest.raises(ExpressionError, match="tensor of its own"):
+    with pytest.raises(ExpressionError, match="separate tensor"):
         te.compute((4,), lambda i: te.sum(a[i, k], axis=k) + 1.0, name="B")
 
 

@@ -42,7 +42,7 @@ def test_the_update_can_be_scheduled() -> None:
 
 
 def test_a_step_in_two_stages() -> None:
-    """What lies between the state and the update is computed inside of the scan's loop."""
+    """What lies between the state and the update is computed inside the scan's loop."""
     n = 6
     x = te.placeholder((8, n), name="X")
     state = te.placeholder((8, n), name="state")

@@ -9,7 +9,7 @@ from tilewright.support.errors import ExpressionError
 
 
 def test_a_scope_gives_its_tag() -> None:
-    """Every computation, scan and statement made inside of it has the tag; those after it have none."""
+    """Every computation, scan and statement made inside it has the tag; those after it have none."""
     a = te.placeholder((4,), name="A")
     with te.tag_scope(tag="injective"):
         b = te.compute((4,), lambda i: a[i], name="B")
@@ -32,12 +32,12 @@ def test_a_decorator() -> None:
 
 
 def test_two_tags_are_refused() -> None:
-    """A scope in a scope, and a tag of its own inside of a scope."""
+    """A scope in a scope, and a tag of its own inside a scope."""
     a = te.placeholder((4,), name="A")
     with te.tag_scope("outer"):
         with pytest.raises(ExpressionError, match="inside another"), te.tag_scope("inner"):
             pass
-        with pytest.raises(ExpressionError, match="'own' inside of a tag_scope"):
+        with pytest.raises(ExpressionError, match="'own' inside a tag_scope"):
             te.compute((4,), lambda i: a[i], name="B", tag="own")
     assert te.compute((4,), lambda i: a[i], name="B", tag="own").op.tag == "own"
 

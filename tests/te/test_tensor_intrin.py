@@ -1,4 +1,4 @@
-"""Declaring tensor intrinsics, and computing with them inside of ``te.compute``."""
+"""Declaring tensor intrinsics, and computing with them inside ``te.compute``."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_buffers_that_are_given() -> None:
 
 @pytest.mark.parametrize("steps", ["none", "split", "fused", "reordered"])
 def test_a_tensor_computed_by_rows(steps: str) -> None:
-    """The axes of the function are loops under any schedule, the last dimension is inside of the intrinsic; the
+    """The axes of the function are loops under any schedule, the last dimension is inside the intrinsic; the
     scalar is an expression of the axes."""
     a = te.placeholder((5, 3, 6), name="A")
     intrin = scale_row(6)
@@ -137,7 +137,7 @@ def test_a_reduction_around_it(factor: int | None) -> None:
 
 
 def test_mistakes_are_refused() -> None:
-    """Inputs that are computed, too many parts, parts that are no statements, wrong counts of arguments."""
+    """Inputs that are computed, too many parts, parts that are not statements, wrong counts of arguments."""
     a = te.placeholder((4,), name="a")
     b = te.compute((4,), lambda i: a[i], name="b")
     c = te.compute((4,), lambda i: b[i], name="c")

@@ -184,7 +184,7 @@ def test_gpu_inconsistent_extents() -> None:
 
 def test_gpu_unknown_limit() -> None:
     """A limit that does not exist is an error."""
-    with pytest.raises(ExpressionError, match="max_warps is no limit"):
+    with pytest.raises(ExpressionError, match="max_warps is not a limit"):
         verify_gpu_code(PrimFunc([], Evaluate(0)), {"max_warps": 1})
 
 

@@ -32,12 +32,12 @@ def test_layout() -> None:
         ("NCHW0c", "needs a number"),
         ("NHW16c", "part c of an axis C that it lacks"),
         ("N16CHW", "cannot have a number"),
-        ("NC-W", "is no axis"),
-        ("NCHW16", "is no axis"),
+        ("NC-W", "is not an axis"),
+        ("NCHW16", "is not an axis"),
     ],
 )
 def test_bad_layouts(name: str, message: str) -> None:
-    """A name that is no layout says why."""
+    """A name that is not a layout says why."""
     with pytest.raises(ExpressionError, match=message):
         tir.layout(name)
 

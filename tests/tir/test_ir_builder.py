@@ -179,7 +179,7 @@ def test_misused_scopes() -> None:
 
 
 def test_conditions_are_bool() -> None:
-    """An integer is no condition, and a statement is no Python value."""
+    """An integer is not a condition, and a statement is not a Python value."""
     builder = ir_builder.create()
     with pytest.raises(ExpressionError, match="a condition is a bool, not int32"):
         builder.if_scope(Var("x"))

@@ -226,7 +226,7 @@ class TestErrors:
             ("for i in n: pass", "a loop runs over range"),
             ("import os", "Import cannot be used in a script"),
             ("x = lambda: 1", "Lambda cannot be used in a script"),
-            ("T.reads(A[0, 0])", "this stands outside of a block"),
+            ("T.reads(A[0, 0])", "this is outside a block"),
             ("A[0, 0] = T.broadcast(T.broadcast(n, 2), 2)", "only a scalar can be broadcast"),
             ("B = T.match_buffer(n, [8])", "parameter n has type int32, not T.handle"),
             ("T.serial(3)", "T.serial is a statement"),

@@ -73,7 +73,7 @@ def test_errors() -> None:
     """What cannot be is refused with the parameter and the reason."""
     function, _, _ = copy_function()
     a, b, k = function.params
-    with pytest.raises(ExpressionError, match="is no parameter of the function; it has A, B, k"):
+    with pytest.raises(ExpressionError, match="is not a parameter of the function; it has A, B, k"):
         function.specialize({Var("z"): 1})
     with pytest.raises(ExpressionError, match="has 2 dimensions, the given buffer 1"):
         function.specialize({a: decl_buffer((8,))})

@@ -67,5 +67,5 @@ def test_who_shares() -> None:
 
 
 def test_defaults() -> None:
-    """Outside of threads global, in a block shared, in a thread local."""
+    """Outside threads global, in a block shared, in a thread local."""
     assert [scope_name(default_storage_rank(depth)) for depth in (-1, 0, 1)] == ["global", "shared", "local"]

@@ -187,3 +187,13 @@ def test_operators_on_tensors():
     np.testing.assert_allclose(result, (2 * a - b) / (b + 10) - a, rtol=1e-5)
     scalar = te.placeholder((), name="scalar")
     assert isinstance(scalar + 1.0, tvm.tir.PrimExpr)
+
+
+def test_elemwise_sum():
+    """The sum of any number of tensors of one shape."""
+    arrays = [np.full((2, 3), value, "float32") for value in (1, 2, 4)]
+    np.testing.assert_array_equal(apply(lambda *xs: topi.elemwise_sum(xs), *arrays), np.full((2, 3), 7))
+    with pytest.raises(ExpressionError, match="differ"):
+        topi.elemwise_sum([te.placeholder((2,)), te.placeholder((3,))])
+    with pytest.raises(ExpressionError, match="one tensor or more"):
+        topi.elemwise_sum([])

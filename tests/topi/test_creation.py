@@ -1,8 +1,8 @@
-"""Ranges of numbers."""
+"""Ranges of numbers, and tensors of one value."""
 
 import numpy as np
 import pytest
-from tests.topi.running import evaluate
+from tests.topi.running import apply, evaluate
 
 import tilewright as tvm
 from tilewright import te, topi
@@ -39,3 +39,18 @@ def test_a_step_of_zero_is_an_error():
     """No number of steps of zero gets anywhere."""
     with pytest.raises(ExpressionError, match="step is zero"):
         topi.arange(0, 5, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "uint64"])
+def test_full(dtype):
+    """A tensor of one value in every type."""
+    np.testing.assert_array_equal(evaluate(topi.full((2, 2), dtype, 1), {}), np.ones((2, 2), dtype))
+
+
+def test_full_like_and_full_of_a_tensor():
+    """The shape and type of another tensor; the value may be a tensor of one element."""
+    np.testing.assert_array_equal(
+        apply(lambda x: topi.full_like(x, 3), np.zeros((3,), "int32")), np.full(3, 3, "int32")
+    )
+    value = np.float32(2.5)
+    np.testing.assert_array_equal(apply(lambda x: topi.full((2,), "float64", x), value), [2.5, 2.5])

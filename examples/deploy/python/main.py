@@ -1,4 +1,4 @@
-"""Runs the model of make_model.py from Python, with the runtime alone.   python main.py FOLDER"""
+"""Runs the model of make_model.py from Python, with only the runtime.   python main.py FOLDER"""
 
 from __future__ import annotations
 

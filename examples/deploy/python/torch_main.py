@@ -1,7 +1,7 @@
 """Runs the model's functions on PyTorch tensors, without Tilewright.   python torch_main.py FOLDER
 
-It needs ``torch`` and ``apache-tvm-ffi``. An exported library has the calling convention of the latter and brings its
-own copy of the runtime, so each of its functions can be called like any function on tensors; nothing is copied.
+It needs ``torch`` and ``apache-tvm-ffi``. An exported library uses the calling convention of the latter and contains
+its own copy of the runtime, so each of its functions can be called like any function on tensors; nothing is copied.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read_tensor(content: bytes, shape: tuple[int, ...], offset: int = 0) -> torc
 
 
 def read_params(content: bytes) -> dict[str, torch.Tensor]:
-    """What ``save_param_dict`` wrote: all names, then all tensors, each with a head that says its shape."""
+    """Reads what ``save_param_dict`` wrote: all names, then all tensors, each with a header that has its shape."""
     _, _, count = struct.unpack_from("<QQQ", content)
     at = 24
     names = []

@@ -1,10 +1,12 @@
 """Integer sets, bounds, canonical affine forms and simplification.
 
-Stands above ``ir`` and below ``tir``: it knows expressions, not statements.
+This layer is above ``ir`` and below ``tir``: it works on expressions, not on statements.
 """
 
 from tilewright.arith.analyzer import Analyzer, ConstIntBound, ConstraintScope, ModularSet
 from tilewright.arith.bound import deduce_bound
+from tilewright.arith.inequalities import solve_linear_inequalities
+from tilewright.arith.int_constraints import IntConstraints, IntConstraintsTransform, IntGroupBounds
 from tilewright.arith.int_set import (
     IntervalSet,
     IntSet,
@@ -16,24 +18,17 @@ from tilewright.arith.int_set import (
     union_sets,
 )
 from tilewright.arith.int_set_eval import eval_int_set, eval_set, relax
-from tilewright.arith.int_solver import (
-    IntConstraints,
-    IntConstraintsTransform,
-    IntGroupBounds,
-    solve_linear_equations,
-    solve_linear_inequalities,
-)
-from tilewright.arith.iter_affine_map import (
+from tilewright.arith.iter_detect import detect_iter_map, inverse_affine_iter_map
+from tilewright.arith.iter_map import (
     IterMapExpr,
     IterMark,
     IterSplitExpr,
     IterSumExpr,
-    detect_iter_map,
-    inverse_affine_iter_map,
     normalize_iter_map_to_expr,
-    subspace_divide,
 )
+from tilewright.arith.linear_system import solve_linear_equations
 from tilewright.arith.pattern import detect_clip_bound, detect_linear_equation
+from tilewright.arith.subspace import subspace_divide
 
 __all__ = [
     "Analyzer",

@@ -16,8 +16,7 @@ from tilewright.arith.int_set_eval import eval_int_set
 from tilewright.arith.modular_set import ModularSet
 from tilewright.arith.pool import is_index
 from tilewright.ir import operators
-from tilewright.ir.expr import EQ, LE, LT, And, ExprLike, IntImm, Or, PrimExpr
-from tilewright.ir.tensor_type import EQUAL_DIMENSIONS
+from tilewright.ir.expr import EQ, LE, LT, And, ExprLike, IntImm, Or
 
 
 class Analyzer(AnalyzerCore):
@@ -56,12 +55,5 @@ class Analyzer(AnalyzerCore):
             ends.has_lower_bound and self.const_int_bound(ends.min_value).min_value >= 0
         )
 
-
-def _equal_dimensions(first: PrimExpr, second: PrimExpr) -> bool:
-    """True if two dimensions of tensor types are certainly the same, however they are written."""
-    return Analyzer().can_prove_equal(first, second)
-
-
-EQUAL_DIMENSIONS[0] = _equal_dimensions
 
 __all__ = ["Analyzer", "ConstIntBound", "ConstraintScope", "ModularSet"]

@@ -1,8 +1,8 @@
-"""From a condition to the values of a variable for which it holds.
+"""Solving a condition for a variable.
 
-``deduce_bound`` isolates the variable on one side, step by step: what is added moves over with its sign
-turned, a factor divides. The other side is then relaxed, so that the condition holds whatever values the
-variables of ``relax_map`` take.
+``deduce_bound`` isolates the variable on one side, step by step: addends move to the other side with the opposite sign,
+and factors divide. The other side is then relaxed, so that the condition holds for all values of the variables in
+``relax_map``.
 """
 
 from __future__ import annotations

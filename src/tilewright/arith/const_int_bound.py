@@ -1,11 +1,11 @@
 """Constant bounds of integer expressions.
 
-``bound(e)`` is a pair ``(low, high)`` such that every value of ``e`` lies between the two, ends included; an
-end that is not known is an infinite float. Index types (int32 and int64) do not overflow. A sum, difference
-or product of any other type whose bounds leave the type's range may have wrapped, and gets the whole range.
+``bound(e)`` is an inclusive range ``(low, high)`` that contains every value of ``e``; an unknown end is an infinite
+float. Index types (int32 and int64) do not overflow. A sum, difference or product of any other type whose bounds exceed
+the type's range may have wrapped, and gets the full range of the type.
 
-What is known of an expression (a bound variable, a condition that holds) lies in ``facts`` and sharpens what
-follows from its parts.
+Known facts about an expression (a bound variable, a condition that holds) are in ``facts`` and tighten the bounds that
+follow from its parts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The core of the analyzer: what is known of integer expressions, and simplification by it.
+"""The core of the analyzer: known facts about integer expressions, and simplification with them.
 
-One analyzer holds what is known of variables (``bind``, ``update``) and of the conditions that hold
-(``constraint_scope``). Its parts, which are the bounds, the congruences and the two simplifiers, share one
-pool of interned expressions and remember their results; a scope puts fresh memories in their place and the
-old ones back when it ends.
+An analyzer records facts about variables (``bind``, ``update``) and conditions that hold (``constraint_scope``). Its
+parts (constant bounds, modular sets and the two simplifiers) share one pool of interned expressions and cache their
+results. A scope starts with empty caches and restores the old ones when it ends.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class AnalyzerCore:
     # Questions.
 
     def const_int_bound(self, expr: ExprLike) -> ConstIntBound:
-        """Constant bounds that every value of the expression lies within."""
+        """Constant bounds of the expression."""
         return ConstIntBound.of(self.deeply(self._bound, expr))
 
     def modular_set(self, expr: ExprLike) -> ModularSet:

@@ -1,4 +1,4 @@
-"""What follows from a condition that holds: bounds and congruences of its parts, and its own truth."""
+"""Facts implied by a condition that holds: bounds and congruences of its parts, and its own truth value."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _learn_comparison(
 
 
 def _restrict(bounds: BoundAnalyzer, expr: Expr, bound: Bound) -> None:
-    """Enter that an expression lies within a bound, and what that says of its parts."""
+    """Record that an expression is within a bound, and what that implies for its parts."""
     stack = [(expr, bound)]
     while stack:
         node, (low, high) = stack.pop()

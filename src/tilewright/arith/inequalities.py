@@ -1,9 +1,9 @@
 """Systems of linear inequalities over the integers, solved by Fourier-Motzkin elimination.
 
-The variables are eliminated one after another: each lower bound with each upper bound of a variable gives an
-inequality between the variables that are left. Then, from the last to the first, each variable gets the
-shortest range that its bounds give in terms of the variables after it; bounds that the range does not imply
-stay relations, so that the solutions are exactly those of the source.
+The variables are eliminated one by one: each lower bound combined with each upper bound of a variable gives an
+inequality between the remaining variables. Then, from the last variable to the first, each gets the tightest range that
+its bounds give in terms of the variables after it. Bounds that the range does not imply stay as relations, so that the
+solutions are exactly those of the original system.
 """
 
 from __future__ import annotations

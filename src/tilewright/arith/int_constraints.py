@@ -1,4 +1,4 @@
-"""What the integer solvers take and give: variables, their ranges, and relations between them."""
+"""The input and output of the integer solvers: variables, their ranges, and relations between them."""
 
 from __future__ import annotations
 

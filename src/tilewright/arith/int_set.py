@@ -1,7 +1,7 @@
 """Sets of integers: intervals whose ends are expressions.
 
-``pos_inf()`` and ``neg_inf()`` are the symbols of ends that do not exist. An interval is empty only if it
-runs from positive to negative infinity; whether another one is empty may depend on values that are not known.
+``pos_inf()`` and ``neg_inf()`` represent missing ends. An interval is known to be empty only if it runs from positive
+to negative infinity; whether another one is empty may depend on unknown values.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _touches(analyzer: AnalyzerCore, a: IntervalSet, b: IntervalSet) -> bool:
 def estimate_region_lower_bound(
     region: Sequence[Range], var_dom: Mapping[Any, Range], predicate: ExprLike = True
 ) -> list[IntervalSet] | None:
-    """For each dimension an interval every value of which is touched when the variables run over their ranges.
+    """For each dimension an interval every value of which is accessed when the variables run over their ranges.
 
     None if the region is not an iterator map, or it leaves gaps.
     """
@@ -250,7 +250,7 @@ def estimate_region_lower_bound(
         length: Expr = span.extent
         if total.args:
             split = total.args[0]
-            # Steps longer than what each step touches leave gaps.
+            # Steps longer than what each step accesses leave gaps.
             if not analyzer.can_prove(operators.greater_equal(span.extent, split.scale)):
                 return None
             steps = operators.multiply(operators.subtract(split.extent, 1), split.scale)

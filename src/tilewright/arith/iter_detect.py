@@ -1,8 +1,8 @@
 """Detection of quasi-affine iterator maps.
 
-``detect_iter_map`` shows that indices are made from loop variables by splitting and fusing alone, and that no
-two of them use the same digit of a variable: then the map from loop variables to indices is one-to-one. With
-``require_bijective`` each digit is used, too.
+``detect_iter_map`` proves that indices are computed from loop variables only by splitting and fusing, and that no two
+of them use the same digit of a variable. Then the map from loop variables to indices is injective.
+``require_bijective`` also requires that every digit is used.
 """
 
 from __future__ import annotations
@@ -355,7 +355,7 @@ class Detector:
         return (members, scale) if scale is not None else None
 
     def _bounded(self, splits: Sequence[IterSplitExpr]) -> IterSplitExpr | None:
-        """The split of a constrained mark that the splits amount to; None if no constraint touches them."""
+        """The split of a constrained mark that the splits amount to; None if no constraint involves them."""
         if not self.constraints:
             return None
         replaced = self._with_known_constraints(splits)
@@ -408,7 +408,7 @@ class Detector:
             if found is None:
                 if require_bijective:
                     raise NotAffine
-                # A gap between digits: go on with the lowest digit above it.
+                # A gap between digits: continue with the lowest digit above it.
                 above = [split for split in left if self.divides(expected, split.lower_factor)]
                 lowest = [
                     split.lower_factor.value for split in above if isinstance(split.lower_factor, IntImm)

@@ -1,8 +1,8 @@
-"""Quasi-affine iterator maps: the expressions that loops make by splitting and fusing.
+"""Quasi-affine iterator maps: the index expressions that splitting and fusing loops produces.
 
-``IterMark(source, extent)`` is a value that runs over ``0 .. extent - 1``: a loop variable (less its start),
-or a fused sum. ``IterSplitExpr`` is a digit of a mark, ``(mark // lower_factor) % extent * scale``.
-``IterSumExpr`` is a sum of such digits and a base.
+``IterMark(source, extent)`` is a value in ``0 .. extent - 1``: a loop variable (minus its start), or a fused sum.
+``IterSplitExpr`` is a digit of a mark, ``(mark // lower_factor) % extent * scale``. ``IterSumExpr`` is a sum of such
+digits and a base.
 """
 
 from __future__ import annotations

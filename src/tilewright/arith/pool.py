@@ -1,9 +1,10 @@
 """Interned expressions: within one analyzer, equal expressions are one object.
 
-Rules then compare subexpressions with ``is``, memos need no structural hash, and a graph of a million nodes is met in
-linear time. A key holds the interned children themselves, so the table keeps alive everything that it compares.
+Rules can then compare subexpressions with ``is``, caches need no structural hash, and a graph of a million nodes is
+visited in linear time. A key holds the interned children themselves, so the table keeps alive everything that it
+compares.
 
-Calls that may write state are never merged: two of them are two events.
+Calls with side effects are never merged: two of them are two events.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Terms of linear forms that are splits of one expression, ``(x % upper) // lower``, joined where they fit."""
+"""Merging terms of linear forms that are splits of one expression, ``(x % upper) // lower``."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class _Divider:
             plain = IterSplitExpr(split.source, split.lower_factor, split.extent)
             outer, inner = self.split(plain)
             if inner is not None:
-                # Nothing inner may stand outside of something outer.
+                # Nothing inner may be outside something outer.
                 if outer_args:
                     raise NotAffine
                 inner_args.insert(

@@ -1,10 +1,8 @@
-"""Bridges to tools and libraries outside: compilers and linkers, other tensor libraries, downloads, temporary
+"""Bridges to external tools and libraries: compilers and linkers, other tensor libraries, downloads, temporary
 files."""
 
 import importlib
 from typing import Any
-
-from tilewright.not_yet import attribute_not_there
 
 _MODULES = (
     "cc",
@@ -13,11 +11,9 @@ _MODULES = (
     "dlpack",
     "download",
     "graph_executor",
-    "graph_runtime",
     "nvcc",
     "pickle_memoize",
     "tar",
-    "target",
     "utils",
 )
 
@@ -25,4 +21,4 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    return attribute_not_there(__name__, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,5 @@
-"""C and C++ as LLVM IR, through clang: the body of an intrinsic that a schedule imports (``pragma import_llvm``)."""
+"""Compiling C and C++ to LLVM IR with clang: the body of an intrinsic that a schedule imports (``pragma
+import_llvm``)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def find_clang(required: bool = True) -> list[str]:
     found = [program] if program else []
     zig = zig_command()
     if zig is not None:
-        # Unlike clang, zig makes code for the very processor it runs on unless told otherwise.
+        # Unlike clang, zig generates code for this machine's CPU unless told otherwise.
         found.append(" ".join((*zig[:-1], "c++", "-mcpu=baseline")))
     if required and not found:
         raise CompilerError(

@@ -1,7 +1,7 @@
 """Packed functions that take another library's tensors.
 
-Compiled functions take anything with ``__dlpack__`` as it is; these wrappers serve libraries with a function of their
-own for it, and scripts that were written for them.
+Compiled functions accept anything with ``__dlpack__``; these wrappers are for libraries that have their own conversion
+function, and for scripts that were written for them.
 """
 
 from __future__ import annotations

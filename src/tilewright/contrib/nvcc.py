@@ -1,4 +1,5 @@
-"""What versions of NVIDIA's devices can do, and where their toolkit is. Kernels are compiled without it."""
+"""The capabilities of NVIDIA compute versions, and the location of the CUDA toolkit. Kernels are compiled without
+it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def find_cuda_path() -> str:
     usual = Path("/usr/local/cuda")
     if (usual / "bin" / "nvcc").exists():
         return str(usual)
-    raise TargetError("there is no CUDA toolkit here: set CUDA_PATH, or put nvcc on the path")
+    raise TargetError("no CUDA toolkit was found: set CUDA_PATH, or put nvcc on the PATH")
 
 
 def get_cuda_version(cuda_path: str | None = None) -> float:

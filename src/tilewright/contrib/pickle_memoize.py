@@ -1,6 +1,6 @@
-"""Functions that remember their results for as long as the process lives.
+"""Functions that cache their results for the lifetime of the process.
 
-TVM's keeps them in files of pickled objects; here nothing is read that could run code when it is loaded.
+TVM stores them in files of pickled objects; here nothing is read that could run code when it is loaded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Archives of files, by the functions that TVM has for them."""
+"""Tar archives, with TVM's function names."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ tar.output_format = "tar"  # type: ignore[attr-defined]  # what export_library a
 
 
 def untar(tar_file: str, directory: str) -> None:
-    """Writes the files of an archive into a directory. Nothing is written outside of it."""
+    """Writes the files of an archive into a directory. Nothing is written outside it."""
     with tarfile.open(tar_file, "r:*") as archive:
         archive.extractall(directory, filter="data")
 
 
 def normalize_file_list_by_unpacking_tars(temp: TempDirectory, file_list: Sequence[str]) -> list[str]:
-    """The files of a list, with those of its archives in the place of the archives."""
+    """The files of a list, with each archive replaced by its files."""
     found: list[str] = []
     for number, path in enumerate(file_list):
         if not path.endswith(".tar"):

@@ -17,7 +17,7 @@ from tilewright.runtime.failure import failure
 
 
 class DirectoryCreatedPastAtExit(Exception):
-    """A temporary folder was asked for while the interpreter was removing them all."""
+    """A temporary folder was requested while the interpreter was removing them all."""
 
 
 class TempDirectory:
@@ -145,5 +145,5 @@ def which(exec_name: str) -> str:
     """The path of a program; an error if it is not on the PATH."""
     found = shutil.which(exec_name)
     if found is None:
-        raise failure("RuntimeError", f"there is no program {exec_name!r} on the PATH")
+        raise failure("RuntimeError", f"no program {exec_name!r} on the PATH")
     return found

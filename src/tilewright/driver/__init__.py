@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tilewright.driver.build_module import OperatorModule, build, get_binds, lower, schedule_to_module
+from tilewright.compile import OperatorModule, build, get_binds, lower, schedule_to_module
 
 if TYPE_CHECKING:
     from tilewright.driver import tvmc
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What needs the graph level loads when it is first named."""
+    """Names that need the graph level are loaded on first use."""
     if name in ("AOTModule", "compile_aot"):
         return getattr(importlib.import_module("tilewright.relay.backend.aot"), name)
     if name == "tvmc":

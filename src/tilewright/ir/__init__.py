@@ -1,6 +1,6 @@
 """What all levels share: expressions, types, operators, modules, structural equality, passes, diagnostics."""
 
-from tilewright.ir import diagnostics, instrument, intrinsics, transform, type_text
+from tilewright.ir import diagnostics, instrument, intrinsics, transform
 from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.attrs import Attrs, DictAttrs
 from tilewright.ir.base import BaseExpr, RelayExpr
@@ -16,6 +16,7 @@ from tilewright.ir.serialize import load_json, save_json
 from tilewright.ir.structural import assert_structural_equal, structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.type import TYPE_TEXT as _TYPE_TEXT
 from tilewright.ir.type import (
     FuncType,
     GlobalTypeVar,
@@ -25,13 +26,17 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeConstraint,
     TypeKind,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type_relation import TypeRelation
+from tilewright.ir.type_text import type_text as _type_text
 from tilewright.support.node import Node
 from tilewright.support.span import SourceName, Span
+
+_TYPE_TEXT.fill(_type_text)
 
 __all__ = [
     "Array",

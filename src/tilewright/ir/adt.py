@@ -1,15 +1,14 @@
-"""Algebraic data types: a definition names its type and gives the constructors of its values."""
+"""Algebraic data types: a definition has a name and the constructors of its values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.ir import global_var
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.type import GlobalTypeVar, Type, TypeVar
-from tilewright.support.errors import ExpressionError
 from tilewright.support.node import node
+from tilewright.support.slot import GRAPH_CALL
 
 
 @node
@@ -31,11 +30,7 @@ class Constructor(RelayExpr):
 
     def __call__(self, *args: Any) -> Any:
         """The value that the constructor makes of these graph-level expressions."""
-        if not global_var.RELAY_CALL:
-            raise ExpressionError(
-                f"constructor {self.name_hint} is called in graph-level programs: import tilewright.relay"
-            )
-        return global_var.RELAY_CALL[0](self, args)
+        return GRAPH_CALL.value(self, args)
 
 
 @node

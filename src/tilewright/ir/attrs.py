@@ -6,8 +6,6 @@ from collections.abc import ItemsView, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.support.elsewhere import names_elsewhere
-
 
 class Attrs:
     """Base of attributes: what a subclass gives are ``keys`` and items by name."""
@@ -26,7 +24,7 @@ class Attrs:
         return [(name, self[name]) for name in self.keys()]
 
     def list_field_info(self) -> list[AttrFieldInfo]:
-        """What there is to know about each field."""
+        """The documentation of each field."""
         return [AttrFieldInfo(name, type(self[name]).__name__, "") for name in self.keys()]
 
     def get_int_tuple(self, key: str) -> tuple[int, ...]:
@@ -94,6 +92,3 @@ class DictAttrs(Attrs):
 
     def __repr__(self) -> str:
         return repr(self._values)
-
-
-__getattr__ = names_elsewhere(__name__, {"make_node": "tilewright.ir.make_node"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 from tilewright.support.dtype import DataType
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.node import Node
 from tilewright.support.span import Span
 
@@ -54,17 +53,3 @@ class TypedExpr(BaseExpr):
 
     __slots__ = ("dtype",)
     dtype: DataType
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "EnvFunc": "tilewright.ir.env_func",
-        "load_json": "tilewright.ir.serialize",
-        "save_json": "tilewright.ir.serialize",
-        "structural_equal": "tilewright.ir.structural",
-        "assert_structural_equal": "tilewright.ir.structural",
-        "structural_hash": "tilewright.ir.structural_hash",
-        "SourceName": "tilewright.support.span",
-    },
-)

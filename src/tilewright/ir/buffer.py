@@ -1,9 +1,9 @@
 """Buffers: typed, shaped, strided views of memory.
 
-Element ``(i, j)`` of a buffer lies at ``data[elem_offset + i * strides[0] + j * strides[1]]``; without strides the
-layout is compact and row-major. ``data_alignment`` is in bytes; ``offset_factor`` says that ``elem_offset`` is a
-multiple of it, and 0 that the offset is zero. ``buffer_type`` "auto_broadcast" lets dimensions of size one stand for
-any size (their strides are zero).
+Element ``(i, j)`` of a buffer is ``data[elem_offset + i * strides[0] + j * strides[1]]``; without strides the layout is
+compact and row-major. ``data_alignment`` is in bytes. ``offset_factor`` says that ``elem_offset`` is a multiple of it,
+and 0 that the offset is zero. ``buffer_type`` "auto_broadcast" lets dimensions of size one match any size (their
+strides are zero).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.dtype import INT32, DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Children, Node, node
+from tilewright.support.slot import BUFFER_STORE
 from tilewright.support.span import Span
 
 DEFAULT_ALIGNMENT = 64
@@ -96,7 +97,7 @@ class Buffer(Node):
     def vstore(self, begin: ExprLike | Sequence[ExprLike], value: ExprLike) -> Any:
         """A statement that stores a scalar or a vector at these indices."""
         stored = operators.as_expr(value)
-        return make_buffer_store(self, stored, self._vector_indices(begin, stored.dtype))
+        return BUFFER_STORE.value(self, stored, self._vector_indices(begin, stored.dtype))
 
     def _vector_indices(self, begin: ExprLike | Sequence[ExprLike], dtype: DataType) -> list[PrimExpr]:
         """The indices, the last one a ramp if several elements are meant."""
@@ -136,14 +137,6 @@ class Buffer(Node):
 
     def __hash__(self) -> int:
         return object.__hash__(self)
-
-
-def make_buffer_store(buffer: Buffer, value: PrimExpr, indices: Sequence[PrimExpr]) -> Any:
-    """The store statement; ``tir`` puts its class here, because statements stand above this layer."""
-    return STORE_CLASS[0](buffer, value, indices)
-
-
-STORE_CLASS: list[Any] = []
 
 
 def decl_buffer(

@@ -1,4 +1,4 @@
-"""Sequences and mappings as the public functions return them: Python's own, with the reference system's names."""
+"""Sequences and mappings that the public functions return: Python's own types with TVM's names."""
 
 from __future__ import annotations
 

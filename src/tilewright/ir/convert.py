@@ -1,4 +1,4 @@
-"""Python values as the values of programs."""
+"""Converting Python values to values of programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.container import Array, Map
-from tilewright.runtime.convert import MAKERS
 from tilewright.runtime.packed_func import convert_to_tvm_func
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node, Object
@@ -41,8 +40,5 @@ def convert(value: Any, span: Span | None = None) -> Any:
         return operators.as_expr(value)
     except ExpressionError:
         raise ExpressionError(
-            f"{value!r} of type {type(value).__name__} has no place in a program", span=span
+            f"{value!r} of type {type(value).__name__} cannot be part of a program", span=span
         ) from None
-
-
-MAKERS.update(convert=convert, const=operators.const)

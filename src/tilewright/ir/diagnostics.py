@@ -69,7 +69,7 @@ class DiagnosticRenderer:
 class DiagnosticContext:
     """Collects diagnostics about a module; ``render`` shows them and fails if one is an error.
 
-    ``sources`` gives the text of sources that are no files, by name.
+    ``sources`` gives the text of sources that are not files, by name.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Registered functions as values of a program: by name, so that a text form can name them too."""
+"""Registered functions as values of a program, referred to by name, so that they have a text form."""
 
 from __future__ import annotations
 

@@ -4,15 +4,15 @@ Semantics, for every pass, code generator and interpreter:
 
 * An expression has a data type with lanes; a binary node's operands have the same type, its result too (a comparison
   gives bool with the same lanes).
-* Integer arithmetic wraps around. Index arithmetic (int32 and int64) is assumed not to overflow; the simplifier counts
+* Integer arithmetic wraps around. Index arithmetic (int32 and int64) is assumed not to overflow; the simplifier relies
   on it.
 * ``Div`` and ``Mod`` truncate towards zero, ``FloorDiv`` and ``FloorMod`` round down. Division by zero is undefined.
 * ``And`` and ``Or`` do not promise to skip their second operand. ``Select`` evaluates all its operands; the intrinsic
   ``tir.if_then_else`` evaluates only the branch that is taken.
 * Floating-point expressions are not reassociated by the simplifier. A product followed by a sum may become one FMA.
-* Expressions have no side effects, but for calls whose operator says so.
+* Expressions have no side effects, except for calls whose operator says so.
 
-``a == b`` gives an ``EqualOp``: an expression where one is asked for, an identity test as a condition. Nodes hash by
+``a == b`` returns an ``EqualOp``: an expression where one is expected, an identity test as a condition. Nodes hash by
 identity.
 """
 
@@ -72,16 +72,6 @@ from tilewright.ir.expr_memory import (
     Shuffle,
     const_value,
     is_const,
-)
-from tilewright.support.elsewhere import names_elsewhere
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "BaseExpr": "tilewright.ir.base",
-        "RelayExpr": "tilewright.ir.base",
-        "GlobalVar": "tilewright.ir.global_var",
-    },
 )
 
 __all__ = [

@@ -13,7 +13,7 @@ from tilewright.support.node import node
 from tilewright.support.span import Span
 
 ExprLike = AnyType
-"""What users may write for an expression: an expression, an axis, a tensor element, a number, a NumPy scalar."""
+"""The values that convert to an expression: an expression, an axis, a tensor element, a number, a NumPy scalar."""
 
 
 class ExprOp:
@@ -133,13 +133,13 @@ class ExprOp:
 
 
 class ManyElements(ExprOp):
-    """What stands for many elements: an expression leaves arithmetic with it to its own operators."""
+    """A value of many elements: expressions leave arithmetic with it to its own operators."""
 
     __slots__ = ()
 
 
 class EqualOp(ExprOp):
-    """What ``a == b`` gives: an expression when used as one, an identity test when used as a condition."""
+    """The result of ``a == b``: an expression when used as one, an identity test when used as a condition."""
 
     __slots__ = ("a", "b", "span")
     __hash__ = object.__hash__
@@ -160,7 +160,7 @@ class EqualOp(ExprOp):
 
 
 class NotEqualOp(ExprOp):
-    """What ``a != b`` gives; see ``EqualOp``."""
+    """The result of ``a != b``; see ``EqualOp``."""
 
     __slots__ = ("a", "b", "span")
     __hash__ = object.__hash__
@@ -254,7 +254,7 @@ def wrap_integer(dtype: DataType, value: int) -> int:
 
 @node
 class FloatImm(ConstExpr):
-    """A floating-point constant; ``value`` is kept in double precision and rounded when code is made."""
+    """A floating-point constant; ``value`` is stored in double precision and rounded at code generation."""
 
     dtype: DataType
     value: float
@@ -325,7 +325,7 @@ class Var(PrimExpr):
 
     @property
     def storage_scope(self) -> str:
-        """Where the memory that a pointer variable points to lives; "global" if nothing else is said."""
+        """Where the memory that a pointer variable points to lives; "global" by default."""
         annotation = self.type_annotation
         return (annotation.storage_scope or "global") if isinstance(annotation, PointerType) else "global"
 

@@ -1,4 +1,4 @@
-"""Reads of memory, vectors, calls and local names; and tests for constants, which may be vectors."""
+"""Memory reads, vectors, calls and let; and tests for constants, which may be vectors."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Call(PrimExpr):
 
     @property
     def effect(self) -> CallEffectKind:
-        """What the call may do; a call of a function that is not an operator may do anything."""
+        """The side effects of the call; a call of a function that is not an operator may have any."""
         return self.op.effect if isinstance(self.op, Op) else CallEffectKind.UpdateState
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.base import RelayExpr
+
+if TYPE_CHECKING:
+    from tilewright.ir.module import IRModule
 
 
 class CallingConv(IntEnum):
@@ -24,6 +27,9 @@ class BaseFunc(RelayExpr):
     __slots__ = ()
     attrs: DictAttrs
 
+    text_form: ClassVar[str] = "graph"
+    """What a module of such functions is written in: "script" for TVMScript, "graph" for the graph-level text."""
+
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> Self:
         """A copy with an attribute, or several, set."""
         changes = (
@@ -34,6 +40,9 @@ class BaseFunc(RelayExpr):
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
         """The function as text; a level whose text has meta data or annotations overrides this."""
         return repr(self)
+
+    def verify(self, module: IRModule) -> None:
+        """Raise ``VerifyError`` where the function breaks a rule of its level; it stands in ``module``."""
 
     def without_attr(self, attr_key: str) -> Self:
         """A copy with an attribute removed."""

@@ -1,13 +1,11 @@
-"""Walking and rewriting expressions.
+"""Visiting and rewriting expressions.
 
-A subclass writes ``visit_<node>`` for the nodes it cares about (``visit_add``, ``visit_buffer_load``); the rest
-get the default. The method is found once for each pair of functor class and node class, and calls go from
-Python frame to Python frame, so that depth costs heap alone (enter passes through
-``support.recursion.recursion_room``).
+A subclass defines ``visit_<node>`` for the nodes that it handles (``visit_add``, ``visit_buffer_load``); the others get
+the default. The method is looked up once per pair of functor class and node class, and calls go from Python frame to
+Python frame, so that depth costs only heap (entry points use ``support.recursion.recursion_room``).
 
-Shared subexpressions: a rewriter whose result for a node does not depend on the place sets ``memoize = True``
-and meets each node once; expressions are graphs, and a walk of a graph as if it were a tree can take
-exponential time.
+Shared subexpressions: a rewriter whose result for a node does not depend on its context sets ``memoize = True`` and
+visits each node once. Expressions are graphs, and visiting a graph as a tree can take exponential time.
 """
 
 from __future__ import annotations
@@ -53,12 +51,12 @@ class Functor:
         return handler(self, node)
 
     def visit_default(self, node: Any) -> Any:
-        """What happens to nodes that have no method."""
+        """Called for nodes without a method."""
         raise NotImplementedError
 
 
 class Visitor(Functor):
-    """Looks at every node once for each place where it stands, or once in all if ``once`` is set."""
+    """Looks at every node once for each place where it occurs, or once in all if ``once`` is set."""
 
     once: ClassVar[bool] = False
 

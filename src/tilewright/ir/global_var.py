@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Call, PrimExpr
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import node
+from tilewright.support.slot import GRAPH_CALL
 from tilewright.support.span import Span
-
-RELAY_CALL: list[Callable[[Any, tuple[Any, ...]], RelayExpr]] = []
-"""How graph-level expressions call a function; the layer that defines their calls puts its maker here."""
 
 
 @node
@@ -29,13 +26,12 @@ class GlobalVar(RelayExpr):
         self.span = span
 
     def __call__(self, *args: Any) -> Any:
-        """A call of the function: of graph expressions or of loop-level values, not of both."""
-        if all(isinstance(argument, (PrimExpr, int, float)) for argument in args) and (
-            args or not RELAY_CALL
-        ):
+        """A call of the function: of graph expressions or of loop-level values, not of both. Without arguments it is a
+        graph-level call."""
+        if all(isinstance(argument, RelayExpr) for argument in args):
+            return GRAPH_CALL.value(self, args)
+        if all(isinstance(argument, (PrimExpr, int, float)) for argument in args):
             return Call("handle", self, args)
-        if RELAY_CALL and all(isinstance(argument, RelayExpr) for argument in args):
-            return RELAY_CALL[0](self, args)
         kinds = ", ".join(type(argument).__name__ for argument in args)
         raise ExpressionError(f"function {self.name_hint} cannot be called with arguments of types {kinds}")
 

@@ -1,4 +1,4 @@
-"""The operators that loop programs call, ``tir.<name>``, and what a call of each may do.
+"""The operators that loop programs call, ``tir.<name>``, and the side effects of each.
 
 The table is the whole registration: importing ``tilewright.ir`` makes every name known to ``Op.get``. How an operator
 is lowered for a target is an attribute that the code generators add.

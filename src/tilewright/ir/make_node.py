@@ -1,4 +1,4 @@
-"""``make_node``: a node or attributes from the name of a class and the values of its fields."""
+"""``make_node``: creates a node or attributes from the name of a class and the values of its fields."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from tilewright.ir.attrs import ATTRIBUTE_CLASSES, DictAttrs
 from tilewright.ir.serialize import node_classes
 from tilewright.support.errors import TilewrightError
+from tilewright.support.slot import ALL_LEVELS
 
 
 class NoSuchNode(TilewrightError, AttributeError, ValueError):
@@ -18,12 +19,13 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     ``make_node("DictAttrs", axis=1)``, or attributes of an operator by their name."""
     if type_key == "DictAttrs":
         return DictAttrs(kwargs)
+    ALL_LEVELS.value()
     if type_key in ATTRIBUTE_CLASSES:
         return ATTRIBUTE_CLASSES[type_key](**kwargs)
     level, _, name = type_key.rpartition(".")
     found = {kind: made for kind, made in node_classes().items() if kind.rpartition(".")[2] == name}
     if not found:
-        raise NoSuchNode(f"there is no class of nodes {type_key!r}")
+        raise NoSuchNode(f"there is no node class {type_key!r}")
     # Variables and calls are there for loops and for graphs: the level decides, and loops are the default.
     levels = (level, "relay") if level == "relay" else (level, "ir", "tir", "te", "arith")
     made = next((found[f"{one}.{name}"] for one in levels if f"{one}.{name}" in found), None)

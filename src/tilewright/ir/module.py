@@ -1,7 +1,7 @@
 """Modules: functions that may call one another, and the type definitions they use.
 
-A pass takes a module and gives another; it never changes the one it was given. Users may change theirs with
-``module["name"] = function`` and ``update``.
+A pass takes a module and returns a new one; it never modifies its input. Users may modify theirs with ``module["name"]
+= function`` and ``update``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,7 @@ from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.type import GlobalTypeVar
 from tilewright.support.errors import ExpressionError, TilewrightError
 from tilewright.support.node import Node
-
-PRINTERS: dict[str, Callable[..., str]] = {}
-"""Text forms: "script" (module, prefix, show_meta), "text" (module, show_meta_data, annotate) and "pretty" (module),
-the text to look at; set by the layers that print functions."""
-
-IMPORTERS: list[Callable[[IRModule, str, bool], None]] = []
-"""What adds the definitions of a file to a module (module, path, whether the file is one of the standard library's);
-set by the layer that reads the text form."""
-
-
-FUNCTION_OF: list[Callable[[Any], BaseFunc]] = []
-"""Makes a function of an expression and its free variables; set by the graph level."""
+from tilewright.support.slot import GRAPH_FILE, GRAPH_FUNCTION, MODULE_LOOK, MODULE_SCRIPT, MODULE_TEXT
 
 
 class IRModule(Node):
@@ -63,12 +52,11 @@ class IRModule(Node):
     ) -> IRModule:
         """A module with this function under its "global_symbol", or "main" where it has none. Another graph-level
         expression becomes the body of a function of its free variables."""
-        if not isinstance(expr, BaseFunc):
-            if not FUNCTION_OF or not isinstance(expr, RelayExpr):
-                raise ExpressionError(f"a module is made from a function, not from {type(expr).__name__}")
-            expr = FUNCTION_OF[0](expr)
+        if not isinstance(expr, RelayExpr):
+            raise ExpressionError(f"a module is made from a function, not from {type(expr).__name__}")
+        function: BaseFunc = expr if isinstance(expr, BaseFunc) else GRAPH_FUNCTION.value(expr)
         made = IRModule(functions, type_defs)
-        made[str(expr.attrs.get("global_symbol", "main"))] = expr
+        made[str(function.attrs.get("global_symbol", "main"))] = function
         return made
 
     def copy(self) -> IRModule:
@@ -213,19 +201,21 @@ class IRModule(Node):
 
     def script(self, tir_prefix: str = "T", show_meta: bool = False) -> str:
         """The module in TVMScript."""
-        return self._printed("script", tir_prefix, show_meta)
+        return MODULE_SCRIPT.value(self, tir_prefix, show_meta)
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
-        """The module in the text format of graph-level functions; in TVMScript where it has none."""
-        if "text" in PRINTERS:
-            return PRINTERS["text"](self, show_meta_data, annotate)
-        return self.script()
+        """The module in the text form of graph-level programs; in TVMScript where all functions are loop-level ones."""
+        if self._is_script():
+            return self.script()
+        return MODULE_TEXT.value(self, show_meta_data, annotate)
 
-    def _printed(self, form: str, *options: Any) -> str:
-        printer = PRINTERS.get(form)
-        if printer is None:
-            raise TilewrightError(f"no printer for the form {form!r} is loaded; import tilewright")
-        return printer(self, *options)
+    def _is_script(self) -> bool:
+        """True if all that the module has can be written in TVMScript."""
+        return (
+            bool(self.functions)
+            and not self.type_definitions
+            and all(function.text_form == "script" for function in self.functions.values())
+        )
 
     def import_(self, file_to_import: str) -> None:
         """Add the definitions of a file in the text form of graph-level programs."""
@@ -236,15 +226,8 @@ class IRModule(Node):
         self._import(file_to_import, True)
 
     def _import(self, path: str, standard: bool) -> None:
-        if not IMPORTERS:
-            raise TilewrightError("files are read by the graph level: import tilewright.relay")
-        IMPORTERS[0](self, path, standard)
+        GRAPH_FILE.value(self, path, standard)
 
     def __repr__(self) -> str:
-        if "pretty" in PRINTERS and (self.functions or self.type_definitions):
-            return self._printed("pretty")
-        return (
-            self._printed("script", "T", False)
-            if "script" in PRINTERS
-            else f"IRModule({self._function_list()})"
-        )
+        is_empty = not self.functions and not self.type_definitions
+        return self.script() if is_empty or self._is_script() else MODULE_LOOK.value(self)

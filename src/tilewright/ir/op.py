@@ -13,15 +13,16 @@ from typing import Any, ClassVar
 from tilewright.ir.attrs import AttrFieldInfo
 from tilewright.ir.base import RelayExpr
 from tilewright.support.errors import OpError, TilewrightError
+from tilewright.support.slot import ALL_LEVELS
 
 
 class CallEffectKind(IntEnum):
-    """What calling an operator may do; decides what a pass may move, repeat or drop."""
+    """The side effects of an operator: what a pass may move, repeat or remove."""
 
     ExprAnnotation = 0
     """Gives its argument, with a hint to the compiler."""
     Pure = 1
-    """Depends on its arguments alone."""
+    """Depends only on its arguments."""
     ReadState = 2
     """May read memory or other state."""
     UpdateState = 3
@@ -29,7 +30,7 @@ class CallEffectKind(IntEnum):
     SpecialCallArg = 4
     """Has meaning only as an argument of another call."""
     EmbedInfo = 5
-    """Carries information for a later pass, and no effect of its own."""
+    """Carries information for a later pass, and has no effect itself."""
     ControlJump = 6
     """May change the flow of control."""
 
@@ -76,12 +77,16 @@ class Op(RelayExpr):
         """The operator of this name."""
         found = Op.registry.get(op_name)
         if found is None:
+            ALL_LEVELS.value()
+            found = Op.registry.get(op_name)
+        if found is None:
             raise OpError(f"operator {op_name!r} is not registered")
         return found
 
     @staticmethod
     def list_op_names() -> list[str]:
         """The names of all operators, sorted."""
+        ALL_LEVELS.value()
         return sorted(Op.registry)
 
     def get_attr(self, attr_name: str) -> Any:

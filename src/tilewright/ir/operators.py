@@ -1,12 +1,12 @@
-"""Building expressions: conversion of Python values, promotion of types, and folding of constants.
+"""Building expressions: conversion of Python values, type promotion, and constant folding.
 
 Promotion of two operands of different types:
 
-* a scalar meets a vector: it is broadcast;
-* an integer meets a float: it becomes that float;
-* two floats: the one of fewer bits becomes the other; bfloat16 and float16 meet in float32;
+* a scalar and a vector: the scalar is broadcast;
+* an integer and a float: the integer becomes that float;
+* two floats: the one of fewer bits becomes the other; bfloat16 and float16 both become float32;
 * two integers: the one of fewer bits becomes the other; at equal bits, the signed becomes unsigned;
-* a Python integer is an int32 (an int64 where it must be), a Python float a float32, before these rules apply.
+* a Python integer is an int32 (an int64 if necessary), a Python float a float32, before these rules apply.
 
 ``/`` on two integers is an error, because C and Python round differently: use ``truncdiv`` or ``floordiv``.
 """
@@ -45,7 +45,7 @@ def as_expr(value: Any) -> nodes.PrimExpr:
         return as_expr(to_expr())
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return const(value[()])
-    raise ExpressionError(f"{value!r} of type {type(value).__name__} does not stand for an expression")
+    raise ExpressionError(f"{value!r} of type {type(value).__name__} cannot be converted to an expression")
 
 
 def as_argument(value: Any) -> nodes.PrimExpr:

@@ -1,7 +1,7 @@
 """The options that passes read from a ``PassContext``: every key, its type and its default.
 
 An option is a plain value (bool, int, str), or a frozen dataclass for a pass with several, which users give as a
-dictionary. A key that nobody registered is an error that lists the known ones.
+dictionary. An unregistered key is an error that lists the registered ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ class UnrollLoopConfig:
     auto_max_depth: int = 8
     auto_max_extent: int = 0
     explicit_unroll: bool = True
-    unroll_local_access: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def with_own_options(config: Any, given: Any) -> Any:
 
 @dataclass(frozen=True)
 class ConfigOption:
-    """One key: the type of its value and the value it has when nobody sets it."""
+    """One key: the type of its value and its default."""
 
     key: str
     value_type: type
@@ -145,6 +144,3 @@ register_config("tir.debug_keep_trivial_loop", bool, False)
 register_config("tir.add_lower_pass", tuple, ())
 register_config("relay.FuseOps.max_depth", int, 256)
 register_config("relay.winograd.largest_tile", int, 6)
-register_config("relay.backend.use_auto_scheduler", bool, False)
-register_config("relay.backend.use_meta_schedule", bool, False)
-register_config("relay.fallback_device_type", int, 1)

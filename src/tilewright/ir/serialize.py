@@ -1,13 +1,12 @@
-"""Nodes as JSON: what is shared stays shared, and depth does not matter.
+"""Nodes as JSON: sharing is preserved, and depth does not matter.
 
 The text is an object with ``format``, ``version``, ``root`` and ``nodes``, a list in which every entry refers to
-earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node,
-``{"value": 1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``,
-``{"op": "tir.exp"}``, ``{"target": "..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs",
-"values": 7}`` for attributes of an operator, and ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for
-a constant.
+earlier ones by number only. An entry is ``{"kind": "ir.Add", "fields": {"a": 3, "b": 4, ...}}`` for a node, ``{"value":
+1}`` for a plain value, ``{"list": [...]}``, ``{"map": [[key, value], ...]}``, ``{"float": "nan"}``, ``{"op":
+"tir.exp"}``, ``{"target": "..."}`` with what ``Target`` exports, ``{"attributes": "relay.attrs.TakeAttrs", "values":
+7}`` for attributes of an operator, and ``{"tensor": "<base64>", "dtype": "float32", "shape": [2, 3]}`` for a constant.
 
-Only classes of nodes can be made, from fields that the class has: reading a text never runs what it says.
+Only node classes can be created, from fields that the class has: reading a text never executes code.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.support.node import Node, all_slots
+from tilewright.support.slot import ALL_LEVELS
 from tilewright.target import Target
 
 FORMAT: Final = "tilewright-nodes"
@@ -70,7 +70,7 @@ def _enums() -> dict[str, type[IntEnum]]:
 
 
 def _is_saved(slot: str) -> bool:
-    """True if a slot is part of a node's value; spans, and what inference notes in slots of its own, are not."""
+    """True if a slot is part of a node's value; spans, and the slots in which inference stores its results, are not."""
     return slot != "span" and not slot.startswith("_")
 
 
@@ -80,7 +80,7 @@ def _saved_slots(node: Node) -> list[str]:
 
 
 def _parts(value: Any) -> list[Any]:
-    """What must be written before a value."""
+    """The parts that must be written before a value."""
     if isinstance(value, IRModule):
         return [dict(value.functions), dict(value.type_definitions), dict(value.attrs.items())]
     if isinstance(value, Op):
@@ -139,7 +139,6 @@ class _Writer:
         return self.numbers[_key(root)]
 
     def entry(self, value: Any, parts: list[int]) -> dict[str, Any]:
-        """One entry of the list."""
         if isinstance(value, IRModule):
             return {"module": parts}
         if isinstance(value, Op):
@@ -198,10 +197,28 @@ def save_json(node: Any) -> str:
     return json.dumps(document, indent=None, separators=(",", ":"))
 
 
+def _is_loaded(entries: list[Any]) -> bool:
+    """True if the layers that are loaded define everything that the entries name."""
+    known: dict[str, Mapping[str, Any]] = {
+        "kind": node_classes(),
+        "op": Op.registry,
+        "attributes": ATTRIBUTE_CLASSES,
+    }
+    return all(
+        entry[form] in known[form]
+        for entry in entries
+        if isinstance(entry, dict)
+        for form in known
+        if isinstance(entry.get(form), str)
+    )
+
+
 class _Reader:
     """Makes the values of a list of entries, in order."""
 
     def __init__(self, entries: list[Any]) -> None:
+        if not _is_loaded(entries):
+            ALL_LEVELS.value()
         self.entries = entries
         self.values: list[Any] = []
         self.classes = node_classes()
@@ -224,7 +241,6 @@ class _Reader:
         }
 
     def read(self) -> list[Any]:
-        """All values."""
         for number, entry in enumerate(self.entries):
             try:
                 form = next(form for form in self.makers if form in entry) if isinstance(entry, dict) else ""
@@ -243,25 +259,24 @@ class _Reader:
         return self.values
 
     def get(self, number: Any) -> Any:
-        """An earlier value."""
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self.values):
-            raise ValueError(f"it refers to {number!r}, which is no earlier entry")
+            raise ValueError(f"it refers to {number!r}, which is not an earlier entry")
         return self.values[number]
 
     def text(self, value: Any) -> str:
         if not isinstance(value, str):
-            raise ValueError(f"{value!r} is no string")
+            raise ValueError(f"{value!r} is not a string")
         return value
 
     def plain(self, value: Any) -> Any:
         if not isinstance(value, (*_PLAIN, float)):
-            raise ValueError(f"{value!r} is no plain value")
+            raise ValueError(f"{value!r} is not a plain value")
         return value
 
     def mapping(self, number: Any) -> dict[Any, Any]:
         found = self.get(number)
         if not isinstance(found, dict):
-            raise ValueError(f"entry {number} is no map")
+            raise ValueError(f"entry {number} is not a map")
         return found
 
     def node(self, entry: dict[str, Any]) -> Node:
@@ -310,12 +325,12 @@ class _Reader:
 def _check_children(node: Node) -> None:
     """Children must be nodes and types data types, or what uses them would fail far from here."""
     if hasattr(node, "dtype") and not isinstance(node.dtype, DataType):
-        raise ValueError(f"the type of a {type(node).__name__} is no data type: {node.dtype!r}")
+        raise ValueError(f"the type of a {type(node).__name__} is not a data type: {node.dtype!r}")
     for name, role in type(node).child_fields:
         value = getattr(node, name)
         children = value if role == "many" else (value,)
         if not isinstance(children, tuple):
-            raise ValueError(f"{name} is no list")
+            raise ValueError(f"{name} is not a list")
         for child in children:
             if not isinstance(child, Node) and not (role == "optional" and child is None):
                 raise ValueError(f"{name} holds {child!r} where a node is expected")
@@ -325,12 +340,12 @@ def _reason(error: Exception) -> str:
     if isinstance(error, StopIteration):
         return "its form is not known"
     if isinstance(error, KeyError):
-        return f"it lacks or does not know {error.args[0]!r}"
+        return f"missing or unknown field: {error.args[0]!r}"
     return error.message if isinstance(error, TilewrightError) else str(error)
 
 
 def load_json(json_str: str) -> Any:
-    """What ``save_json`` wrote."""
+    """Reads the text that ``save_json`` wrote."""
     try:
         document = json.loads(json_str)
     except (json.JSONDecodeError, TypeError, RecursionError) as error:
@@ -346,7 +361,7 @@ def load_json(json_str: str) -> Any:
         raise SerializationError("the text has no list of nodes")
     values = _Reader(entries).read()
     if not isinstance(root, int) or isinstance(root, bool) or not 0 <= root < len(values):
-        raise SerializationError(f"the root {root!r} is no entry")
+        raise SerializationError(f"the root {root!r} is not an entry")
     return _public(values[root])
 
 

@@ -1,16 +1,15 @@
-"""Structural equality: two programs that differ in the names and identities of their bound variables alone are equal.
+"""Structural equality: programs that differ only in the names and identities of their bound variables are equal.
 
 A variable is bound where a node defines it (a loop, a let, an allocation, a function's parameter, an axis, a reducer).
 Comparing two definitions maps one variable to the other within the scope; a use is equal if the map says so. A buffer
-maps to another where both are first met, with the variables of its shape and its data pointer. Variables that nothing
-binds are equal only to themselves, unless ``map_free_vars`` maps them where they are first met. Names and spans do not
-count.
+maps to another where both are first met, with the variables of its shape and its data pointer. Free variables are equal
+only to themselves, unless ``map_free_vars`` maps them where they are first met. Names and spans are ignored.
 
-At the graph level what is shared counts: a function that uses one call twice computes it once, and is not equal to one
-that uses two calls with the same arguments. Two closures, or two functions of a module, share nothing in this sense.
+At the graph level, sharing matters: a function that uses one call twice computes it once, and is not equal to one that
+uses two calls with the same arguments. Two closures, or two functions of a module, share nothing in this sense.
 
-The comparison is iterative and looks at a pair of shared nodes once. It also looks into a node that stands on both
-sides: the variables and buffers in it must correspond to themselves from then on.
+The comparison is iterative and visits a pair of shared nodes once. It also descends into a node that occurs on both
+sides: the variables and buffers in it must then correspond to themselves.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class StructuralMismatch(TilewrightError, ValueError, AssertionError):
 
 
 class Role(Enum):
-    """What a field does to the variables in it."""
+    """How a field treats the variables in it."""
 
     USE = auto()
     """They are uses."""
@@ -108,7 +107,7 @@ _SPECIAL: Final[dict[str, tuple[tuple[str, Role], ...]]] = {
         ("ret_type", Role.USE),
         ("type_constraints", Role.USE),
     ),
-    # The types of a constructor's arguments name the parameters of its type, so they count in the definition alone.
+    # The types of a constructor's arguments name the parameters of its type, so they only count in the definition.
     "type_data": (
         ("header", Role.USE),
         ("type_vars", Role.BIND),
@@ -237,7 +236,7 @@ class _Comparison:
         for key, value in lhs.items():
             other = self.forward.get(key, key) if isinstance(key, VARIABLES) else key
             if other not in rhs:
-                raise _Difference(path, lhs, rhs, f"the key {key!r} stands on one side alone")
+                raise _Difference(path, lhs, rhs, f"the key {key!r} exists on only one side")
             self.work.append((value, rhs[other], Role.USE, (path, f"[{key!r}]")))
 
     def _compare_nodes(self, lhs: Node, rhs: Any, role: Role, path: Path) -> None:
@@ -291,7 +290,7 @@ class _Comparison:
                 self._bind(left, right, path, undo)
             return
         if not isinstance(lhs, VARIABLES):
-            # A definition that is no variable (a matched buffer) introduces itself where it is compared.
+            # A definition that is not a variable (a matched buffer) introduces itself where it is compared.
             self.work.append((lhs, rhs, Role.INTRODUCE, path))
             return
         self._same_kind(lhs, rhs, path)
@@ -346,12 +345,12 @@ class _Comparison:
             raise _Difference(path, lhs, rhs, "they are different free variables")
 
     def _same_computation(self, lhs: Node, rhs: Node, path: Path) -> None:
-        """What is computed once on one side is computed once on the other."""
+        """Checks that sharing is the same on both sides."""
         known = self.computed.setdefault(id(lhs), id(rhs))
         known_back = self.computed_back.setdefault(id(rhs), id(lhs))
         if known != id(rhs) or known_back != id(lhs):
             raise _Difference(
-                path, lhs, rhs, "one side computes it once and uses it again, the other computes it anew"
+                path, lhs, rhs, "one side computes it once and reuses it, the other recomputes it"
             )
 
     def _leave_function(self, outer: tuple[dict[int, int], dict[int, int]]) -> None:
@@ -368,7 +367,7 @@ class _Comparison:
 
 
 def _as_constants(lhs: Any, rhs: Any) -> tuple[Any, Any]:
-    """A number beside a node is a constant."""
+    """A number compared with a node is a constant."""
     if isinstance(lhs, (bool, int, float)) and isinstance(rhs, Node):
         return operators.const(lhs), rhs
     if isinstance(rhs, (bool, int, float)) and isinstance(lhs, Node):
@@ -381,7 +380,7 @@ _ROUNDING: Final = 1e-9
 
 
 def _same_value(lhs: Any, rhs: Any) -> bool:
-    """Equality of what is no node: arrays by type, shape and contents, floats as numbers that are the same float32.
+    """Equality of what is not a node: arrays by type, shape and contents, floats as numbers that are the same float32.
 
     An attribute may have gone through an array of float32 on one side (1e-5 is 9.99999974e-6 there): such numbers are
     the same, NaNs are too, zeros of different sign are not.

@@ -1,7 +1,7 @@
 """Structural hash: equal programs, in the sense of ``structural_equal``, have equal hashes.
 
 A bound variable counts by the number of variables bound around its definition. The hash of a program without free
-variables is the same in every process, so that it can name an entry of a cache on disk; a free variable counts by its
+variables is the same in every process, so that it can name an entry of a cache on disk. A free variable counts by its
 identity, unless ``map_free_vars`` numbers it where it is first met.
 """
 
@@ -61,7 +61,6 @@ class _Hasher:
         self.made: list[Node] = []
 
     def hash(self, value: Any, role: Role) -> int:
-        """The hash of any value."""
         value = as_plain(value)
         if isinstance(value, (bool, int, float)):
             # Beside a node, a number is equal to the constant that it stands for.
@@ -159,7 +158,7 @@ class _Hasher:
 
 
 def _scalar_hash(value: Any) -> int:
-    """The hash of what is no node and no container."""
+    """The hash of a value that is neither a node nor a container."""
     if isinstance(value, bool):
         return 2 + value
     if isinstance(value, int):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from tilewright.ir import operators
+from tilewright.ir.dimension import constant_dimension, same_dimensions
 from tilewright.ir.expr import Any, ExprLike, IntImm, PrimExpr
-from tilewright.ir.type import Type
+from tilewright.ir.type import FuncType, TupleType, Type
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Children, node
@@ -52,9 +52,13 @@ class TensorType(Type):
         return tuple(extents)
 
     def _dimension_keys(self) -> tuple[object, ...]:
-        """What two equal shapes have in common: the values of constants, and where the other dimensions stand."""
+        """The hash key of a shape: the values of constants, and the positions of the other dimensions."""
         return tuple(
-            extent.value if isinstance(extent, IntImm) else Any if isinstance(extent, Any) else None
+            extent.value
+            if isinstance(extent, IntImm)
+            else Any
+            if isinstance(extent, Any)
+            else constant_dimension(extent)
             for extent in self.shape
         )
 
@@ -64,7 +68,7 @@ class TensorType(Type):
             and self.dtype is other.dtype
             and self._dimension_keys() == other._dimension_keys()
             and all(
-                mine is theirs or isinstance(mine, IntImm | Any) or EQUAL_DIMENSIONS[0](mine, theirs)
+                isinstance(mine, IntImm | Any) or same_dimensions(mine, theirs)
                 for mine, theirs in zip(self.shape, other.shape, strict=True)
             )
         )
@@ -73,5 +77,21 @@ class TensorType(Type):
         return hash((self.dtype, self._dimension_keys()))
 
 
-EQUAL_DIMENSIONS: list[Callable[[PrimExpr, PrimExpr], bool]] = [operator.is_]
-"""What decides whether two symbolic dimensions are the same; set by ``arith``, which can prove it."""
+def is_dynamic(tensor_type: Type) -> bool:
+    """True if a dimension is not known, in the type or within it."""
+    pending = [tensor_type]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, TensorType):
+            if any(isinstance(extent, Any) for extent in current.shape):
+                return True
+        elif isinstance(current, TupleType):
+            pending.extend(current.fields)
+        elif isinstance(current, FuncType):
+            pending.extend((*current.arg_types, current.ret_type))
+    return False
+
+
+def scalar_type(dtype: str) -> TensorType:
+    """The type of a tensor without dimensions."""
+    return TensorType((), dtype)

@@ -1,11 +1,11 @@
 """The text of expressions, in TVMScript syntax.
 
-``ExprPrinter`` writes pieces of text in order and adds parentheses only where Python's precedence asks for them, so the
+``ExprPrinter`` prints pieces of text in order and adds parentheses only where Python's precedence requires them, so the
 time is linear in the length of the text, however deep the expression. The printer of statements and functions derives
 from it and chooses the names of variables and buffers.
 
-``expr_text`` is what ``repr`` gives: the same syntax, shorter (types that can be guessed are left out, flat memory is
-indexed with brackets), and cut with ``…`` where the expression is very deep or very large.
+``expr_text`` is used by ``repr``: the same syntax, but shorter (inferable types are left out, flat memory is indexed
+with brackets), and truncated with ``…`` where the expression is very deep or very large.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class ExprPrinter:
     # Nodes
 
     def visit_default(self, node: Any) -> None:
-        """An expression of another package: its class and parts. What is no expression has its own text."""
+        """An expression of another package: its class and parts. What is not an expression has its own text."""
         if not isinstance(node, nodes.PrimExpr):
             self.write(str(node))
             return
@@ -198,15 +198,12 @@ class ExprPrinter:
         self.print_call("truncmod", node.a, node.b)
 
     def visit_min(self, node: nodes.Min) -> None:
-        """The smaller."""
         self.print_call("min", node.a, node.b)
 
     def visit_max(self, node: nodes.Max) -> None:
-        """The larger."""
         self.print_call("max", node.a, node.b)
 
     def visit_not(self, node: nodes.Not) -> None:
-        """The opposite."""
         self.write("not ")
         self.print_operand(node.a, NOT)
 
@@ -233,11 +230,9 @@ class ExprPrinter:
             self.print_call("FloatImm", f'"{node.dtype}"', digits)
 
     def visit_string_imm(self, node: nodes.StringImm) -> None:
-        """The string in quotes."""
         self.write(json.dumps(node.value, ensure_ascii=False))
 
     def visit_var(self, node: nodes.Var) -> None:
-        """The variable's name."""
         self.write(self.var_name(node))
 
     def visit_iter_var(self, node: nodes.IterVar) -> None:
@@ -249,7 +244,6 @@ class ExprPrinter:
         self.print_call("cast", node.value, f'"{node.dtype}"')
 
     def visit_select(self, node: nodes.Select) -> None:
-        """Condition and values."""
         self.print_call("Select", node.condition, node.true_value, node.false_value)
 
     def visit_load(self, node: nodes.Load) -> None:
@@ -268,19 +262,15 @@ class ExprPrinter:
         self.write("]" if len(self.pieces) > position else "()]")
 
     def visit_buffer_load(self, node: nodes.BufferLoad) -> None:
-        """The buffer's name with indices."""
         self.print_element(self.buffer_name(node.buffer), node.indices)
 
     def visit_producer_load(self, node: nodes.ProducerLoad) -> None:
-        """The tensor's name with indices."""
         self.print_element(self.buffer_name(node.producer), node.indices)
 
     def visit_ramp(self, node: nodes.Ramp) -> None:
-        """Start, step and number of lanes."""
         self.print_call("ramp", node.base, node.stride, str(node.lanes))
 
     def visit_broadcast(self, node: nodes.Broadcast) -> None:
-        """Value and number of lanes."""
         self.print_call("broadcast", node.value, str(node.lanes))
 
     def visit_shuffle(self, node: nodes.Shuffle) -> None:
@@ -288,7 +278,6 @@ class ExprPrinter:
         self.print_call("shuffle", node.vectors, node.indices)
 
     def visit_let(self, node: nodes.Let) -> None:
-        """Variable, value and body."""
         self.print_call("let", node.var, node.value, node.body)
 
     def visit_any(self, node: nodes.Any) -> None:
@@ -350,7 +339,6 @@ class ExprPrinter:
         self.write("])")
 
     def visit_range(self, node: nodes.Range) -> None:
-        """Start and extent."""
         self.write("range(min=")
         self.print(node.min)
         self.write(", ext=")

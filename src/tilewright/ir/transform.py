@@ -2,8 +2,9 @@
 
 A pass is a dataclass whose fields are its options, with a name, the optimisation level from which it runs
 inside a ``Sequential``, and the names of passes that must have run before it. Calling it on a module gives the new
-module. Around each call stand the instruments of the current ``PassContext`` and, under ``TILEWRIGHT_CHECK=1``, the
-checkers. ``str(pass)`` is text that ``pass_text.parse_passes`` reads back: ``FuseOps{fuse_opt_level=2}``.
+module. Around each call stand the instruments of the current ``PassContext`` and, under ``TILEWRIGHT_CHECK=1``, every
+function of the result verifies itself. ``str(pass)`` is text that ``pass_text.parse_passes`` reads back:
+``FuseOps{fuse_opt_level=2}``.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ from tilewright.ir.pass_config import config_option, list_configs
 from tilewright.ir.pass_options import options_text
 from tilewright.support.errors import TilewrightError
 from tilewright.support.options import CHECK
-
-CHECKERS: list[Callable[[IRModule], None]] = []
-"""What must hold between passes: each raises ``VerifyError`` where it does not. Run under ``TILEWRIGHT_CHECK=1``."""
 
 
 @dataclass(frozen=True)
@@ -213,12 +211,13 @@ class Pass:
 
 
 def _check(module: IRModule, info: PassInfo) -> None:
-    """Run the checkers; a failure says after which pass."""
-    for checker in CHECKERS:
+    """Have every function verify itself; a failure says after which pass, and in which function."""
+    for name, function in module.functions.items():
         try:
-            checker(module)
+            function.verify(module)
         except TilewrightError as error:
-            raise type(error)(f"after pass {info.name}: {error.message}", span=error.span) from error
+            where = f"after pass {info.name}: function {name.name_hint}"
+            raise type(error)(f"{where}: {error.message}", span=error.span) from error
 
 
 def qualified_name(name: str) -> str:

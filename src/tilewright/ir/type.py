@@ -5,13 +5,17 @@ Types are equal by value, but for type variables, which are equal only to themse
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node, node
+from tilewright.support.slot import Slot
+
+VERSION_HEADER: Final = '#[version = "0.0.5"]'
+"""The first line of the text form of graph-level programs."""
 
 
 class TypeKind(IntEnum):
@@ -43,14 +47,13 @@ class Type(Node):
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The type in the text form of graph-level programs, below its version."""
-        return f"{TYPE_TEXT[1]}\n{TYPE_TEXT[0](self)}"
+        return f"{VERSION_HEADER}\n{self!r}"
 
     def __repr__(self) -> str:
-        return str(TYPE_TEXT[0](self))
+        return TYPE_TEXT.value(self)
 
 
-TYPE_TEXT: list[Any] = []
-"""What writes a type, and the first line of the text form; set by ``type_text``, above this file."""
+TYPE_TEXT: Slot[Callable[[Type], str]] = Slot("the text of types")
 
 
 @node
@@ -84,12 +87,16 @@ class TupleType(Type):
 VOID = TupleType(())
 
 
-def _call_type(function: Type, arguments: tuple[Type, ...]) -> Type:
-    """A type constructor applied to types; the class stands in ``type_relation``, above this file."""
-    return TYPE_CALL_CLASS[0](function, arguments)  # type: ignore[no-any-return]
+@node
+class TypeCall(Type):
+    """The type constructor ``func`` applied to ``args``."""
 
+    func: Type
+    args: tuple[Type, ...]
 
-TYPE_CALL_CLASS: list[Any] = []
+    def __init__(self, func: Type, args: Sequence[Type]) -> None:
+        self.func = func
+        self.args = tuple(args)
 
 
 @node
@@ -104,13 +111,18 @@ class TypeVar(Type):
         self.kind = TypeKind(kind)
 
     def __call__(self, *args: Type) -> Type:
-        return _call_type(self, args)
+        return TypeCall(self, args)
 
     def __eq__(self, other: object) -> bool:
         return self is other
 
     def __hash__(self) -> int:
         return object.__hash__(self)
+
+
+def ShapeVar(name: str) -> TypeVar:
+    """A type variable that stands for a dimension."""
+    return TypeVar(name, TypeKind.ShapeVar)
 
 
 @node
@@ -125,7 +137,7 @@ class GlobalTypeVar(Type):
         self.kind = TypeKind(kind)
 
     def __call__(self, *args: Type) -> Type:
-        return _call_type(self, args)
+        return TypeCall(self, args)
 
     def __eq__(self, other: object) -> bool:
         return self is other

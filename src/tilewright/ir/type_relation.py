@@ -1,29 +1,13 @@
-"""Applications of type constructors, and relations that inference solves."""
+"""Relations between types, which inference solves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewright.ir import type as types
 from tilewright.ir.attrs import Attrs
 from tilewright.ir.type import Type, TypeConstraint
 from tilewright.support.node import node
-
-
-@node
-class TypeCall(Type):
-    """The type constructor ``func`` applied to ``args``."""
-
-    func: Type
-    args: tuple[Type, ...]
-
-    def __init__(self, func: Type, args: Sequence[Type]) -> None:
-        self.func = func
-        self.args = tuple(args)
-
-
-types.TYPE_CALL_CLASS[:] = [TypeCall]
 
 
 @node

@@ -10,10 +10,8 @@ A dimension is a number (``2``, ``2i64``), ``?`` where it is unknown, or an expr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from tilewright.ir import expr as nodes
-from tilewright.ir import type as types
 from tilewright.ir.adt import TypeData
 from tilewright.ir.expr import PrimExpr
 from tilewright.ir.tensor_type import TensorType
@@ -27,15 +25,13 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type_relation import TypeRelation
 from tilewright.support.dtype import INT32
 from tilewright.support.recursion import recursion_room
-
-VERSION_HEADER: Final = '#[version = "0.0.5"]'
-"""The first line of the text form."""
 
 _EXPRESSIBLE = (
     nodes.IntImm,
@@ -139,7 +135,7 @@ class TypePrinter:
         return object.__repr__(given)
 
     def tensor(self, given: TensorType) -> str:
-        """A tensor; one without dimensions by its element type alone."""
+        """A tensor; one without dimensions only by its element type."""
         if not given.shape:
             return str(given.dtype)
         return f"Tensor[({', '.join([self.dimension(extent) for extent in given.shape])}), {given.dtype}]"
@@ -149,7 +145,7 @@ class TypePrinter:
         return ", ".join([self.text(item) for item in given])
 
     def parameters(self, variables: Sequence[TypeVar]) -> str:
-        """Type parameters in brackets, with their kind where they are no types; nothing where there are none."""
+        """Type parameters in brackets, with their kind where they are not types; nothing where there are none."""
         if not variables:
             return ""
         shown = []
@@ -174,6 +170,3 @@ def type_text(given: Type) -> str:
     """The text of a type, under the names that its variables have."""
     with recursion_room():
         return TypePrinter().text(given)
-
-
-types.TYPE_TEXT[:] = [type_text, VERSION_HEADER]

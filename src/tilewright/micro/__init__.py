@@ -1,4 +1,4 @@
-"""Models for small machines: model library format."""
+"""Models for microcontrollers: model library format."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from tilewright.micro.model_library_format import (
     export_model_library_format,
     extract_model_library,
 )
-from tilewright.not_yet import attribute_not_there
 
 __all__ = [
     "ModelLibrary",
@@ -16,7 +15,3 @@ __all__ = [
     "export_model_library_format",
     "extract_model_library",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    return attribute_not_there(__name__, name)

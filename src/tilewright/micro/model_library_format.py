@@ -47,7 +47,7 @@ class ModelLibrary:
     name: str
     target: str
     executor: str
-    """``graph``, ``aot``, or ``none`` for operators alone."""
+    """``graph``, ``aot``, or ``none`` for operators only."""
     objects: Sequence[bytes] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class ModelLibrary:
         return {**made, **self.extra_files}
 
     def metadata(self, files: Mapping[str, bytes]) -> dict[str, Any]:
-        """What ``metadata.json`` says."""
+        """The contents of ``metadata.json``."""
         now = datetime.datetime.now(datetime.UTC)
         return {
             "version": FORMAT_VERSION,
@@ -158,10 +158,10 @@ def _of_code(name: str, lib: Module, executor: str, **rest: Any) -> ModelLibrary
         raise UnsupportedInModelLibraryFormatError(
             f"the {lib.type_key} module has neither object code nor C source: model library format holds host code"
         )
-    # The graph and the parameters, which travel with the code elsewhere, are files of their own here.
+    # The graph and the parameters, which other formats store with the code, are separate files here.
     if any(imported.type_key != "GraphExecutorFactory" for imported in lib.imported_modules):
         raise UnsupportedInModelLibraryFormatError(
-            "model library format holds host code alone, and the module imports device code"
+            "model library format holds only host code, but the module imports device code"
         )
     return ModelLibrary(
         name=name,

@@ -3,9 +3,25 @@
 import importlib
 
 from tilewright.ir.base import RelayExpr as Expr
+from tilewright.ir.expr import Any
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
-from tilewright.not_yet import attribute_not_there
+from tilewright.ir.tensor_type import TensorType, is_dynamic, scalar_type
+from tilewright.ir.type import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    ShapeVar,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeKind,
+    TypeVar,
+)
+from tilewright.ir.type import (
+    RelayRefType as RefType,
+)
+from tilewright.ir.type_relation import TypeRelation
 from tilewright.relay import (
     adt,
     analysis,
@@ -22,7 +38,6 @@ from tilewright.relay import (
     printer,
     scope_builder,
     transform,
-    ty,
     type_functor,
 )
 from tilewright.relay.adt import (
@@ -36,6 +51,7 @@ from tilewright.relay.adt import (
     PatternWildcard,
     TypeData,
 )
+from tilewright.relay.analysis.well_formed import verify_function
 from tilewright.relay.backend import vm
 from tilewright.relay.backend.contrib import ccompiler as _ccompiler
 from tilewright.relay.build_module import build, create_executor, optimize
@@ -63,37 +79,24 @@ from tilewright.relay.op.annotation.debug import debug
 from tilewright.relay.op.reduce import *  # noqa: F403
 from tilewright.relay.op.tensor import *  # noqa: F403
 from tilewright.relay.op.transform import *  # noqa: F403
-from tilewright.relay.param_dict import load_param_dict, save_param_dict
 from tilewright.relay.parser import SpanCheck
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.printer import astext, pretty_print
 from tilewright.relay.scope_builder import ScopeBuilder
 from tilewright.relay.transform.build_config import build_config
-from tilewright.relay.ty import (
-    Any,
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    RefType,
-    ShapeVar,
-    TensorType,
-    TupleType,
-    Type,
-    TypeCall,
-    TypeKind,
-    TypeRelation,
-    TypeVar,
-    is_dynamic,
-    scalar_type,
-)
 from tilewright.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
+from tilewright.runtime.params import load_param_dict, save_param_dict
 from tilewright.support.span import SourceName, Span
 
+expr.WHOLE_TEXT.fill(astext)
+expr.SHORT_TEXT.fill(pretty_print)
+function.VERIFIER.fill(verify_function)
+
 _ON_FIRST_USE = ("frontend", "testing")
-"""What brings other packages along, or is for tests: loaded when it is first named."""
+"""Modules that import other packages, or that are for tests: loaded on first use."""
 
 
 def __getattr__(name: str) -> object:
     if name in _ON_FIRST_USE:
         return importlib.import_module(f"tilewright.relay.{name}")
-    return attribute_not_there(__name__, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

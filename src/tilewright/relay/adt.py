@@ -1,4 +1,4 @@
-"""Taking values of algebraic data types apart: patterns and ``Match``. Their definitions are in ``ir.adt``."""
+"""Matching on values of algebraic data types: patterns and ``Match``. The definitions are in ``ir.adt``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Pattern(Node):
-    """What a value is compared with."""
+    """A pattern that a value is matched with."""
 
     __slots__ = ()
 

@@ -1,9 +1,9 @@
-"""Graph-level expressions: the functional language in which a model is a value.
+"""Graph-level expressions: the functional language of models.
 
-A program is a module of functions. Expressions have no effect but for references (``RefCreate``, ``RefRead``,
+A program is a module of functions. Expressions have no side effects except for references (``RefCreate``, ``RefRead``,
 ``RefWrite``); ``Let`` orders evaluation; what is shared in the graph is computed once. An expression evaluates to a
 tensor, a tuple, a closure, a reference or a value of an algebraic data type. Arguments are evaluated from left to
-right, before the call; only the branch that ``If`` or ``Match`` chooses is evaluated.
+right, before the call; only the branch that ``If`` or ``Match`` selects is evaluated.
 
 Every expression has a ``span`` (the line of Python or of text, or the node of the model, that it came from) and, after
 type inference, a ``checked_type``.
@@ -11,12 +11,11 @@ type inference, a ``checked_type``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tilewright.ir import global_var
 from tilewright.ir.attrs import Attrs, DictAttrs
 from tilewright.ir.base import GraphVariable, RelayExpr
 from tilewright.ir.op import Op
@@ -25,9 +24,9 @@ from tilewright.ir.type import Type
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, node
+from tilewright.support.slot import Slot
 from tilewright.support.span import Span, current_span
 
 Expr = RelayExpr
@@ -40,7 +39,7 @@ def _operand(value: Any) -> RelayExpr:
         return value
     if isinstance(value, (bool, int, float, np.number)):
         raise ExpressionError(
-            f"write relay.const({value!r}, dtype) in place of {value!r}: the type of a bare number is not known here"
+            f"write relay.const({value!r}, dtype) in place of {value!r}: the type of a bare number is unknown here"
         )
     raise ExpressionError(f"a graph expression cannot be combined with {type(value).__name__}")
 
@@ -110,17 +109,18 @@ class ExprWithOp(RelayExpr):
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The expression in the text form."""
-        return TEXT_FORM[0](self, show_meta_data, annotate)  # type: ignore[no-any-return]
+        return WHOLE_TEXT.value(self, show_meta_data, annotate)
 
     def __str__(self) -> str:
-        return TEXT_FORM[1](self) if TEXT_FORM else object.__repr__(self)
+        return SHORT_TEXT.value(self)
 
     __repr__ = __str__
 
 
-TEXT_FORM: list[Any] = []
-"""The printers, set by ``relay.printer``: of the whole text (expression, show_meta_data, annotate), and of the text to
-look at (expression)."""
+WHOLE_TEXT: Slot[Callable[..., str]] = Slot(
+    "the text of graph expressions (expression, show_meta_data, annotate)"
+)
+SHORT_TEXT: Slot[Callable[[Any], str]] = Slot("the text of graph expressions to look at (expression)")
 
 
 @node
@@ -288,7 +288,7 @@ class RefCreate(ExprWithOp):
 
 @node
 class RefRead(ExprWithOp):
-    """What a reference holds."""
+    """Reads the value of a reference."""
 
     ref: Child[RelayExpr]
     span: Span | None
@@ -319,7 +319,7 @@ class TempExpr(ExprWithOp):
 
     def realize(self) -> RelayExpr:
         """The ordinary expression."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what it stands for")
+        raise NotImplementedError(f"{type(self).__name__} does not say what it represents")
 
 
 class TupleWrapper:
@@ -395,14 +395,3 @@ def as_attrs(values: Mapping[str, Any] | Attrs | None) -> DictAttrs:
     if isinstance(values, DictAttrs):
         return values
     return DictAttrs(dict(values.items()) if values is not None else None)
-
-
-global_var.RELAY_CALL[:] = [Call]
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "bind": "tilewright.relay.expr_functor",
-    },
-)

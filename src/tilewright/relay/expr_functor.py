@@ -1,10 +1,10 @@
-"""Walking and rewriting graph-level expressions.
+"""Visiting and rewriting graph-level expressions.
 
-A subclass writes ``visit_<node>`` for the nodes it cares about. Each node is visited once (``memo_map`` keeps the
-results), so that a walk is linear in the size of the graph. Calls go from Python frame to Python frame and the first
-one makes room for the recursion: depth costs heap alone.
+A subclass defines ``visit_<node>`` for the nodes that it handles. Each node is visited once (``memo_map`` caches the
+results), so that a traversal is linear in the size of the graph. Calls go from Python frame to Python frame and the
+first one makes room for the recursion: depth costs only heap.
 
-Chains of ``Let``, which programs in A-normal form have by the thousand, are walked in a loop.
+Chains of ``Let``, which programs in A-normal form have by the thousand, are handled in a loop.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class ExprFunctor(Functor):
         return result
 
     def visit_default(self, expr: RelayExpr) -> Any:
-        """What has no method."""
+        """Called for nodes without a method."""
         raise NotImplementedError(f"{type(self).__name__} has no visit_{type(expr).node_kind}")
 
     def visit_type(self, typ: Type) -> Type:
-        """A type that stands in an expression."""
+        """Visits a type that occurs in an expression."""
         return typ
 
     def visit_function(self, _: Function) -> Any:
@@ -331,7 +331,7 @@ class CallRewriter(ExprMutator):
     parts."""
 
     def rewrite_call(self, old: Call, new: Call) -> RelayExpr:
-        """What stands in the call's place."""
+        """The replacement of the call."""
         raise NotImplementedError
 
     def visit_call(self, call: Call) -> RelayExpr:

@@ -1,6 +1,6 @@
-"""Reading graph-level programs from text: ``relay.fromtext``, ``parse`` and ``parse_expr``.
+"""Parsing graph-level programs: ``relay.fromtext``, ``parse`` and ``parse_expr``.
 
-What reads them is in ``relay.parser``; here types are inferred.
+The parser is in ``relay.parser``; here types are inferred.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def parse(
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> IRModule:
     """The module that a text defines, with types inferred. It also has the definitions of ``init_module``; what the
-    text calls ``meta[class][number]`` may stand in ``init_meta_table``."""
+    text calls ``meta[class][number]`` may be in ``init_meta_table``."""
     return infer_module(parse_module(source, source_name, init_module, init_meta_table))
 
 
@@ -31,5 +31,5 @@ def parse_expr(source: str) -> RelayExpr:
 
 
 def fromtext(source: str, source_name: str = "from_string") -> IRModule:
-    """What ``mod.astext()`` printed."""
+    """Parses the text that ``mod.astext()`` printed."""
     return parse(source, source_name)

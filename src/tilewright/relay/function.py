@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tilewright.ir.attrs import Attrs, DictAttrs
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.function import BaseFunc
+from tilewright.ir.module import IRModule
 from tilewright.ir.type import Type, TypeVar
-from tilewright.relay.expr import TEXT_FORM, Call, Var, as_attrs
+from tilewright.relay.expr import SHORT_TEXT, WHOLE_TEXT, Call, Var, as_attrs
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Defines, node
+from tilewright.support.slot import Slot
 from tilewright.support.span import Span, current_span
 
 
@@ -66,9 +68,16 @@ class Function(BaseFunc):
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The function in the text form."""
-        return TEXT_FORM[0](self, show_meta_data, annotate)  # type: ignore[no-any-return]
+        return WHOLE_TEXT.value(self, show_meta_data, annotate)
 
     def __str__(self) -> str:
-        return TEXT_FORM[1](self) if TEXT_FORM else object.__repr__(self)
+        return SHORT_TEXT.value(self)
 
     __repr__ = __str__
+
+    def verify(self, module: IRModule) -> None:
+        """Raise ``VerifyError`` where the function breaks a rule of ``relay.analysis.well_formed``."""
+        VERIFIER.value(self, module)
+
+
+VERIFIER: Slot[Callable[[Function, IRModule], None]] = Slot("the verifier of graph-level functions")

@@ -1,8 +1,8 @@
-"""Running graph-level programs on NumPy arrays: the living definition of the language.
+"""Running graph-level programs on NumPy arrays: the executable definition of the language.
 
 Every operator is computed by its reference. Tensors are arrays, tuples Python tuples, functions ``Closure``s,
-references ``RefValue``s, values of algebraic data types ``ConstructorValue``s. Within one call of a function, an
-expression that is shared is computed once.
+references ``RefValue``s, values of algebraic data types ``ConstructorValue``s. Within one call of a function, a shared
+expression is computed once.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Interpreter(Functor):
         if isinstance(callee, Constructor):
             return ConstructorValue(callee.tag, arguments, callee)
         if not isinstance(callee, Closure):
-            raise RuntimeFailure(f"a {type(callee).__name__} is called, which is no function")
+            raise RuntimeFailure(f"a {type(callee).__name__} is called, which is not a function")
         function = callee.function
         if len(arguments) != len(function.params):
             raise RuntimeFailure(
@@ -137,33 +137,26 @@ class Interpreter(Functor):
     # Nodes
 
     def visit_default(self, node: Any) -> Any:
-        """What has no value."""
         raise InternalError(f"a {type(node).__name__} cannot be evaluated")
 
     def visit_var(self, node: Var) -> Any:
-        """What it is bound to."""
         return self.frame.find(node)
 
     def visit_global_var(self, node: GlobalVar) -> Any:
-        """The module's function."""
         if self.module is None or node.name_hint not in self.module:
             raise RuntimeFailure(f"there is no function @{node.name_hint} in the module", span=node.span)
         return Closure(self.module[node.name_hint], None)
 
     def visit_constant(self, node: Constant) -> Any:
-        """The array."""
         return node.data.numpy()
 
     def visit_constructor(self, node: Constructor) -> Any:
-        """Itself: it is called."""
         return node
 
     def visit_tuple(self, node: Tuple) -> Any:
-        """The fields."""
         return tuple([self.visit(value) for value in node.fields])
 
     def visit_tuple_getitem(self, node: TupleGetItem) -> Any:
-        """One field."""
         return self.visit(node.tuple_value)[node.index]
 
     def visit_function(self, node: Function) -> Any:
@@ -171,7 +164,6 @@ class Interpreter(Functor):
         return Closure(node, self.frame)
 
     def visit_let(self, node: Let) -> Any:
-        """Values in order, then the body."""
         current: RelayExpr = node
         while isinstance(current, Let):
             self.frame.variables[current.var] = self.visit(current.value)
@@ -179,19 +171,15 @@ class Interpreter(Functor):
         return self.visit(current)
 
     def visit_if(self, node: If) -> Any:
-        """The chosen branch alone."""
         return self.visit(node.true_branch if bool(self.visit(node.cond)) else node.false_branch)
 
     def visit_ref_create(self, node: RefCreate) -> Any:
-        """A new place."""
         return RefValue(self.visit(node.value))
 
     def visit_ref_read(self, node: RefRead) -> Any:
-        """What the place holds."""
         return self.visit(node.ref).value
 
     def visit_ref_write(self, node: RefWrite) -> Any:
-        """Changes the place."""
         reference, value = self.visit(node.ref), self.visit(node.value)
         reference.value = value
         return ()

@@ -1,4 +1,5 @@
-"""Words of the text form that its printer and its parser share: names, numbers, attribute values, meta references."""
+"""Lexical elements that the printer and the parser of the text form share: names, numbers, attribute values, meta
+references."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def is_identifier(name: str) -> bool:
 
 
 def name_text(name: str) -> str:
-    """A name as it stands behind ``%`` or ``@``; in quotes where it is not a plain one."""
+    """A name as written after ``%`` or ``@``; in quotes if it is not a plain identifier."""
     return name if _NAME.fullmatch(name) else json.dumps(name)
 
 
@@ -74,7 +75,7 @@ _SUFFIXES = {
     "float32": "f",
     "int32": "",
 }
-"""What stands behind the digits of a number, by its type."""
+"""The suffix of a number, by its type."""
 
 
 def scalar_text(data: NDArray) -> str | None:
@@ -90,7 +91,7 @@ def scalar_text(data: NDArray) -> str | None:
 
 
 class MetaTable:
-    """What the text form has no words for: values by class, referred to as ``meta[class][number]``."""
+    """Values without a text form, by class; the text refers to them as ``meta[class][number]``."""
 
     def __init__(self) -> None:
         self.values: dict[str, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""Loops, written as functions that call themselves."""
+"""Loops, written as recursive functions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.tensor_type import scalar_type
 from tilewright.relay.expr import Call, Let, Tuple, TupleGetItem, Var, const, var
 from tilewright.relay.function import Function
 from tilewright.relay.scope_builder import ScopeBuilder
-from tilewright.relay.ty import scalar_type
 
 
 def while_loop(

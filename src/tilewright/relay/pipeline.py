@@ -1,23 +1,25 @@
-"""The passes of the graph level: one straight line, in the order in which they run.
+"""The graph-level passes in the order in which they run, in a straight line.
 
-What each group leaves behind stands beside it. A pass runs if the context's level is at least the pass's own.
+A comment at each group says what holds after it. A pass runs if the context's level is at least the pass's own.
 """
 
 from __future__ import annotations
 
 from tilewright.ir.transform import Pass
 from tilewright.relay import transform
+from tilewright.relay.target import rewrites_for
 from tilewright.target import Target
 
 
-def prepare_passes() -> list[Pass]:
-    """For the graph executor and the virtual machine alike: a smaller program that means the same."""
+def prepare_passes(target: Target | None) -> list[Pass]:
+    """For the graph executor and the virtual machine alike: a smaller program that means the same. Where there are
+    several targets, none is given, and what only one kind of device wants is left out."""
     return [
         transform.RemoveUnusedFunctions(),
-        # From here on no expression is shared between a branch and what is outside of it.
+        # From here on no expression is shared between a branch and what is outside it.
         transform.ToBasicBlockNormalForm(),
         transform.Legalize(),
-        # From here on there is no batch_norm, dropout or other operator of training alone.
+        # From here on there is no batch_norm, dropout or other operator that only matters in training.
         transform.SimplifyInference(),
         transform.DynamicToStatic(),
         transform.EliminateCommonSubexpr(),
@@ -30,21 +32,21 @@ def prepare_passes() -> list[Pass]:
         transform.CanonicalizeCast(),
         transform.CanonicalizeOps(),
         transform.DropDeadTaps(),
-        transform.ConvolveImages(),
-        transform.SplitDilation(),
+        # What only this kind of device wants.
+        *(one() for one in rewrites_for(target).passes),
         # A bias and the shift of a batch norm after it are two constants in a row now.
         transform.FoldConstant(),
         transform.MultiplyByReciprocal(),
         # Transposes around attention cancel in what comes next.
         transform.FuseAttention(),
         transform.SimplifyExpr(),
-        # What follows a product elementwise stands next to it now, for FuseOps to find.
+        # What follows a product elementwise is next to it now, for FuseOps to find.
         transform.SinkReshape(),
         transform.FindChannelShuffle(),
         # Layouts are the target's: it is the current one when this runs.
         transform.AlterOpLayout(),
         transform.ReshapeUnmoved(),
-        # Where images lie with their channels last, a residual meets the product that it is added to.
+        # With channels-last images, a residual meets the product that it is added to.
         transform.SinkReshape(),
         transform.FastMath(),
         transform.FoldConstant(),
@@ -52,9 +54,9 @@ def prepare_passes() -> list[Pass]:
 
 
 def fusing_passes(target: Target, views: bool = False) -> list[Pass]:
-    """From here on the program calls primitive functions alone, those that other code generators take among them.
-    ``views`` says that the executor can have operands written where their concatenation lies."""
+    """From here on the program only calls primitive functions, including those for external code generators.
+    ``views`` says that the executor can have operands written directly into their concatenation."""
     inline = transform.Inline()
-    # At every level: executors call functions of other code generators where they stand.
+    # At every level: executors call functions of other code generators where they occur.
     inline.opt_level = 0
     return [transform.FuseOps(views=views), inline, transform.InferType()]

@@ -1,4 +1,4 @@
-"""Where the text form defines what is shared: for every expression, the innermost block that holds all of its uses.
+"""Where the text form defines shared expressions: for each, the innermost block that contains all of its uses.
 
 A block is a place for statements: the text itself, the body of a function, a branch of ``if``, a clause of ``match``,
 and the parentheses around a ``let`` that is an operand. Chains of ``let`` stay in the block that they end.
@@ -15,7 +15,7 @@ from tilewright.relay.expr import Call, Constant, If, Let, Var
 from tilewright.relay.function import Function
 
 LEAVES = (Var, Constant, Op, GlobalVar, Constructor)
-"""What is written in its place, however often it is used."""
+"""Expressions that are written inline, however often they are used."""
 
 
 def _operands(expr: RelayExpr) -> tuple[RelayExpr, ...]:
@@ -27,13 +27,13 @@ def _operands(expr: RelayExpr) -> tuple[RelayExpr, ...]:
     if isinstance(expr, Match):
         return (expr.data,)
     if isinstance(expr, Call):
-        # The arguments come first, so that a function that is called stands close to its call.
+        # The arguments come first, so that a function that is called is close to its call.
         return (*expr.args, expr.op)
     return tuple(child for child in expr.children() if isinstance(child, RelayExpr))
 
 
 def bodies(expr: RelayExpr) -> tuple[RelayExpr, ...]:
-    """The parts that are written in blocks of their own."""
+    """The parts that are written in separate blocks."""
     if isinstance(expr, Function):
         return (expr.body,)
     if isinstance(expr, If):

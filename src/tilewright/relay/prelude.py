@@ -1,4 +1,4 @@
-"""The prelude: lists, options, trees and tensor arrays in a module, and ways to find them by name."""
+"""The prelude: lists, options, trees and tensor arrays in a module, and their lookup by name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FUNCTIONS = (
 class Prelude:
     """The prelude in a module: ``Prelude(mod).map`` is the variable of its function ``map``.
 
-    Tensor arrays of an element type are defined when one of their names is first asked for.
+    Tensor arrays of an element type are defined when one of their names is first requested.
     """
 
     id: GlobalVar

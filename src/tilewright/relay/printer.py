@@ -6,12 +6,12 @@
       add(%0, %0) /* ty=Tensor[(2, 3), float32] */
     }
 
-A numbered name stands for an expression of the graph: defining it computes nothing, it says that uses are shared. It is
-defined in the innermost block that holds all of its uses. ``let`` orders evaluation. Numbers are constants (``1f``,
-``2``, ``3i64``, ``True``); other constants stand in a metadata section, as JSON. A variable that nothing binds is
-declared by ``free_var``.
+A numbered name refers to an expression of the graph: defining it computes nothing, it says that uses are shared. It is
+defined in the innermost block that contains all of its uses. ``let`` orders evaluation. Numbers are constants (``1f``,
+``2``, ``3i64``, ``True``); other constants are in a metadata section, as JSON. A free variable is declared by
+``free_var``.
 
-``relay.parser`` reads the text back: the same program, with the same names. Time is linear in the length of the text,
+``relay.parser`` parses the text to the same program, with the same names. Time is linear in the length of the text,
 however deep the program.
 """
 
@@ -27,13 +27,12 @@ from tilewright.ir.expr import PrimExpr, SizeVar
 from tilewright.ir.expr import Var as DimensionVar
 from tilewright.ir.functor import Functor
 from tilewright.ir.global_var import GlobalVar
-from tilewright.ir.module import PRINTERS, IRModule
+from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.type import Type, TypeVar
-from tilewright.ir.type_text import VERSION_HEADER, DimensionPrinter, TypePrinter, is_expressible
+from tilewright.ir.type import VERSION_HEADER, Type, TypeVar
+from tilewright.ir.type_text import DimensionPrinter, TypePrinter, is_expressible
 from tilewright.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tilewright.relay.expr import (
-    TEXT_FORM,
     Call,
     Constant,
     If,
@@ -190,7 +189,7 @@ class Printer(Functor):
     # Where an expression is written
 
     def operand(self, expr: RelayExpr) -> Document:
-        """What stands for an expression where it is used; its definition is written on the first use."""
+        """The text of an expression where it is used; its definition is written on the first use."""
         found = self.written.get(expr)
         if found is not None:
             return found
@@ -204,7 +203,7 @@ class Printer(Functor):
         return name
 
     def head(self, expr: RelayExpr) -> Document:
-        """What stands before a dot or an argument list; a constant, which can be neither in a program that has types,
+        """The text before a dot or an argument list; a constant, which can be neither in a program that has types,
         in parentheses."""
         document = self.operand(expr)
         return ["(", document, ")"] if isinstance(expr, Constant) else document
@@ -239,7 +238,7 @@ class Printer(Functor):
     # Leaves and names
 
     def leaf(self, expr: RelayExpr) -> Document:
-        """What needs no definition."""
+        """The text of an expression that needs no definition."""
         if isinstance(expr, Constant):
             scalar = scalar_text(expr.data)
             return [scalar if scalar is not None else self.meta.reference(expr), self.comment(expr)]
@@ -263,7 +262,7 @@ class Printer(Functor):
         return [f"{name}: {self.types.text(var.type_annotation)}"]
 
     def attributes(self, pairs: Sequence[tuple[str, Any]]) -> list[str]:
-        """Attributes as they stand among arguments or parameters."""
+        """Attributes as written among arguments or parameters."""
         return [f"{word_text(name)}={value_text(value, self.meta)}" for name, value in pairs]
 
     # Nodes
@@ -282,7 +281,6 @@ class Printer(Functor):
         return [prefix, generic, "(", _joined(parameters), ") ", result, _braced(body)]
 
     def visit_function(self, fn: Function) -> Document:
-        """A function as a value."""
         return self.function("fn ", fn)
 
     def visit_call(self, call: Call) -> Document:
@@ -324,7 +322,6 @@ class Printer(Functor):
         return ["(", Indented([LINE, statements]), LINE, ")"]
 
     def visit_if(self, ite: If) -> Document:
-        """The condition and two blocks."""
         condition = self.operand(ite.cond)
         first = self.place.first_block[ite]
         chosen = self.block(first, ite.true_branch)
@@ -342,7 +339,7 @@ class Printer(Functor):
         return ["match (" if match.complete else "match? (", data, ") {", clauses, LINE, "}"]
 
     def pattern(self, pattern: Pattern) -> Document:
-        """What a clause compares with."""
+        """The pattern of a clause."""
         if isinstance(pattern, PatternVar):
             return self.bind(pattern.var)
         if isinstance(pattern, PatternConstructor):
@@ -355,15 +352,12 @@ class Printer(Functor):
         return ["_"]
 
     def visit_ref_create(self, ref: RefCreate) -> Document:
-        """A new reference."""
         return ["ref(", self.operand(ref.value), ")"]
 
     def visit_ref_read(self, ref: RefRead) -> Document:
-        """What a reference holds."""
         return ["ref_read(", self.operand(ref.ref), ")"]
 
     def visit_ref_write(self, ref: RefWrite) -> Document:
-        """A new value for a reference."""
         return ["ref_write(", _joined([self.operand(ref.ref), self.operand(ref.value)]), ")"]
 
 
@@ -443,7 +437,7 @@ def _text(node: Any, show_meta_data: bool, annotate: Annotate | None, header: bo
 
 
 def _is_loop_level(module: IRModule) -> bool:
-    """True for a module of loop-level functions alone: its text form is TVMScript."""
+    """True for a module that has only loop-level functions: its text form is TVMScript."""
     return (
         bool(module.functions)
         and not module.type_definitions
@@ -460,8 +454,3 @@ def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = N
 def pretty_print(node: Any) -> str:
     """The text to look at: without version and meta data."""
     return _text(node, show_meta_data=False, annotate=None, header=False)
-
-
-TEXT_FORM[:] = [astext, pretty_print]
-PRINTERS["text"] = astext
-PRINTERS["pretty"] = pretty_print

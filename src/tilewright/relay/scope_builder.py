@@ -101,7 +101,7 @@ class ScopeBuilder:
         return WithScope(None, leave)
 
     def type_of(self, expr: RelayExpr) -> Type | None:
-        """What is known of an expression's type: a variable's annotation, a constant's type, what inference found; else
+        """The known type of an expression: a variable's annotation, a constant's type, the inferred type; else
         a type that is yet to be found."""
         if isinstance(expr, Var):
             return expr.type_annotation
@@ -119,7 +119,7 @@ class ScopeBuilder:
     def get(self) -> RelayExpr:
         """The whole expression."""
         if len(self._bindings) != 1:
-            raise RuntimeError("get is called outside of if_scope and else_scope")
+            raise RuntimeError("get is called outside if_scope and else_scope")
         if self._pending is not None:
             raise RuntimeError("an if_scope has no else_scope")
         result = self._results[0]

@@ -1,7 +1,7 @@
-"""Arrays of tensors of one known shape: a data type for each element type and shape, so that shapes are checked.
+"""Arrays of tensors of one known shape: a data type per element type and shape, so that shapes are checked.
 
 The type for ``float32`` and ``(2, 3)`` is ``static_tensor_float32_2_3_t``. Results whose first axis depends on data
-(stack, concat, take) are of the type whose first dimension is unknown, ``static_tensor_float32_any_3_t``.
+(stack, concat, take) have the type whose first dimension is unknown, ``static_tensor_float32_any_3_t``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import IntImm
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.tensor_type import TensorType
-from tilewright.ir.type import GlobalTypeVar
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import GlobalTypeVar, TypeCall
 from tilewright.relay.infer import type_of
 from tilewright.relay.parser import add_definitions
 from tilewright.relay.tensor_array import (
@@ -213,7 +212,7 @@ def @{name}(%tensor: {tensor}) -> {array} {{
         )
 
     def _redefine(self, names: Sequence[str], text: str, force_update: bool) -> None:
-        """Define functions, anew where they exist and that is asked for."""
+        """Define functions; existing ones are redefined only on request."""
         if force_update:
             for name in names:
                 if self.is_cached(name):
@@ -342,10 +341,10 @@ def get_tensor_array_shape(expr: Any, dtype: str, prelude: HasModule) -> tuple[A
     """The shape of the tensors in a tensor array; None where the array is of tensors of any shape."""
     found = type_of(expr, prelude.mod)
     if not isinstance(found, TypeCall) or not found.args or not isinstance(found.args[0], TypeCall):
-        raise TilewrightError(f"an expression of type {found} is no tensor array")
+        raise TilewrightError(f"an expression of type {found} is not a tensor array")
     header = found.args[0].func
     if not isinstance(header, GlobalTypeVar):
-        raise TilewrightError(f"an expression of type {found} is no tensor array")
+        raise TilewrightError(f"an expression of type {found} is not a tensor array")
     constructors = prelude.mod.type_definitions[header].constructors
     if not header.name_hint.startswith(f"static_tensor_{dtype}_"):
         return None

@@ -1,8 +1,8 @@
-"""Arrays of tensors as lists of values of a data type: one type for each element type, a constructor for each rank.
+"""Arrays of tensors as lists of values of a data type: one type per element type, one constructor per rank.
 
-For ``float32``, ``tensor_float32_t`` has the constructors ``tensor_nil_float32`` (nothing was written yet) and
+For ``float32``, ``tensor_float32_t`` has the constructors ``tensor_nil_float32`` (not written yet) and
 ``tensor0_float32`` to ``tensor6_float32``. A tensor array is a list of such values. The functions are written in the
-text form and added to the prelude's module; a function that the module has stays.
+text form and added to the prelude's module; a function that the module already has is not replaced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HIGHEST_CONCATENATED = 4
 
 
 class HasModule(Protocol):
-    """What a tensor array needs of the prelude: a module with lists in it."""
+    """The interface of the prelude for tensor arrays: a module with lists."""
 
     mod: IRModule
 
@@ -41,7 +41,7 @@ def constructor_named(module: IRModule, type_name: str, name: str) -> Constructo
 
 
 def tensor_text(rank: int, dtype: str) -> str:
-    """The type of a tensor of which the rank alone is known."""
+    """The type of a tensor of which only the rank is known."""
     return dtype if rank == 0 else f"Tensor[({', '.join(['?'] * rank)}), {dtype}]"
 
 

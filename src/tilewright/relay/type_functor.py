@@ -1,4 +1,4 @@
-"""Walking and rewriting types: a subclass writes ``visit_<type>`` for the types that it cares about."""
+"""Visiting and rewriting types: a subclass defines ``visit_<type>`` for the types that it handles."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from typing import Any
 from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.functor import Functor
 from tilewright.ir.tensor_type import TensorType
-from tilewright.ir.type import FuncType, GlobalTypeVar, IncompleteType, RelayRefType, TupleType, Type, TypeVar
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type import (
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RelayRefType,
+    TupleType,
+    Type,
+    TypeCall,
+    TypeVar,
+)
+from tilewright.ir.type_relation import TypeRelation
 
 
 class TypeFunctor(Functor):
@@ -20,7 +29,7 @@ class TypeFunctor(Functor):
         return handler(self, typ)
 
     def visit_default(self, typ: Any) -> Any:
-        """What has no method."""
+        """Called for nodes without a method."""
         raise NotImplementedError(f"{type(self).__name__} has no visit_{type(typ).node_kind}")
 
     def visit_relay_ref_type(self, rt: RelayRefType) -> Any:

@@ -1,10 +1,8 @@
 """The Python face of the C runtime: arrays, packed functions, modules, devices."""
 
-from tilewright.not_yet import attribute_not_there
 from tilewright.runtime import profiling, vm
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.container import ShapeTuple
-from tilewright.runtime.convert import const, convert
 from tilewright.runtime.device import (
     Device,
     cpu,
@@ -24,7 +22,6 @@ from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.loading import enabled, load_module, system_lib
 from tilewright.runtime.module import JITModule, Module, SourceModule
 from tilewright.runtime.ndarray import NDArray
-from tilewright.runtime.object_generic import ObjectGeneric
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.params import load_param_dict, save_param_dict
 from tilewright.runtime.registry import (
@@ -47,14 +44,11 @@ __all__ = [
     "Module",
     "NDArray",
     "Object",
-    "ObjectGeneric",
     "PackedFunc",
     "ShapeTuple",
     "SourceModule",
     "String",
     "config_threadpool",
-    "const",
-    "convert",
     "convert_to_tvm_func",
     "cpu",
     "cuda",
@@ -79,7 +73,3 @@ __all__ = [
     "vulkan",
     "webgpu",
 ]
-
-
-def __getattr__(name: str) -> object:
-    return attribute_not_there(__name__, name)

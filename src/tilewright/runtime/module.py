@@ -24,7 +24,6 @@ from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
 from tilewright.runtime.packed_func import PackedFunc
 from tilewright.support.cbuild import write_bytes
-from tilewright.support.elsewhere import names_elsewhere
 
 SYMBOL_PREFIX = "__tvm_ffi_"
 ENTRY_NAME = "__tvm_main__"
@@ -404,13 +403,3 @@ class SourceModule(Module):
             type_key=type_key,
             function_names=_names(names),
         )
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "system_lib": "tilewright.runtime.loading",
-        "load_module": "tilewright.runtime.loading",
-        "enabled": "tilewright.runtime.loading",
-    },
-)

@@ -1,7 +1,7 @@
 """``T``: the names of the script language.
 
 Decorators and the types of parameters are real objects, because Python evaluates them. Everything else is
-read by the parser and has no meaning outside of a script.
+read by the parser and has no meaning outside a script.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One block of memory for many tensors: two that are never needed at the same time share their bytes."""
+"""One block of memory for many tensors: tensors whose lifetimes do not overlap share bytes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def plan_arena(requests: Sequence[Request]) -> tuple[list[int], int]:
 
 def plan_blocks(blocks: Sequence[Sequence[Request]]) -> tuple[list[int], int]:
     """An offset for each block, no part overlapping one of another block in both space and time, and the size of the
-    whole. The parts of a block keep their places in it, and what is free between them, while it is free, is for others.
+    whole. The parts of a block keep their places in it, and what is free between them, while it is free, can be used by
+    others.
 
     Two plans are made, each block at the lowest place that it fits, and the smaller one is taken: the largest blocks
     first, and in the order of time.

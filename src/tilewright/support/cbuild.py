@@ -1,8 +1,8 @@
-"""Finding and using a C compiler: the machine's ``cc``, else the ``ziglang`` wheel.
+"""Finding and using a C compiler: the machine's ``cc``, otherwise the ``ziglang`` wheel.
 
-Three things are built with it: the runtime library, when the package runs from a source tree; the runtime's objects
-that go into an exported artefact; and the artefact itself. Nothing here is needed to compile and run in-process.
-What is built from the runtime's sources is kept in the user's cache under a hash of sources, flags and target.
+It builds three things: the runtime library, when the package runs from a source tree; the runtime's objects that go
+into an exported artefact; and the artefact itself. Compiling and running in-process needs none of this. What is built
+from the runtime's sources is cached under a hash of sources, flags and target.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Triple:
 
     @property
     def zig_target(self) -> str:
-        """What ``zig cc -target`` calls it."""
+        """The name of the target for ``zig cc -target``."""
         machine = "arm" if self.machine.startswith(("arm", "thumb")) else self.machine
         if self.system == "windows":
             return f"{machine}-windows-gnu"
@@ -82,7 +82,7 @@ def host_triple() -> Triple:
 
 
 def is_host(triple: str) -> bool:
-    """True for an empty triple and for triples of this machine's processor and system."""
+    """True for an empty triple and for triples of this machine's CPU and system."""
     if not triple:
         return True
     parsed, host = Triple.parse(triple), host_triple()
@@ -130,7 +130,7 @@ def find_compiler(triple: str = "") -> Compiler:
             return Compiler((program,))
     zig = zig_command()
     if zig is not None:
-        # Unlike other compilers, zig makes code for the very processor it runs on unless told otherwise.
+        # Unlike other compilers, zig generates code for this machine's CPU unless told otherwise.
         target = () if is_host(triple) else ("-target", Triple.parse(triple).zig_target)
         return Compiler((*zig, *target, "-mcpu=baseline"))
     wanted = f" for {triple}" if triple else ""
@@ -153,7 +153,7 @@ def runtime_sources() -> list[Path]:
 
 
 def link_flags(triple: str = "") -> tuple[str, ...]:
-    """What a shared library for the target must be linked with."""
+    """The linker flags for a shared library for the target."""
     system = (Triple.parse(triple) if triple else host_triple()).system
     if system == "linux":
         return ("-shared", "-pthread", "-ldl", "-lm")

@@ -1,10 +1,10 @@
 """Data types of scalars and vectors.
 
-A ``DataType`` is a string (``"float32x8"``) that knows its parts, so that comparing with a plain string works, as
-users expect of ``expr.dtype``. Instances are unique: ``DataType("int32") is DataType("int32")``.
+A ``DataType`` is a string (``"float32x8"``) that knows its parts, so that comparing with a plain string works, as users
+expect of ``expr.dtype``. Instances are unique: ``DataType("int32") is DataType("int32")``.
 
-Kinds: int and uint of 1 to 64 bits, float of 16, 32 and 64 bits, bfloat16, the eight-bit floats (named for storage),
-bool (a one-bit uint) and handle (a pointer). ``int`` alone means int32, ``float`` float32, ``uint`` uint32.
+Kinds: int and uint of 1 to 64 bits, float of 16, 32 and 64 bits, bfloat16, the eight-bit floats (storage only), bool (a
+one-bit uint) and handle (a pointer). ``int`` without a width means int32, ``float`` float32, ``uint`` uint32.
 """
 
 from __future__ import annotations

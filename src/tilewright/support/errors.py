@@ -1,7 +1,7 @@
 """Every error that Tilewright raises on purpose.
 
-``TilewrightError`` is the root, and ``tilewright.TVMError`` is another name for it. Errors that a user can mend
-say what was wrong, where, and what to do. ``InternalError`` is a defect of the compiler itself.
+``TilewrightError`` is the root, and ``tilewright.TVMError`` is an alias. Errors that a user can fix say what was wrong,
+where, and what to do. ``InternalError`` is a bug in the compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every IR node is made of.
+"""The decorator that defines IR nodes.
 
 ``@node`` turns an annotated class into a slotted one with identity equality, and generates ``children`` and
 ``map_children`` from the annotations:
@@ -12,10 +12,9 @@
         indices: Children[PrimExpr] # a tuple of children
         predicate: OptionalChild[PrimExpr]
 
-Nodes are frozen: no pass may change one in place, and the interpreter holds this when ``TILEWRIGHT_CHECK=1``.
-(The type checker cannot: it would forbid the assignments of hand-written constructors too.) A plain slotted
-class costs 0.2 microseconds to make; checking every assignment costs four times that, so it is off outside
-tests.
+Nodes are immutable: no pass may modify one in place. ``TILEWRIGHT_CHECK=1`` enforces this at run time. (The type
+checker cannot: it would also forbid the assignments in hand-written constructors.) Creating a plain slotted object
+costs 0.2 microseconds; checking every assignment costs four times that, so it is off outside tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Room for deep recursion.
 
-CPython keeps frames of pure-Python calls on the heap, so a deep recursion is safe as long as it never passes through
-C; only the interpreter's limit stands in the way. Passes that recurse over expressions or statements run inside
+CPython keeps frames of pure-Python calls on the heap, so deep recursion is safe as long as it never passes through C;
+only the interpreter's recursion limit prevents it. Passes that recurse over expressions or statements run inside
 ``recursion_room``.
 """
 

@@ -1,4 +1,4 @@
-"""Where a piece of a program came from.
+"""Source locations of program parts.
 
 Two kinds of source have spans: text (a parser gives line and column) and the user's Python (a frame gives file and
 line). A span prints as ``file:line:column``, and as the source line itself where that can be read.

@@ -1,10 +1,10 @@
-"""Target descriptions: what code is made for, and what is known of the machine.
+"""Target descriptions: what code is generated for, and what is known about the machine.
 
 ``Target`` with its kinds, options and tags; functions that make targets for families of devices; functions that
 dispatch on the current target; and ``describe_cpu``, the machine description that schedules are computed from.
 """
 
-from tilewright.target import codegen, datatype, tag
+from tilewright.target import datatype, tag
 from tilewright.target.constructors import (
     arm_cpu,
     bifrost,

@@ -92,7 +92,7 @@ def intel_graphics(model: str = "unknown", options: Options = None) -> Target:
 
 
 def arm_cpu(model: str = "unknown", options: Options = None) -> Target:
-    """An ARM processor; a known board or phone brings its triple and attributes, another name is taken as it is."""
+    """An ARM CPU; a known board or phone brings its triple and attributes, another name is taken as it is."""
     return _make(["llvm", "-device=arm_cpu", _ARM_MODELS.get(model, f"-model={model}")], options)
 
 
@@ -107,7 +107,7 @@ def vta(model: str = "unknown", options: Options = None) -> Target:
 
 
 def riscv_cpu(model: str = "sifive-u54", options: Options = None) -> Target:
-    """A RISC-V processor; a known core brings its triple, CPU and ABI."""
+    """A RISC-V CPU; a known core brings its triple, CPU and ABI."""
     return _make(
         ["llvm", "-keys=arm_cpu,cpu", "-device=arm_cpu", _RISCV_MODELS.get(model, f"-model={model}")], options
     )
@@ -132,7 +132,7 @@ def micro(model: str = "unknown", options: Options = None) -> Target:
 def hexagon(
     cpu_ver: str = "v66", *, hvx: int = 128, llvm_options: Options = None, link_params: bool = False
 ) -> Target:
-    """A Hexagon processor of one generation, with vectors of ``hvx`` bytes (0: no vector unit, 64 or 128)."""
+    """A Hexagon CPU of one generation, with vectors of ``hvx`` bytes (0: no vector unit, 64 or 128)."""
     if cpu_ver not in _HEXAGON_NAMES:
         raise TargetError(
             f"{cpu_ver!r} is not a Hexagon generation{nearest(cpu_ver, _HEXAGON_NAMES)}; "

@@ -1,8 +1,8 @@
-"""The machine description that schedules and the code generator work from.
+"""The machine description that schedules and the code generator use.
 
-``"llvm"`` alone is this machine with every feature its processor has. ``-mcpu``, ``-mtriple`` and ``-mattr`` choose
-another: a processor without a triple brings its family's, a triple without a processor means the plainest of that
-family, attributes alone change this machine's features.
+``"llvm"`` without options is this machine with every feature of its CPU. ``-mcpu``, ``-mtriple`` and ``-mattr`` select
+another: a CPU without a triple implies its family's triple, a triple without a CPU means the baseline CPU of that
+family, and attributes without either change this machine's features.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FAMILY_PREFIXES: Final = (
     ("hexagon", "hexagon"),
 )
 
-# Used where a processor of another family than this machine's is named without a triple.
+# Used where a CPU of another family than this machine's is named without a triple.
 _DEFAULT_TRIPLES: Final = {
     "x86": "x86_64-unknown-linux-gnu",
     "aarch64": "aarch64-unknown-linux-gnu",
@@ -49,7 +49,7 @@ _DEFAULT_TRIPLES: Final = {
 
 @dataclass(frozen=True)
 class CPUDescription:
-    """What a schedule may count on.
+    """The properties of a CPU that schedules rely on.
 
     ``family`` is one of x86, aarch64, arm, riscv, wasm and hexagon. ``vector_bits`` is the widest vector that code
     should use, ``vector_registers`` how many of them there are. A machine without vectors has one register lane of
@@ -99,7 +99,7 @@ class CPUDescription:
 
 @dataclass(frozen=True)
 class _Machine:
-    """What a target says, resolved: which processor LLVM makes code for, and whether it is this machine's."""
+    """A resolved target: which CPU LLVM generates code for, and whether it is this machine's."""
 
     family: str
     triple: str
@@ -109,7 +109,7 @@ class _Machine:
 
 
 def describe_cpu(target: TargetLike) -> CPUDescription:
-    """The description of the processor that ``target`` (of kind llvm, c, hexagon, or its host) runs on."""
+    """The description of the CPU that ``target`` (of kind llvm, c, hexagon, or its host) runs on."""
     return _describe(_cpu_target(target))
 
 
@@ -147,7 +147,7 @@ def _describe(target: Target) -> CPUDescription:
 
 
 def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
-    """The triple, processor and feature string that LLVM makes code with for ``target``."""
+    """The triple, CPU and feature string that LLVM uses for ``target``."""
     made = Target(target)
     if made.kind.name == "nvptx":
         return str(made.attrs.get("mtriple", "nvptx64-nvidia-cuda")), made.mcpu or "sm_70", ""
@@ -162,7 +162,7 @@ def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
 
 
 def _llvm_name(machine: _Machine) -> str:
-    """The name under which LLVM knows the processor; each family calls its plainest one differently."""
+    """LLVM's name of the CPU; each family names its baseline differently."""
     if machine.cpu in LLVM_NAMES[machine.family] and machine.cpu != "generic":
         return machine.cpu
     if machine.family == "riscv":
@@ -171,10 +171,10 @@ def _llvm_name(machine: _Machine) -> str:
 
 
 def _features_to_name(machine: _Machine) -> frozenset[str]:
-    """Features that the description counts on and LLVM does not take from the processor's name or the triple."""
+    """Features that the description relies on and LLVM does not derive from the CPU's name or the triple."""
     if machine.family != "riscv":
         return frozenset()
-    # The profiles rv64gc and rv64gcv are not processors to LLVM, and it leaves what Linux requires to be asked for.
+    # The profiles rv64gc and rv64gcv are not CPUs to LLVM, and the features that Linux requires must be requested.
     profile = RISCV[machine.cpu].features if machine.cpu not in LLVM_NAMES["riscv"] else frozenset()
     return profile | _features_of_triple(machine.triple, "riscv")
 
@@ -192,12 +192,12 @@ def llvm_abi(target: TargetLike) -> str:
 
 
 def family_of_triple(triple: str) -> str:
-    """The family of processors of an LLVM triple; an unknown one raises ``TargetError``."""
+    """The family of CPUs of an LLVM triple; an unknown one raises ``TargetError``."""
     for prefix, family in _FAMILY_PREFIXES:
         if triple.startswith(prefix):
             return family
     raise TargetError(
-        f"-mtriple={triple}: no processor family is known for {triple.partition('-')[0]!r}; "
+        f"-mtriple={triple}: no CPU family is known for {triple.partition('-')[0]!r}; "
         f"known are {', '.join(_DEFAULT_TRIPLES.values())} and the like"
     )
 
@@ -227,7 +227,7 @@ def _resolve(target: Target, *, need_llvm: bool) -> _Machine:
         host_triple, host_cpu = _host_names(need_llvm=need_llvm)
         return _Machine(family_of_triple(host_triple), host_triple, host_cpu, attributes, is_host=True)
     if cpu in ("native", "host"):
-        raise TargetError(f"-mcpu={cpu} means this machine, so it cannot stand with -mtriple={triple}")
+        raise TargetError(f"-mcpu={cpu} means this machine, so it cannot be combined with -mtriple={triple}")
     if not triple:
         host_triple, _ = _host_names(need_llvm=need_llvm)
         host_family = family_of_triple(host_triple)
@@ -236,12 +236,12 @@ def _resolve(target: Target, *, need_llvm: bool) -> _Machine:
     family = family_of_triple(triple)
     if cpu and not _knows(family, cpu):
         known = LLVM_NAMES[family] | MODELS.get(family, {}).keys()
-        raise TargetError(f"-mcpu={cpu} is not a processor of {triple}{nearest(cpu, known)}")
+        raise TargetError(f"-mcpu={cpu} is not a CPU of {triple}{nearest(cpu, known)}")
     return _Machine(family, triple, cpu or "generic", attributes, is_host=False)
 
 
 def _host_names(*, need_llvm: bool) -> tuple[str, str]:
-    """This machine's triple and processor name; without LLVM, and where it is not needed, a plain guess."""
+    """This machine's triple and CPU name; a guess without LLVM, or where it is not needed."""
     try:
         triple, cpu, _ = host_llvm()
     except TargetError:
@@ -256,12 +256,12 @@ def _knows(family: str, cpu: str) -> bool:
 
 
 def _family_of_cpu(cpu: str) -> str:
-    """The family that a processor belongs to; AArch64 comes before ARM, whose names it shares."""
+    """The family that a CPU belongs to; AArch64 comes before ARM, whose names it shares."""
     for family in _DEFAULT_TRIPLES:
         if _knows(family, cpu):
             return family
     known = frozenset[str]().union(*LLVM_NAMES.values(), *MODELS.values())
-    raise TargetError(f"-mcpu={cpu} is not a processor that LLVM knows{nearest(cpu, known)}")
+    raise TargetError(f"-mcpu={cpu} is not a CPU that LLVM knows{nearest(cpu, known)}")
 
 
 def _plainest(family: str) -> CPUModel:
@@ -273,7 +273,7 @@ def _is_32_bit_x86(triple: str) -> bool:
 
 
 def _features_of_triple(triple: str, family: str) -> frozenset[str]:
-    """What the architecture version in a triple brings, where no processor says more."""
+    """The features of the architecture version in a triple, if no CPU is given."""
     if family == "arm" and re.match(r"(arm|thumb)v[89](\.\d+)?(a|l|r)?(-|$)", triple):
         return frozenset({"neon", "fp-armv8", "vfp4", "vfp3"})
     if family == "arm" and re.match(r"(arm|thumb)v7(a|l|s|k|ve|hf)?(-|$)", triple):

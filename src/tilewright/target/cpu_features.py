@@ -1,4 +1,4 @@
-"""Processor features by LLVM's names: what each brings along, and the vector unit that they give."""
+"""CPU features by their LLVM names: what each implies, and the vector unit that they provide."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is known of processors by their LLVM name: features, caches and arithmetic units.
+"""What is known about CPUs by their LLVM name: features, caches and arithmetic units.
 
-Only what schedules depend on is listed. The size of a shared cache is one core's share of it in a typical part.
-A processor that LLVM knows and this table does not is taken for the plainest of its family.
+Only what schedules depend on is listed. The size of a shared cache is one core's share of it in a typical model. A CPU
+that LLVM knows but this table does not is treated as the baseline of its family.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class CPUModel:
-    """One processor core: its features by LLVM's names, cache bytes, and multiply-add units with their latency."""
+    """One CPU core: its features by LLVM's names, cache bytes, and multiply-add units with their latency."""
 
     features: frozenset[str]
     l1d_bytes: int = 32 << 10

@@ -4,7 +4,7 @@ A type is registered under a name and a type code, and written ``custom[name]32`
 is registered that turns the expression into a call on unsigned integers of the same size. The pass that lowers custom
 types looks these up with ``find_lower_func`` and ``find_min_func``.
 
-This layer stands below the expressions, so it makes them through a builder: the expression layer installs itself with
+This layer is below the expressions, so it creates them through a builder: the expression layer installs itself with
 ``install_builder``.
 """
 
@@ -21,7 +21,7 @@ _LAST_CUSTOM_CODE: Final = 255
 
 
 class ExpressionBuilder(Protocol):
-    """What makes calls: the expression layer's functions of the same names."""
+    """The interface for creating calls: the expression layer's functions of the same names."""
 
     def call_pure_extern(self, dtype: str, func_name: str, *args: Any) -> Any:
         """A call of an external function that has no effect."""
@@ -49,13 +49,13 @@ def register(type_name: str, type_code: int) -> None:
         raise TargetError(f"{type_name!r} cannot name a custom data type: it must be an identifier")
     if not FIRST_CUSTOM_CODE <= type_code <= _LAST_CUSTOM_CODE:
         raise TargetError(
-            f"type code {type_code} cannot stand for {type_name!r}: "
+            f"type code {type_code} cannot represent {type_name!r}: "
             f"custom types have codes from {FIRST_CUSTOM_CODE} to {_LAST_CUSTOM_CODE}"
         )
     if _code_of_name.get(type_name, type_code) != type_code:
         raise TargetError(f"custom data type {type_name!r} already has type code {_code_of_name[type_name]}")
     if _name_of_code.get(type_code, type_name) != type_name:
-        raise TargetError(f"type code {type_code} already stands for {_name_of_code[type_code]!r}")
+        raise TargetError(f"type code {type_code} already represents {_name_of_code[type_code]!r}")
     _code_of_name[type_name] = type_code
     _name_of_code[type_code] = type_name
 

@@ -1,4 +1,4 @@
-"""Functions that choose their implementation by the current target.
+"""Functions that select their implementation by the current target.
 
     @tvm.target.generic_func
     def schedule(outputs): ...            # the default
@@ -6,7 +6,7 @@
     @schedule.register("cuda")
     def schedule_cuda(outputs): ...       # used under a target with the key "cuda"
 
-A call takes the implementation of the first of the target's keys that has one, and the default where none has.
+A call uses the implementation of the first of the target's keys that has one, otherwise the default.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from tilewright.target.target import Target
 
 _NAMED: Final[dict[str, GenericFunc]] = {}
 
+Watcher = Callable[[str, Callable[..., Any]], None]
+
 
 class GenericFunc:
     """A named function with a default and implementations for target keys."""
@@ -28,9 +30,16 @@ class GenericFunc:
         self.name = name
         self.default: Callable[..., Any] | None = None
         self.dispatch_dict: dict[str, Callable[..., Any]] = {}
+        self._watchers: list[Watcher] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.get_function()(*args, **kwargs)
+
+    def watch(self, told: Watcher) -> None:
+        """Call ``told(key, function)`` for every implementation that is registered, now and later."""
+        self._watchers.append(told)
+        for key, function in self.dispatch_dict.items():
+            told(key, function)
 
     def get_function(self, target: Target | None = None) -> Callable[..., Any]:
         """The implementation for the given, else the current target."""
@@ -64,10 +73,13 @@ class GenericFunc:
                 "override it explicitly if that is meant"
             )
         self.dispatch_dict.update(dict.fromkeys(keys, func))
+        for told in self._watchers:
+            for key in keys:
+                told(key, func)
 
 
 class DispatchedFunction:
-    """What the decorators give: called like the default, with ``register`` to add an implementation for a key."""
+    """The result of the decorators: called like the default, with ``register`` to add an implementation for a key."""
 
     def __init__(self, generic: GenericFunc, fdefault: Callable[..., Any], override: bool) -> None:
         self.generic = generic

@@ -1,4 +1,4 @@
-"""What the machine that this process runs on is: processor, features, caches, cores that may be used."""
+"""The machine that this process runs on: CPU, features, caches, usable cores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 @cache
 def host_llvm() -> tuple[str, str, str]:
-    """The triple, processor name and feature string (``+avx2,-amx-tile,...``) of this machine, from LLVM."""
+    """The triple, CPU name and feature string (``+avx2,-amx-tile,...``) of this machine, from LLVM."""
     try:
         import llvmlite.binding as llvm
     except ImportError as missing:
@@ -29,7 +29,7 @@ def host_llvm() -> tuple[str, str, str]:
 
 @cache
 def host_features() -> frozenset[str]:
-    """The features of this machine's processor by LLVM's names; from the kernel where LLVM is not installed."""
+    """The features of this machine's CPU by LLVM's names; from the kernel where LLVM is not installed."""
     try:
         _, _, features = host_llvm()
     except TargetError:
@@ -56,7 +56,7 @@ def host_family_triple() -> str:
 
 @cache
 def host_cores() -> int:
-    """Cores that this process may use: its affinity, and the processor time its container is given."""
+    """Cores that this process may use: its affinity, and the CPU time its container is given."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _cgroup_quota()
     return allowed if quota is None else max(1, min(allowed, int(quota + 0.5)))

@@ -1,10 +1,10 @@
-"""The kinds of target, with the options that each one takes.
+"""The target kinds, and the options that each one takes.
 
-A kind is the first word of a target string. Its options are typed: ``Bool``, ``Integer``, ``String``,
-``Array<String>`` and, where targets hold targets, ``Target`` and ``Array<Target>``.
+A kind is the first part of a target string. Its options are typed: ``Bool``, ``Integer``, ``String``, ``Array<String>``
+and, where targets contain targets, ``Target`` and ``Array<Target>``.
 
-What passes and tools have to know of a kind is a field of ``TargetKind``; none of them has a list of kinds. A new kind
-registers itself, and its code generator, from its own file: ``register_kind(TargetKind("mine", 12, ("mine", "gpu")))``.
+What passes and tools need to know about a kind is a field of ``TargetKind``; none of them has a list of kinds. A new kind
+registers itself and its code generator from its own file: ``register_kind(TargetKind("mine", 12, ("mine", "gpu")))``.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ _ALL_KINDS: Final = (
         ("cpu",),
         {
             "mattr": STRINGS,
-            **_options("mcpu mtriple mfloat-abi mabi runtime executor interface-api", STRING),
-            **_options("system-lib link-params unpacked-api", BOOL),
+            **_options("mcpu mtriple mabi executor interface-api", STRING),
+            **_options("system-lib unpacked-api", BOOL),
             **_options("fast-math fast-math-nnan fast-math-ninf fast-math-nsz", BOOL),
             **_options("fast-math-arcp fast-math-contract fast-math-reassoc", BOOL),
-            **_options("opt-level num-cores workspace-byte-alignment", INTEGER),
+            **_options("opt-level num-cores", INTEGER),
         },
     ),
     TargetKind(
@@ -103,9 +103,8 @@ _ALL_KINDS: Final = (
         _CPU,
         ("cpu",),
         {
-            **_options("system-lib link-params unpacked-api", BOOL),
-            **_options("runtime mcpu march executor interface-api", STRING),
-            "workspace-byte-alignment": INTEGER,
+            **_options("system-lib unpacked-api", BOOL),
+            **_options("mcpu executor interface-api", STRING),
         },
     ),
     TargetKind(
@@ -162,18 +161,6 @@ _ALL_KINDS: Final = (
         {
             **_SYSTEM_LIB,
             **_THREADS,
-            **_options(
-                "supports_float16 supports_float32 supports_float64 supports_int8 supports_int16", BOOL
-            ),
-            **_options("supports_int32 supports_int64 supports_8bit_buffer supports_16bit_buffer", BOOL),
-            **_options("supports_storage_buffer_storage_class supports_push_descriptor", BOOL),
-            "supports_dedicated_allocation": BOOL,
-            **_options("supported_subgroup_operations max_block_size_x max_block_size_y", INTEGER),
-            **_options("max_block_size_z max_push_constants_size max_uniform_buffer_range", INTEGER),
-            **_options("max_storage_buffer_range max_per_stage_descriptor_storage_buffer", INTEGER),
-            **_options("max_shared_memory_per_block driver_version vulkan_api_version", INTEGER),
-            "max_spirv_version": INTEGER,
-            **_options("device_type device_name driver_name", STRING),
         },
         {"max_num_threads": 256, "thread_warp_size": 1},
         own_memory=True,
@@ -194,9 +181,9 @@ _ALL_KINDS: Final = (
         _HEXAGON,
         ("hexagon",),
         {
-            **_options("mattr llvm-options", STRINGS),
+            "mattr": STRINGS,
             **_options("mcpu mtriple", STRING),
-            **_options("system-lib link-params", BOOL),
+            **_SYSTEM_LIB,
         },
     ),
     TargetKind("stackvm", _CPU, (), _SYSTEM_LIB),

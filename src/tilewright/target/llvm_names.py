@@ -1,7 +1,7 @@
-"""Every processor name that LLVM 22 takes, by family.
+"""Every CPU name that LLVM 22 accepts, by family.
 
-LLVM only warns about a name it does not know, and then makes code for the plainest machine. Checked here, a misspelt
-name is an error instead.
+LLVM only warns about an unknown name, and then generates code for the baseline CPU. Checking here makes a misspelt name
+an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Target tags: names that stand for the description of a known device."""
+"""Target tags: names for the descriptions of known devices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Names for well-known devices, and the target description that each one stands for.
+"""Names for well-known devices, and the target description of each.
 
-The NVIDIA names give the compute capability and the per-block limits of its generation. The others give CPU names
-that LLVM knows. ``TAGS`` also receives the tags that users register.
+The NVIDIA names give the compute capability and the per-block limits of its generation. The others give CPU names that
+LLVM knows. ``TAGS`` also receives the tags that users register.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _add_nvidia(
 
 
 def _add_cpu(name: str, mcpu: str, cores: int, **attributes: Any) -> None:
-    """One tag for a processor that LLVM knows as ``mcpu``."""
+    """One tag for a CPU that LLVM knows as ``mcpu``."""
     TAGS[name] = {"kind": "llvm", "mcpu": mcpu, "num-cores": cores, **attributes}
 
 

@@ -1,8 +1,8 @@
-"""``Target``: what code is made for.
+"""``Target``: what code is generated for.
 
-A target is a kind, keys that schedules are chosen by (most specific first), attributes (the kind's options that were
-given, and defaults) and, for a device with a processor beside it, the host. It never changes after it is made;
-two targets are equal if they say the same.
+A target is a kind, keys by which schedules are selected (most specific first), attributes (the options that were given,
+and defaults) and, for a device that is driven by a CPU, the host. It is immutable; two targets are equal if all of
+these are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
 from typing import Any, TypeAlias
 
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import TargetError
 from tilewright.support.node import Object
 from tilewright.target.kind import KINDS, TARGETS, TargetKind, get_kind, nearest
@@ -260,20 +259,3 @@ def _expand_tag(config: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(config["kind"], str):
         raise TargetError(f"the kind of a target must be a string, but is {config['kind']!r}")
     return config
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "cuda": "tilewright.target.constructors",
-        "rocm": "tilewright.target.constructors",
-        "mali": "tilewright.target.constructors",
-        "intel_graphics": "tilewright.target.constructors",
-        "arm_cpu": "tilewright.target.constructors",
-        "rasp": "tilewright.target.constructors",
-        "vta": "tilewright.target.constructors",
-        "bifrost": "tilewright.target.constructors",
-        "riscv_cpu": "tilewright.target.constructors",
-        "hexagon": "tilewright.target.constructors",
-    },
-)

@@ -1,8 +1,8 @@
 """The text form of a target: ``llvm -mcpu=skylake -mattr=+avx2,+fma``.
 
 The kind, or a tag, comes first. Each option is ``-name=value`` or ``-name value``, with one dash or two; a Bool may
-stand without its value. Quotes keep spaces together, as in a shell. A comma inside one element of an array, and a
-backslash, are written with a backslash before them, so that every target prints as text that reads back as the same.
+omit its value. Quotes keep spaces together, as in a shell. A comma inside an element of an array, and a backslash, are
+escaped with a backslash, so that every target prints as text that parses to the same target.
 """
 
 from __future__ import annotations

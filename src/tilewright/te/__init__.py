@@ -1,7 +1,7 @@
-"""Tensor expressions: computations by index, and schedules that say how to run them."""
+"""Tensor expressions: tensors defined element by element, and schedules that say how to compute them."""
 
 from tilewright.ir.buffer import decl_buffer
-from tilewright.te import hybrid, schedule
+from tilewright.te import elementwise, hybrid, schedule, tensor
 from tilewright.te.autodiff import gradient
 from tilewright.te.create_prim_func import create_prim_func, create_prim_func_from_outputs
 from tilewright.te.extern import ExternOp, extern
@@ -70,3 +70,6 @@ from tilewright.tir.op import (
     truncmod,
 )
 from tilewright.tir.reducer import comm_reducer, max, min, sum
+
+tensor.BINARY.fill(elementwise.binary)
+tensor.UNARY.fill(elementwise.unary)

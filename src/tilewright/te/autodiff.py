@@ -1,10 +1,10 @@
-"""Gradients of tensor expressions, by going backwards from the output.
+"""Gradients of tensor expressions, by reverse-mode differentiation.
 
-The adjoint of a tensor sums, over everything that reads it, the adjoint of the reader times the derivative of
-the reader by the element read. An element ``X[f(i, k)]`` read at axes ``i`` and reduction axes ``k``
-contributes to ``X[x]`` where ``f(i, k) == x``. Each such equation that is linear in an axis, with coefficient
-one, fixes that axis, so that a matrix product's gradient is a matrix product again; what cannot be solved stays
-as a condition under the sum.
+The adjoint of a tensor sums, over every consumer, the adjoint of the consumer times the derivative of the consumer with
+respect to the element read. An element ``X[f(i, k)]`` read at axes ``i`` and reduction axes ``k`` contributes to
+``X[x]`` where ``f(i, k) == x``. Each such equation that is linear in an axis, with coefficient one, determines that
+axis, so that the gradient of a matrix product is a matrix product again; what cannot be solved stays as a condition
+under the sum.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class _Backward:
     def contribution(
         self, operation: ComputeOp, tensor: Tensor, adjoint: Tensor, element: ProducerLoad, local: PrimExpr
     ) -> Tensor:
-        """What one read contributes: a tensor of the shape of what is read."""
+        """The contribution of one read: a tensor of the shape of what is read."""
         read = element.producer
         body = operation.body[tensor.value_index]
         if isinstance(body, Reduce):
@@ -288,7 +288,7 @@ class _Solve:
             self.conditions.append(condition)
 
     def fix(self, variable: Var, value: PrimExpr) -> None:
-        """An axis has this value, where it is inside of its range."""
+        """An axis has this value, where it is inside its range."""
         self.solved = {name: substitute_expr(one, {variable: value}) for name, one in self.solved.items()}
         self.solved[variable] = value
         domain = next(axis.dom for axis in self.axes if axis.var is variable)

@@ -1,4 +1,4 @@
-"""From tensor expressions to a function of blocks, which ``tir`` schedules and passes work on."""
+"""Converting tensor expressions to a function of blocks, for ``tir`` schedules and passes."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class _Creator:
         )
 
     def compute(self, operation: ComputeOp) -> Stmt:
-        """One block for all outputs, inside of a loop for each axis."""
+        """One block for all outputs, inside a loop for each axis."""
         axes = operation.root_iter_vars
         fresh = {axis: Var(f"v_{axis.var.name}", axis.var.dtype) for axis in axes}
         mapping: dict[Var, PrimExpr] = {axis.var: variable for axis, variable in fresh.items()}

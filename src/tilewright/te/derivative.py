@@ -1,8 +1,8 @@
 """Derivatives of expressions with respect to elements of tensors.
 
-An element that is read at two places with the same indices is one variable. Where a function has no derivative
-(``floor``, ``round``, a comparison) the derivative is zero, and at a kink (``abs``, ``max``) it is that of the
-side that is taken.
+An element that is read at two places with the same indices is one variable. Functions without a useful derivative
+(``floor``, ``round``, a comparison) have the derivative zero, and at a kink (``abs``, ``max``) the derivative is that
+of the selected side.
 """
 
 from __future__ import annotations

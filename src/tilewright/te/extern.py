@@ -1,4 +1,4 @@
-"""Operations whose body is a statement: calls of outside functions, or loops written with ``tir.ir_builder``."""
+"""Operations whose body is a statement: calls of external functions, or loops written with ``tir.ir_builder``."""
 
 from __future__ import annotations
 

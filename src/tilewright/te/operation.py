@@ -1,4 +1,4 @@
-"""The operations that users write: placeholders and computations; and the axes they are written with."""
+"""The operations that users write: placeholders and computations; and their axes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IterVar, PrimExpr, ProducerLoad, Range, Reduce, SizeVar, Var
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.support.dtype import DataType
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import node
 from tilewright.support.recursion import recursion_room
@@ -90,7 +89,7 @@ def _extent(iter_var: IterVar) -> PrimExpr:
 
 
 def _check_body(name: str, body: Sequence[PrimExpr], span: Span | None) -> None:
-    """Reductions stand at the top, and all outputs are reductions over the same axes or none is."""
+    """Reductions must be the whole expression, and all outputs are reductions over the same axes or none is."""
     if not body:
         raise ExpressionError(f"computation {name} gives no value", span=span)
     first = body[0]
@@ -110,7 +109,7 @@ def _check_body(name: str, body: Sequence[PrimExpr], span: Span | None) -> None:
             if any(isinstance(found, Reduce) for found in post_order(part)):
                 raise ExpressionError(
                     f"computation {name}: a reduction must be the whole expression, not a part of one; "
-                    "compute it as a tensor of its own first",
+                    "compute it as a separate tensor first",
                     span=span,
                 )
 
@@ -177,14 +176,14 @@ def compute(
 
     The axes are named after the function's parameters. A function that gives a tuple makes a tuple of tensors;
     one that calls a tensor intrinsic makes a tensor that the intrinsic computes block by block, and may take
-    fewer parameters than there are dimensions: the others are inside of the intrinsic.
+    fewer parameters than there are dimensions: the others are inside the intrinsic.
     """
     span = user_span()
     scope_tag = current_tag()
     if scope_tag is not None:
         if tag:
             raise ExpressionError(
-                f"computation {name} has the tag {tag!r} inside of a tag_scope({scope_tag!r})", span=span
+                f"computation {name} has the tag {tag!r} inside a tag_scope({scope_tag!r})", span=span
             )
         tag = scope_tag
     extents = as_shape(shape)
@@ -279,14 +278,3 @@ def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Span | Non
 def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Span | None = None) -> IterVar:
     """An axis to reduce over; ``dom`` is ``(begin, end)`` or a Range."""
     return IterVar(dom, name, IterVar.CommReduce, thread_tag, span)
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "scan": "tilewright.te.scan",
-        "extern": "tilewright.te.extern",
-        "create_prim_func": "tilewright.te.create_prim_func",
-        "create_prim_func_from_outputs": "tilewright.te.create_prim_func",
-    },
-)

@@ -83,7 +83,7 @@ class ScanOp(Operation):
         )
 
     def prepare_schedule(self, schedule: Any) -> None:
-        """The update, and all between the state and it, is computed inside of the scan's loop."""
+        """The update, and all between the state and it, is computed inside the scan's loop."""
         schedule.place_scan_update(self)
 
 

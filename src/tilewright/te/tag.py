@@ -1,4 +1,4 @@
-"""Tags: names that schedules know operations by (``injective``, ``conv2d_nchw``)."""
+"""Tags: names by which schedules recognise operations (``injective``, ``conv2d_nchw``)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from typing import Any
 
 from tilewright.support.errors import ExpressionError
 
+ELEMWISE = "elemwise"
+"""The element at an index is a function of the elements of the inputs at that index."""
+BROADCAST = "broadcast"
+"""Element-wise, where inputs may lack dimensions or repeat along them."""
+
 _current: ContextVar[str | None] = ContextVar("tilewright_te_tag", default=None)
 
 
@@ -18,7 +23,7 @@ def current_tag() -> str | None:
 
 
 class TagScope:
-    """Gives its tag to every computation made inside of it; a context manager and a decorator."""
+    """Gives its tag to every computation made inside it; a context manager and a decorator."""
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
@@ -32,7 +37,7 @@ class TagScope:
 
     def __enter__(self) -> TagScope:
         if current_tag() is not None:
-            raise ExpressionError("a tag_scope cannot stand inside another")
+            raise ExpressionError("a tag_scope cannot be nested")
         self._token = _current.set(self.tag)
         return self
 

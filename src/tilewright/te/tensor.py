@@ -6,8 +6,7 @@ An operation reads tensors and gives one or more. A tensor is one output of an o
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.ir import operators
@@ -25,6 +24,7 @@ from tilewright.ir.expr import (
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Node, node
+from tilewright.support.slot import Slot
 from tilewright.support.span import Span
 
 if TYPE_CHECKING:
@@ -90,6 +90,17 @@ class Tensor(DataProducer, ManyElements):
         """A tensor without dimensions stands for its one element."""
         return self()
 
+    def __neg__(self) -> Any:
+        if not _has_dimensions(self):
+            return ExprOp.__neg__(self)
+        return UNARY.value("negative", operators.negative, self)
+
+    def astype(self, dtype: str, span: Span | None = None) -> Any:
+        """The elements converted to another type: a tensor, or an expression where the tensor has no dimensions."""
+        if not _has_dimensions(self):
+            return ExprOp.astype(self, dtype, span)
+        return UNARY.value("cast", lambda value: operators.cast(dtype, value, span), self)
+
     def __hash__(self) -> int:
         return object.__hash__(self)
 
@@ -127,22 +138,40 @@ class Tensor(DataProducer, ManyElements):
         return f"Tensor(shape=[{shape}], op.name={self.op.name})"
 
 
-def _arithmetic(method: str) -> Any:
-    """An operator of whole tensors. They have theirs from ``topi``, which replaces this when it is loaded."""
+BINARY: Slot[Callable[[str, Callable[..., Any], Any, Any], Any]] = Slot(
+    "functions of two elements (name, function, operands)"
+)
+UNARY: Slot[Callable[[str, Callable[..., Any], Tensor], Any]] = Slot(
+    "functions of one element (name, function, tensor)"
+)
+
+
+def _has_dimensions(value: Any) -> bool:
+    return isinstance(value, Tensor) and len(value.shape) > 0
+
+
+def _infix(method: str, name: str, function: Callable[..., Any], turned: bool) -> Callable[..., Any]:
+    """An operator of whole tensors. Those without dimensions stand for their element."""
     plain = getattr(ExprOp, method)
 
-    def operator(self: Tensor, *others: Any, **named: Any) -> Any:
-        if not self.shape and not any(isinstance(other, Tensor) for other in others):
-            return plain(self, *others, **named)
-        importlib.import_module("tilewright.topi")
-        return getattr(self, method)(*others, **named)
+    def operator(self: Tensor, other: Any) -> Any:
+        if not _has_dimensions(self) and not _has_dimensions(other):
+            return plain(self, other)
+        operands = (other, self) if turned else (self, other)
+        return BINARY.value(name, function, *operands)
 
+    operator.__name__, operator.__doc__ = method, plain.__doc__
     return operator
 
 
-_BINARY = [f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv") for side in ("", "r")]
-for _method in (*_BINARY, "__neg__", "astype"):
-    setattr(Tensor, _method, _arithmetic(_method))
+for _method, _name, _function in (
+    ("add", "add", operators.add),
+    ("sub", "subtract", operators.subtract),
+    ("mul", "multiply", operators.multiply),
+    ("truediv", "divide", operators.div),
+):
+    setattr(Tensor, f"__{_method}__", _infix(f"__{_method}__", _name, _function, turned=False))
+    setattr(Tensor, f"__r{_method}__", _infix(f"__r{_method}__", _name, _function, turned=True))
 
 
 class Operation(Node):
@@ -232,22 +261,3 @@ def as_shape(shape: ExprLike | Sequence[ExprLike]) -> tuple[PrimExpr, ...]:
     """A shape from a number, an expression or a sequence of them."""
     dimensions = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     return tuple(operators.as_expr(extent) for extent in dimensions)
-
-
-_ELSEWHERE = {
-    "ComputeOp": "tilewright.te.operation",
-    "PlaceholderOp": "tilewright.te.operation",
-    "BaseComputeOp": "tilewright.te.operation",
-    "ScanOp": "tilewright.te.scan",
-    "ExternOp": "tilewright.te.extern",
-    "HybridOp": "tilewright.te.hybrid.operation",
-    "TensorComputeOp": "tilewright.te.tensor_intrin",
-    "TensorIntrinCall": "tilewright.te.tensor_intrin",
-}
-"""Classes that the public interface has here and that are defined above this module."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ELSEWHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_ELSEWHERE[name]), name)

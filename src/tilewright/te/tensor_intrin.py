@@ -1,4 +1,4 @@
-"""Tensor intrinsics: pieces of a computation that a hardware instruction or an outside function does as one."""
+"""Tensor intrinsics: parts of a computation that one hardware instruction or external function computes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilewright.tir.stmt import Evaluate, Stmt
 
 @node
 class TensorIntrin(Node):
-    """What an intrinsic computes (``op``), on which buffers, and how: ``body`` computes the whole;
+    """An intrinsic: what it computes (``op``), on which buffers, and how: ``body`` computes the whole;
     ``reduce_init`` and ``reduce_update`` start and continue a reduction that loops around the intrinsic
     finish."""
 
@@ -74,7 +74,7 @@ def _region(argument: Any) -> tuple[Range, ...]:
 
 @node
 class TensorIntrinCall(Node):
-    """An intrinsic applied to boxes of tensors inside of ``te.compute``."""
+    """An intrinsic applied to boxes of tensors inside ``te.compute``."""
 
     intrin: TensorIntrin
     tensors: tuple[Tensor, ...]

@@ -1,4 +1,4 @@
-"""Functions that tests of calls between languages use: what is given comes back, or is raised."""
+"""Functions for tests of calls between languages: they return or raise what they are given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing numbers: results with what was expected, gradients with differences."""
+"""Numeric comparisons: results with expected values, gradients with finite differences."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A plugin for pytest: ``pytest_plugins = ["tilewright.testing.plugin"]`` in a conftest.
+"""A pytest plugin: ``pytest_plugins = ["tilewright.testing.plugin"]`` in a conftest.
 
-A test that takes ``target`` or ``dev``, and says nothing of targets itself, runs on every enabled target; the
-decorators ``exclude_targets`` and ``known_failing_targets`` leave some out, or expect them to fail. Fixtures of one
-``parameters`` vary together.
+A test that takes ``target`` or ``dev``, and does not choose targets itself, runs on every enabled target; the
+decorators ``exclude_targets`` and ``known_failing_targets`` exclude some, or expect them to fail. Fixtures of one
+``parameters`` call vary together.
 """
 
 from __future__ import annotations

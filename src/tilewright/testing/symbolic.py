@@ -1,4 +1,4 @@
-"""Checking facts about expressions: by proof, and by trying every value."""
+"""Checking facts about expressions: by proof, and by enumerating every value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tilewright.arith.analyzer import Analyzer
-from tilewright.arith.int_solver import IntConstraints, IntConstraintsTransform
+from tilewright.arith.int_constraints import IntConstraints, IntConstraintsTransform
 from tilewright.ir import operators
 from tilewright.ir.buffer import decl_buffer
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Range, Var

@@ -1,10 +1,7 @@
 """The loop level: statements, functions, builders, analyses and passes."""
 
-from tilewright.not_yet import attribute_not_there
-from tilewright.tir import analysis, generic, ir_builder, schedule, stmt_functor, transform, verify
-from tilewright.tir.buffer import Buffer, BufferRegion, DataProducer, decl_buffer
-from tilewright.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
-from tilewright.tir.expr import (
+from tilewright.ir.buffer import Buffer, BufferRegion, decl_buffer
+from tilewright.ir.expr import (
     EQ,
     GE,
     GT,
@@ -18,11 +15,11 @@ from tilewright.tir.expr import (
     Broadcast,
     BufferLoad,
     Call,
-    CallEffectKind,
     Cast,
     CmpExpr,
     CommReducer,
     ConstExpr,
+    DataProducer,
     Div,
     EqualOp,
     ExprOp,
@@ -52,6 +49,9 @@ from tilewright.tir.expr import (
     Sub,
     Var,
 )
+from tilewright.ir.op import CallEffectKind
+from tilewright.tir import analysis, function, ir_builder, schedule, transform, verify
+from tilewright.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.op import (
     abs,
@@ -155,6 +155,9 @@ from tilewright.tir.stmt import (
     stmt_list,
     stmt_seq,
 )
+from tilewright.tir.verify.verifier import verify_piece
+
+function.VERIFIER.fill(verify_piece)
 
 __all__ = [
     "EQ",
@@ -323,7 +326,3 @@ __all__ = [
     "vectorhigh",
     "vectorlow",
 ]
-
-
-def __getattr__(name: str) -> object:
-    return attribute_not_there(__name__, name)

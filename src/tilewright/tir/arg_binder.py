@@ -1,12 +1,12 @@
-"""Binding what a function expects to what a call gives it.
+"""Binding the parameters of a function to the arguments of a call.
 
-``ArgBinder`` collects the statements that stand between the entry of a function and its body: each variable of a
-parameter gets its value from the first argument that has one, and everything else that the parameters say about the
-arguments (types, ranks, sizes, strides, alignment, devices) becomes a check. A failed check says which argument, what
-was expected and what came.
+``ArgBinder`` collects the statements between the entry of a function and its body: each variable of a parameter gets
+its value from the first argument that provides one, and everything else that the parameters declare about the arguments
+(types, ranks, sizes, strides, alignment, devices) becomes a check. A failed check names the argument, what was expected
+and what was given.
 
-Order keeps reading safe: a field is read only behind the check that it exists. Relations between sizes are checked
-after all variables have values, because the first parameter may use what only the last one gives.
+The order keeps reads safe: a field is read only after the check that it exists. Relations between sizes are checked
+after all variables have values, because the first parameter may use what only the last one provides.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class ArgBinder:
             if variable not in self.values:
                 raise LoweringError(
                     f"{self.function_name}: {subject} is {expected}, but no argument gives the value of "
-                    f"{variable.name}; pass {variable.name} as an argument, or use it alone as a dimension of one"
+                    f"{variable.name}; pass {variable.name} as an argument, or make it a dimension of one by itself"
                 )
 
     def _text(self, text: str) -> str:
@@ -317,8 +317,8 @@ class ArgBinder:
 def required_alignment(buffer: Buffer, device_type: int) -> int:
     """Bytes to which the memory of an argument must be aligned.
 
-    What a buffer asks for counts. The default counts on devices alone: arrays of other libraries on the host are
-    aligned to their elements and no more, and processors read them as well.
+    A buffer's explicit requirement always counts. The default counts only on devices: arrays of other libraries on the
+    host are only aligned to their elements, and CPUs can read them.
     """
     if buffer.data_alignment != DEFAULT_ALIGNMENT or device_type != CPU:
         return buffer.data_alignment

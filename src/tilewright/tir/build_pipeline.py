@@ -1,7 +1,8 @@
-"""From lowered functions to what code generators take, pass by pass.
+"""From lowered functions to the input of the code generators, pass by pass.
 
-``mixed_passes`` run on all functions of a target, and end with host and device code in separate functions. Of the
-result, ``host_passes`` keep and finish the host's, ``device_passes`` the device's."""
+``mixed_passes`` run on all functions of a target, and end with host and device code in separate functions.
+``host_passes`` then select and finish the host functions, ``device_passes`` the device functions.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def mixed_passes(target: Target, host: Target) -> list[Pass]:
 
 
 def _thread_passes(global_barrier: bool) -> list[Pass]:
-    """What only code with threads needs."""
+    """The passes that only code with threads needs."""
     return [
         *([ThreadSync("global")] if global_barrier else []),
         ThreadSync("shared"),
@@ -59,7 +60,7 @@ def _thread_passes(global_barrier: bool) -> list[Pass]:
         MergeDynamicSharedMemoryAllocations(),
         ThreadSync("warp"),
         InferFragment(),
-        # Brings barriers of its own, so it stands after those that the program needs.
+        # Inserts its own barriers, so it comes after the pass that inserts the program's.
         LowerThreadAllreduce(),
     ]
 

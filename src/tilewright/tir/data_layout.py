@@ -1,7 +1,7 @@
 """Names of memory layouts, and the conversion of indices and shapes between them.
 
-In ``NCHW16c`` a capital letter is an axis and a small letter with a number is a part of it: element ``(n, c, h, w)``
-lies at ``(n, c // 16, h, w, c % 16)``.
+In ``NCHW16c`` a capital letter is an axis and a small letter with a number is a part of it: element ``(n, c, h, w)`` is
+at ``(n, c // 16, h, w, c % 16)``.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Layout:
         while position < len(name):
             match = _PART.match(name, position)
             if match is None:
-                raise ExpressionError(f"layout {name!r}: {name[position]!r} is no axis")
+                raise ExpressionError(f"layout {name!r}: {name[position]!r} is not an axis")
             self._add_axis(match.group(1), match.group(2))
             position = match.end()
         for axis in self._factors:
             if axis.upper() not in self._axes:
                 raise ExpressionError(
-                    f"layout {name!r} has a part {axis} of an axis {axis.upper()} that it lacks"
+                    f"layout {name!r} has a part {axis} of an axis {axis.upper()} that it does not have"
                 )
 
     def _add_axis(self, number: str, axis: str) -> None:
@@ -109,11 +109,11 @@ class BijectiveLayout:
         self.dst_layout = dst_layout
 
     def forward_index(self, index: Sequence[ExprLike]) -> Array[PrimExpr]:
-        """Where an element of the source layout lies in the destination."""
+        """Where an element of the source layout is in the destination."""
         return _convert_index(self.src_layout, self.dst_layout, index)
 
     def backward_index(self, index: Sequence[ExprLike]) -> Array[PrimExpr]:
-        """Where an element of the destination layout lies in the source."""
+        """Where an element of the destination layout is in the source."""
         return _convert_index(self.dst_layout, self.src_layout, index)
 
     def forward_shape(self, shape: Sequence[ExprLike]) -> Array[PrimExpr]:

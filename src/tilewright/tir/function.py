@@ -1,20 +1,22 @@
 """Functions at the loop level.
 
-A parameter is a scalar variable, or a handle that ``buffer_map`` says stands for a buffer: the shape, strides
-and type that an argument must have, with the variables in them bound from the argument.
+A parameter is a scalar variable, or a handle that ``buffer_map`` maps to a buffer: the shape, strides and type that an
+argument must have, with the variables in them bound from the argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr, Var
 from tilewright.ir.function import BaseFunc
+from tilewright.ir.module import IRModule
 from tilewright.ir.type import VOID, Type
 from tilewright.support.node import Child, Defines, node
+from tilewright.support.slot import Slot
 from tilewright.support.span import Span
 from tilewright.tir import specialize as specialization
 from tilewright.tir import text
@@ -24,6 +26,8 @@ from tilewright.tir.stmt import Stmt
 @node
 class PrimFunc(BaseFunc):
     """A function made of statements."""
+
+    text_form = "script"
 
     params: Defines[tuple[Var, ...]]
     body: Child[Stmt]
@@ -69,5 +73,12 @@ class PrimFunc(BaseFunc):
         """The function in TVMScript."""
         return text.script(self, tir_prefix, show_meta)
 
+    def verify(self, module: IRModule) -> None:
+        """Raise ``VerifyError`` where the function breaks a rule of ``tir.verify``."""
+        VERIFIER.value(self, module)
+
     def __repr__(self) -> str:
         return text.script(self)
+
+
+VERIFIER: Slot[Callable[[PrimFunc, IRModule], None]] = Slot("the verifier of loop-level functions")

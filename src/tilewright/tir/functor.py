@@ -1,7 +1,7 @@
-"""Walking and rewriting statements together with the expressions in them.
+"""Visiting and rewriting statements together with the expressions in them.
 
-``Visitor`` and ``Mutator`` of ``ir.functor`` already go through statements, because a statement's children are its
-expressions and sub-statements. What this file adds is the public functions over both.
+``Visitor`` and ``Mutator`` of ``ir.functor`` already handle statements, because a statement's children are its
+expressions and sub-statements. This file adds the public functions over both.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import BufferLoad, IterVar, PrimExpr, Reduce, Var
-from tilewright.ir.functor import Mutator, Visitor, post_order
+from tilewright.ir.functor import Mutator, post_order
 from tilewright.support.node import Node
 from tilewright.support.recursion import with_recursion_room
 from tilewright.tir.stmt import (
@@ -21,13 +21,8 @@ from tilewright.tir.stmt import (
     BufferStore,
     MatchBufferRegion,
     Prefetch,
-    Stmt,
-    is_no_op,
-    stmt_seq,
 )
 
-StmtExprVisitor = Visitor
-StmtExprMutator = Mutator
 N = TypeVar("N", bound=Node)
 
 
@@ -158,8 +153,3 @@ class Substitute(Mutator):
 def substitute(node: N, vmap: Mapping[Any, PrimExpr]) -> N:
     """The expression or statement with variables replaced."""
     return Substitute(vmap).visit(node) if vmap else node
-
-
-def flatten_sequence(stmts: Sequence[Stmt]) -> Stmt:
-    """The statements one after another, without no-ops; ``NO_OP`` itself if nothing is left."""
-    return stmt_seq(*[stmt for stmt in stmts if not is_no_op(stmt)])

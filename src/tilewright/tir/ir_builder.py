@@ -9,8 +9,8 @@
             data[i] = 0.0
     body = builder.get()
 
-Statements are emitted in order. What encloses the rest of its scope (``let``, ``allocate``, ``scope_attr``) is emitted
-as a function from that rest to the statement.
+Statements are emitted in order. A statement that encloses the rest of its scope (``let``, ``allocate``, ``scope_attr``)
+is emitted as a function from that rest to the statement.
 """
 
 from __future__ import annotations
@@ -218,12 +218,12 @@ class IRBuilder:
         return self._scope(None, lambda body: While(test, body))
 
     def if_scope(self, cond: ExprLike) -> WithScope:
-        """What runs if the condition holds."""
+        """The branch that runs if the condition holds."""
         test = _condition(cond)
         return self._scope(None, lambda body: IfThenElse(test, body, None))
 
     def else_scope(self) -> WithScope:
-        """What runs if the condition of the ``if_scope`` just before does not hold."""
+        """The branch that runs if the condition of the preceding ``if_scope`` does not hold."""
         statements = self._current()
         previous = statements[-1] if statements else None
         if not isinstance(previous, IfThenElse) or previous.else_case is not None:
@@ -236,7 +236,7 @@ class IRBuilder:
         return WithScope(None, finish, self._open)
 
     def new_scope(self) -> WithScope:
-        """A scope of its own: what is allocated in it ends with it."""
+        """A new scope: what is allocated in it ends with it."""
         return self._scope(None, lambda body: body)
 
     def let(self, var_name: str, value: ExprLike) -> Var:

@@ -1,7 +1,7 @@
 """Functions that build expressions: calls, logic, limits of types, mathematics and division.
 
-Functions of floating-point numbers take floating-point expressions; integers raise ``ExpressionError`` instead of being
-converted silently. Rounding functions give an integer back as it is. Functions that round or compare fold constants.
+Floating-point functions take floating-point expressions; integers raise ``ExpressionError`` instead of being converted
+silently. Rounding functions return an integer unchanged. Functions that round or compare fold constants.
 """
 
 from __future__ import annotations
@@ -17,16 +17,8 @@ from tilewright.ir.expr import Call, ExprLike, FloatImm, IntImm, PrimExpr, Selec
 from tilewright.ir.op import Op
 from tilewright.ir.operators import const, infinity, max_value, min_value
 from tilewright.support.dtype import BOOL, DataType
-from tilewright.support.elsewhere import names_elsewhere
 from tilewright.support.errors import ExpressionError
 from tilewright.support.span import Span
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "comm_reducer": "tilewright.tir.reducer",
-    },
-)
 
 __all__ = [
     "call_packed",
@@ -148,7 +140,7 @@ def call_intrin(dtype: str, func_name: str | Op, *args: Any, span: Span | None =
 
 
 def call_pure_extern(dtype: str, func_name: str, *args: Any, span: Span | None = None) -> Call:
-    """Call a C function that depends on its arguments alone."""
+    """Call a C function whose result depends only on its arguments."""
     return operators.call("call_pure_extern", dtype, [StringImm(func_name), *args], span)
 
 

@@ -58,7 +58,7 @@ FIELD_TYPES = {
 
 
 class TypeIndex(IntEnum):
-    """What a tagged value holds."""
+    """The type of a tagged value."""
 
     NONE = 0
     INT = 1
@@ -75,7 +75,7 @@ class TypeIndex(IntEnum):
 
 
 def struct_get(handle: PrimExpr, index: int, field: StructField, dtype: str | None = None) -> Call:
-    """Read a field; a type is needed for ``ANY_VALUE`` alone."""
+    """Read a field; a type is only needed for ``ANY_VALUE``."""
     return operators.call("tvm_struct_get", dtype or FIELD_TYPES[field], [handle, index, int(field)])
 
 

@@ -1,7 +1,7 @@
-"""The passes that turn a scheduled function into flat loops: one straight line.
+"""The passes that turn a scheduled function into flat loops, in a straight line.
 
-What holds after each group stands beside it. ``simple_mode`` leaves out what makes the program longer to read.
-A user's own passes (``tir.add_lower_pass``: pairs of phase and pass) run at the end of their phase, 0 to 3.
+A comment at each group says what holds after it. ``simple_mode`` leaves out what makes the program harder to read. A
+user's own passes (``tir.add_lower_pass``: pairs of phase and pass) run at the end of their phase, 0 to 3.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
         *added[1],
     ]
     if not simple_mode:
-        # Guards leave the hot loops. Must stand before vectorization, which cannot look past a guard.
+        # Guards leave the hot loops. This must come before vectorization, which cannot look past a guard.
         passes.append(LoopPartition(constant_loops=True))
-    # Products that a schedule gives to the matrix unit are single calls after this, beside their loops.
+    # Products that a schedule gives to the matrix unit are single calls after this, next to their loops.
     passes.append(UseMatrixUnit())
     # Every loop kind but serial, parallel and thread binding is gone after this.
     passes += [

@@ -1,4 +1,4 @@
-"""Reducers: ``sum``, ``min``, ``max``, and those that users make with ``comm_reducer``."""
+"""Reducers: ``sum``, ``min``, ``max``, and those that users define with ``comm_reducer``."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def comm_reducer(
     """A reducer from a function that combines two values (or two tuples) and one that gives the identity for types.
 
     The reducer is called as ``reducer(value, axis, where=None, init=None)``, with one reduction axis or several; a
-    tuple of values gives a tuple of results. Called with values alone it combines them: ``max(a, b)``.
+    tuple of values gives a tuple of results. Called with values only, it combines them: ``max(a, b)``.
     """
 
     def reduce_over(expr: Any, axis: Any, where: ExprLike, init: Any) -> Any:

@@ -1,7 +1,7 @@
 """Specialisation of a function for known arguments.
 
-A scalar parameter with a value goes away, and its value stands wherever it stood. A buffer parameter with a buffer
-stays; the variables in its shape, strides and offset take the values that the given buffer has there.
+A scalar parameter with a value is removed, and its value is substituted. A buffer parameter with a buffer stays; the
+variables in its shape, strides and offset take the values of the given buffer.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def specialize(function: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     for parameter, given in param_map.items():
         if not any(parameter is each for each in function.params):
             raise ExpressionError(
-                f"{parameter} is no parameter of the function; it has {_names(function.params)}"
+                f"{parameter} is not a parameter of the function; it has {_names(function.params)}"
             )
         if isinstance(given, Buffer):
             _match_buffers(function, parameter, given, values)
         else:
             if parameter in function.buffer_map:
                 raise ExpressionError(
-                    f"parameter {parameter} stands for a buffer: specialise it with a buffer, not {given!r}"
+                    f"parameter {parameter} is bound to a buffer: specialise it with a buffer, not {given!r}"
                 )
             _assign(values, parameter, operators.as_expr(given), f"parameter {parameter}")
             removed.add(parameter)

@@ -1,14 +1,13 @@
 """Statements: loops, conditions, memory and effects.
 
-Two forms of memory access follow one another. Before flattening,
-``BufferStore``/``BufferLoad``/``BufferRealize`` and ``ProducerStore``/``ProducerLoad``/``ProducerRealize`` use
-multi-dimensional indices; after it, ``Store``/``Load`` and ``Allocate`` use a pointer and a flat index.
+There are two forms of memory access. Before flattening, ``BufferStore``/``BufferLoad``/``BufferRealize`` and
+``ProducerStore``/``ProducerLoad``/``ProducerRealize`` use multi-dimensional indices; after it, ``Store``/``Load`` and
+``Allocate`` use a pointer and a flat index.
 
-A ``For`` runs ``loop_var`` over ``min .. min + extent`` and its ``kind`` says how: ``PARALLEL`` iterations may
-run at the same time, ``VECTORIZED`` ones become lanes, ``UNROLLED`` ones copies, ``THREAD_BINDING`` ones GPU
-threads. ``AttrStmt`` attaches information to what is below; ``AssertStmt`` ends the function with an error if
-its condition is false. ``Block`` isolates a computation with its own axes; ``BlockRealize`` gives the values of
-those axes.
+A ``For`` runs ``loop_var`` over ``min .. min + extent`` and its ``kind`` says how: ``PARALLEL`` iterations may run at
+the same time, ``VECTORIZED`` ones become lanes, ``UNROLLED`` ones copies, ``THREAD_BINDING`` ones GPU threads.
+``AttrStmt`` attaches information to its body; ``AssertStmt`` ends the function with an error if its condition is false.
+``Block`` isolates a computation with its own axes; ``BlockRealize`` gives the values of those axes.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
-from tilewright.ir import buffer as ir_buffer
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
 from tilewright.ir.expr import DataProducer, ExprLike, IterVar, PrimExpr, Range, StringImm, Var
@@ -184,9 +182,6 @@ class BufferStore(Stmt):
         self.value = operators.as_expr(value)
         self.indices = tuple(operators.as_expr(index) for index in indices)
         self.span = span
-
-
-ir_buffer.STORE_CLASS[:] = [BufferStore]
 
 
 @node
@@ -385,7 +380,7 @@ class MatchBufferRegion(Node):
 
 @node
 class Block(Stmt):
-    """A computation with axes of its own, the boxes it reads and writes, and what initialises its reduction."""
+    """A computation with its own axes, the regions it reads and writes, and the initialisation of its reduction."""
 
     iter_vars: Children[IterVar]
     reads: tuple[BufferRegion, ...]

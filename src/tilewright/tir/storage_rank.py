@@ -1,4 +1,4 @@
-"""Ranks of memory and of threads: which threads share which memory."""
+"""Ranks of memory scopes and threads: which threads share which memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class StorageRank(IntEnum):
-    """From what all threads share to what one thread has alone."""
+    """From memory that all threads share to private memory of one thread."""
 
     GLOBAL = 0
     SHARED = 1
@@ -31,14 +31,14 @@ def storage_rank(scope: str) -> StorageRank:
 
 
 def thread_rank(tag: str) -> int | None:
-    """0 for blocks, 1 for the threads (and virtual threads) of a block; None for what is no thread."""
+    """0 for blocks, 1 for the threads (and virtual threads) of a block; None for what is not a thread."""
     if tag.startswith("blockIdx."):
         return 0
     return 1 if tag.startswith(("threadIdx.", "vthread", "cthread")) else None
 
 
 def default_storage_rank(innermost_thread: int) -> StorageRank:
-    """Where a stage computed at this depth of threads keeps its result, if nothing else is said."""
+    """Where a stage computed at this depth of threads keeps its result, by default."""
     return {-1: StorageRank.GLOBAL, 0: StorageRank.SHARED}.get(innermost_thread, StorageRank.LOCAL)
 
 

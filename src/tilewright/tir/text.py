@@ -1,17 +1,17 @@
-"""The text form of statements, functions and modules. What prints it is in ``tir.script``."""
+"""The text form of statements, functions and modules. The printer is in ``tir.script``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir.module import PRINTERS, IRModule
+from tilewright.ir.module import IRModule
 from tilewright.tir.script.function_printer import print_function, print_module, print_statement
 
 
 def script(func_or_module: Any, tir_prefix: str = "T", show_meta: bool = False) -> str:
     """A function or module in TVMScript; ``tilewright.script.from_source`` reads it back.
 
-    ``show_meta`` adds a comment on each value that has no text of its own.
+    ``show_meta`` adds a comment on each value without a text form.
     """
     if isinstance(func_or_module, IRModule):
         return print_module(func_or_module, tir_prefix, show_meta)
@@ -21,6 +21,3 @@ def script(func_or_module: Any, tir_prefix: str = "T", show_meta: bool = False) 
 def stmt_text(stmt: Any) -> str:
     """A statement, for messages and ``repr``."""
     return print_statement(stmt)
-
-
-PRINTERS["script"] = script

@@ -1,4 +1,4 @@
-"""The variables that a statement uses and does not define."""
+"""The free variables of a statement."""
 
 from __future__ import annotations
 

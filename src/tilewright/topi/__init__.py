@@ -4,8 +4,7 @@ Each function takes and gives tensors (``te.Tensor``) of constant or symbolic sh
 (``topi.tag``) tells the schedules of a target what kind it is.
 """
 
-from tilewright.not_yet import attribute_not_there
-from tilewright.topi import generic, image, nn, random, tag, utils, vision, x86
+from tilewright.topi import image, nn, random, tag, utils, vision
 from tilewright.topi.argwhere import (
     argwhere,
     hybrid_argwhere_1d,
@@ -22,6 +21,7 @@ from tilewright.topi.broadcast import (
     bitwise_xor,
     broadcast_to,
     divide,
+    elemwise_sum,
     equal,
     floor_divide,
     floor_mod,
@@ -43,8 +43,22 @@ from tilewright.topi.broadcast import (
     right_shift,
     subtract,
 )
+from tilewright.topi.creation import arange, full, full_like
 from tilewright.topi.einsum import einsum
-from tilewright.topi.generic_op_impl import bind_operators
+from tilewright.topi.indexing import (
+    adv_index,
+    gather,
+    gather_nd,
+    one_hot,
+    take,
+    take_legalize,
+    unravel_index,
+    where,
+)
+from tilewright.topi.joining import concatenate, meshgrid, split, stack
+from tilewright.topi.layout import auto_scheduler_layout_transform, layout_transform
+from tilewright.topi.linalg import matmul, tensordot
+from tilewright.topi.masking import matrix_set_diag, sequence_mask, trilu
 from tilewright.topi.math import (
     abs,
     acos,
@@ -86,59 +100,27 @@ from tilewright.topi.math import (
     tanh,
     trunc,
 )
+from tilewright.topi.placing import invert_permutation, sparse_to_dense
 from tilewright.topi.reduction import all, any, argmax, argmin, collapse_sum, max, min, prod, sum
-from tilewright.topi.scan import cumbinop, cumprod, cumsum, scanop
-from tilewright.topi.scatter import scatter, scatter_nd
-from tilewright.topi.scatter_add import scatter_add
-from tilewright.topi.searchsorted import searchsorted
-from tilewright.topi.sort import argsort, sort, topk
-from tilewright.topi.sparse_fill_empty_rows import sparse_fill_empty_rows
-from tilewright.topi.sparse_reshape import sparse_reshape
-from tilewright.topi.tensor import elemwise_sum, full, full_like
-from tilewright.topi.transform import (
-    adv_index,
-    arange,
-    auto_scheduler_layout_transform,
-    concatenate,
+from tilewright.topi.reshaping import (
     dyn_tile,
-    dynamic_strided_slice,
     expand_dims,
     expand_like,
     flip,
-    gather,
-    gather_nd,
-    invert_permutation,
-    layout_transform,
-    matmul,
-    matrix_set_diag,
-    meshgrid,
     ndarray_size,
-    one_hot,
     repeat,
     reshape,
     reverse_sequence,
-    sequence_mask,
     shape,
-    sliding_window,
-    sparse_to_dense,
-    split,
     squeeze,
-    stack,
-    strided_set,
-    strided_slice,
-    take,
-    take_legalize,
-    tensordot,
     tile,
     transpose,
-    trilu,
-    unravel_index,
-    where,
 )
+from tilewright.topi.scan import cumbinop, cumprod, cumsum, scanop
+from tilewright.topi.scatter import scatter, scatter_add, scatter_nd
+from tilewright.topi.searchsorted import searchsorted
+from tilewright.topi.slicing import dynamic_strided_slice, sliding_window, strided_set, strided_slice
+from tilewright.topi.sort import argsort, sort, topk
+from tilewright.topi.sparse_fill_empty_rows import sparse_fill_empty_rows
+from tilewright.topi.sparse_reshape import sparse_reshape
 from tilewright.topi.unique import unique
-
-bind_operators()
-
-
-def __getattr__(name: str) -> object:
-    return attribute_not_there(__name__, name)

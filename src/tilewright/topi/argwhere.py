@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import as_extents, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of
 from tilewright.topi.arguments import product
-from tilewright.topi.broadcasting import as_extents, shape_text
 from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.utils import unravel_index
 

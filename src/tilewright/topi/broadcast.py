@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.ir import operators
-from tilewright.ir.expr import ExprLike, PrimExpr, Select
+from tilewright.ir.expr import ExprLike, Let, PrimExpr, Select, Var
 from tilewright.support.errors import ExpressionError
-from tilewright.te.tensor import Tensor
-from tilewright.tir import op
-from tilewright.tir.expr import Let, Var
-from tilewright.topi.broadcasting import (
+from tilewright.te.broadcast_shape import (
     as_extents,
     broadcast_index,
     broadcast_shapes,
     known_different,
     shape_text,
 )
+from tilewright.te.elementwise import Operand, binary
+from tilewright.te.tensor import Tensor
+from tilewright.tir import op
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import BROADCAST, ELEMWISE
-
-Operand = Tensor | ExprLike
-Scalar = Callable[[PrimExpr, PrimExpr], PrimExpr]
 
 
 def broadcast_to(data: Tensor, shape: ExprLike | Sequence[ExprLike]) -> Tensor:
@@ -41,26 +38,6 @@ def broadcast_to(data: Tensor, shape: ExprLike | Sequence[ExprLike]) -> Tensor:
     return computed(
         target, lambda *i: data(*broadcast_index(i, data.shape, target)), name="T_broadcast_to", tag=BROADCAST
     )
-
-
-def binary(name: str, function: Scalar, lhs: Any, rhs: Any) -> Any:
-    """A function of two scalars on tensors or scalars; two scalars give an expression."""
-    if not isinstance(lhs, Tensor) and not isinstance(rhs, Tensor):
-        return function(operators.as_expr(lhs), operators.as_expr(rhs))
-    if not isinstance(rhs, Tensor):
-        right = operators.as_expr(rhs)
-        return computed(lhs.shape, lambda *i: function(lhs(*i), right), name=f"T_{name}", tag=ELEMWISE)
-    if not isinstance(lhs, Tensor):
-        left = operators.as_expr(lhs)
-        return computed(rhs.shape, lambda *i: function(left, rhs(*i)), name=f"T_{name}", tag=ELEMWISE)
-    shape = broadcast_shapes(name, lhs.shape, rhs.shape)
-
-    def element(*i: PrimExpr) -> PrimExpr:
-        return function(
-            lhs(*broadcast_index(i, lhs.shape, shape)), rhs(*broadcast_index(i, rhs.shape, shape))
-        )
-
-    return computed(shape, element, name=f"T_{name}", tag=BROADCAST)
 
 
 def _truth(value: PrimExpr) -> PrimExpr:
@@ -248,3 +225,25 @@ def bitwise_not(data: Tensor) -> Tensor:
     return computed(
         data.shape, lambda *i: operators.bitwise_not(data(*i)), name="T_bitwise_not", tag=ELEMWISE
     )
+
+
+def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
+    """The sum of tensors of one shape."""
+    tensors = list(xs)
+    if not tensors:
+        raise ExpressionError("elemwise_sum takes one tensor or more")
+    for tensor in tensors[1:]:
+        if len(tensor.shape) != len(tensors[0].shape) or any(
+            known_different(one, other) for one, other in zip(tensor.shape, tensors[0].shape, strict=True)
+        ):
+            raise ExpressionError(
+                f"elemwise_sum: shapes {shape_text(tensors[0].shape)} and {shape_text(tensor.shape)} differ"
+            )
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        total = tensors[0](*i)
+        for tensor in tensors[1:]:
+            total = total + tensor(*i)
+        return total
+
+    return computed(tensors[0].shape, element, name="T_elemwise_sum", tag=ELEMWISE)

@@ -1,18 +1,20 @@
-"""Tensors made from numbers alone."""
+"""Tensors made from numbers only."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, FloatImm, IntImm, PrimExpr
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import as_extents
 from tilewright.te.tensor import Tensor
 from tilewright.tir import op
 from tilewright.topi.computed import computed
-from tilewright.topi.tag import INJECTIVE
+from tilewright.topi.tag import ELEMWISE, INJECTIVE
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
@@ -50,3 +52,21 @@ def _count(start: PrimExpr, stop: PrimExpr, step: PrimExpr) -> PrimExpr:
         "float64", step
     )
     return operators.maximum(operators.cast("int32", op.ceil(quotient)), 0)
+
+
+def full(shape: ExprLike | Sequence[ExprLike], dtype: str, fill_value: Any) -> Tensor:
+    """A tensor of one value: a number, or a tensor of one element."""
+
+    def element(*_: PrimExpr) -> PrimExpr:
+        if isinstance(fill_value, Tensor):
+            return operators.cast(dtype, fill_value(*[0] * len(fill_value.shape)))
+        if isinstance(fill_value, (bool, int, float)):
+            return operators.const(fill_value, dtype)
+        return operators.cast(dtype, fill_value)
+
+    return computed(as_extents(shape), element, name="T_full", tag=ELEMWISE)
+
+
+def full_like(x: Tensor, fill_value: Any) -> Tensor:
+    """A tensor of the shape and type of another, of one value."""
+    return full(x.shape, x.dtype, fill_value)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from tilewright.ir import operators
 from tilewright.ir.expr import IterVar, PrimExpr
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import broadcast_index, broadcast_shapes, shape_text
 from tilewright.te.operation import reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir.reducer import sum as sum_reducer
 from tilewright.topi.arguments import accumulator_type
-from tilewright.topi.broadcasting import broadcast_index, broadcast_shapes, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.linalg import result_type
 from tilewright.topi.math import cast

@@ -13,9 +13,9 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, PrimExpr, Select
 from tilewright.support.errors import ExpressionError
 from tilewright.target.generic_func import generic_func
+from tilewright.te.broadcast_shape import broadcast_index, broadcast_shapes, known_different, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.topi.arguments import as_int, check_integers, product, real_axis
-from tilewright.topi.broadcasting import broadcast_index, broadcast_shapes, known_different, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import BROADCAST, INJECTIVE
 from tilewright.topi.utils import unravel_index as unravel_position

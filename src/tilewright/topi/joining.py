@@ -8,10 +8,10 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, PrimExpr
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import known_different, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import if_then_else
 from tilewright.topi.arguments import as_int, real_axis
-from tilewright.topi.broadcasting import known_different, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import INJECTIVE
 from tilewright.topi.utils import simplify

@@ -9,11 +9,11 @@ from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import known_different, shape_text
 from tilewright.te.operation import reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir.reducer import sum as sum_reducer
 from tilewright.topi.arguments import accumulator_type, as_ints, real_axis
-from tilewright.topi.broadcasting import known_different, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.math import cast
 from tilewright.topi.tag import MATMUL

@@ -7,11 +7,11 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, PrimExpr, Select
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import known_different, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import all as all_of
 from tilewright.tir.op import if_then_else
 from tilewright.topi.arguments import as_ints, real_axis
-from tilewright.topi.broadcasting import known_different, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import ELEMWISE, INJECTIVE
 

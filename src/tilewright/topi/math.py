@@ -11,18 +11,10 @@ from tilewright.ir.expr import ExprLike, PrimExpr, Select
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
 from tilewright.support.span import Span
+from tilewright.te.elementwise import unary
 from tilewright.te.tensor import Tensor
 from tilewright.tir import op
 from tilewright.topi import polynomial
-from tilewright.topi.computed import computed
-from tilewright.topi.tag import ELEMWISE
-
-
-def elementwise(name: str, function: Callable[[PrimExpr], PrimExpr], x: Tensor | ExprLike) -> Any:
-    """A function of a scalar on every element of a tensor; of a scalar, the expression."""
-    if not isinstance(x, Tensor):
-        return function(operators.as_expr(x))
-    return computed(x.shape, lambda *i: function(x(*i)), name=f"T_{name}", tag=ELEMWISE)
 
 
 def _unary(
@@ -31,7 +23,7 @@ def _unary(
     """An operator of one tensor made from a function of scalars."""
 
     def operator(x: Tensor | ExprLike) -> Any:
-        return elementwise(name, function, x)
+        return unary(name, function, x)
 
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = description
@@ -85,12 +77,12 @@ fast_erf = _unary("fast_erf", polynomial.fast_erf, "erf by a rational function; 
 
 def left_shift(x: Tensor, n: ExprLike) -> Any:
     """Every element shifted up by the same number of bits."""
-    return elementwise("left_shift", lambda value: operators.left_shift(value, n), x)
+    return unary("left_shift", lambda value: operators.left_shift(value, n), x)
 
 
 def right_shift(x: Tensor, n: ExprLike) -> Any:
     """Every element shifted down by the same number of bits."""
-    return elementwise("right_shift", lambda value: operators.right_shift(value, n), x)
+    return unary("right_shift", lambda value: operators.right_shift(value, n), x)
 
 
 def clip(x: Tensor, a_min: Any, a_max: Any) -> Any:
@@ -102,7 +94,7 @@ def clip(x: Tensor, a_min: Any, a_max: Any) -> Any:
         # Both comparisons are false for a NaN, which falls through.
         return Select(value > high, high, Select(value < low, low, value))
 
-    return elementwise("clip", clipped, x)
+    return unary("clip", clipped, x)
 
 
 def _limit(limit: Any, dtype: DataType, inwards: Callable[[float], int]) -> PrimExpr:
@@ -123,7 +115,7 @@ def _limit(limit: Any, dtype: DataType, inwards: Callable[[float], int]) -> Prim
 
 def fixed_point_multiply(x: Tensor, multiplier: int, shift: int) -> Any:
     """x times the fixed-point number ``multiplier * 2**(shift - 31)``, rounded to the nearest integer."""
-    return elementwise(
+    return unary(
         "fixed_point_multiply",
         lambda value: op.q_multiply_shift(
             value,
@@ -137,17 +129,17 @@ def fixed_point_multiply(x: Tensor, multiplier: int, shift: int) -> Any:
 
 def cast(x: Tensor | ExprLike, dtype: str, span: Span | None = None) -> Any:
     """The values as another type."""
-    return elementwise("cast", lambda value: operators.cast(dtype, value, span), x)
+    return unary("cast", lambda value: operators.cast(dtype, value, span), x)
 
 
 def reinterpret(x: Tensor | ExprLike, dtype: str) -> Any:
     """The same bits as another type of the same size."""
-    return elementwise("reinterpret", lambda value: op.reinterpret(dtype, value), x)
+    return unary("reinterpret", lambda value: op.reinterpret(dtype, value), x)
 
 
 def ceil_log2(x: Tensor | ExprLike) -> Any:
     """The least integer n such that 2**n is not less than x, in the type of x; 0 where x is below 1."""
-    return elementwise("ceil_log2", _ceil_log2, x)
+    return unary("ceil_log2", _ceil_log2, x)
 
 
 def _ceil_log2(value: PrimExpr) -> PrimExpr:

@@ -8,10 +8,10 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import as_extents, known_different, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.topi.arguments import check_integers, product
-from tilewright.topi.broadcasting import as_extents, known_different, shape_text
 from tilewright.topi.kernel import fill, loop_kernel
 from tilewright.topi.scatter import inside
 

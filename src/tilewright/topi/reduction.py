@@ -13,13 +13,13 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Select
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import as_extents, known_different, same_extent, shape_text
 from tilewright.te.operation import compute, reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir import op
 from tilewright.tir.reducer import Reducer, comm_reducer
 from tilewright.tir.reducer import sum as sum_reducer
 from tilewright.topi.arguments import accumulator_type, check_tensor, real_axes
-from tilewright.topi.broadcasting import as_extents, known_different, same_extent, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.math import cast
 from tilewright.topi.tag import COMM_REDUCE, COMM_REDUCE_IDX, ELEMWISE, INJECTIVE

@@ -8,9 +8,9 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Select
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import as_extents, known_different, same_extent, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.topi.arguments import as_int, check_integers, product, real_axes, real_axis
-from tilewright.topi.broadcasting import as_extents, known_different, same_extent, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import BROADCAST, INJECTIVE
 from tilewright.topi.utils import ravel_index, simplify, unravel_index

@@ -12,11 +12,11 @@ from contextlib import ExitStack
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import known_different, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of
 from tilewright.topi.arguments import as_int, check_integers, product, real_axis
-from tilewright.topi.broadcasting import known_different, shape_text
 from tilewright.topi.indexing import counted_from_front
 from tilewright.topi.kernel import copy_elements, loop_kernel
 from tilewright.topi.utils import ceil_div
@@ -151,3 +151,8 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
                     outs[0][start + j] = combine(old, ins[2][place * slice_size + j])
 
     return loop_kernel("scatter_nd", [data, indices, updates], [(data.shape, data.dtype)], body)[0]
+
+
+def scatter_add(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> Tensor:
+    """The data with ``updates`` added in the places that ``indices`` names along an axis."""
+    return scatter_elements("scatter_add", data, indices, updates, axis, "add")

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import known_different, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of
 from tilewright.tir.op import any as any_of
 from tilewright.tir.op import isnan
 from tilewright.topi.arguments import product
-from tilewright.topi.broadcasting import known_different, shape_text
 from tilewright.topi.kernel import loop_kernel, scalar
 
 

@@ -9,11 +9,11 @@ from tilewright.arith.analyzer import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, IntImm, PrimExpr, Select, SizeVar
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import all as all_of
 from tilewright.tir.op import if_then_else
 from tilewright.topi.arguments import as_int, as_ints, real_axes, real_axis
-from tilewright.topi.broadcasting import shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.tag import INJECTIVE
 from tilewright.topi.utils import ceil_div, make_idx, within_index

@@ -12,12 +12,12 @@ from typing import Any
 from tilewright.ir import operators
 from tilewright.ir.expr import IntImm, PrimExpr, SizeVar
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder, WithScope
 from tilewright.tir.op import all as all_of
 from tilewright.tir.op import any as any_of
 from tilewright.topi.arguments import check_integers, real_axis
-from tilewright.topi.broadcasting import shape_text
 from tilewright.topi.kernel import Rows, loop_kernel, scalar
 from tilewright.topi.radix import Workspace, decode, encode, key_type, nth_key
 

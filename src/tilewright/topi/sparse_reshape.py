@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import as_extents, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.topi.arguments import as_int, check_integers
-from tilewright.topi.broadcasting import as_extents, shape_text
 from tilewright.topi.kernel import loop_kernel, scalar
 
 

@@ -5,10 +5,8 @@ A tag is one of these names, or one of them followed by more, separated by a com
 
 from __future__ import annotations
 
-ELEMWISE = "elemwise"
-"""The element at an index is a function of the elements of the inputs at that index."""
-BROADCAST = "broadcast"
-"""Element-wise, where inputs may lack dimensions or repeat along them."""
+from tilewright.te.tag import BROADCAST, ELEMWISE
+
 INJECTIVE = "injective"
 """The element is a function of single elements of the inputs, at indices computed from its own."""
 COMM_REDUCE = "comm_reduce"
@@ -19,6 +17,10 @@ MATMUL = "matmul"
 """A matrix product."""
 EINSUM = "einsum"
 """A sum over the products of several inputs."""
+WINOGRAD = "conv2d_winograd_NCHWc"
+"""A convolution by Winograd's algorithm, with channels in blocks and the weight transformed."""
+TRANSPOSED = "conv2d_transpose_NCHWc"
+"""A transposed convolution with channels in blocks, put together from one convolution for each phase."""
 
 
 def is_broadcast(tag: str) -> bool:

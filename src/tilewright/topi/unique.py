@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import any as any_of
-from tilewright.topi.broadcasting import shape_text
 from tilewright.topi.kernel import fill, loop_kernel, scalar
 from tilewright.topi.radix import Workspace, encode, key_type
 

@@ -138,7 +138,7 @@ def test_byte_offset(twice: PackedFunc) -> None:
 
 
 def test_misaligned(twice: PackedFunc) -> None:
-    """Elements at addresses that are no multiple of their size are refused."""
+    """Elements at addresses that are not a multiple of their size are refused."""
     a, b = described(np.zeros((3, 4), "float32"), byte_offset=2), described(np.zeros((2, 4), "float32"))
     with pytest.raises(
         ValueError, match=r"memory of argument 0 \(A\) must be aligned to 4 bytes, it is 2 bytes past"

@@ -56,7 +56,7 @@ def test_softmax_of_symbolic_rows(compile_c: Any) -> None:
 
 
 def test_padding_and_bytes(compile_c: Any) -> None:
-    """Conditions guard reads outside of the input; eight-bit products are summed in thirty-two."""
+    """Conditions guard reads outside the input; eight-bit products are summed in thirty-two."""
     a, w = te.placeholder((16,), "uint8", name="A"), te.placeholder((3,), "int8", name="W")
     k = te.reduce_axis((0, 3), "k")
     padded = te.compute(

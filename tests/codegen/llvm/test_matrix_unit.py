@@ -10,7 +10,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te
 from tilewright.target.host import host_features
-from tilewright.tir.words import numbers_of_word
+from tilewright.tir.packed_lanes import numbers_of_word
 from tilewright.topi import x86
 
 KINDS = [("uint8", "int8", "tdpbusd"), ("bfloat16", "bfloat16", "tdpbf16ps")]

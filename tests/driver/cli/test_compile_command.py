@@ -67,7 +67,7 @@ def test_model_library_format(small_onnx, tmp_path, capsys, expected):
     np.testing.assert_allclose(outputs_of(tmp_path / "g.tar", X)[0], expected(X)[0], rtol=1e-5)
     arguments = ["--target", "c", "--executor", "aot", "--executor-aot-interface-api", "c"]
     assert main(["compile", small_onnx, "-o", str(tmp_path / "c.tar"), "-f", "mlf", *arguments]) == 0
-    assert f"It is C for a program of yours: tar xf {tmp_path / 'c.tar'}" in capsys.readouterr().out
+    assert f"It is C code for your program: tar xf {tmp_path / 'c.tar'}" in capsys.readouterr().out
     with tarfile.open(tmp_path / "c.tar") as archive:
         assert "./codegen/host/src/default.c" in archive.getnames()
 
@@ -99,7 +99,7 @@ def test_dumps_are_written_beside_the_output(small_onnx, tmp_path, capsys):
 
 
 def test_code_for_another_machine(small_onnx, tmp_path, capsys):
-    """It is written, and refused where it cannot run; it cannot be validated here either."""
+    """It is written, and refused where it cannot run; it cannot be validated on this machine either."""
     path = tmp_path / "arm.tar"
     arguments = ["compile", small_onnx, "-o", str(path), "-f", "tar", "--target"]
     other = "aarch64" if platform.machine() != "aarch64" else "x86_64"
@@ -110,7 +110,7 @@ def test_code_for_another_machine(small_onnx, tmp_path, capsys):
     assert main(["run", str(path)]) == 2
     assert f"code for {other}-linux-gnu, not for this machine" in capsys.readouterr().err
     assert main([*arguments, "--validate"]) == 2
-    assert "cannot be validated here" in capsys.readouterr().err
+    assert "cannot run on this machine" in capsys.readouterr().err
 
 
 def test_open_sizes_are_fixed_or_left_to_the_machine(open_onnx, tmp_path, capsys, expected):
@@ -187,13 +187,13 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
         (["--target", "nothere.json"], "nothere.json cannot be read"),
         (["--target-c-mcpu", "x"], "options are given for c, and the target is llvm"),
         (["--target-llvm-mcpu", "i386x"], "i386x"),
-        (["--input-shapes", "x"], "'x' is no shape"),
-        (["--input-shapes", "x:[a]"], "whole numbers"),
+        (["--input-shapes", "x"], "'x' is not a shape"),
+        (["--input-shapes", "x:[a]"], "extents are integers"),
         (["--input-shapes", "z:[1]"], "the model has no input 'z'"),
         (["--input-shapes", "x:[2,5]"], "multiply"),
         (["--disabled-pass", "FoldConstants"], "did you mean 'FoldConstant'"),
         (["--pass-config", "nonsense=1"], "there is no pass option 'nonsense'"),
-        (["--pass-config", "tir.disable_assert=maybe"], "is true or false"),
+        (["--pass-config", "tir.disable_assert=maybe"], "must be true or false"),
         (["--dump-code", "pdf"], "not as 'pdf'"),
         (["--tuning-records", "r.json"], "tuning is not in this version"),
         (["--cross-compiler-options=-O3"], "no cross compiler"),
@@ -216,13 +216,13 @@ def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, caps
     ("name", "content", "message"),
     [
         ("missing.onnx", None, "there is no model"),
-        ("bad.onnx", b"this is no model at all", "bad.onnx"),
+        ("bad.onnx", b"this is not a model at all", "bad.onnx"),
         ("empty.onnx", b"", "empty.onnx"),
         ("model.h5", b"x", "tf2onnx"),
         (
             "model.xyz",
             b"x",
-            "reads ONNX models (.onnx): export the model to one; if it is one under another name, say --",
+            "reads ONNX models (.onnx): export the model to one; if it is ONNX under another name, pass --",
         ),
         ("", None, "is a folder: name the model's file in it"),
         (
@@ -246,7 +246,7 @@ def test_a_folder_that_cannot_be_written(small_onnx, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["compile", small_onnx, "-f", "tar", "-o", str(tmp_path / "file" / "m.tar")]) == 2
     assert (
-        "m.tar cannot be written (there is a file where its folder should be): choose another place with -o"
+        "m.tar cannot be written (its parent is a file, not a folder): choose another place with -o"
         in capsys.readouterr().err
     )
     assert main(["compile", small_onnx, "-f", "tar", "-o", str(tmp_path)]) == 2
@@ -260,9 +260,7 @@ def test_the_model_is_not_overwritten(small_onnx, tmp_path, capsys):
     (tmp_path / "link.tar").symlink_to(model)
     for output in (model, tmp_path / "link.tar"):
         assert main(["compile", str(model), "-o", str(output)]) == 2
-        assert (
-            "would be overwritten, and it is an input: choose another name with -o" in capsys.readouterr().err
-        )
+        assert "is an input and would be overwritten: choose another name with -o" in capsys.readouterr().err
     assert model.read_bytes() == Path(small_onnx).read_bytes()
 
 
@@ -279,3 +277,23 @@ def test_as_a_program(small_onnx, tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
     assert json.loads(done.stdout)["outputs"][1]["shape"] == [2, 3]
+
+
+@pytest.mark.parametrize("executor", ["graph", "vm", "aot"])
+def test_explain_says_how_kernels_are_computed(executor, small_onnx, tmp_path, capsys):
+    """For each kernel the row of the table that its operators have, and why the others were passed over."""
+    path = tmp_path / "m.tar"
+    options = ["-f", "tar", "--executor", executor, "--explain"]
+    assert main(["compile", small_onnx, "-o", str(path), *options]) == 0
+    printed = capsys.readouterr().out
+    table = printed[: printed.index("compiled ")]
+    assert "scheduler: cpu" in table and "taken " in table and "passed " in table
+    assert max(len(line) for line in table.splitlines()) <= 80
+
+
+def test_explain_as_json(small_onnx, tmp_path, capsys):
+    """The same for programs; nothing of it without the option."""
+    report = compiled(small_onnx, tmp_path / "m.tar", capsys, "--explain")
+    operators = [one for kernel in report["kernel_choices"] for one in kernel["operators"]]
+    assert operators and all(one["row"] and one["reason"] and one["scheduler"] for one in operators)
+    assert "kernel_choices" not in compiled(small_onnx, tmp_path / "n.tar", capsys)

@@ -56,7 +56,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path, capsys):
     """It is named, with what to do, before anything is compiled."""
     (tmp_path / "out").write_text("")
     assert main(["demo", "-o", str(tmp_path / "out")]) == 2
-    assert "there is a file where its folder should be" in capsys.readouterr().err
+    assert "its parent is a file, not a folder" in capsys.readouterr().err
 
 
 def test_the_network_compiled_ahead_of_time_is_right(tmp_path, capsys):

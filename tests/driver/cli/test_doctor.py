@@ -23,7 +23,7 @@ def test_doctor_prints_a_table(capsys):
     """Without ``--json``, every finding is a line."""
     assert main(["doctor"]) == 0
     printed = capsys.readouterr().out
-    assert "everything that must work does" in printed
+    assert "everything required works" in printed
     assert "caches" in printed
 
 

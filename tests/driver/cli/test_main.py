@@ -141,7 +141,7 @@ def test_cache_clear_removes_only_our_entries(cache_folder, capsys):
 
 
 def test_module_runs_as_a_program():
-    """``python -m tilewright`` is the same command line, and a closed pipe is no error message."""
+    """``python -m tilewright`` is the same command line, and a closed pipe is not an error message."""
     done = subprocess.run(
         [sys.executable, "-m", "tilewright", "targets", "--kind", "c"],
         capture_output=True,

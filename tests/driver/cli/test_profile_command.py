@@ -43,7 +43,7 @@ def test_package_as_json(small_package, capsys):
         (["{model}", "--trace", "{model}/trace.json"], "choose another place with --trace"),
         (["{model}", "--repeat", "0"], "at least 1"),
         (["{model}", "--inputs", "no.npz"], "there is no file no.npz"),
-        (["{model}", "--target", "llvm -mtriple=aarch64-linux-gnu"], "cannot be measured here"),
+        (["{model}", "--target", "llvm -mtriple=aarch64-linux-gnu"], "cannot run on this machine"),
     ],
 )
 def test_mistakes_are_named(arguments, message, small_onnx, capsys):

@@ -88,14 +88,14 @@ def test_images_become_inputs(image_package, tmp_path, capsys):
         (["-i", "y={tmp}/shape.npz"], "has no input 'y'; it has x"),
         (
             ["-i", "{tmp}/shape.npz", "-o", "{tmp}/shape"],
-            "shape.npz would be overwritten, and it is an input",
+            "shape.npz is an input and would be overwritten",
         ),
         (["-i", "x={tmp}/shape.npz", "-o", "{tmp}/shape.npz"], "choose another name with -o"),
         (
             ["-o", "{tmp}/text.txt/out.npz"],
-            "out.npz cannot be written (there is a file where its folder should be): choose another place with -o",
+            "out.npz cannot be written (its parent is a file, not a folder): choose another place with -o",
         ),
-        (["-i", "{tmp}/a.png"], "is no image"),
+        (["-i", "{tmp}/a.png"], "is not an image"),
         (["--device", "cuda"], "the device cuda is not in this version"),
         (["--print-top", "0"], "at least 1"),
         (["--print-time", "--repeat", "0"], "at least 1"),
@@ -118,7 +118,7 @@ def test_wrong_inputs_are_explained(options, message, small_package, tmp_path, c
 
 
 def test_a_damaged_package_is_refused(small_package, tmp_path, capsys):
-    """Not one byte of what is inside may have changed, and a file that is no package is told apart."""
+    """Not one byte of what is inside may have changed, and a file that is not a package is told apart."""
     content = bytearray(Path(small_package).read_bytes())
     place = bytes(content).index(b"tvmgen_default_fused")
     content[place] ^= 1
@@ -146,7 +146,7 @@ def test_what_was_written_and_made_up_is_said(small_package, tmp_path, capsys):
     assert main(["run", small_package, "-o", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert f"outputs written to {tmp_path / 'out.npz'}\n" in printed and (tmp_path / "out.npz").is_file()
-    assert "x was filled with random values: --inputs gives it others" in printed
+    assert "x was filled with random values: use --inputs to set it" in printed
     np.savez(tmp_path / "x.npz", x=np.zeros((2, 4), "float32"))
     assert main(["run", small_package, "-i", str(tmp_path / "x.npz")]) == 0
     assert "was filled" not in capsys.readouterr().out

@@ -32,7 +32,7 @@ def test_work_and_nodes_come_from_the_model(small_profile):
 
 
 def test_compile_time_by_pass_is_the_whole(small_profile):
-    """The passes' own times and what is outside of passes are the time of the compilation."""
+    """The passes' own times and what is outside passes are the time of the compilation."""
     compiling = small_profile.compiling
     assert sum(one.seconds for one in compiling.totals) == pytest.approx(compiling.seconds)
     names = {one.name for one in compiling.totals}
@@ -95,5 +95,5 @@ def test_only_the_graph_executor_is_timed(executor, small_onnx):
 def test_other_machines_are_not_measured(small_onnx):
     """Code for another processor is refused before it is compiled."""
     settings = tvmc.compiler.make_settings("llvm -mtriple=aarch64-linux-gnu")
-    with pytest.raises(TilewrightError, match="cannot be measured here"):
+    with pytest.raises(TilewrightError, match="cannot run on this machine"):
         profile.collect.profile_model(tvmc.load(small_onnx), settings)

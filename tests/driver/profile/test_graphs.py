@@ -6,7 +6,7 @@ from tilewright.driver.profile.graphs import kernel_graph, operator_graph
 
 
 def test_tuples_are_passed_through():
-    """An operator that reads a field of a tuple is below what makes the tuple; tuples are no nodes."""
+    """An operator that reads a field of a tuple is below what makes the tuple; tuples are not nodes."""
     x = relay.var("x", shape=(4, 4))
     parts = relay.split(x, 2)
     body = relay.concatenate([relay.exp(parts[0]), parts[1]], axis=0)

@@ -12,7 +12,7 @@ def _factory():
 
 
 def test_live_bytes_follow_the_tensors():
-    """The peak is what the plan calls its largest live set, and nothing in use lies outside of the arena."""
+    """The peak is what the plan calls its largest live set, and nothing in use lies outside the arena."""
     factory = _factory()
     found = memory_profile(factory.get_graph_json(), factory.memory.arena_bytes, 0)
     assert found.peak_bytes == factory.memory.largest_live_set <= found.arena_bytes

@@ -147,3 +147,24 @@ def test_page_fits_its_window(page, report_url, width, mobile):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.screenshot().startswith(b"\x89PNG")
     page.resize(1280, 900)
+
+
+def test_choices_of_every_kernel(small_profile):
+    """The report has the row and the reason of every operator; one of a package has no such section."""
+    found = report_data(small_profile)["choices"]
+    assert len(found) == len(small_profile.kernels.kernels())
+    assert all(one["row"] and one["reason"] for kernel in found for one in kernel["operators"])
+    assert report_data(replace(small_profile, choices=None))["choices"] is None
+
+
+def test_choices_are_a_section_of_the_page(page, report_url, small_profile):
+    """A line for each operator that had other rows, or a row of its own."""
+    page.open(report_url)
+    shown = [
+        one
+        for kernel in report_data(small_profile)["choices"]
+        for one in kernel["operators"]
+        if one["row"] != one["operator"] or one["passed_over"]
+    ]
+    assert page.evaluate("document.querySelectorAll('#choice-table tr[data-choice]').length") == len(shown)
+    assert not page.problems

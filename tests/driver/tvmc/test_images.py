@@ -55,8 +55,8 @@ def test_numbers_and_batches(photo):
 @pytest.mark.parametrize(
     ("shape", "options", "message"),
     [
-        ((1, 3), ImageOptions(), "not four dimensions"),
-        ((1, 7, 7, 7), ImageOptions(), "say --image-layout"),
+        ((1, 3), ImageOptions(), "does not have four dimensions"),
+        ((1, 7, 7, 7), ImageOptions(), "pass --image-layout"),
         ((1, 7, 7, 3), ImageOptions("NCHW"), "images have 1, 3 or 4"),
         ((2, 3, 3, 2), ImageOptions(), "takes 2 images, and 1 are given"),
         ((1, 3, 3, 2), ImageOptions(mean=(1.0, 2.0)), "--mean has 2 numbers"),

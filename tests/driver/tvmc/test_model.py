@@ -30,7 +30,7 @@ def test_a_saved_model_is_the_same(small_onnx, tmp_path):
         TVMCModel(model_path=str(tmp_path / "nothere.tar"))
     with tarfile.open(path, "w"):
         pass
-    with pytest.raises(TVMCException, match="is no saved model"):
+    with pytest.raises(TVMCException, match="is not a saved model"):
         TVMCModel(model_path=path)
     with pytest.raises(TVMCException, match="a module and parameters"):
         TVMCModel()
@@ -64,9 +64,9 @@ def test_a_package_from_a_build(small_onnx, tmp_path):
     assert package.load_library().function_names
     with pytest.raises(TVMCException, match="so, tar and mlf"):
         model.export_package(factory, output_format="zip")
-    with pytest.raises(TVMCException, match="takes no cross compiler"):
+    with pytest.raises(TVMCException, match="does not need a cross compiler"):
         model.export_package(factory, cross="cc", output_format="mlf")
-    with pytest.raises(TVMCException, match="no compiled model"):
+    with pytest.raises(TVMCException, match="not a compiled model"):
         model.export_package(object())
 
 
@@ -86,7 +86,7 @@ def test_a_package_of_tvmc_without_our_description(small_package, tmp_path):
     ("change", "message"),
     [
         (lambda members: members.pop("mod.params"), "mod.params is not what"),
-        (lambda members: members.pop("mod.tar"), "is no package"),
+        (lambda members: members.pop("mod.tar"), "is not a package"),
         (lambda members: members.update({"extra": b"x"}), "extra is not what"),
         (lambda members: members.update({"mod.json": b"{}"}), "mod.json is not what"),
         (lambda members: members.update({"package.json": b"{"}), "is not readable"),

@@ -8,7 +8,7 @@ from tilewright.driver.tvmc import TVMCException, runner
 
 
 def test_inputs_of_a_graph(small_package):
-    """Parameters are no inputs, whether they come as bytes or by name."""
+    """Parameters are not inputs, whether they come as bytes or by name."""
     package = tvmc.TVMCPackage(small_package)
     shapes, dtypes = runner.get_input_info(package.graph, package.params)
     assert (shapes, dtypes) == ({"x": [2, 4]}, {"x": "float32"})
@@ -40,7 +40,7 @@ def test_inputs_are_completed():
     assert made["b"].dtype == "int32" and made["b"].tolist() == [1, 1, 1]
     with pytest.raises(TVMCException, match="no input 'c'; it has a, b"):
         runner.make_inputs_dict(shapes, dtypes, {"c": [1]})
-    with pytest.raises(TVMCException, match="numbers that its type does not hold"):
+    with pytest.raises(TVMCException, match="values that its type cannot represent"):
         runner.make_inputs_dict(shapes, dtypes, {"b": [1, 2, 1 << 40]})
     with pytest.raises(TVMCException, match="values of type float64"):
         runner.make_inputs_dict(shapes, dtypes, {"b": [0.5, 1.0, 2.0]})

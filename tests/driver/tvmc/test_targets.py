@@ -75,9 +75,9 @@ def test_code_generators(generator):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "names no target"),
+        ("", "does not name a target"),
         ("nothere, llvm", "no target 'nothere'"),
-        ("llvm x", "'x' is no option"),
+        ("llvm x", "'x' is not an option"),
         ("llvm, llvm", "named twice"),
         ("cuda, opencl, llvm", "at most a target and its host"),
         ("llvm -num-cores=many", "the target is wrong"),

@@ -65,7 +65,7 @@ def test_a_package_that_is_another_model(small_onnx):
     runnable = runnable_of(settings.compile(other.mod, other.params))
     found = validation.validate(model, runnable, settings, random_inputs=1)
     assert not found.agrees and found.first is None
-    assert "the package is not what its pieces are" in found.notes[0]
+    assert "the package differs from its parts" in found.notes[0]
     assert found.as_json()["agrees"] is False
 
 

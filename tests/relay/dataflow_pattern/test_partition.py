@@ -138,7 +138,7 @@ def test_dominated_regions() -> None:
 
 
 def test_functions_are_part_of_the_match() -> None:
-    """Their parameters and bodies are no inputs."""
+    """Their parameters and bodies are not inputs."""
     a, c = Var("a"), Var("c")
     inner = Function([a, c], call("add", a, c))
     pattern = FunctionPattern(None, wildcard() + wildcard())(wildcard(), wildcard())

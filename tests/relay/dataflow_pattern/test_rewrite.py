@@ -180,7 +180,7 @@ def test_types_are_there_where_they_are_asked_for() -> None:
 
 
 def test_mistakes_are_said() -> None:
-    """No pattern, no callback, something that is no expression."""
+    """No pattern, no callback, something that is not an expression."""
     with pytest.raises(TilewrightError, match="has no pattern"):
         rewrite(DFPatternCallback(), x)
     callback = DFPatternCallback()

@@ -143,13 +143,13 @@ MISTAKES = {
     ),
     "no function": (
         "def @main(%x: $T) { %x(%x) }",
-        "a value of type Tensor.* is called, which is no function",
+        "a value of type Tensor.* is called, which is not a function",
     ),
     "no tuple": (
         "def @main(%x: $T) { %x.0 }",
-        "field 0 is taken of a value of type Tensor.*, which is no tuple",
+        "field 0 is read from a value of type Tensor.*, which is not a tuple",
     ),
-    "no field": ("def @main(%x: $T) { (%x, %x).2 }", "field 2 is taken of a tuple of 2 fields"),
+    "no field": ("def @main(%x: $T) { (%x, %x).2 }", "field 2 is read from a tuple of 2 fields"),
     "no reference": ("def @main(%x: $T) { ref_read(%x) }", "what is read has type Tensor"),
     "write": ("def @main(%x: $T) { let %r = ref(1); ref_write(%r, %x) }", "what is written to has type ref"),
     "clauses": (

@@ -17,9 +17,9 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall
 from tilewright.relay.infer.solver import Mismatch, Solver, substitute_types
 
 FLOAT = TensorType((2, 3), "float32")

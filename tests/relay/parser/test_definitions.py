@@ -106,7 +106,7 @@ def test_parse_infers_types() -> None:
         ("type A { B } type C { B }", "the constructor B is defined twice", 23),
         ("type A { exp }", "a constructor cannot have the name exp", 10),
         ("type fn { B }", "a type cannot have the name fn", 6),
-        ("type A[T, T] { B }", "the type parameter T stands here twice", 11),
+        ("type A[T, T] { B }", "the type parameter T occurs twice", 11),
         ("def @a() { 1", "the definition does not end", 1),
         ("def a() { 1 }", "expected a global name such as @main, found 'a'", 5),
         ("exp(1f)", "expected a definition (def, type or extern type), found 'exp'", 1),

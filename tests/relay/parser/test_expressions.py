@@ -52,7 +52,7 @@ def test_literals(text: str, value: float, dtype: str) -> None:
 
 
 def test_not_a_number() -> None:
-    """``nanf`` is a float that is no number."""
+    """``nanf`` is a float that is not a number."""
     assert np.isnan(scalar("nanf")) and scalar("nanf64").dtype == "float64"
 
 
@@ -245,7 +245,7 @@ def test_meta_references() -> None:
 
 
 def test_names_in_quotes() -> None:
-    """A name that is no word stands in quotes, and is kept."""
+    """A name that is not a word stands in quotes, and is kept."""
     found = parse_expr(r'fn (%"a/b:0", %"q\"uote", %layer1.0.weight) { (%"a/b:0", %layer1.0.weight.1) }')
     assert [parameter.name_hint for parameter in found.params] == ["a/b:0", 'q"uote', "layer1.0.weight"]
     assert isinstance(found.body.fields[1], relay.TupleGetItem)
@@ -282,13 +282,13 @@ def test_every_node_has_a_place() -> None:
         ("exp()", "exp takes 1 argument, not 0", 1),
         ("exp(1f, axis=1)", "exp has no attribute 'axis'", 1),
         ("sum(1, axos=1)", "sum has no attribute 'axos'; it has axis, exclude, keepdims", 1),
-        ("sum(1, axis=1, axis=2)", "the attribute axis stands here twice", 16),
+        ("sum(1, axis=1, axis=2)", "the attribute axis occurs twice", 16),
         ("3000000000", "3000000000 does not fit into int32; add i64", 1),
         ("300u8", "300 does not fit into uint8", 1),
         ("1e99f", "1e99 does not fit into float32", 1),
         ("1f8", "there are no numbers of type float8", 1),
         ("1.5i64", "has no fraction", 1),
-        ("fn (%x, %x) { 1 }", "the variable %x stands here twice", 9),
+        ("fn (%x, %x) { 1 }", "the variable %x occurs twice", 9),
         ("if (True) { let %x = (); () } else { %x }", "%x is not defined here", 38),
         ("let @x = 1; ()", "expected a variable such as %x, found '@x'", 5),
         ("let %x = 1 ()", "expected ';' after the value of a variable, found '('", 12),
@@ -300,7 +300,7 @@ def test_every_node_has_a_place() -> None:
         ("fn (%x: Foo) { 1 }", "the type 'Foo' is not defined", 9),
         ("/* open", "the comment does not end", 1),
         ('%"open', "a name is expected after %", 1),
-        ("1 $ 2", "the character '$' means nothing here", 3),
+        ("1 $ 2", "unexpected character '$'", 3),
         ("", "expected an expression, found end of text", 1),
     ],
 )

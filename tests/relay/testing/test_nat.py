@@ -33,7 +33,7 @@ def test_numbers_there_and_back(prelude: relay.Prelude) -> None:
     for number in (0, 1, 7):
         assert testing.count(prelude, testing.make_nat_value(prelude, number)) == number
         assert testing.count(prelude, run(prelude, testing.make_nat_expr(prelude, number))) == number
-    with pytest.raises(TilewrightError, match="-1 is no natural number"):
+    with pytest.raises(TilewrightError, match="-1 is not a natural number"):
         testing.make_nat_value(prelude, -1)
 
 

@@ -37,5 +37,5 @@ def test_a_batch_size_that_is_written_out() -> None:
 def test_a_variable_that_is_no_tensor() -> None:
     """It has no batch."""
     x = relay.Var("x", relay.TupleType([relay.TensorType((1,), "float32")]))
-    with pytest.raises(TilewrightError, match="no tensor"):
+    with pytest.raises(TilewrightError, match="is not a tensor"):
         after(transform.ChangeBatch({x: 0}), relay.Function([x], relay.TupleGetItem(x, 0)))

@@ -10,7 +10,7 @@ from tests.relay.transform.checks import after, check, operators, typed, value
 
 from tilewright import relay
 from tilewright.relay import transform
-from tilewright.relay.transform.sparse_weights import block_sparse
+from tilewright.relay.transform.lib.sparse_weights import block_sparse
 
 GENERATOR = np.random.default_rng(6)
 

@@ -73,7 +73,7 @@ def test_layers_can_be_left_out() -> None:
 
 
 def test_what_cannot_be_converted_is_refused() -> None:
-    """An operator without a rule, and layouts that are no list."""
+    """An operator without a rule, and layouts that are not a list."""
     with pytest.raises(TilewrightError, match="nn.softmax does not say"):
         ConvertLayout({"nn.softmax": ["NHWC"]})
     with pytest.raises(TilewrightError, match="a list of names"):

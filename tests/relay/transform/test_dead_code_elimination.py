@@ -41,7 +41,7 @@ def test_functions_that_only_call_themselves_go() -> None:
 
 
 def test_effects_stay() -> None:
-    """A write is no value; a read of which nothing is used is."""
+    """A write is not a value; a read of which nothing is used is."""
     check(
         """
         def @main(%r: ref($T), %x: $T) {

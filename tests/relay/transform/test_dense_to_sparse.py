@@ -7,7 +7,7 @@ from tests.relay.transform.checks import after, operators, typed, value
 
 from tilewright import relay
 from tilewright.relay import transform
-from tilewright.relay.transform.sparse_weights import block_sparse
+from tilewright.relay.transform.lib.sparse_weights import block_sparse
 
 
 def test_the_weight_becomes_three_variables() -> None:

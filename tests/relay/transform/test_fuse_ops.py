@@ -173,7 +173,7 @@ def test_level_zero(name: str) -> None:
 
 
 def test_kernels_call_operators_alone() -> None:
-    """Outside of kernels there is no operator left; inside there is nothing else."""
+    """Outside kernels there is no operator left; inside there is nothing else."""
     made = fused(GROUPS["convolutions beside each other"][0])
     inside: set[Any] = set()
     calls: set[Any] = set()

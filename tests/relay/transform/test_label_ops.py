@@ -8,7 +8,7 @@ from tilewright.relay.transform import LabelOps
 
 
 def test_kernels_of_one_structure_have_one_label() -> None:
-    """Others have another; what is no kernel has none."""
+    """Others have another; what is not a kernel has none."""
     mod = LabelOps()(
         module(
             """

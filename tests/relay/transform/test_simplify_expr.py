@@ -13,7 +13,7 @@ from tests.relay.transform.checks import after, check, operators, typed
 
 from tilewright import relay
 from tilewright.relay import transform
-from tilewright.relay.transform.simplify_arithmetic import is_lossless
+from tilewright.relay.transform.lib.simplify_arithmetic import is_lossless
 from tilewright.support.dtype import DataType
 
 SIMPLIFY = transform.SimplifyExpr()

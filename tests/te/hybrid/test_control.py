@@ -85,7 +85,7 @@ def test_conditions() -> None:
 
 
 def test_memory_is_not_read_where_an_operand_decided() -> None:
-    """The right side of ``and`` is not evaluated if the left one is false: it may be outside of the tensor."""
+    """The right side of ``and`` is not evaluated if the left one is false: it may be outside the tensor."""
 
     @script
     def before(a):
@@ -196,7 +196,7 @@ def test_threads() -> None:
 
 
 def test_memory_that_threads_share() -> None:
-    """Shared memory is synchronised; a variable inside of threads belongs to one of them."""
+    """Shared memory is synchronised; a variable inside threads belongs to one of them."""
 
     @script
     def turned(a):

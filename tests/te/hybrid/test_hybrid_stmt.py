@@ -98,7 +98,7 @@ def test_fuse() -> None:
 
 
 def test_split_that_does_not_divide() -> None:
-    """The condition stands right inside of the loops that it is about."""
+    """The condition stands right inside the loops that it is about."""
     a, b = vectors()
     c = outer_product(a, b)
     made = te.create_schedule(c.op)

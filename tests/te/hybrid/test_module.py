@@ -15,7 +15,7 @@ from tilewright.te.hybrid import HybridModule, build
 
 
 def scheduled() -> tuple[te.Schedule, list[te.Tensor], te.Tensor]:
-    """A matrix product with a producer inside of its loops."""
+    """A matrix product with a producer inside its loops."""
     n = te.var("n")
     a, b = te.placeholder((n, 8), name="A"), te.placeholder((8, 6), name="B")
     doubled = te.compute((n, 8), lambda i, j: a[i, j] * 2.0, name="doubled")
@@ -128,7 +128,7 @@ def test_text_that_is_no_script(text: str) -> None:
 
 
 def test_builtins_are_out_of_reach() -> None:
-    """A name that is no word of the language does not exist in a module."""
+    """A name that is not a word of the language does not exist in a module."""
     module = HybridModule("def f(a):\n    b = print\n    return b")
     with pytest.raises(NameError):
         module(np.ones(2))

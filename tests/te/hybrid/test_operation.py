@@ -23,7 +23,7 @@ def scale(a, unused):
 
 
 def test_inputs() -> None:
-    """Arguments come first, then tensors from around the script; its own memory is no input."""
+    """Arguments come first, then tensors from around the script; its own memory is not an input."""
     a, unused = te.placeholder((4,), name="a"), te.placeholder((4,), name="unused")
     operation = scale(a, unused).op
     assert operation.input_tensors == (a, unused, weights)

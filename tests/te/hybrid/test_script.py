@@ -46,7 +46,7 @@ def test_operation() -> None:
 
 
 def test_fanout() -> None:
-    """A local variable that is assigned again is one element of memory, which lives inside of its loop."""
+    """A local variable that is assigned again is one element of memory, which lives inside its loop."""
 
     @script
     def fanout(n, a):

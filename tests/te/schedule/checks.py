@@ -73,7 +73,7 @@ def check(
 
 
 def parts(statement: Any, kind: type) -> list[Any]:
-    """The nodes of a class in a statement or function, each before those inside of it."""
+    """The nodes of a class in a statement or function, each before those inside it."""
     found: list[Any] = []
     body = statement.body if isinstance(statement, tir.PrimFunc) else statement
     tir.stmt_functor.post_order_visit(body, found.append)

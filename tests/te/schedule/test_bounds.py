@@ -127,7 +127,7 @@ def test_iterations_that_read_nothing(shift: int) -> None:
 
 
 def test_reads_that_never_happen() -> None:
-    """A constant index outside of the tensor, behind a condition that does not hold, widens nothing."""
+    """A constant index outside the tensor, behind a condition that does not hold, widens nothing."""
     a = te.placeholder((2,), name="A")
     b = te.compute((2,), lambda i: a[i] * 2.0, name="B")
     c = te.compute(
@@ -162,7 +162,7 @@ def test_the_path_to_a_stage() -> None:
 
 
 def test_memory_by_default_follows_the_threads() -> None:
-    """At the root global, inside of a block shared, inside of a thread local."""
+    """At the root global, inside a block shared, inside a thread local."""
     a = te.placeholder((64,), name="A")
     b = te.compute((64,), lambda i: a[i], name="B")
     c = te.compute((64,), lambda i: b[i], name="C")
@@ -179,7 +179,7 @@ def test_memory_by_default_follows_the_threads() -> None:
 
 @pytest.mark.parametrize(("scope", "place"), [("local", None), ("shared", None), ("local", "block")])
 def test_memory_of_a_thread_that_does_not_run_yet(scope: str, place: str | None) -> None:
-    """A stage outside of its reader's threads cannot keep its result in the memory of one of them."""
+    """A stage outside its reader's threads cannot keep its result in the memory of one of them."""
     a = te.placeholder((64,), name="A")
     b = te.compute((64,), lambda i: a[i], name="B")
     c = te.compute((64,), lambda i: b[i], name="C")

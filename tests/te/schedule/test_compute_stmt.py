@@ -21,7 +21,7 @@ def rows(m: Any = 6, n: Any = 9) -> tuple[te.Tensor, te.Tensor, te.Schedule]:
 
 
 def test_the_initialisation_stands_before_the_first_reduction_loop() -> None:
-    """Loops outside of it are shared; data loops inside of it are repeated for it."""
+    """Loops outside it are shared; data loops inside it are repeated for it."""
     a, b, s = rows()
     s[b].reorder(b.op.axis[0], b.op.reduce_axis[0], b.op.axis[1])
     function = schedule_to_module(s, [a, b])["main"]

@@ -229,7 +229,7 @@ def test_softmax_of_rows_by_blocks() -> None:
 
 
 def test_a_loop_inside_of_the_bound_axis_is_needed() -> None:
-    """A bound reduction axis inside of a reduction loop is refused with stage and axis."""
+    """A bound reduction axis inside a reduction loop is refused with stage and axis."""
     a = te.placeholder((6, 16), name="A")
     k = te.reduce_axis((0, 16), name="k")
     b = te.compute((6,), lambda i: te.sum(a[i, k], axis=k), name="B")
@@ -241,7 +241,7 @@ def test_a_loop_inside_of_the_bound_axis_is_needed() -> None:
 
 
 def test_storing_without_threads_on_a_gpu_is_refused() -> None:
-    """A schedule without bindings is no GPU program: the error names the memory that the host would touch."""
+    """A schedule without bindings is not a GPU program: the error names the memory that the host would touch."""
     a = te.placeholder((8,), name="A")
     b = te.compute((8,), lambda i: a[i] + 1.0, name="B")
     with pytest.raises(tvm.TVMError, match="(?i)bind"):

@@ -1,4 +1,4 @@
-"""Double buffers inside of loops that do not divide."""
+"""Double buffers inside loops that do not divide."""
 
 from __future__ import annotations
 

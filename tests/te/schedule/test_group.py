@@ -43,7 +43,7 @@ def test_inputs_may_be_part_of_it() -> None:
 
 
 def test_groups_in_groups() -> None:
-    """A group inside of a group follows the outer one; each may have a place."""
+    """A group inside a group follows the outer one; each may have a place."""
     a, b, c, d, e = program()
     s = te.create_schedule(e.op)
     inner = s.create_group(outputs=c, inputs=a)
@@ -81,7 +81,7 @@ def test_only_what_lies_between_is_part() -> None:
 
 
 def test_a_member_stays_in_its_group() -> None:
-    """A stage of a group cannot be computed outside of it, before or after the group is made."""
+    """A stage of a group cannot be computed outside it, before or after the group is made."""
     a, b, c, d, e = program()
     s = te.create_schedule(e.op)
     s.create_group(outputs=c, inputs=a)
@@ -89,7 +89,7 @@ def test_a_member_stays_in_its_group() -> None:
         s,
         lambda: s[b].compute_at(s[d], d.op.axis[0]),
         "compute_at on stage B, axis i",
-        "D is outside of group",
+        "D is outside group",
     )
     s = te.create_schedule(e.op)
     s[c].compute_at(s[d], d.op.axis[0])

@@ -23,7 +23,7 @@ def chain() -> list[te.Tensor]:
 
 
 def test_memory_is_realised_around_producer_and_reader() -> None:
-    """A tensor's memory stands around the loops that write and read it, inside of the place of its stage."""
+    """A tensor's memory stands around the loops that write and read it, inside the place of its stage."""
     _, b, c = chain()
     s = te.create_schedule(c.op)
     realized = parts(statement(s), tir.ProducerRealize)

@@ -20,7 +20,7 @@ def program() -> tuple[list[te.Tensor], tir.Stmt]:
 
 
 def test_arguments_become_parameters() -> None:
-    """Tensors get buffers, buffers and variables stay; what is no argument is realised inside."""
+    """Tensors get buffers, buffers and variables stay; what is not an argument is realised inside."""
     (a, _, c), stmt = program()
     x = te.var("x")
     function = to_prim_func([x, a, c], stmt)
@@ -48,7 +48,7 @@ def test_given_buffers() -> None:
 
 
 def test_a_thread_that_runs_is_not_launched_again() -> None:
-    """A stage on the same thread axis inside of its reader's kernel has one launch around both."""
+    """A stage on the same thread axis inside its reader's kernel has one launch around both."""
     a = te.placeholder((16,), name="A")
     b = te.compute((16,), lambda i: a[i] + 1.0, name="B")
     c = te.compute((16,), lambda i: b[i] * 2.0, name="C")

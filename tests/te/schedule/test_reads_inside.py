@@ -1,4 +1,4 @@
-"""Programs that certainly read outside of their inputs are refused; those that may not are let through."""
+"""Programs that certainly read outside their inputs are refused; those that may not are let through."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_what_is_not_part_of_a_schedule() -> None:
         s[te.placeholder((3,), name="other")]
     with pytest.raises(ScheduleError, match="indexed by a tensor or an operation, not 3"):
         s[3]  # type: ignore[index]
-    with pytest.raises(ScheduleError, match="made of operations, not 'C'"):
+    with pytest.raises(ScheduleError, match="created from operations, not 'C'"):
         te.create_schedule("C")  # type: ignore[arg-type]
     with pytest.raises(ScheduleError, match="at least one operation"):
         te.create_schedule([])

@@ -110,7 +110,7 @@ def test_a_factor_larger_than_the_axis_shrinks() -> None:
     ],
 )
 def test_split_refuses(arguments: dict[str, Any], reason: str) -> None:
-    """Sizes that are no sizes: stage, axis and reason are named."""
+    """Sizes that are not sizes: stage, axis and reason are named."""
     _, b, s = grid()
     refused(s, lambda: s[b].split(b.op.axis[0], **arguments), "split on stage B, axis i", reason)
 
@@ -419,7 +419,7 @@ def test_storage_align() -> None:
 
 
 def test_storage_align_refuses() -> None:
-    """Factors that are no numbers, and axes that have no stride."""
+    """Factors that are not numbers, and axes that have no stride."""
     a, b, s = rows()
     refused(s, lambda: s[b].storage_align(b.op.axis[0], 0, 1), "storage_align on stage B, axis i", "factor 0")
     refused(s, lambda: s[b].storage_align(b.op.axis[0], "x", 1), "storage_align on stage B, axis i", "'x'")  # type: ignore[arg-type]
@@ -524,7 +524,7 @@ def test_compute_at_of_a_chain_and_of_a_reduction() -> None:
 
 
 def test_several_readers() -> None:
-    """A stage whose readers all lie inside of the place may be there; one that does not is an error."""
+    """A stage whose readers all lie inside the place may be there; one that does not is an error."""
     a = te.placeholder((8,), name="A")
     b = te.compute((8,), lambda i: a[i] + 1.0, name="B")
     c = te.compute((8,), lambda i: b[i] * 2.0, name="C")
@@ -536,9 +536,7 @@ def test_several_readers() -> None:
     check(s, [a, d], [values], (values + 1) * 3)
     s = te.create_schedule(d.op)
     s[b].compute_at(s[d], d.op.axis[0])
-    with pytest.raises(
-        tvm.TVMError, match="compute_at on stage B: its reader C is not inside of D at axis i"
-    ):
+    with pytest.raises(tvm.TVMError, match="compute_at on stage B: its reader C is not inside D at axis i"):
         tvm.lower(s, [a, d])
 
 
@@ -593,7 +591,7 @@ def test_tensorize_refuses_what_is_no_intrinsic() -> None:
 
 
 def test_bind_to_a_pipeline_is_a_loop() -> None:
-    """The tag of pipelined hardware is no thread: the axis stays a loop."""
+    """The tag of pipelined hardware is not a thread: the axis stays a loop."""
     a, b, s = grid()
     s[b].bind(b.op.axis[0], te.thread_axis("pipeline"))
     values = random(6, 10)

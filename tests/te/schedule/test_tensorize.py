@@ -118,7 +118,7 @@ def test_a_loop_of_the_reduction_outside(which: tuple[str, ...]) -> None:
 
 
 def test_data_loops_inside_of_the_reduction_loop() -> None:
-    """The initialisation has loops of its own over the data axes that are inside of the reduction."""
+    """The initialisation has loops of its own over the data axes that are inside the reduction."""
     a, b, c = product()
     s = te.create_schedule(c.op)
     j_outer, j_inner = s[c].split(c.op.axis[1], factor=4)

@@ -1,4 +1,4 @@
-"""Stages that work on whole tensors: scans and statements inside of schedules."""
+"""Stages that work on whole tensors: scans and statements inside schedules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def running_sum(steps: int = 6, width: int = 5) -> list[te.Tensor]:
 
 
 def test_a_scan_in_the_middle() -> None:
-    """Its memory is realised like any other, its stages run inside of its loop."""
+    """Its memory is realised like any other, its stages run inside its loop."""
     x, init, update, scan, out = running_sum()
     s = te.create_schedule(out.op)
     s[init].split(init.op.axis[1], factor=2)
@@ -36,7 +36,7 @@ def test_a_scan_in_the_middle() -> None:
 
 
 def test_a_scan_is_computed_where_it_belongs() -> None:
-    """What depends on neither state nor inputs stays outside of the scan's loop."""
+    """What depends on neither state nor inputs stays outside the scan's loop."""
     x = te.placeholder((4, 3), name="X")
     y = te.placeholder((3,), name="Y")
     state = te.placeholder((4, 3), name="state")

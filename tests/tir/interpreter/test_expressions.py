@@ -82,7 +82,7 @@ class TestArithmetic:
         assert evaluate(Div(float32(1), float32(0))) == np.inf
 
     def test_float16_rounds_like_float16(self) -> None:
-        """2049 is no half-precision number."""
+        """2049 is not a half-precision number."""
         assert evaluate(Add(FloatImm("float16", 2048), FloatImm("float16", 1))) == np.float16(2048)
 
     def test_bfloat16_rounds_to_nearest_even(self) -> None:

@@ -109,7 +109,7 @@ def test_epilogue() -> None:
 
 
 def test_tiles_that_do_not_divide() -> None:
-    """The part of the last tile that is outside of the buffer is not computed."""
+    """The part of the last tile that is outside the buffer is not computed."""
     program = matmul_relu(10, 14, 6)
     schedule = tir.Schedule(program.function, debug_mask="all")
     i, j, k = schedule.get_loops(schedule.get_block("C"))
@@ -135,9 +135,9 @@ def test_compute_at_refuses() -> None:
     schedule = tir.Schedule(two_consumers().function)
     b, c, d = (schedule.get_block(name) for name in "BCD")
     i, j = schedule.get_loops(c)
-    refused(schedule, lambda: schedule.compute_at(b, i), "its consumer, block D, is not inside of loop i")
+    refused(schedule, lambda: schedule.compute_at(b, i), "its consumer, block D, is not inside loop i")
     refused(schedule, lambda: schedule.compute_at(d, i), "D is an output: all of it must be written")
-    refused(schedule, lambda: schedule.compute_at(c, i), "it is inside of loop i already")
+    refused(schedule, lambda: schedule.compute_at(c, i), "it is inside loop i already")
     schedule = tir.Schedule(elementwise().function)
     b, c = schedule.get_block("B"), schedule.get_block("C")
     i, j = schedule.get_loops(c)
@@ -155,14 +155,14 @@ def test_reverse_compute_at_refuses() -> None:
     refused(
         schedule,
         lambda: schedule.reverse_compute_at(schedule.get_block("S"), outer),
-        r"it reads P at v_i \+ v_r, which is no data-parallel axis",
+        r"it reads P at v_i \+ v_r, which is not a data-parallel axis",
     )
     schedule = tir.Schedule(elementwise().function)
     i, _ = schedule.get_loops(schedule.get_block("D"))
     refused(
         schedule,
         lambda: schedule.reverse_compute_at(schedule.get_block("B"), i),
-        "none of its producers is inside of loop i",
+        "none of its producers is inside loop i",
     )
 
 

@@ -119,8 +119,8 @@ def test_fuse_refuses() -> None:
     schedule = tir.Schedule(elementwise().function)
     i, j = schedule.get_loops(schedule.get_block("B"))
     x, _ = schedule.get_loops(schedule.get_block("C"))
-    refused(schedule, lambda: schedule.fuse(j, i), "it is not the only statement directly inside of loop j")
-    refused(schedule, lambda: schedule.fuse(i, x), "it is not the only statement directly inside of loop i")
+    refused(schedule, lambda: schedule.fuse(j, i), "it is not the only statement directly inside loop j")
+    refused(schedule, lambda: schedule.fuse(i, x), "it is not the only statement directly inside loop i")
     refused(schedule, lambda: schedule.fuse(), "no loops are given")
     schedule.vectorize(j)
     refused(schedule, lambda: schedule.fuse(i, j), "fuse on loop j: the loop is vectorized already")
@@ -171,7 +171,7 @@ def test_reorder_refuses() -> None:
 
 
 def test_reorder_needs_affine_bindings() -> None:
-    """A block whose axis is no affine map of the loops keeps its order."""
+    """A block whose axis is not an affine map of the loops keeps its order."""
 
     @T.prim_func
     def overlapping(a: T.handle, b: T.handle) -> None:
@@ -262,7 +262,7 @@ def test_random_variables_stay_valid() -> None:
     refused(
         schedule,
         lambda: schedule.split(i, [None, 2]),
-        "the loop that this random variable stood for is no longer",
+        "the loop of this random variable no longer exists",
     )
     program.check(schedule.mod["main"])
 

@@ -48,7 +48,7 @@ def test_decompose() -> None:
 
 
 def test_decompose_a_tiled_product() -> None:
-    """Copies of the loops over data inside of the loop are the loops of the initialisation, and run as they do."""
+    """Copies of the loops over data inside the loop are the loops of the initialisation, and run as they do."""
     program = matmul(12, 16, 10)
     schedule = tir.Schedule(program.function, debug_mask="all")
     c = schedule.get_block("C")
@@ -98,7 +98,7 @@ def test_refuses() -> None:
     refused(
         schedule,
         lambda: schedule.decompose_reduction(b, i),
-        "loop k, over which it reduces, is outside of loop i",
+        "loop k, over which it reduces, is outside loop i",
     )
     schedule.reorder(i, k)
     fused = schedule.fuse(i, k)

@@ -141,4 +141,4 @@ def test_unknown_reductions() -> None:
 
     schedule = tir.Schedule(program)
     _, k = schedule.get_loops(schedule.get_block("B"))
-    refused(schedule, lambda: schedule.rfactor(k, 0), "block B is no sum, product, minimum or maximum")
+    refused(schedule, lambda: schedule.rfactor(k, 0), "block B is not a sum, product, minimum or maximum")

@@ -94,7 +94,7 @@ def test_other_decisions() -> None:
         4,
         10,
     ]
-    with pytest.raises(tvm.TVMError, match="Split takes no decision"):
+    with pytest.raises(tvm.TVMError, match="Split does not take a decision"):
         schedule.trace.with_decision(schedule.trace.insts[3], [1], remove_postproc=True)
 
 
@@ -121,7 +121,7 @@ def test_refuses() -> None:
         lambda: schedule.sample_perfect_tile(i, 2, decision=[5, 2]),
         "not 2 factors with the product 12",
     )
-    refused(schedule, lambda: schedule.sample_perfect_tile(i, 0), "0 factors are asked for")
+    refused(schedule, lambda: schedule.sample_perfect_tile(i, 0), "0 factors are requested")
     refused(schedule, lambda: schedule.sample_perfect_tile(i, 2, 0), "max_innermost_factor is 0")
 
     @T.prim_func

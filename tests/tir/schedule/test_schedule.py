@@ -62,8 +62,8 @@ def test_random_variables() -> None:
     assert schedule.get_sref(schedule.get(loop)) is schedule.get_sref(loop)
     assert "for i, j, k in T.grid(12, 16, 10)" in schedule.show(loop)
     schedule.remove_rv(loop)
-    refused(schedule, lambda: schedule.get(loop), "is no block or loop of this schedule")
-    refused(schedule, lambda: schedule.remove_rv(loop), "is no random variable of this schedule")
+    refused(schedule, lambda: schedule.get(loop), "is not a block or loop of this schedule")
+    refused(schedule, lambda: schedule.remove_rv(loop), "is not a random variable of this schedule")
     refused(schedule, lambda: schedule.parallel(block), "is not a loop of a schedule")
     refused(schedule, lambda: schedule.get_loops(loop), "is not a block of a schedule")
 
@@ -98,7 +98,7 @@ def test_error_levels() -> None:
 
 def test_what_cannot_be_scheduled() -> None:
     """No program, or a mask that means nothing."""
-    with pytest.raises(ScheduleError, match="made of a PrimFunc or an IRModule"):
+    with pytest.raises(ScheduleError, match="created from a PrimFunc or an IRModule"):
         tir.Schedule(3)  # type: ignore[arg-type]
     with pytest.raises(ScheduleError, match='debug_mask is "all", "none" or a number'):
         tir.Schedule(matmul().function, debug_mask="some")

@@ -60,7 +60,7 @@ def test_one_object_at_two_places() -> None:
     function = elementwise().function
     root = function.body.block
     twice = root.replace(body=tir.SeqStmt([*root.body.seq, root.body.seq[0]]))
-    with pytest.raises(ScheduleError, match="loop i stands at two places of the program"):
+    with pytest.raises(ScheduleError, match="loop i occurs at two places of the program"):
         tir.Schedule(function.with_body(tir.BlockRealize([], True, twice)))
 
 

@@ -70,7 +70,7 @@ def test_json() -> None:
     ("written", "message"),
     [
         ([], "this is not what Trace.as_json gives"),
-        ([[["Nothing", [], [], []]], []], "'Nothing' is no kind of instruction"),
+        ([[["Nothing", [], [], []]], []], "'Nothing' is not a kind of instruction"),
         ([[["GetLoops", ["b0"], [], []]], []], r"step 0 \(GetLoops\) uses b0, which no step before it gave"),
         ([[["GetBlock", [], ["C"], ["b0"]]], []], "GetBlock takes 0 inputs and 2 attributes, not 0 and 1"),
         ([[["GetBlock", [], ["C", "main"], []]], []], "GetBlock gave 1 results where the trace has 0"),

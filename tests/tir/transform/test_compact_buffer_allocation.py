@@ -100,7 +100,7 @@ def test_alignment_annotation(apply, nodes_of):
 
 @pytest.mark.parametrize(("scope", "shape"), [("local", [1]), ("shared", [8])])
 def test_memory_that_threads_share(apply, nodes_of, scope, shape):
-    """What is allocated inside of a loop over threads holds the elements of all of them if they share it."""
+    """What is allocated inside a loop over threads holds the elements of all of them if they share it."""
     a, b = tir.decl_buffer((8,), "int32", "A"), tir.decl_buffer((8,), "int32", "B", scope=scope)
     i = tir.Var("i", "int32")
     body = tir.SeqStmt([tir.BufferStore(b, a[i], [i]), tir.BufferStore(a, b[i] + 1, [i])])

@@ -42,7 +42,7 @@ def test_buffer_that_is_not_read():
 
 def test_outside_a_loop_is_an_error():
     """There is no later iteration outside every loop."""
-    with pytest.raises(LoweringError, match="A stands outside every loop"):
+    with pytest.raises(LoweringError, match="A is outside every loop"):
         inject_prefetch(tir.AttrStmt(A, "prefetch_scope", 2, row()))
     stmt = row()
     assert inject_prefetch(stmt) is stmt

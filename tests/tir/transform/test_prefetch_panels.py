@@ -42,7 +42,7 @@ def at(index, panel, row, k):
 
 def test_all_of_the_next_panel_and_nothing_else():
     """Over the rows every line of the next panel is asked for, in order; the last panel asks for itself, so that no
-    address lies outside of the weights."""
+    address lies outside the weights."""
     (index,) = hints(prefetch_panels(product(PANEL * 128 + K * 16), 64))
     for panel in range(4):
         after = min(panel + 1, 3)
@@ -126,7 +126,7 @@ def test_no_mark():
 
 @pytest.mark.parametrize(("depth", "asks"), [(1200, True), (16, False), (2000, False)])
 def test_schedules_of_large_weights_ask(depth, asks):
-    """A dense layer whose weights do not stay in the second cache asks ahead; a small one does not, nor one two of
+    """A dense layer whose weights do not stay in the L2 asks ahead; a small one does not, nor one two of
     whose panels do not fit there. Results are right, also where rows do not divide into tiles."""
     target = tvm.target.Target("llvm -mcpu=haswell")
     with target:

@@ -202,7 +202,7 @@ def test_window_with_fewer_dimensions(apply, agree):
             "declared compact",
         ),
         (window_of((4, 4, 4)), lambda i, j: ((i * 4, 4), (j * 4, 4)), "has 3 dimensions"),
-        (window_of((4,)), lambda i, j: ((i * 4, 4), (j * 4, 4)), "outer ones are not one"),
+        (window_of((4,)), lambda i, j: ((i * 4, 4), (j * 4, 4)), "outer ones are not 1"),
         (
             tir.decl_buffer((4, 4), "float32", "W"),
             lambda i, j: ((i * 4, 4), (j * 4, 4)),

@@ -143,7 +143,7 @@ def test_no_barrier_in_loops_of_different_length():
 
 
 def test_uniform_conditions_may_have_barriers(apply, nodes_of):
-    """A condition that is the same for all threads of a block is no obstacle."""
+    """A condition that is the same for all threads of a block is not an obstacle."""
     builder = tir.ir_builder.create()
     n, out = tir.Var("n"), builder.pointer("int32", name="out")
     tx = threads(builder)

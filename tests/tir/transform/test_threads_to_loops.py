@@ -51,7 +51,7 @@ def test_the_result_is_that_of_the_threads() -> None:
 
 
 def test_an_index_inside_of_itself_is_the_same_index() -> None:
-    """A thread index that runs around a statement and is bound inside of it again, by another axis, runs once."""
+    """A thread index that runs around a statement and is bound inside it again, by another axis, runs once."""
     buffer = tir.decl_buffer((4,), "int32", "B")
     outer, inner = te.thread_axis((0, 4), "threadIdx.x"), te.thread_axis((0, 4), "threadIdx.x", "again")
     store = tir.Store(buffer.data, inner.var + outer.var, outer.var)

@@ -12,7 +12,7 @@ from tilewright import te
 from tilewright.ir.expr import Call
 from tilewright.ir.functor import post_order
 from tilewright.tir.interpreter import interpret
-from tilewright.tir.words import dot_word
+from tilewright.tir.packed_lanes import dot_word
 from tilewright.topi import x86
 
 TARGET = "llvm -mcpu=sapphirerapids"
@@ -70,7 +70,7 @@ def test_the_loops_stay_for_when_the_unit_may_not_be_used(rows: int) -> None:
 
 
 def test_another_form_is_left_as_it_is() -> None:
-    """Rows that do not lie at constant distances, and operations that are no product, stay loops."""
+    """Rows that do not lie at constant distances, and operations that are not product, stay loops."""
     a, b = te.placeholder((16, 16), "int32", "a"), te.placeholder((16, 16), "int32", "b")
     k = te.reduce_axis((0, 16), "k")
     forms = [

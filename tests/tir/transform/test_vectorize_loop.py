@@ -266,7 +266,7 @@ def test_program_without_vectorized_loops_is_the_same_object():
     ("lanes", "vectors"), [(8, [8]), (12, [12]), (24, [16, 8]), (48, [32, 16]), (37, [32, 4, 1])]
 )
 def test_long_vectors_have_lengths_of_powers_of_two(lanes, vectors):
-    """A long vector whose length is no power of two is made of several that are; the result is the same."""
+    """A long vector whose length is not a power of two is made of several that are; the result is the same."""
     a = te.placeholder((5, lanes), name="A")
     b = te.compute((5, lanes), lambda i, j: a[i, j] * 2.0 + 1.0, name="B")
     s = te.create_schedule(b.op)

@@ -1,1 +1,1 @@
-"""The rules of the rewriting simplifier, one file a family of nodes."""
+"""The rules of the rewriting simplifier, one file per family of nodes."""

@@ -1,8 +1,8 @@
 """Rules for sums and differences.
 
-``add`` and ``sub`` take simplified, interned operands and give a simplified result. Constants move to the right
-(``x + 3``, never ``3 + x`` nor ``x - 3``), so that they meet. Rules that reorder are for index types; other integers
-fold constants alone, with the type's wrap-around.
+``add`` and ``sub`` take simplified, interned operands and return a simplified result. Constants move to the right (``x
++ 3``, never ``3 + x`` or ``x - 3``), so that they can be combined. Rules that reorder apply only to index types; for
+other integers only constants are folded, with the type's wrap-around.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ def sub(rw: Rewriter, a: Expr, b: Expr) -> Expr:
 
 
 def _cancel(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: NodeClass) -> Expr | None:
-    """Differences in which an addend stands on both sides."""
+    """Differences in which an addend is on both sides."""
     if kind_a is Add:
         if a.a is b:
             return a.b
@@ -327,7 +327,7 @@ def _sub_extremum(rw: Rewriter, a: Expr, b: Expr, kind_a: NodeClass, kind_b: Nod
     if kind_a is kind_b:
         if a.a is b.b and a.b is b.a:
             return rw.integer(a.dtype, 0)
-        # Extrema of extrema are left alone: each level would ask four questions of the next.
+        # Extrema of extrema are skipped: each level would make four queries of the next.
         if not any(type(side) in (Min, Max) for side in (a.a, a.b, b.a, b.b)):
             for x, y in ((b.a, b.b), (b.b, b.a)):
                 difference = rw.sub(a.a, x)

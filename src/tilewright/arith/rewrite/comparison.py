@@ -133,7 +133,7 @@ def lt(rw: Rewriter, a: Expr, b: Expr) -> Expr:
 
 
 def sides(rw: Rewriter, difference: Expr) -> tuple[Expr, Expr]:
-    """What stands left and right of the sign when a simplified difference is compared with zero.
+    """The left and right side of the comparison of a simplified difference with zero.
 
     A constant goes to the right.
     """

@@ -1,15 +1,15 @@
 """Rules for quotients and remainders, rounded down and truncated.
 
-One set of rules serves both roundings: a truncated quotient obeys the rules of the floor where the dividend
-and the part that stays under the division are known not to be negative. Division by zero is undefined, so
-that ``x // x`` is one.
+One set of rules serves both roundings: a truncated quotient obeys the floor rules where the dividend and the part that
+stays under the division are known to be non-negative. Division by zero is undefined, so ``x // x`` is 1.
 
-The dividend is taken apart into addends ``coefficient * term``. Those that the divisor divides leave the
-division. If what remains is ``g * high + low`` with ``g`` a divisor of the divisor and ``0 <= low < g``, the
-low part does not matter to the quotient.
+The dividend is split into addends ``coefficient * term``. Those that the divisor divides are moved out of the division.
+If the rest is ``g * high + low``, with ``g`` a divisor of the divisor and ``0 <= low < g``, the low part does not
+affect the quotient.
 
-By a symbol, a dividend that a range or its own form keeps below the divisor has the quotient zero: with ``x`` in
-``range(0, n)`` and ``y`` in ``range(0, m)``, so have ``x``, ``y % m`` and ``x * m + y`` by ``n``, ``m`` and ``n * m``.
+With a symbolic divisor, a dividend that is provably smaller than the divisor has the quotient zero: with ``x`` in
+``range(0, n)`` and ``y`` in ``range(0, m)``, this holds for ``x // n``, ``(y % m) // m`` and ``(x * m + y) // (n *
+m)``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tilewright.arith.rewrite.simplifier import Rewriter
 
 _MAX_TERMS = 16
-"""Dividends of more addends are left alone: the rules look at all of them."""
+"""Dividends of more addends are skipped: the rules look at all of them."""
 
 Term = tuple[Expr, int]
 

@@ -1,4 +1,4 @@
-"""Rules for and, or, not and the choice between two values."""
+"""Rules for and, or, not and select."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Rules for minimum and maximum. ``extremum(kind, a, b)`` serves both.
 
-What is said of one holds of the other upside down.
+Comments describe one of them; the other follows by symmetry.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _decide(rw: Rewriter, kind: NodeClass, a: Expr, b: Expr) -> Expr | None:
 
 
 def _nested(expr: Expr) -> bool:
-    """True where a difference would ask for extrema of extrema."""
+    """True where a difference would need extrema of extrema."""
     return type(expr) in (Min, Max) and (type(expr.a) in (Min, Max) or type(expr.b) in (Min, Max))
 
 

@@ -1,8 +1,7 @@
-"""The rewriting simplifier: bottom-up, by the rules of the neighbouring files.
+"""The rewriting simplifier: bottom-up, with the rules of the neighbouring files.
 
-A rule is a smart constructor: it takes simplified, interned operands and gives the simplified node, so that
-no subexpression is met twice. Results are remembered for each node; a scope in which more is known has a
-memory of its own.
+A rule is a smart constructor: it takes simplified, interned operands and returns the simplified node, so that no
+subexpression is visited twice. Results are cached per node; a scope in which more is known has a separate cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""C source: the target ``c``, and the base of the other code generators that write source text."""
+"""C source: the target ``c``, and the base of the other code generators that print source text."""
 
 from tilewright.codegen.c.host import CModule, generate_c, host_function_names
 from tilewright.codegen.generator import register

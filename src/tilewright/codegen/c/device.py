@@ -1,4 +1,4 @@
-"""What the languages of devices share: kernels with thread indices, memory scopes and barriers."""
+"""What the device languages share: kernels with thread indices, memory scopes and barriers."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Expressions as C text.
 
-Vectors have no type in C. An expression of several lanes is printed once for each lane, with ``lane`` saying which;
-the statements that hold it write one line a lane. Compilers for processors put the lanes together again.
+C has no vector types. An expression of several lanes is printed once per lane, with ``lane`` selecting it; the
+enclosing statement prints one line per lane. C compilers vectorize the lanes again.
 
-Text is printed in one walk. What an expression needs before it, such as the value of a ``Let``, is written as lines
-ahead of the statement; below a condition that guards the evaluation it is put in place instead. An expression that is
-met again gets a variable once its text is long, so that a graph does not become a tree.
+Text is printed in one pass. What an expression needs first, such as the value of a ``Let``, is printed as lines before
+the statement; under a condition that guards the evaluation it is substituted instead. A repeated expression with long
+text is assigned to a variable, so that printing a graph does not expand it to a tree.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class ExpressionPrinter(Functor):
         return found
 
     def storage_type(self, dtype: DataType) -> str:
-        """The name of the type in which an element lies in memory."""
+        """The type of an element in memory."""
         return self.type_name(DataType("int8") if dtype.is_bool else dtype)
 
     def visit_int_imm(self, node: IntImm) -> str:
@@ -221,7 +221,7 @@ class ExpressionPrinter(Functor):
         return self._choice(node, "max", ">")
 
     def _choice(self, node: Any, name: str, symbol: str) -> str:
-        """A helper function, because each operand must stand in the text once."""
+        """A helper function, because each operand must occur only once in the text."""
         element = node.dtype.element
         kind = self.type_name(element)
         function = f"tw_{name}_{element}"
@@ -262,9 +262,7 @@ class ExpressionPrinter(Functor):
 
     def _current_lane(self, node: PrimExpr) -> int:
         if self.lane is None:
-            raise CodegenError(
-                f"{self.language} has no vectors, and this one stands where a scalar must: {node}"
-            )
+            raise CodegenError(f"{self.language} has no vectors, and a scalar is required here: {node}")
         return self.lane
 
     def visit_ramp(self, node: Ramp) -> str:
@@ -300,7 +298,7 @@ class ExpressionPrinter(Functor):
         return f"(({volatile}{self.pointer_space(pointer)}{kind}*){name})[{bare(index)}]"
 
     def pointer_space(self, pointer: Var) -> str:
-        """What the language writes before the element type of a pointer into this memory."""
+        """The qualifier before the element type of a pointer into this memory."""
         return ""
 
     def index_text(self, index: PrimExpr, lanes: int) -> str:

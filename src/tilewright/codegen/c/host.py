@@ -1,8 +1,8 @@
-"""C source of host functions: for the target ``c``, which any C99 compiler takes.
+"""C source of host functions: for the target ``c``, in C99.
 
-The text is whole: it declares the structures of the calling convention and the runtime functions it calls. A packed
-function ``add`` is ``__tvm_ffi_add``; a function without packed arguments keeps its name, and needs no runtime unless
-it allocates or calls. Parallel loops run in order.
+The text is self-contained: it declares the structures of the calling convention and the runtime functions that it
+calls. A packed function ``add`` is ``__tvm_ffi_add``; a function without packed arguments keeps its name, and needs no
+runtime unless it allocates or calls. Parallel loops run serially.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class HostPrinter(StatementPrinter):
         )
 
     def call_tvm_stack_alloca(self, node: Call) -> str:
-        raise CodegenError("tvm_stack_alloca is the value of a let statement, and nothing else")
+        raise CodegenError("tvm_stack_alloca may only be the value of a let statement")
 
 
 def _signature(printer: HostPrinter, function: PrimFunc, name: str) -> str:

@@ -1,4 +1,4 @@
-"""How C spells the intrinsics: functions of ``math.h``, and builtins that gcc and clang share."""
+"""Intrinsics in C: functions of ``math.h``, and builtins that gcc and clang share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.ir.expr import Call, PrimExpr
 from tilewright.ir.intrinsics import MATH_BINARY, MATH_UNARY
 from tilewright.ir.op import register_intrin_lowering
 from tilewright.support.dtype import DataType
-from tilewright.tir.transform import intrin_rules as rules
+from tilewright.tir.transform.lib import intrin_rules as rules
 
 Rule = Callable[[Call], PrimExpr | None]
 
@@ -23,7 +23,7 @@ def extern_call(dtype: DataType, name: str, args: list[PrimExpr]) -> PrimExpr:
 
 
 def in_float32(call: Call) -> PrimExpr:
-    """The same call on float32, for types that have no function of their own."""
+    """The same call on float32, for types without their own function."""
     wide = DataType("float32").with_lanes(call.dtype.lanes)
     args = [operators.cast(wide, argument) if argument.dtype.is_float else argument for argument in call.args]
     return operators.cast(call.dtype, operators.call(call.op.name.removeprefix("tir."), wide, args))

@@ -1,4 +1,4 @@
-"""Names in source text: one for each variable, valid in the language, and never two alike in a function."""
+"""Names in source text: one per variable, valid in the language and unique within a function."""
 
 from __future__ import annotations
 

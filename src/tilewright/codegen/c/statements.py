@@ -1,7 +1,7 @@
 """Statements as C text.
 
-A store of several lanes writes all values to variables before it stores the first: a later lane may read what an
-earlier one overwrites.
+A store of several lanes evaluates all values before it stores the first: a later lane may read what an earlier one
+overwrites.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tilewright.tir.stmt import (
     While,
     is_no_op,
 )
-from tilewright.tir.transform.effects import side_effect
+from tilewright.tir.transform.lib.effects import side_effect
 
 _KINDS = """
 ValueError TypeError IndexError KeyError AssertionError RuntimeError MemoryError NotImplementedError AttributeError
@@ -71,7 +71,7 @@ class StatementPrinter(ExpressionPrinter):
         self.block(f"for ({kind} {name} = {low}; {name} < {end}; ++{name})", node.body)
 
     def loop_hint(self, node: For) -> None:
-        """What a language writes ahead of a loop."""
+        """The language's hint before a loop."""
 
     def _loop_end(self, node: For) -> str:
         end = self.scalar(node.extent if is_const(node.min, 0) else node.min + node.extent)

@@ -1,4 +1,4 @@
-"""How CUDA spells the intrinsics."""
+"""Intrinsics in CUDA."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import Call, PrimExpr
 from tilewright.ir.intrinsics import MATH_BINARY, MATH_UNARY
 from tilewright.support.dtype import DataType
-from tilewright.tir.transform import intrin_rules as rules
+from tilewright.tir.transform.lib import intrin_rules as rules
 
 
 def _popcount(call: Call) -> PrimExpr:

@@ -1,7 +1,7 @@
-"""Vectors in CUDA: how several elements are read and written at once.
+"""Vectors in CUDA: reading and writing several elements at once.
 
-A thread moves 2, 4, 8 or 16 bytes with one instruction, if the address is a multiple of that. The built-in types name
-the common cases (``float4``); elements without one (``half``) travel in integers of the same size.
+A thread moves 2, 4, 8 or 16 bytes with one instruction if the address is aligned to that size. The built-in vector
+types cover the common cases (``float4``); other elements (``half``) are moved as integers of the same size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LLVM code: from loop programs to machine code for CPUs, in this process or for any machine that LLVM knows."""
+"""The LLVM backend: machine code for CPUs, linked into this process or generated for any machine that LLVM supports."""
 
 from tilewright.codegen.generator import register
 from tilewright.codegen.llvm.build import LLVMGenerator

@@ -1,9 +1,9 @@
-"""Which memory accesses cannot meet.
+"""Alias analysis: which memory accesses cannot overlap.
 
-Every distinct buffer gets an alias scope of its own. An access carries the scope of its buffer and the list of all
-the others, so that LLVM keeps an accumulator in registers while other buffers are written. Buffers that arrive as
-arguments are distinct where the function says so (``tir.noalias``); allocations always are. A pointer computed from
-another belongs to the same buffer; one of unknown origin may meet any.
+Every distinct buffer gets its own alias scope. An access carries the scope of its buffer and the list of all other
+scopes, so that LLVM keeps an accumulator in registers while other buffers are written. Buffers passed as arguments are
+distinct if the function says so (``tir.noalias``); allocations always are. A pointer computed from another belongs to
+the same buffer; one of unknown origin may alias any.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class AliasScopes:
             if isinstance(part, Var):
                 bases.update([self._roots[part]] if part in self._roots else [])
             elif isinstance(part, Call) and _is_struct_get(part) and not _is_const_field(part, _ADDRESS):
-                # What a structure holds is memory of its own, apart from the structure.
+                # What a structure holds is separate memory from the structure.
                 fresh = fresh or _names_fresh_memory(part, noalias)
             else:
                 fresh = fresh or (isinstance(part, Call) and _names_fresh_memory(part, noalias))

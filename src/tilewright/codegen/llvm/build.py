@@ -290,8 +290,8 @@ class _LinkedCode:
 def _jit() -> Any:
     """The process' JIT linker. It only links: the code is compiled before.
 
-    LLVM's newer linker puts all sections of an object into one piece of memory. The older one asks for each section by
-    itself; in a process with gigabytes of libraries they may come to lie further apart than their relative addresses
+    LLVM's newer linker puts all sections of an object into one piece of memory. The older one requests each section by
+    itself; in a process with gigabytes of libraries they may come to be further apart than their relative addresses
     reach, which ends the process. On Windows the newer one is not complete.
     """
     return load_llvm().create_lljit_compiler(suppress_errors=True, use_jit_link=sys.platform != "win32")

@@ -1,4 +1,4 @@
-"""Calls of intrinsics: a table from the operator's name to what emits it."""
+"""Intrinsic calls: a table from the operator's name to the function that emits it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tilewright.codegen.llvm.externs import EXTERN_CALLS
 from tilewright.codegen.llvm.indices import is_cheap
 from tilewright.codegen.llvm.math.library import FUNCTIONS
 from tilewright.codegen.llvm.matrix_unit import MATRIX_CALLS
+from tilewright.codegen.llvm.packed_lanes import WORD_CALLS
 from tilewright.codegen.llvm.runtime_calls import RUNTIME_CALLS
 from tilewright.codegen.llvm.types import gep_element, vector
-from tilewright.codegen.llvm.words import WORD_CALLS
 from tilewright.ir.expr import Broadcast, Call, IntImm, Load, PrimExpr, Var
 from tilewright.support.dtype import FLOAT32, DataType
 from tilewright.support.errors import CodegenError
@@ -161,7 +161,7 @@ def _fused_multiply_add(emitter: Emitter, node: Call) -> str:
 
 
 def _if_then_else(emitter: Emitter, node: Call) -> str:
-    """Only the branch that is taken is evaluated; under a vector condition, only active lanes touch memory."""
+    """Only the branch that is taken is evaluated; under a vector condition, only active lanes access memory."""
     condition, yes, no = node.args
     if isinstance(condition, Broadcast):
         condition = condition.value

@@ -1,7 +1,7 @@
 """Conversions between data types; see ``Cast``.
 
-Floats become integers by truncation, saturating at the ends of the range, NaN giving zero, on every target alike.
-Integers become narrower by wrapping. To bool is a test for zero. A float64 becomes a float16 or bfloat16 in one
+Floats convert to integers by truncation, saturating at the ends of the range, and NaN becomes zero, on every target.
+Integers narrow by wrapping. Conversion to bool tests for non-zero. A float64 converts to float16 or bfloat16 with one
 rounding.
 """
 

@@ -1,8 +1,8 @@
 """Integer division without traps.
 
-x86 raises an exception for a division by zero and for the smallest number divided by -1, which would end the
-process. A divisor that is not a known constant is therefore checked: zero counts as one, and division by -1 is a
-negation, which wraps.
+x86 raises an exception for division by zero and for the smallest number divided by -1, which would kill the process. A
+divisor that is not a known constant is therefore checked: zero counts as one, and division by -1 is a negation, which
+wraps.
 """
 
 from __future__ import annotations

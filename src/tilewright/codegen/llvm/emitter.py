@@ -1,14 +1,14 @@
 """The state of code generation for one function, and the conversions that every part of it needs.
 
-What holds while code is emitted:
+Invariants while code is emitted:
 
-* ``visit(expr)`` gives the operand that holds the expression's value; its type is ``types.register(expr.dtype)``.
-* ``visit_index(expr)`` gives the value as an address offset. Index arithmetic is assumed not to overflow, so sums and
-  products of signed indices are computed as wide as a pointer: LLVM then sees plain affine addresses.
-* ``memo`` and ``wide_memo`` hold the operands of the statement at hand, so that shared subexpressions are emitted once;
-  ``fresh_memo`` guards a region whose operands are not to be used beyond it.
+* ``visit(expr)`` returns the operand that holds the expression's value; its type is ``types.register(expr.dtype)``.
+* ``visit_index(expr)`` returns the value as an address offset. Index arithmetic is assumed not to overflow, so sums and
+  products of signed indices are computed at pointer width: LLVM then sees plain affine addresses.
+* ``memo`` and ``wide_memo`` hold the operands of the current statement, so that shared subexpressions are emitted once;
+  ``fresh_memo`` guards a region whose operands must not be used outside it.
 * ``streaming`` says that stores are of data too large to stay in the caches.
-* ``mask``, where it is set, says which lanes are active: loads touch no memory for the others.
+* ``mask``, if set, says which lanes are active: loads do not access memory for the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NON_INDEX_BITS = 16
 
 @dataclass
 class ModuleContext:
-    """What all functions of a module share."""
+    """The state that all functions of a module share."""
 
     machine: Machine
     text: ModuleText
@@ -66,7 +66,7 @@ class ModuleContext:
 
 @dataclass
 class FunctionContext:
-    """What the parts of one function (the function itself and its outlined parallel bodies) share."""
+    """The state that the parts of one function (itself and its outlined parallel bodies) share."""
 
     name: str
     aliases: AliasScopes

@@ -13,8 +13,8 @@ from tilewright.codegen.llvm.calls import CALLS, call_function
 from tilewright.codegen.llvm.convert import convert
 from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
 from tilewright.codegen.llvm.indices import is_pure_index
+from tilewright.codegen.llvm.packed_lanes import dot_product, is_dot_product
 from tilewright.codegen.llvm.types import float_constant, integer_constant, splat
-from tilewright.codegen.llvm.words import dot_product, is_dot_product
 from tilewright.ir.expr import (
     EQ,
     GE,
@@ -68,7 +68,6 @@ class ExpressionEmitter(Emitter):
     """Emits expressions; each ``visit_*`` gives the operand that holds the value."""
 
     def visit_int_imm(self, node: IntImm) -> str:
-        """A constant."""
         return integer_constant(node.dtype, node.value)
 
     def visit_float_imm(self, node: FloatImm) -> str:
@@ -80,15 +79,12 @@ class ExpressionEmitter(Emitter):
         return self.module.text.string(node.value)
 
     def visit_var(self, node: Var) -> str:
-        """The variable's register."""
         return self.variable(node)
 
     def visit_cast(self, node: Cast) -> str:
-        """A conversion."""
         return convert(self, self.visit(node.value), node.value.dtype, node.dtype)
 
     def visit_add(self, node: BinaryOpExpr) -> str:
-        """Sums, differences, products."""
         dtype = node.dtype
         if isinstance(node, Add):
             for product, addend in ((node.b, node.a), (node.a, node.b)):
@@ -154,7 +150,6 @@ class ExpressionEmitter(Emitter):
     visit_max = visit_min
 
     def visit_eq(self, node: CmpExpr) -> str:
-        """Comparisons."""
         signed, unsigned, ordered = _COMPARISONS[type(node)]
         dtype = node.a.dtype
         if dtype.is_float:
@@ -188,12 +183,10 @@ class ExpressionEmitter(Emitter):
         return self.function.value(f"and {self.types.register(node.dtype)} {left}, {right}")
 
     def visit_or(self, node: Or) -> str:
-        """Either."""
         left, right = self.visit(node.a), self.visit(node.b)
         return self.function.value(f"or {self.types.register(node.dtype)} {left}, {right}")
 
     def visit_not(self, node: Not) -> str:
-        """The opposite."""
         kind = self.types.register(node.dtype)
         return self.function.value(
             f"xor {kind} {self.visit(node.a)}, {splat('i1', 'true', node.dtype.lanes)}"
@@ -209,7 +202,6 @@ class ExpressionEmitter(Emitter):
         )
 
     def visit_load(self, node: Load) -> str:
-        """A read from memory."""
         return memory.load(self, node)
 
     def visit_let(self, node: Let) -> str:

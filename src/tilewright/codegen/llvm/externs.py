@@ -1,4 +1,4 @@
-"""Calls of C functions and of LLVM's own intrinsics by name."""
+"""Calls of C functions and LLVM intrinsics by name."""
 
 from __future__ import annotations
 

@@ -70,5 +70,5 @@ def _return_type(module: ModuleContext, function: PrimFunc) -> str:
 
 
 def _final_return(kind: str) -> str:
-    """What ends a function whose body ran to its end."""
+    """The return at the end of a function."""
     return "ret void" if kind == "void" else f"ret {kind} zeroinitializer"

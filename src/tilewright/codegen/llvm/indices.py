@@ -1,4 +1,4 @@
-"""What can be said of an index while code is made: the shape of a vector index, and powers of two that divide it."""
+"""Properties of an index at code generation: the form of a vector index, and the powers of two that divide it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _factor(expr: PrimExpr, known: Mapping[Var, int], memo: dict[int, int]) -> i
 
 
 def is_pure_index(expr: PrimExpr) -> bool:
-    """True if a scalar signed integer is made of variables and constants alone by sums, differences and products.
+    """True if a scalar signed integer consists only of variables, constants, sums, differences and products.
 
     Such an expression is index arithmetic, which is assumed not to overflow. A value read from memory may be data,
     whose arithmetic wraps.

@@ -1,8 +1,8 @@
-"""A guard before LLVM's intrinsics.
+"""Checks before LLVM intrinsics are called by name.
 
-LLVM ends the process when it meets an intrinsic that the target has no instruction for. Those of another
-architecture are refused here by their name. The common ones of each architecture are known with the features they
-need; any other is compiled once, alone, in a child process, whose end harms nobody.
+LLVM aborts the process when it meets an intrinsic that the target has no instruction for. Intrinsics of another
+architecture are rejected here by name. The common ones of each architecture are listed with the features that they
+need; any other is test-compiled once in a child process, which may crash safely.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The limits of this machine: multiply-adds a second, and bytes a second copied and read.
+"""The limits of this machine: multiply-adds per second, and bytes per second copied and read.
 
-Written as LLVM IR, apart from the compiler that is measured against them: a loop of independent multiply-adds
-in registers, and loops that copy (with ordinary and with non-temporal stores; the better counts) and add up
-memory.
+The measuring loops are written in LLVM IR, independently of the compiler that is compared with them: independent
+multiply-adds in registers, and loops that copy memory (with ordinary and with non-temporal stores; the faster counts)
+and sum it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class MachineLimits:
-    """What this machine can do at best with a number of threads: float32 operations a second, and bytes a second from
+    """The peak rates of this machine with a number of threads: float32 operations per second, and bytes per second from
     each level of memory, the smallest first."""
 
     processor: str
@@ -124,7 +124,7 @@ def _compile(text: str, name: str) -> int:
 
 def peak_flops(repeats: int = 5, threads: int = 1, steps: int = 4_000_000) -> float:
     """Floating-point operations a second of all threads: chains of vector multiply-adds, as many as hide the
-    latency and stay in registers beside the two numbers that all of them use."""
+    latency and stay in registers with the two numbers that all of them use."""
     cpu = describe_cpu("llvm")
     lanes, chains = cpu.lanes(32), max(2, min(20, cpu.vector_registers - 4))
     vector = f"<{lanes} x float>"
@@ -250,7 +250,7 @@ done:
 
 
 def _read_kernel() -> Any:
-    """Adds up memory, a number of rounds over; the sums go on from round to round, so that none can be left out."""
+    """Sums memory, a number of times; the sums continue from round to round, so that no round can be optimised away."""
     chains = 8
     loads = "\n".join(
         f"  %p{index} = getelementptr float, ptr %from, i64 %i{index}\n"

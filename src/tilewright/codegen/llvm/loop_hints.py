@@ -1,7 +1,7 @@
-"""What LLVM is told about a loop.
+"""Loop metadata for LLVM.
 
-A loop whose body holds vectors, or that was unrolled by the schedule, has the form its author chose: LLVM must not
-vectorize it again, and unrolls it only where the body is small. Annotations and pragmas of a schedule win.
+A loop whose body holds vectors, or that the schedule unrolled, already has the intended form: LLVM must not vectorize
+it again, and unrolls it only if the body is small. Annotations and pragmas of a schedule take precedence.
 """
 
 from __future__ import annotations

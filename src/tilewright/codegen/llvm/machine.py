@@ -1,4 +1,4 @@
-"""The machine that code is made for, as LLVM sees it: triple, features, optimisation and emission.
+"""The target machine as LLVM sees it: triple, features, optimisation and emission.
 
 llvmlite is loaded on the first use of this module's functions, never at import.
 """
@@ -36,7 +36,7 @@ def load_llvm() -> Any:
 
 @dataclass
 class Machine:
-    """A target resolved for LLVM. ``float_flags`` stand on every floating-point instruction."""
+    """A target resolved for LLVM. ``float_flags`` are on every floating-point instruction."""
 
     target: Target
     family: str
@@ -136,7 +136,7 @@ def _float_flags(target: Target) -> str:
 
 
 def _architecture(triple: str) -> tuple[str, str]:
-    """What must agree for code to run in this process: the instruction set and the system."""
+    """The parts of a triple that must agree for code to run in this process: the instruction set and the system."""
     parts = triple.split("-")
     system = next(
         (name for name in ("linux", "darwin", "macos", "windows") if any(p.startswith(name) for p in parts)),

@@ -1,8 +1,9 @@
 """x86's matrix unit (AMX): tiles of up to sixteen rows of 64 bytes, in eight registers.
 
-Four tiles of sums stay in registers over all steps; each step loads two tiles of either operand. The unit is
-configured at the start of a product and released at its end, so that no thread keeps its state. Linux lets a process
-use it after it asked: the code asks once, by itself, so that a compiled model needs no runtime for it.
+Four accumulator tiles stay in registers over all steps; each step loads two tiles of either operand. The unit is
+configured at the start of a product and released at its end, so that no thread keeps its state. Linux requires a
+process to request permission before it uses the unit: the generated code requests it once, so that a compiled model
+needs no runtime support.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def multiply_add(emitter: Emitter, node: Call) -> str:
                 move(name, tile, at(c, offset + place * 4 * _WIDEST), c_row)
 
     def step(left: str, right: str) -> None:
-        """Loads stand between the products, so that they are done while the unit multiplies."""
+        """Loads are interleaved with the products, so that they overlap with the multiplications."""
         for group, (_, offset, _) in enumerate(groups):
             move("tileloadd64", _FIRST_LEFT + group, at(left, offset), a_row)
             for place in range(len(widths)):

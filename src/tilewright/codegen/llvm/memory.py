@@ -1,8 +1,8 @@
 """Loads and stores.
 
-A vector access is one instruction where its lanes lie side by side, forwards or backwards; a broadcast where they
-are one element; a few loads and a shuffle for small constant strides; a gather or scalar accesses otherwise.
-Alignment is what the pointer is known to have, as far as the index keeps it. Masked-off lanes touch no memory.
+A vector access is one instruction if its lanes are adjacent, forwards or backwards; a broadcast if they are one
+element; a few loads and a shuffle for small constant strides; otherwise a gather or scalar accesses. The alignment is
+the pointer's known alignment, as far as the index preserves it. Masked-off lanes do not access memory.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def store(emitter: Emitter, node: Store) -> None:
 
 
 def address(emitter: Emitter, buffer_var: Var, dtype: DataType, index: PrimExpr) -> str:
-    """A pointer to the element (or the first of the elements) that an access of ``dtype`` at ``index`` touches."""
+    """A pointer to the element (or the first of the elements) of an access of ``dtype`` at ``index``."""
     access = Access(emitter, buffer_var, dtype, index)
     base = access.base if access.base is not None else index
     return access.pointer(emitter.visit_index(base))
@@ -76,7 +76,7 @@ def active_lanes(emitter: Emitter, predicate: PrimExpr, lanes: int) -> str | Non
         return outer if own is None else emitter.function.value(f"and {vector('i1', lanes)} {own}, {outer}")
     if own is not None and lanes > 1:
         raise CodegenError(
-            f"a predicated access of {lanes} lanes stands below a condition of {emitter.mask_lanes} lanes"
+            f"a predicated access of {lanes} lanes is nested in a condition of {emitter.mask_lanes} lanes"
         )
     count = emitter.mask_lanes
     anywhere = emitter.call_llvm("llvm.vector.reduce.or", "i1", [(vector("i1", count), outer)])
@@ -154,7 +154,7 @@ class Access:
         return self.emitter.function.value(text)
 
     def write(self, kind: str, value: str, pointer: str, align: int) -> None:
-        """A store instruction; past the caches if the schedule asks for it and the vector is aligned as a whole."""
+        """A store instruction; past the caches if the schedule requests it and the vector is aligned as a whole."""
         streamed = ""
         whole = self.dtype.itemsize * self.dtype.lanes
         if self.emitter.streaming and self.dtype.lanes > 1 and align >= min(whole, _LARGEST_VECTOR):
@@ -164,7 +164,7 @@ class Access:
         )
 
     def from_memory(self, operand: str) -> str:
-        """A value as it lies in memory, brought to its register form."""
+        """A value as it is in memory, brought to its register form."""
         register = self.emitter.types.register(self.dtype)
         if register == self.memory_type:
             return operand
@@ -314,7 +314,7 @@ def _gather(access: Access, mask: str | None) -> str:
 
 
 def _masked_load(access: Access, mask: str) -> str:
-    """Lanes whose mask is false give zero, and their memory is not touched."""
+    """Lanes whose mask is false give zero, and their memory is not accessed."""
     emitter, base, lanes = access.emitter, access.base, access.dtype.lanes
     if base is not None and access.stride_value == 1:
         pointer = access.pointer(emitter.visit_index(base), inbounds=False)

@@ -1,9 +1,9 @@
 """Parallel loops: the body becomes a function that the runtime's thread pool calls.
 
-The iterations are divided into equal runs, one a task; with ``pragma_parallel_stride_pattern`` they are dealt out
-in turn instead. What the body uses from outside travels in a structure on the stack. A task that fails returns
-non-zero, the pool passes the first failure on, and the function leaves with it. A parallel loop inside another runs
-serially within its task.
+The iterations are divided into equal contiguous ranges, one per task; with ``pragma_parallel_stride_pattern`` they are
+dealt out round-robin instead. Captured values are passed in a structure on the stack. A task that fails returns
+non-zero, the pool returns the first failure, and the function returns it. A parallel loop inside another runs serially
+within its task.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def outline(emitter: StatementEmitter, node: For) -> None:
 
 def _negated(emitter: StatementEmitter, extent: str) -> str:
     """The number of iterations, at most what 31 bits hold, as the pool wants it: negative, to choose the tasks itself.
-    A loop without iterations asks for one, and its task finds nothing to do."""
+    A loop without iterations gets one task, which finds nothing to do."""
     index, function = emitter.types.index, emitter.function
     for bound, test in ((1, "slt"), (0x7FFFFFFF, "sgt")):
         beyond = function.value(f"icmp {test} {index} {extent}, {bound}")
@@ -102,7 +102,7 @@ def _emit_body(
 
 
 def _is_dealt(node: For) -> bool:
-    """True if the schedule asks for iterations to be dealt out in turn."""
+    """True if the schedule requests iterations to be dealt out in turn."""
     annotation = node.annotations.get(_STRIDE_PATTERN)
     if annotation is not None:
         return not (isinstance(annotation, IntImm) and annotation.value == 0)

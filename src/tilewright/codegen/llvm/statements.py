@@ -1,8 +1,7 @@
 """Statements: control flow, allocation, assertions.
 
-Loops are emitted in their final, rotated form: a test before, the body, a step and a test after. The counter is as
-wide as a pointer, so that addresses need no extension; its narrow value is cut out of it where it is used as a
-number.
+Loops are emitted in rotated form: a test before, the body, a step and a test after. The counter has pointer width, so
+that addresses need no extension; it is truncated where it is used as a number.
 """
 
 from __future__ import annotations
@@ -56,21 +55,17 @@ class StatementEmitter(ExpressionEmitter):
         handler(self, stmt)
 
     def visit_seq_stmt(self, node: SeqStmt) -> None:
-        """One after another."""
         for stmt in node.seq:
             self.statement(stmt)
 
     def visit_evaluate(self, node: Evaluate) -> None:
-        """An expression for its effect."""
         if isinstance(node.value, (Call,)) or node.value.children():
             self.visit(node.value)
 
     def visit_store(self, node: Store) -> None:
-        """A write to memory."""
         memory.store(self, node)
 
     def visit_let_stmt(self, node: LetStmt) -> None:
-        """Defines a variable."""
         self.define(node.var, self.visit(node.value))
         if node.var.dtype.is_integral and node.var.dtype.lanes == 1:
             self.context.factors[node.var] = power_of_two_factor(node.value, self.context.factors)
@@ -102,7 +97,7 @@ class StatementEmitter(ExpressionEmitter):
         self.statement(node.body)
 
     def visit_attr_stmt(self, node: AttrStmt) -> None:
-        """What the attribute says, where it says something to a code generator."""
+        """Handles the attributes that concern code generation."""
         key = node.attr_key
         if key in _THREAD_ATTRIBUTES:
             raise CodegenError(
@@ -155,7 +150,7 @@ class StatementEmitter(ExpressionEmitter):
         function.begin(labels[2])
 
     def store_fence(self) -> None:
-        """Wait for streaming stores, where the processor does not order them by itself."""
+        """Wait for streaming stores, where the CPU does not order them by itself."""
         if self.machine.family == "x86":
             self.function.effect("call void @llvm.x86.sse.sfence()")
 
@@ -172,7 +167,6 @@ class StatementEmitter(ExpressionEmitter):
         self.statement(node.body)
 
     def visit_if_then_else(self, node: IfThenElse) -> None:
-        """One of two statements."""
         condition = self.visit(node.condition)
         function = self.function
         then_label, after = function.new_label("then"), function.new_label("after")
@@ -190,7 +184,6 @@ class StatementEmitter(ExpressionEmitter):
         function.begin(after)
 
     def visit_while(self, node: While) -> None:
-        """A loop with a condition."""
         function = self.function
         test, body, after = function.new_label("while"), function.new_label("do"), function.new_label("done")
         function.branch(test)
@@ -203,7 +196,6 @@ class StatementEmitter(ExpressionEmitter):
         function.begin(after)
 
     def visit_for(self, node: For) -> None:
-        """A loop over a range."""
         if node.kind == ForKind.PARALLEL and not self.in_parallel:
             parallel.outline(self, node)
             return

@@ -1,8 +1,8 @@
-"""LLVM's names for data types, and constants written out.
+"""LLVM's names for data types, and constants as text.
 
-In registers a bool is ``i1``; in memory it takes a byte, as every integer of fewer than eight bits does. bfloat16 is
-kept as ``i16`` and computed in float32, because few targets have arithmetic for it; float16 is ``half`` where the
-target converts it in hardware, and ``i16`` elsewhere, so that no helper routine outside libc is ever called.
+In registers a bool is ``i1``; in memory it takes a byte, like every integer of fewer than eight bits. bfloat16 is
+stored as ``i16`` and computed in float32, because few targets have arithmetic for it. float16 is ``half`` if the target
+converts it in hardware, otherwise ``i16``, so that no helper routine outside libc is ever called.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Types:
         return found
 
     def is_soft(self, dtype: DataType) -> bool:
-        """True for a float that is kept as ``i16`` and computed in float32."""
+        """True for a float that is stored as ``i16`` and computed in float32."""
         return dtype.is_bfloat16 or (dtype.is_float16 and not self.native_half)
 
     def _element(self, dtype: DataType) -> str:

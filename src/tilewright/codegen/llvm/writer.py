@@ -1,7 +1,7 @@
-"""LLVM IR as text: functions made of blocks, and the module around them.
+"""LLVM IR as text: functions made of basic blocks, and the module around them.
 
-Text is the quickest form to build from Python: a list of strings joined once and parsed once by LLVM. Operands are
-strings (``%v7``, ``3``, ``splat (float 0x...)``); the type stands where the operand is used.
+Text is the fastest form to build from Python: a list of strings that is joined once and parsed once by LLVM. Operands
+are strings (``%v7``, ``3``, ``splat (float 0x...)``); the type is written where the operand is used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 class FunctionText:
-    """One function under construction. Allocas go to the entry block, whatever the place where they are asked for."""
+    """One function under construction. Allocas go to the entry block, wherever they are requested."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ def quote(name: str) -> str:
 
 
 def escape(data: bytes) -> str:
-    """Bytes as they stand inside LLVM's quotes."""
+    """Bytes as they are inside LLVM's quotes."""
     return "".join(
         chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in data
     )

@@ -1,4 +1,4 @@
-"""How Metal spells the intrinsics: mostly as OpenCL does, and without an error function."""
+"""Intrinsics in Metal: mostly as in OpenCL, without an error function."""
 
 from __future__ import annotations
 

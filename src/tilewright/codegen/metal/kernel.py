@@ -1,6 +1,6 @@
 """Kernels as Metal Shading Language text.
 
-Buffers are parameters with an index each; the numbers follow as one structure in the buffer after the last.
+Each buffer is a parameter with an index; scalars follow as one structure in the buffer after the last.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How OpenCL spells the intrinsics: one name for all types."""
+"""Intrinsics in OpenCL: one name for all types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tilewright.codegen.c.intrin_rules import extern_call, register_rules
 from tilewright.ir import operators
 from tilewright.ir.expr import Call, PrimExpr
 from tilewright.ir.intrinsics import MATH_BINARY, MATH_UNARY
-from tilewright.tir.transform import intrin_rules as rules
+from tilewright.tir.transform.lib import intrin_rules as rules
 
 _OTHER_NAMES = {"nearbyint": "rint"}
 

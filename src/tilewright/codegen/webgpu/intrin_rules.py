@@ -1,4 +1,4 @@
-"""How WGSL spells the intrinsics."""
+"""Intrinsics in WGSL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tilewright.codegen.c.intrin_rules import extern_call, register_rules
 from tilewright.codegen.metal.intrin_rules import erf
 from tilewright.ir import operators
 from tilewright.ir.expr import Call, PrimExpr
-from tilewright.tir.transform import intrin_rules as rules
+from tilewright.tir.transform.lib import intrin_rules as rules
 
 _SAME = (
     *(

@@ -1,8 +1,8 @@
 """Kernels as WGSL text.
 
-WGSL has no conversions that are not written, no pointers to cast, and no conditional operator: ``select`` evaluates
-both sides, which is safe because reads outside of a buffer give some value of it. Buffers are bindings of group 0 in
-the order of the parameters, and the numbers follow in one uniform structure.
+WGSL has no implicit conversions, no pointer casts, and no conditional operator: ``select`` evaluates both sides, which
+is safe because out-of-bounds reads return some value of the buffer. Buffers are bindings of group 0 in the order of the
+parameters, and scalars follow in one uniform structure.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _kernel(function: PrimFunc, name: str, enabled: set[str]) -> str:
 
 
 def sources(module: IRModule) -> dict[str, str]:
-    """The WGSL source of each kernel: a shader module of its own, because bindings are global to one."""
+    """The WGSL source of each kernel: a separate shader module, because bindings are global to one."""
     made: dict[str, str] = {}
     with recursion_room():
         for name, function in device_functions(module):

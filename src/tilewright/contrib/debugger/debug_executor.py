@@ -1,7 +1,7 @@
-"""The graph executor with a look at every node: its time, its output, a trace that opens in Perfetto.
+"""The graph executor with access to every node: its time, its output, and a trace for Perfetto.
 
 ``run`` runs node by node and writes three files into its folder: the graph with the time of each node, a trace in
-Chrome's form, and the output of every node as saved parameters. ``debug_datum`` has them as values.
+Chrome's format, and the output of every node as saved parameters. ``debug_datum`` has them as values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run of the debugging executor found: a table of times, and the files that other tools read."""
+"""The results of a run of the debug executor: a table of times, and the files that other tools read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The command line: ``tilewright`` and ``python -m tilewright``.
 
-Exit codes: 0 for success, 1 where something that was tried did not work, 2 for wrong arguments and anything else
-that the user can mend, 130 for an interrupt.
+Exit codes: 0 is success, 1 a failure of the command, 2 a wrong argument or anything else that the user can fix, 130 an
+interrupt.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
         "'tilewright COMMAND --help' has the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"tilewright {__version__}")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show where in the program errors arise")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the traceback of errors")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (

@@ -1,4 +1,4 @@
-"""``tilewright cache``: what is kept between runs, how large it is, and clearing it."""
+"""``tilewright cache``: shows the cache and its size, and clears it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OWN_ENTRIES = ("runtime", "code", "models", "tuning")
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("cache", help="show or clear what is kept between runs")
+    parser = commands.add_parser("cache", help="show or clear the cache")
     parser.add_argument(
         "action",
         nargs="?",
         choices=["show", "path", "clear"],
         default="show",
-        help="show what it holds, the default; print its path; or remove all of it",
+        help="show the contents (the default), print the path, or remove everything",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)

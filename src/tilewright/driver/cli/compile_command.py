@@ -1,4 +1,4 @@
-"""``tilewright compile``: from a model to a package, with a check of the result if asked."""
+"""``tilewright compile``: compiles a model to a package, and validates it on request."""
 
 from __future__ import annotations
 
@@ -38,16 +38,21 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "--validate-inputs",
         action="append",
         metavar="PATH",
-        help="an .npz of inputs to compare on, beside random ones; may be repeated",
+        help="an .npz of inputs to compare with, in addition to random ones; may be repeated",
     )
     parser.add_argument(
         "--tolerance",
         type=float,
         metavar="X",
-        help="the largest error that counts as agreement, relative to a tensor's largest value; default: by type",
+        help="the largest allowed error, relative to a tensor's largest value; the default depends on the type",
     )
     parser.add_argument(
         "--list-unsupported", action="store_true", help="list the operators that cannot be compiled, and stop"
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print for each kernel how its operators are computed, and why not otherwise",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
@@ -63,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = compiler.settings_from_arguments(arguments)
     triple = str(settings.target.attrs.get("mtriple", ""))
     if arguments.validate and not is_host(triple):
-        raise ModelError(f"code for {triple} cannot be validated here: leave --validate out")
+        raise ModelError(f"code for {triple} cannot run on this machine: omit --validate")
     check_output(arguments.output, "-o", [arguments.FILE, *(arguments.validate_inputs or ())])
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
@@ -83,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         output = Path(arguments.output)
         compiler.save_dumps(output.stem, compiler.make_dumps(model, compiled, formats), str(output.parent))
         validation = _validate(arguments, model, settings, shown) if arguments.validate else None
+        explained = settings.explain(model.mod, model.params, compiled) if arguments.explain else None
     report = {
         "model": arguments.FILE,
         "output": arguments.output,
@@ -98,8 +104,12 @@ def run(arguments: argparse.Namespace) -> int:
         "interface": settings.target.attrs.get("interface-api"),
     }
     if arguments.json:
-        show_json({**report, "validation": None if validation is None else validation.as_json()})
+        more = {} if explained is None else {"kernel_choices": [one.as_json() for one in explained]}
+        checked = None if validation is None else validation.as_json()
+        show_json({**report, **more, "validation": checked})
     else:
+        if explained is not None:
+            print("\n\n".join(one.text() for one in explained), end="\n\n")
         _show(report)
         if validation is not None:
             show_validation(validation)
@@ -155,7 +165,7 @@ def _show(report: dict[str, Any]) -> None:
         print(f"  dumped    {path}")
     print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")
     if report["interface"] == "c":
-        print(f"It is C for a program of yours: tar xf {report['output']}")
+        print(f"It is C code for your program: tar xf {report['output']}")
     elif is_host(report["triple"]):
         print(f"Run it: tilewright run {report['output']} --print-time")
     else:

@@ -1,4 +1,4 @@
-"""``tilewright completion``: a script that has the shell complete commands and options, made from the parser itself."""
+"""``tilewright completion``: a shell completion script for commands and options, generated from the parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tilewright demo``: a small network for digits is compiled, exported, loaded, run, checked and timed."""
+"""``tilewright demo``: compiles a small digit-recognition network, and exports, loads, runs, checks and times it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PEERS = {"reference executor": "the reference executor", "ONNX Runtime": "ONNX 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the network makes of one image."""
+    """The network's prediction for one image."""
 
     label: int
     predicted: int
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         images, labels = stored["image"], stored["label"]
     cpu = describe_cpu("llvm")
     if not arguments.json:
-        print(f"This machine: {cpu.name}, {cpu.cores} cores, vectors of {cpu.vector_bits} bits.")
+        print(f"This machine: {cpu.name}, {cpu.cores} cores, {cpu.vector_bits}-bit vectors.")
     with progress("reading the model", arguments.json) as shown:
         model = tvmc.load(str(MODEL))
         settings = tvmc.compiler.make_settings("llvm")
@@ -115,7 +115,7 @@ def _export(model: TVMCModel, settings: Settings, folder: Path) -> tuple[TVMCPac
     try:
         tvmc.compiler.write_package(model, compiled, path)
     except CompilerError:
-        note = 'its library is not linked, as there is no C compiler here: pip install "tilewright[cross]"'
+        note = 'its library is not linked, because no C compiler was found: pip install "tilewright[cross]"'
         tvmc.compiler.write_package(model, compiled, path, output_format="tar")
     return tvmc.TVMCPackage(path), note
 
@@ -179,7 +179,7 @@ def _show(
     for start in range(0, len(blocks), _PER_LINE):
         print(side_by_side(blocks[start : start + _PER_LINE], gap=6) + "\n")
     right = sum(one.label == one.predicted for one in predictions)
-    print(f"{right} of {len(predictions)} images are recognised; it has seen none of them in training.\n")
+    print(f"{right} of {len(predictions)} images are recognised; none of them was used in training.\n")
     for one in validation.comparisons:
         verb = "agrees" if one.deviation.agrees else "DISAGREES"
         print(

@@ -1,4 +1,4 @@
-"""``tilewright doctor``: what this machine has, what of Tilewright works on it, and one end-to-end test."""
+"""``tilewright doctor``: what this machine has, which parts of Tilewright work on it, and one end-to-end test."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PACKAGES = (
     ("rich", "", "tables on a terminal"),
     ("ziglang", "cross", "linking without a C compiler, and for other machines"),
     ("PIL", "images", "images as inputs"),
-    ("onnxruntime", "", "a second opinion for tilewright compile --validate"),
+    ("onnxruntime", "", "a second reference for tilewright compile --validate"),
     ("torch", "torch", "PyTorch tensors, without a copy"),
     ("tvm_ffi", "test", "loading artefacts through apache-tvm-ffi"),
 )
@@ -45,7 +45,7 @@ _NOTABLE_FEATURES = (
 )
 
 
-_NO_DRIVER = "this version makes source for it, and runs nothing on it"
+_NO_DRIVER = "this version generates source code for it, but cannot run it"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         rows = [[finding.area, finding.name, finding.status, finding.detail] for finding in findings]
         show_table("tilewright doctor", ["area", "name", "status", "detail"], rows)
-        print("everything that must work does" if healthy else "something that must work does not; see above")
+        print("everything required works" if healthy else "something required does not work; see above")
     return 0 if healthy else 1
 
 
@@ -197,7 +197,9 @@ def _gpus() -> list[Finding]:
     if os.path.exists("/dev/kfd"):
         findings.append(Finding("gpu", "rocm", OK, f"/dev/kfd is there; {_NO_DRIVER}"))
     return findings or [
-        Finding("gpu", "none", MISSING, "no GPU driver was found; source for GPUs can still be made")
+        Finding(
+            "gpu", "none", MISSING, "no GPU driver was found; source code for GPUs can still be generated"
+        )
     ]
 
 

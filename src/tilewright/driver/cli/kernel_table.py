@@ -1,4 +1,4 @@
-"""The kernels of a model on the terminal: ``run --profile`` and ``profile`` print the same."""
+"""The table of a model's kernels on the terminal, as ``run --profile`` and ``profile`` print it."""
 
 from __future__ import annotations
 

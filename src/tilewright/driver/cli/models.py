@@ -1,4 +1,4 @@
-"""The commands on models that this version does not have yet: they say so, whatever arguments they get."""
+"""Commands on models that are not in this version: they say so, whatever their arguments."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tilewright.support.errors import ModelError
 _COMMANDS = {
     "tune": (
         "search for faster schedules for a model",
-        "tuning is coming, and is not in this version. 'tilewright compile' uses schedules that are computed from the "
-        "processor's registers and caches, which need no tuning.",
+        "tuning is not in this version. 'tilewright compile' computes schedules from the CPU's "
+        "registers and caches and needs no tuning.",
     ),
 }
 

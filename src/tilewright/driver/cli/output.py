@@ -1,4 +1,4 @@
-"""How the command line shows things: tables on a terminal, plain columns in a pipe, JSON on request."""
+"""Output of the command line: tables on a terminal, plain columns in a pipe, JSON on request."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _show_rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence
     for column in columns:
         table.add_column(column)
     for row in rows:
-        # A cell is text as it stands: brackets in it are no markup.
+        # A cell is text as it is: brackets in it are not markup.
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)
 
@@ -57,7 +57,7 @@ def check_output(path: str, option: str, read: Sequence[str] = ()) -> None:
     for source in read:
         if target.exists() and os.path.exists(source) and os.path.samefile(target, source):
             raise ModelError(
-                f"{path} would be overwritten, and it is an input: choose another name with {option}"
+                f"{path} is an input and would be overwritten: choose another name with {option}"
             )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def check_output(path: str, option: str, read: Sequence[str] = ()) -> None:
             pass
     except OSError as problem:
         in_the_way = isinstance(problem, (FileExistsError, NotADirectoryError))
-        reason = "there is a file where its folder should be" if in_the_way else problem.strerror
+        reason = "its parent is a file, not a folder" if in_the_way else problem.strerror
         raise ModelError(
             f"{path} cannot be written ({reason}): choose another place with {option}"
         ) from problem

@@ -1,4 +1,4 @@
-"""Small grey pictures in a terminal: two rows of pixels in a row of characters."""
+"""Small grey pictures in a terminal: two rows of pixels per row of characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tilewright profile``: where the time and the memory of a model go."""
+"""``tilewright profile``: where a model's time and memory go."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "profile",
-        help="measure a model kernel by kernel, and make a report",
+        help="profile a model kernel by kernel, and write a report",
         usage="%(prog)s [OPTIONS] FILE",
         epilog="For example: tilewright profile model.onnx -o report.html",
     )
@@ -39,7 +39,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--trace", metavar="PATH", help="write a trace for Perfetto or chrome://tracing")
     parser.add_argument(
-        "--repeat", type=int, default=10, metavar="N", help="how often to measure; default: 10"
+        "--repeat", type=int, default=10, metavar="N", help="number of measurements; default: 10"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     add_target_arguments(parser)

@@ -1,4 +1,4 @@
-"""A sign of life on a terminal for what takes longer than a second; nothing in a pipe."""
+"""A progress indicator on a terminal for anything that takes longer than a second; silent in a pipe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DELAY_SECONDS = 1.0
 
 
 class Progress:
-    """What is being done now. ``step`` says what comes next."""
+    """The current step of a command. ``step`` announces the next one."""
 
     def __init__(self, text: str) -> None:
         self.text = text

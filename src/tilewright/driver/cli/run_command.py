@@ -1,4 +1,4 @@
-"""``tilewright run``: a package on inputs from files, or made up."""
+"""``tilewright run``: runs a package on inputs from files, or on generated ones."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"outputs written to {output}")
     if result.filled:
         values = "random values" if arguments.fill_mode == "random" else arguments.fill_mode
-        print(f"{', '.join(result.filled)} was filled with {values}: --inputs gives it others")
+        print(f"{', '.join(result.filled)} was filled with {values}: use --inputs to set it")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``tilewright targets``: the kinds of target, their options, known processors and tags."""
+"""``tilewright targets``: the target kinds, their options, known CPUs and tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.target.cpu_models import MODELS
 from tilewright.target.kind import KINDS, get_kind
 from tilewright.target.tag import list_tags
 
-# A processor of each family is described for a triple on which all of the family's names are valid.
+# A CPU of each family is described for a triple on which all of the family's names are valid.
 _TRIPLES = {
     "x86": "x86_64-unknown-linux-gnu",
     "aarch64": "aarch64-unknown-linux-gnu",
@@ -24,17 +24,17 @@ _TRIPLES = {
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    parser = commands.add_parser("targets", help="list the kinds of target, known processors and tags")
+    parser = commands.add_parser("targets", help="list target kinds, known CPUs and tags")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--kind", metavar="KIND", help="list the options of one kind")
-    what.add_argument("--cpus", action="store_true", help="list the processors that are known by name")
+    what.add_argument("--cpus", action="store_true", help="list the CPUs known by name")
     what.add_argument("--tags", action="store_true", help="list the tags")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table that was asked for."""
+    """Print the table that was requested."""
     rows: list[dict[str, Any]]
     if arguments.kind:
         options = get_kind(arguments.kind).options
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
             row["gives"] = row["gives"] or "a description only"
         _show("target kinds", rows, as_json=False)
         print(
-            "The options of a kind: tilewright targets --kind llvm. Processors by name: tilewright targets --cpus"
+            "The options of a kind: tilewright targets --kind llvm. CPUs by name: tilewright targets --cpus"
         )
     return 0
 

@@ -23,7 +23,7 @@ def _host(target: Target) -> Target:
 
 
 PIPELINES: dict[str, Callable[[Target], list[Pass]]] = {
-    "prepare": lambda target: prepare_passes(),
+    "prepare": prepare_passes,
     "fuse": fusing_passes,
     "lower": lambda target: lowering_passes(),
     "host": lambda target: [*mixed_passes(target, _host(target)), *host_passes(target, _host(target))],

@@ -9,7 +9,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Pass, PassInfo, Sequential, find_pass
 from tilewright.relay.analysis.well_formed import verify_module as verify_graph
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import InternalError, ModelError, TilewrightError, VerifyError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target

@@ -1,4 +1,4 @@
-"""All that a profile has: of a model, compiled here, or of a package."""
+"""Collecting a profile: of a model, which is compiled here, or of a package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from tilewright.driver.tvmc.executors import GraphRunnable
 from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
 from tilewright.driver.tvmc.runner import complete_inputs
 from tilewright.driver.tvmc.tensors import TensorInfo, module_inputs, module_outputs
+from tilewright.ir.transform import PassContext
 from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
+from tilewright.relay.backend.explain import KernelChoices, explain_kernels
 from tilewright.relay.backend.views import build_graph
 from tilewright.relay.function import Function
 from tilewright.runtime.threads import num_threads
@@ -41,7 +43,7 @@ class CompileProfile:
 
 @dataclass(frozen=True)
 class ProfileReport:
-    """What was measured and seen. What only compiling shows is None, or empty, for a package."""
+    """The contents of a profile. What is only known at compile time is None, or empty, for a package."""
 
     model: str
     target: str
@@ -56,6 +58,8 @@ class ProfileReport:
     compiling: CompileProfile | None = None
     code: Mapping[str, Mapping[str, str]] | None = None
     """The forms of ``CODE_FORMS`` for each kernel by name."""
+    choices: Mapping[str, KernelChoices] | None = None
+    """How each kernel by name is computed, and why."""
 
     def as_json(self) -> dict[str, Any]:
         """For programs: without the graphs and the code."""
@@ -107,7 +111,7 @@ def limits_json(limits: MachineLimits) -> dict[str, Any]:
 
 
 def _measured(runnable: GraphRunnable, repeat: int) -> KernelProfile:
-    """The kernels beside the machine's limits, which are measured before and after."""
+    """The kernels compared with the machine's limits, which are measured before and after."""
     before = machine_limits(num_threads())
     profile = measure_kernels(runnable.executor, runnable.graph, repeat)
     return replace(profile, limits=before.best_of(machine_limits(num_threads())))
@@ -126,7 +130,7 @@ def profile_model(
         raise TVMCException(f"kernels are timed one by one by the graph executor, not by {settings.executor}")
     triple = str(settings.target.attrs.get("mtriple", ""))
     if not is_host(triple):
-        raise TVMCException(f"code for {triple} cannot be measured here: profile it where it runs")
+        raise TVMCException(f"code for {triple} cannot run on this machine: profile it where it runs")
     infos = module_inputs(model.mod, model.params)
     values = complete_inputs(infos, inputs or {}, fill_mode)
     watch = CompileWatch()
@@ -150,6 +154,7 @@ def profile_model(
         None if watch.before_fusion is None else operator_graph(watch.before_fusion["main"], functions),
         CompileProfile(watch.seconds, tuple(watch.runs), tuple(watch.totals())),
         _code(factory, functions, watch),
+        _choices(functions, settings),
     )
 
 
@@ -164,7 +169,7 @@ def profile_package(
     content = package.content
     if content.executor != "graph" or content.graph is None:
         raise TVMCException(
-            f"kernels are timed one by one by the graph executor alone, and {name} is for {content.executor}: "
+            f"only the graph executor can time single kernels, and {name} is for {content.executor}: "
             "compile with --executor graph"
         )
     runnable = GraphRunnable(content.graph, package.load_library(), content.params)
@@ -197,6 +202,13 @@ def _functions(factory: GraphExecutorFactoryModule) -> dict[str, list[Function]]
         if node.function is not None and node.kernel is not None:
             found.setdefault(node.kernel, []).append(node.function)
     return found
+
+
+def _choices(functions: Mapping[str, list[Function]], settings: Settings) -> dict[str, KernelChoices]:
+    """How every kernel is computed, and why."""
+    first = {name: calls[0] for name, calls in functions.items()}
+    with PassContext(opt_level=settings.opt_level, config=dict(settings.config)):
+        return {one.kernel: one for one in explain_kernels(first, settings.target)}
 
 
 def _code(

@@ -31,7 +31,7 @@ class DrawnNode:
 
 @dataclass(frozen=True)
 class DrawnGraph:
-    """Nodes, edges between their numbers, and where they stand."""
+    """Nodes, edges between their numbers, and positions."""
 
     nodes: tuple[DrawnNode, ...]
     edges: tuple[tuple[int, int], ...]

@@ -1,6 +1,6 @@
-"""The time of every kernel of a model for the graph executor, beside what the machine can do.
+"""The time of every kernel of a model in the graph executor, compared with the limits of the machine.
 
-All that is needed is in the graph: the executor's JSON says of every node what it computes, on how many bytes, and for
+Everything needed is in the graph: the executor's JSON says for every node what it computes, on how many bytes, and for
 which nodes of the model.
 """
 
@@ -96,7 +96,7 @@ class Kernel:
 
     @property
     def bound_by(self) -> str | None:
-        """What limits it at best: ``compute``, or the level of memory that its data fits."""
+        """What bounds it: ``compute``, or the memory level that holds its data."""
         if self.limits is None or not self.steps:
             return None
         step = self.steps[0]

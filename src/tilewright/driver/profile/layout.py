@@ -1,7 +1,7 @@
-"""A layered drawing of a directed graph: every edge points down, neighbours stand near each other.
+"""A layered drawing of a directed graph: every edge points down, and neighbours are near each other.
 
-The steps are the usual ones: layers by the longest path, points where long edges pass, an order in each layer that
-follows the neighbours' (so that few edges cross), then positions that pull nodes under what they read.
+The usual steps: layers by the longest path, dummy nodes where long edges pass, an order in each layer that follows the
+neighbours' (so that few edges cross), then positions that pull nodes below their inputs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NODE_WIDTH, NODE_HEIGHT = 190.0, 44.0
 GAP, LAYER_GAP, POINT_WIDTH = 24.0, 40.0, 10.0
 
 _SWEEPS = 6
-# How much a passing edge's wish counts beside a node's.
+# The weight of a passing edge's position relative to a node's.
 _POINT_WEIGHT = 0.001
 # A graph whose edges pass more layers than this in all is drawn with straight ones.
 _MOST_POINTS = 40_000

@@ -1,4 +1,4 @@
-"""What lies in the arena of a graph, step by step."""
+"""The contents of a graph's arena, step by step."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Part:
 
 
 def _blocks(parsed: dict[str, Any]) -> Iterator[Block]:
-    """What nodes write, where the graph's plan places it. A storage that is written in parts has a block for each."""
+    """The memory that nodes write, by the graph's plan. A storage that is written in parts has a block for each."""
     nodes, attributes = parsed["nodes"], parsed["attrs"]
     tensors = GraphTensors(parsed)
     storages = attributes["storage_id"][1]

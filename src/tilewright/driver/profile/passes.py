@@ -1,4 +1,4 @@
-"""An instrument that keeps when every pass ran, the graph before fusion, and the loops of every kernel."""
+"""An instrument that records when every pass ran, the graph before fusion, and the loops of every kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.ir.transform import PassInfo
 
 FUSION, LOWERING = "FuseOps", "lower"
 OUTSIDE = "schedules and LLVM"
-"""What compiling spends outside of passes: tensor expressions with their schedules, and LLVM."""
+"""The parts of compilation outside passes: tensor expressions with their schedules, and LLVM."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class CompileWatch(PassInstrument):
         self.seconds = time.perf_counter() - self._start
 
     def totals(self) -> list[PassTotal]:
-        """Every pass once, the longest first, and what is outside of passes; together the whole time."""
+        """Every pass once, the longest first, and what is outside passes; together the whole time."""
         by_name: dict[str, list[float]] = {}
         for run in self.runs:
             by_name.setdefault(run.name, []).append(run.own_seconds)

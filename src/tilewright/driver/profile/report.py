@@ -1,7 +1,7 @@
-"""The report for the browser: one file that needs nothing else.
+"""The report for the browser: one self-contained file.
 
-What was measured goes in as JSON, which the page's own script draws. Everything that comes from the model is data in
-there, and becomes text on the page, never markup. Code is compressed, and unpacked when it is looked at.
+The measurements are embedded as JSON, which the page's script draws. Everything that comes from the model is data and
+becomes text on the page, never markup. Code is compressed, and unpacked when it is viewed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.driver.profile.layout import NODE_HEIGHT, NODE_WIDTH
 from tilewright.support.cbuild import write_bytes
 
 _TEMPLATE = Path(__file__).resolve().parent / "template"
-_SCRIPTS = ("tools.js", "charts.js", "graph.js", "code.js", "page.js")
+_SCRIPTS = ("tools.js", "charts.js", "graph.js", "code.js", "choices.js", "page.js")
 
 
 def write_report(report: ProfileReport, path: str | Path) -> None:
@@ -51,13 +51,13 @@ def _read(name: str) -> str:
 
 
 def embedded_json(value: Any) -> str:
-    """JSON that can stand in a script element: nothing in it ends the element or begins a comment."""
+    """JSON that can be embedded in a script element: nothing in it ends the element or begins a comment."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def report_data(report: ProfileReport) -> dict[str, Any]:
-    """What the page draws."""
+    """The data that the page draws."""
     kernels = report.kernels.kernels()
     numbers = {kernel.name: number for number, kernel in enumerate(kernels)}
     limits = report.kernels.limits
@@ -108,6 +108,12 @@ def report_data(report: ProfileReport) -> dict[str, Any]:
             "seconds": report.compiling.seconds,
             "passes": [[one.name, one.runs, one.seconds] for one in report.compiling.totals],
         },
+        "choices": None
+        if report.choices is None
+        else [
+            report.choices[kernel.name].as_json() if kernel.name in report.choices else None
+            for kernel in kernels
+        ],
         "forms": CODE_FORMS,
         "code": [
             {form: packed(text) for form, text in report.code[kernel.name].items()}

@@ -86,7 +86,7 @@ def kernel_rows(profile: KernelProfile) -> list[list[str]]:
 
 
 def summary_lines(profile: KernelProfile) -> list[str]:
-    """What stands under the table: a whole run, and the limits that the kernels are compared with."""
+    """The lines below the table: a whole run, and the limits that the kernels are compared with."""
     lines = [
         f"A run takes {time_text(profile.run_seconds)}, the median of {profile.runs}; "
         f"the kernels in it {time_text(profile.total_seconds)}."

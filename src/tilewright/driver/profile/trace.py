@@ -1,4 +1,4 @@
-"""A profile as a trace in Chrome's form, which Perfetto and chrome://tracing open."""
+"""A profile as a trace in Chrome's format, for Perfetto and chrome://tracing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models from file to result, in the words of TVM's ``tvmc``.
+"""From a model file to results, with the API of TVM's ``tvmc``.
 
     from tilewright.driver import tvmc
 
@@ -6,7 +6,7 @@
     package = tvmc.compile(model, target="llvm")
     result = tvmc.run(package, device="cpu")
 
-What it consists of loads on first use: naming the package costs nothing.
+Its parts load on first use: importing the package is cheap.
 """
 
 from __future__ import annotations

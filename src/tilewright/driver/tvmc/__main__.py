@@ -1,4 +1,4 @@
-"""``python -m tilewright.driver.tvmc``: the command line, by the name that TVM's documents call it."""
+"""``python -m tilewright.driver.tvmc``: the command line, under the name that TVM's documentation uses."""
 
 import sys
 

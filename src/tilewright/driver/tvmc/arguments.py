@@ -1,4 +1,4 @@
-"""The options of the commands. Nothing here needs the compiler: the command line starts without it."""
+"""The options of the commands. Nothing here imports the compiler, so that the command line starts fast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.target.kind import KINDS
 
 Commands = argparse._SubParsersAction
-"""What ``ArgumentParser.add_subparsers`` gives."""
+"""The result of ``ArgumentParser.add_subparsers``."""
 
 DUMP_FORMATS = ("relay", "tir", "ll", "asm")
 MODEL_FORMATS = ("keras", "onnx", "pb", "tflite", "pytorch", "paddle")
@@ -19,12 +19,12 @@ _KINDS = ("llvm", "c")
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model, such as model.onnx") -> None:
-    """What a model is read from."""
+    """Options for reading a model."""
     parser.add_argument("FILE", help=what)
     parser.add_argument(
         "--model-format",
         choices=MODEL_FORMATS,
-        help="the format, where the file's suffix does not tell it; this version reads onnx",
+        help="the format, if the file's suffix does not determine it; this version reads onnx",
     )
     parser.add_argument(
         "--input-shapes",
@@ -34,11 +34,11 @@ def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model,
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the code is for: a target, and single options of it."""
+    """Options for the target."""
     parser.add_argument(
         "--target", default="llvm", help='such as "llvm -mcpu=skylake"; default: llvm, which is this machine'
     )
-    group = parser.add_argument_group("options of the target, which win over --target")
+    group = parser.add_argument_group("options of the target, which override --target")
     for kind in _KINDS:
         for option, value_type in sorted(KINDS[kind].own_options.items()):
             group.add_argument(
@@ -62,7 +62,7 @@ def target_options(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
 
 
 def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the passes do."""
+    """Options for the passes."""
     parser.add_argument(
         "-O",
         "--opt-level",
@@ -70,13 +70,13 @@ def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
         choices=range(4),
         default=3,
         metavar="0..3",
-        help="how much to optimise; default: 3",
+        help="optimisation level; default: 3",
     )
-    parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the layout of convolutions' data")
+    parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the data layout of convolutions")
     parser.add_argument(
         "--pass-config", action="append", metavar="NAME=VALUE", help="an option of a pass; may be repeated"
     )
-    parser.add_argument("--disabled-pass", metavar="PASSES", help="passes not to run, separated by commas")
+    parser.add_argument("--disabled-pass", metavar="PASSES", help="passes to skip, separated by commas")
 
 
 def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +91,7 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         "--output-format",
         choices=("so", "tar", "mlf"),
         default="so",
-        help="the library in the package: shared, or objects, which need no linker here; or model library format",
+        help="the library in the package: shared, object files (which need no linker), or model library format",
     )
     parser.add_argument(
         "--executor",
@@ -102,18 +102,20 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--executor-aot-interface-api",
         choices=("packed", "c"),
-        help="how a model compiled ahead of time is called; default: packed",
+        help="the interface of an ahead-of-time model; default: packed",
     )
     add_pass_arguments(parser)
-    parser.add_argument("--module-name", default="default", metavar="NAME", help="part of the names in C")
+    parser.add_argument("--module-name", default="default", metavar="NAME", help="prefix of the names in C")
     parser.add_argument(
         "--dump-code",
         metavar="FORMATS",
-        help=f"write these forms of the program beside the output: {','.join(DUMP_FORMATS)}",
+        help=f"write these forms of the program next to the output: {','.join(DUMP_FORMATS)}",
     )
     parser.add_argument("--cross-compiler", metavar="CC", help="the compiler that links for the target")
     parser.add_argument(
-        "--cross-compiler-options", metavar="TEXT", help="options for it, as in --cross-compiler-options=-O3"
+        "--cross-compiler-options",
+        metavar="TEXT",
+        help="options for the cross compiler, as in --cross-compiler-options=-O3",
     )
     parser.add_argument(
         "--tuning-records", metavar="PATH", help="schedules that tuning found; not in this version"
@@ -121,7 +123,7 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    """What a model is run on."""
+    """Options for the inputs of a run."""
     parser.add_argument(
         "-i",
         "--inputs",
@@ -133,13 +135,13 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "--fill-mode",
         choices=("zeros", "ones", "random"),
         default="random",
-        help="what inputs hold that are not given; default: random",
+        help="values of inputs that are not given; default: random",
     )
     group = parser.add_argument_group("images")
     group.add_argument(
-        "--image-layout", choices=("NCHW", "NHWC"), help="default: what the input's shape tells"
+        "--image-layout", choices=("NCHW", "NHWC"), help="default: inferred from the input's shape"
     )
-    group.add_argument("--mean", metavar="M[,M,M]", help="is subtracted from pixels of 0 to 255; default 0")
+    group.add_argument("--mean", metavar="M[,M,M]", help="subtracted from pixels of 0 to 255; default 0")
     group.add_argument(
         "--scale", metavar="S[,S,S]", help="pixels are then multiplied by it, as in 1/255; default 1"
     )
@@ -154,7 +156,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--device",
         choices=("cpu", "cuda", "cl", "metal", "vulkan", "rocm"),
         default="cpu",
-        help="default: cpu, the one in this version",
+        help="default: cpu, the only one in this version",
     )
     parser.add_argument("--print-time", action="store_true", help="measure, and print the times")
     parser.add_argument(
@@ -162,9 +164,11 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--profile", action="store_true", help="print the time of every kernel")
     parser.add_argument(
-        "--repeat", type=int, default=10, metavar="N", help="how often to measure; default: 10"
+        "--repeat", type=int, default=10, metavar="N", help="number of measurements; default: 10"
     )
     parser.add_argument(
         "--number", type=int, default=10, metavar="N", help="runs of one measurement; default: 10"
     )
-    parser.add_argument("--end-to-end", action="store_true", help="measure with the copies of the outputs")
+    parser.add_argument(
+        "--end-to-end", action="store_true", help="include the copies of the outputs in the times"
+    )

@@ -1,4 +1,4 @@
-"""Tuning, which this version does not have: every function says so."""
+"""Tuning, which is not in this version: every function says so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from tilewright.driver.tvmc.errors import TVMCException
 
 _MESSAGE = (
-    "tuning is not in this version: it is coming. Models are compiled with schedules that are computed from the "
+    "tuning is not in this version. Models are compiled with schedules that are computed from the "
     "target's registers and caches, which need no tuning: 'tilewright compile' uses them."
 )
 
@@ -30,7 +30,7 @@ def add_tune_parser(
 
 
 def drive_tune(args: argparse.Namespace) -> int:
-    """What the command does."""
+    """Runs the command."""
     not_in_this_version()
 
 

@@ -1,4 +1,4 @@
-"""What the commands have in common: their error, and the reading of their arguments."""
+"""What the commands share: their error class, and argument parsing."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def parse_shape_string(inputs_string: str) -> dict[str, list[Any]]:
         found = _SHAPE.match(text, at)
         if found is None:
             raise argparse.ArgumentTypeError(
-                f"{text[at:]!r} is no shape: write name:[1,3,224,224], and a space between two of them"
+                f"{text[at:]!r} is not a shape: write name:[1,3,224,224], separated by spaces"
             )
         extents = [extent.strip() for extent in found["extents"].split(",") if extent.strip()]
         try:
             shapes[found["name"].strip()] = [_extent(extent) for extent in extents]
         except ValueError:
             raise argparse.ArgumentTypeError(
-                f"the shape of {found['name']!r} is [{found['extents']}], and a shape is made of whole numbers"
+                f"the shape of {found['name']!r} is [{found['extents']}], but extents are integers"
             ) from None
         at = found.end()
     if not shapes:
@@ -109,7 +109,7 @@ def get_pass_config_value(name: str, value: str, config_type: str) -> Any:
         return _WORDS[value.lower()]
     if config_type == "bool":
         if value not in _WORDS:
-            raise TVMCException(f"the option {name} is true or false, not {value!r}")
+            raise TVMCException(f"the option {name} must be true or false, not {value!r}")
         return _WORDS[value]
     if config_type in ("int", "IntImm"):
         try:

@@ -28,6 +28,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.backend import vm
 from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
+from tilewright.relay.backend.explain import KernelChoices, explain_module
 from tilewright.relay.build_module import build
 from tilewright.support.cbuild import write_bytes
 from tilewright.target import Target
@@ -51,6 +52,26 @@ class Settings:
     def compile(self, mod: IRModule, params: Mapping[str, Any]) -> Compiled:
         """Compile a module."""
         require_static(module_inputs(mod, params), self.executor)
+        mod, context = self._with_context(mod, params)
+        with context:
+            if self.executor == "vm":
+                return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)
+            made = build(mod, self.target, params=params, mod_name=self.mod_name, executor=self.executor)
+        assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
+        return made
+
+    def explain(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> list[KernelChoices]:
+        """How every kernel of a model that was compiled is computed, and why."""
+        mod, context = self._with_context(mod, params)
+        with context:
+            if isinstance(compiled, CompiledProgram):
+                fused = vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
+            else:
+                fused = compiled.ir_mod
+            return explain_module(fused, self.target)
+
+    def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
+        """The module after what users ask for before all passes, and what the passes run under."""
         if self.desired_layout:
             mod = convert_graph_layout(mod, self.desired_layout)
         config = dict(self.config)
@@ -66,12 +87,7 @@ class Settings:
             instruments=list(self.instruments),
             config=config,
         )
-        with context:
-            if self.executor == "vm":
-                return CompiledProgram(vm.compile(mod, self.target, params=params), self.target)
-            made = build(mod, self.target, params=params, mod_name=self.mod_name, executor=self.executor)
-        assert isinstance(made, (GraphExecutorFactoryModule, AOTExecutorFactoryModule))
-        return made
+        return mod, context
 
 
 def make_settings(
@@ -97,7 +113,7 @@ def make_settings(
             # A package is run by calling a function by its name.
             chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
     elif interface:
-        raise TVMCException("an interface can be chosen for models compiled ahead of time: --executor aot")
+        raise TVMCException("an interface can only be chosen for ahead-of-time models: --executor aot")
     return Settings(chosen, executor, generators=tuple(generators), **rest)
 
 
@@ -144,7 +160,7 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
 
 
 def drive_compile(args: argparse.Namespace) -> int:
-    """What the command does."""
+    """Runs the command."""
     refuse_tuning_records(args.tuning_records)
     model = load_from_arguments(args)
     settings = settings_from_arguments(args)
@@ -162,7 +178,7 @@ def refuse_tuning_records(path: str | None) -> None:
     """An error where records of tuning are given."""
     if path:
         raise TVMCException(
-            f"the tuning records {path} cannot be used: tuning is not in this version. Leave --tuning-records out"
+            f"the tuning records {path} cannot be used: tuning is not in this version. Omit --tuning-records"
         )
 
 
@@ -189,7 +205,7 @@ def compile_model(
     """Compile a model into a package at ``package_path``, by default in a folder that goes with the model.
 
     ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``). ``dump_code`` names forms of the program
-    (relay, tir, ll, asm) that are written beside the package. ``executor`` is graph, vm or aot, ``interface`` how a
+    (relay, tir, ll, asm) that are written next to the package. ``executor`` is graph, vm or aot, ``interface`` how a
     model compiled ahead of time is called: packed or c.
     """
     refuse_tuning_records(tuning_records)

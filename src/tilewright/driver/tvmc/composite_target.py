@@ -1,7 +1,7 @@
-"""Code generators that take a part of the graph, named before the target: ``--target "name --option=x, llvm"``.
+"""External code generators, named before the target: ``--target "name --option=x, llvm"``.
 
-None comes with this version. One that is registered here (its pass pipeline partitions the graph, and its compiler is
-found by the build) is known to the command line from then on.
+None comes with this version. One that is registered here (its pass pipeline partitions the graph, and the build finds
+its compiler) is then known to the command line.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def register_codegen(name: str, pass_pipeline: Callable[..., Any], config_key: s
 
 
 def get_codegen_names() -> list[str]:
-    """The names that can stand before the target."""
+    """The names that can precede the target."""
     return list(REGISTERED_CODEGEN)
 
 
 def get_codegen_by_target(name: str) -> dict[str, Any]:
-    """What is registered under a name."""
+    """The code generator registered under a name."""
     found = REGISTERED_CODEGEN.get(name)
     if found is None:
         known = ", ".join(REGISTERED_CODEGEN) or "none are registered"

@@ -1,4 +1,4 @@
-"""The error of the commands on models."""
+"""The error class of the commands on models."""
 
 from __future__ import annotations
 

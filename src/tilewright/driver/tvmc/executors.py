@@ -1,4 +1,4 @@
-"""Compiled models ready to run, whatever executes them: the graph executor, the virtual machine, or one function."""
+"""Compiled models ready to run, with any executor: the graph executor, the virtual machine, or one function."""
 
 from __future__ import annotations
 
@@ -38,14 +38,12 @@ class Runnable:
         raise NotImplementedError
 
     def function(self) -> tuple[PackedFunc, list[Any]]:
-        """What is timed: a function and its arguments."""
+        """The function to time, and its arguments."""
         raise NotImplementedError
 
     def profile(self, repeat: int = 10) -> KernelProfile:
-        """The time of every kernel, beside the limits of the machine."""
-        raise TVMCException(
-            "kernels are timed one by one by the graph executor alone: compile with --executor graph"
-        )
+        """The time of every kernel, compared with the limits of the machine."""
+        raise TVMCException("only the graph executor can time single kernels: compile with --executor graph")
 
     def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
         """The times of runs: ``repeat`` times the mean of ``number``. ``end_to_end`` takes in the copies of the
@@ -91,11 +89,11 @@ class GraphRunnable(Runnable):
         return [output.numpy() for output in self._outputs]
 
     def function(self) -> tuple[PackedFunc, list[Any]]:
-        """What is timed: a function and its arguments."""
+        """The function to time, and its arguments."""
         return self.executor["run"], []
 
     def profile(self, repeat: int = 10) -> KernelProfile:
-        """The time of every kernel, beside the limits of the machine."""
+        """The time of every kernel, compared with the limits of the machine."""
         return measure_kernels(self.executor, self.graph, repeat, machine_limits(num_threads()))
 
 
@@ -127,7 +125,7 @@ def _flat(value: Any) -> list[np.ndarray[Any, Any]]:
         return [value.numpy()]
     if isinstance(value, (ADT, tuple, list)):
         return [part for field in value for part in _flat(field)]
-    raise TVMCException(f"the model gives a {type(value).__name__}, which is no tensor")
+    raise TVMCException(f"the model returns a {type(value).__name__}, which is not a tensor")
 
 
 class FunctionRunnable(Runnable):
@@ -157,7 +155,7 @@ class FunctionRunnable(Runnable):
         return [one.numpy() for one in self.outputs]
 
     def function(self) -> tuple[PackedFunc, list[Any]]:
-        """What is timed: a function and its arguments."""
+        """The function to time, and its arguments."""
         return self._function, self._arguments()
 
     def _arguments(self) -> list[Any]:

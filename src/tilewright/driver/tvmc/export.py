@@ -1,4 +1,4 @@
-"""What a compiled model is written as: the content of a package, one shared library, or a model library."""
+"""The forms in which a compiled model is exported: the contents of a package, a shared library, or a model library."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class CompiledProgram:
 
 
 Compiled = GraphExecutorFactoryModule | AOTExecutorFactoryModule | CompiledProgram
-"""What compiling for the three executors gives."""
+"""The compiled forms of the three executors."""
 
 
 class _Kernels(Module):
-    """The kernels of a model without its graph and parameters, which a package has in files of their own."""
+    """The kernels of a model without its graph and parameters, which a package has in separate files."""
 
     def __init__(self, library: Module) -> None:
         super().__init__(library.type_key, library.function_names)
@@ -54,10 +54,10 @@ class _Kernels(Module):
 
 
 def linker(cross: Any, cross_options: str | None) -> Callable[..., None] | None:
-    """What links a library: None for the machine's own compiler, else the one that is named."""
+    """The linker for a library: None for the machine's own compiler, otherwise the named one."""
     if not cross:
         if cross_options:
-            raise TVMCException("options for a cross compiler are given, and no cross compiler")
+            raise TVMCException("options for a cross compiler are given, but no cross compiler")
         return None
     return cross_compiler(cross, options=(cross_options or "").split())
 
@@ -66,7 +66,9 @@ def _library_bytes(
     export: Callable[..., None], cross: Any, cross_options: str | None, lib_format: str
 ) -> bytes:
     if lib_format == "tar" and cross:
-        raise TVMCException("a library of objects (tar) is not linked: it takes no cross compiler")
+        raise TVMCException(
+            "an archive of object files (tar) is not linked: it does not need a cross compiler"
+        )
     link = linker(cross, cross_options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"mod.{lib_format}"
@@ -113,7 +115,7 @@ def classic_content(
             *("classic", "vm", name, code, None, {}),
             *("default", str(compiled.target), module_inputs(mod, params), module_outputs(mod)),
         )
-    raise TVMCException(f"a {type(compiled).__name__} is no compiled model")
+    raise TVMCException(f"a {type(compiled).__name__} is not a compiled model")
 
 
 def _aot_model(compiled: AOTExecutorFactoryModule) -> AOTModule:
@@ -121,7 +123,7 @@ def _aot_model(compiled: AOTExecutorFactoryModule) -> AOTModule:
     assert isinstance(model, AOTModule)
     if model.interface != "packed":
         raise TVMCException(
-            "a model with the C interface is called by C: write it with -f mlf, or choose the interface packed"
+            "a model with the C interface is called from C: export it with -f mlf, or choose the interface packed"
         )
     return model
 
@@ -150,11 +152,11 @@ def export_model_library(compiled: Any, path: str) -> None:
         export_model_library_format(compiled.lib, path)
         return
     if not isinstance(compiled, GraphExecutorFactoryModule):
-        raise TVMCException(f"a {type(compiled).__name__} is no compiled model")
+        raise TVMCException(f"a {type(compiled).__name__} is not a compiled model")
     library = _Kernels(compiled.lib)
     if library.imported_modules:
         raise TVMCException(
-            "a model library holds host code alone, and the model has code of other generators"
+            "a model library holds only host code, but the model has code of other generators"
         )
     described = ModelLibrary(
         name=compiled.libmod_name,

@@ -1,8 +1,9 @@
-"""The first operator at which the compiled model and the reference part.
+"""Finding the first operator at which the compiled model and the reference differ.
 
-The reference executor keeps the value of every operator. Pieces of the model, each up to one operator, are compiled and
-compared with those values; which piece is next is found by halving. Operators hide errors of those before them (a
-maximum, a comparison), so the one that halving ends at is then followed upwards as long as an argument of it is wrong.
+The reference executor records the value of every operator. Parts of the model, each ending in one operator, are
+compiled and compared with those values; bisection chooses the next part. Operators can hide errors of those before them
+(a maximum, a comparison), so from the operator that bisection finds, the search continues upwards as long as one of its
+arguments is wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models from files: one frontend for each format, found by its name or by the file's suffix."""
+"""Loading models: one frontend per format, selected by name or by the file's suffix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Frontend(ABC):
     @staticmethod
     @abstractmethod
     def name() -> str:
-        """What ``--model-format`` calls it."""
+        """Its name for ``--model-format``."""
 
     @staticmethod
     @abstractmethod
@@ -38,7 +38,7 @@ class OnnxFrontend(Frontend):
 
     @staticmethod
     def name() -> str:
-        """What ``--model-format`` calls it."""
+        """Its name for ``--model-format``."""
         return "onnx"
 
     @staticmethod
@@ -80,7 +80,7 @@ class KerasFrontend(_NotInThisVersion):
 
     @staticmethod
     def name() -> str:
-        """What ``--model-format`` calls it."""
+        """Its name for ``--model-format``."""
         return "keras"
 
     @staticmethod
@@ -107,7 +107,7 @@ class TensorflowFrontend(_NotInThisVersion):
 
     @staticmethod
     def name() -> str:
-        """What ``--model-format`` calls it."""
+        """Its name for ``--model-format``."""
         return "pb"
 
     @staticmethod
@@ -123,7 +123,7 @@ class TFLiteFrontend(_NotInThisVersion):
 
     @staticmethod
     def name() -> str:
-        """What ``--model-format`` calls it."""
+        """Its name for ``--model-format``."""
         return "tflite"
 
     @staticmethod
@@ -139,7 +139,7 @@ class PyTorchFrontend(_NotInThisVersion):
 
     @staticmethod
     def name() -> str:
-        """What ``--model-format`` calls it."""
+        """Its name for ``--model-format``."""
         return "pytorch"
 
     @staticmethod
@@ -155,7 +155,7 @@ class PaddleFrontend(_NotInThisVersion):
 
     @staticmethod
     def name() -> str:
-        """What ``--model-format`` calls it."""
+        """Its name for ``--model-format``."""
         return "paddle"
 
     @staticmethod
@@ -196,8 +196,8 @@ def guess_frontend(path: str) -> Frontend:
         if suffix in frontend.suffixes():
             return frontend()
     raise TVMCException(
-        f"the format of {path} cannot be told from its name. This version reads ONNX models (.onnx): "
-        "export the model to one; if it is one under another name, say --model-format onnx"
+        f"the format of {path} is not clear from its name. This version reads ONNX models (.onnx): "
+        "export the model to one; if it is ONNX under another name, pass --model-format onnx"
     )
 
 

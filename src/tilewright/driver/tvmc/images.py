@@ -1,4 +1,4 @@
-"""Images as inputs: PNG, JPEG and whatever else Pillow reads."""
+"""Images as inputs: PNG, JPEG and every other format that Pillow reads."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read_images(paths: Sequence[Path], tensor: TensorInfo, options: ImageOptions
 def _sizes(tensor: TensorInfo, wanted: str | None) -> tuple[int | None, int, int | None, int | None, str]:
     """Batch, channels, height, width and layout of an input."""
     if len(tensor.shape) != 4:
-        raise TVMCException(f"the input {tensor.text()} is no image: it has not four dimensions")
+        raise TVMCException(f"the input {tensor.text()} is not an image: it does not have four dimensions")
     if wanted is not None:
         layout = wanted
     elif tensor.shape[1] in _MODES:
@@ -69,9 +69,7 @@ def _sizes(tensor: TensorInfo, wanted: str | None) -> tuple[int | None, int, int
     elif tensor.shape[3] in _MODES:
         layout = "NHWC"
     else:
-        raise TVMCException(
-            f"the layout of {tensor.text()} cannot be told from its shape: say --image-layout"
-        )
+        raise TVMCException(f"the layout of {tensor.text()} is not clear from its shape: pass --image-layout")
     batch = tensor.shape[0]
     channels, height, width = (
         tensor.shape[place] for place in ((1, 2, 3) if layout == "NCHW" else (3, 1, 2))

@@ -1,4 +1,4 @@
-"""What is in a model, and what is in a package."""
+"""The contents of a model or a package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.runtime.vm import Executable
 from tilewright.support.errors import TilewrightError
 
 NOTHING_TO_RUN = "__nop"
-"""What the graph calls where a tensor only gets another shape."""
+"""The graph's function name for a pure reshape."""
 
 
 def unsupported_operators(path: str) -> list[dict[str, Any]]:

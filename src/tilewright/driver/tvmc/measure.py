@@ -1,4 +1,4 @@
-"""How far two tensors are apart, and whether that is too far."""
+"""The difference between two tensors, and whether it exceeds the tolerance."""
 
 from __future__ import annotations
 

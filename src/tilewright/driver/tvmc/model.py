@@ -1,4 +1,4 @@
-"""``TVMCModel``, ``TVMCPackage`` and ``TVMCResult``: a model, a compiled model, and what running it gave."""
+"""``TVMCModel``, ``TVMCPackage`` and ``TVMCResult``: a model, a compiled model, and the results of a run."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tilewright.driver.tvmc.package_format import (
 from tilewright.driver.tvmc.shared_library import read_shared_library
 from tilewright.ir.module import IRModule
 from tilewright.ir.serialize import load_json, save_json
-from tilewright.relay.param_dict import load_param_dict, save_param_dict
 from tilewright.runtime.artefact import read_members
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.loading import load_module
 from tilewright.runtime.module import Module
+from tilewright.runtime.params import load_param_dict, save_param_dict
 from tilewright.support.cbuild import write_beside
 from tilewright.support.errors import TilewrightError
 
@@ -46,7 +46,7 @@ class TVMCModel:
         """From a module and parameters, or from a file that ``save`` wrote."""
         if (mod is None or params is None) and model_path is None:
             raise TVMCException(
-                "a TVMCModel is made from a module and parameters, or from a file of a saved one"
+                "a TVMCModel is created from a module and parameters, or from the file of a saved one"
             )
         self._tmp_dir = tempdir()
         self.mod: IRModule
@@ -68,14 +68,14 @@ class TVMCModel:
             raise TVMCException(f"there is no saved model {path}")
         members = read_members(path)
         if _MODULE not in members or _PARAMS not in members:
-            raise TVMCException(f"{path} is no saved model: it has no {_MODULE} and {_PARAMS} in it")
+            raise TVMCException(f"{path} is not a saved model: it has no {_MODULE} and {_PARAMS} in it")
         try:
             mod = load_json(members[_MODULE].decode())
             params = load_param_dict(members[_PARAMS])
         except (TilewrightError, ValueError, KeyError) as problem:
             raise TVMCException(f"the saved model {path} is damaged: {problem}") from problem
         if not isinstance(mod, IRModule):
-            raise TVMCException(f"the saved model {path} is damaged: it holds no module")
+            raise TVMCException(f"the saved model {path} is damaged: it contains no module")
         self.mod, self.params = mod, dict(params)
 
     def default_tuning_records_path(self) -> str:
@@ -114,7 +114,7 @@ class TVMCModel:
             raise TVMCException(f"the output formats are so, tar and mlf, not {output_format!r}")
         if output_format == "mlf":
             if cross:
-                raise TVMCException("a model library is not linked: it takes no cross compiler")
+                raise TVMCException("a model library is not linked: it does not need a cross compiler")
             path = package_path or self.default_package_path()
             export_model_library(executor_factory, path)
             return path
@@ -195,7 +195,7 @@ class TVMCResult:
         self.outputs = dict(outputs)
         self.times = times
         self.profile: KernelProfile | None = None
-        """The report on every kernel, where it was asked for."""
+        """The report on every kernel, where it was requested."""
         self.filled: list[str] = []
         """The inputs that no value was given for."""
 

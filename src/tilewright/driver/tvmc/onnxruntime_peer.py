@@ -1,6 +1,6 @@
-"""ONNX Runtime beside Tilewright, in a process of its own: its threads and its memory do not mix with ours.
+"""Running ONNX Runtime in a separate process, so that its threads and memory do not interfere.
 
-Run as a program, this file reads a request from standard input and needs NumPy and onnxruntime alone.
+Run as a program, this file reads a request from standard input; it needs only NumPy and onnxruntime.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIMIT_SECONDS = 600
 
 @dataclass(frozen=True)
 class PeerOutcome:
-    """What ONNX Runtime gave for every set of inputs, and the best of its times; or why it did not."""
+    """ONNX Runtime's outputs for every set of inputs and its best time; or why it failed."""
 
     outputs: list[list[np.ndarray[Any, Any]]] = field(default_factory=list)
     seconds: float = 0.0

@@ -41,7 +41,7 @@ _MODEL_SUFFIXES = (".onnx", ".pb", ".tflite", ".h5", ".pth", ".pt", ".pdmodel")
 
 @dataclass(frozen=True)
 class PackageContent:
-    """What a package has inside. ``library`` is the code, under the name that says what it is."""
+    """The contents of a package. ``library`` is the code; its file name says in which form."""
 
     kind: str
     """``classic`` or ``mlf``."""
@@ -102,7 +102,7 @@ def read_package(path: Path) -> PackageContent:
     library = next((name for name in LIBRARIES if name in members), None)
     if library is None:
         raise TVMCException(
-            f"{path} is no package, or one that is cut short: it has none of {', '.join(LIBRARIES)} in it. "
+            f"{path} is not a package, or it is truncated: it contains none of {', '.join(LIBRARIES)}. "
             "'tilewright compile' writes packages"
         )
     description = _description(path, members)

@@ -1,4 +1,4 @@
-"""``run_module``: a package, its inputs, and what comes of them."""
+"""``run_module``: runs a package on inputs and returns the outputs and times."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNKNOWN_EXTENT = 1
 def get_input_info(
     graph_str: str, params: Mapping[str, Any] | bytes | bytearray
 ) -> tuple[dict[str, list[int]], dict[str, str]]:
-    """Shapes and types of the inputs of a graph by name; parameters are no inputs."""
+    """Shapes and types of the inputs of a graph by name; parameters are not inputs."""
     known = load_param_dict(params) if isinstance(params, (bytes, bytearray)) else params
     inputs, _ = graph_tensors(graph_str, list(known))
     shapes = {one.name: [size for size in one.shape if size is not None] for one in inputs}
@@ -123,7 +123,7 @@ def _cast(info: TensorInfo, value: np.ndarray[Any, Any], wanted: np.dtype[Any]) 
     """Whole numbers keep their value, or there is an error."""
     made = value.astype(wanted)
     if wanted.kind in "iu" and not np.array_equal(made, value):
-        raise TVMCException(f"the input {info.text()} is given numbers that its type does not hold")
+        raise TVMCException(f"the input {info.text()} is given values that its type cannot represent")
     return made
 
 
@@ -161,7 +161,7 @@ def read_inputs(
 def _only(infos: Sequence[TensorInfo], path: Path) -> str:
     if len(infos) != 1:
         names = ", ".join(one.name for one in infos)
-        raise TVMCException(f"say for which input {path} is: --inputs name={path}, one of {names or 'none'}")
+        raise TVMCException(f"name the input for {path}: --inputs name={path}, one of {names or 'none'}")
     return infos[0].name
 
 
@@ -192,7 +192,7 @@ def make_runnable(package: TVMCPackage) -> Runnable:
             library[content.name], content.inputs, content.outputs, content.workspace_bytes
         )
     if content.executor != "graph" or content.graph is None:
-        raise TVMCException(f"{package.package_path} holds no model: its executor is {content.executor!r}")
+        raise TVMCException(f"{package.package_path} contains no model: its executor is {content.executor!r}")
     return GraphRunnable(content.graph, library, content.params)
 
 
@@ -226,7 +226,7 @@ def run_module(
             f"a TVMCPackage can be run, not a {type(tvmc_package).__name__}: compile the model first"
         )
     if hostname or rpc_key:
-        raise TVMCException("remote devices are not in this version: leave hostname and rpc_key out")
+        raise TVMCException("remote devices are not in this version: omit hostname and rpc_key")
     _require_cpu(device)
     if repeat < 1 or number < 1:
         raise TVMCException(f"repeat and number are at least 1, not {repeat} and {number}")
@@ -279,7 +279,7 @@ def run_from_arguments(args: argparse.Namespace, package: TVMCPackage) -> TVMCRe
 
 
 def drive_run(args: argparse.Namespace) -> int:
-    """What the command does, but for the printing."""
+    """Runs the command, without printing."""
     result = run_from_arguments(args, TVMCPackage(args.FILE))
     if args.outputs:
         result.save(args.outputs)

@@ -1,4 +1,4 @@
-"""A model that is one shared library: what is inside, without running it."""
+"""A model that is one shared library: reading its contents without running it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_shared_library(path: Path) -> PackageContent:
                 *("default", "", _parameters(module), []),
             )
     raise TVMCException(
-        f"{path} has no model in it that can be run by name; a model compiled ahead of time is run from its package"
+        f"{path} contains no model that can be run by name; run an ahead-of-time model from its package"
     )
 
 

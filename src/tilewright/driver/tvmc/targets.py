@@ -1,7 +1,7 @@
-"""Targets as the command line gives them: a string, JSON, a file with JSON, or several separated by commas.
+"""Targets on the command line: a string, JSON, a file with JSON, or several separated by commas.
 
-``"ethos-n77 --option=x, llvm -mcpu=skylake"`` names one target of the compiler, the last, and before it code generators
-that take what they can of the graph (``composite_target``).
+``"ethos-n77 --option=x, llvm -mcpu=skylake"`` names the compiler's target last; before it come external code generators
+that take the parts of the graph that they support (``composite_target``).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def parse_target(target: str) -> list[ParsedTarget]:
             parsed.append(_parsed(current))
             current = []
     if not parsed:
-        raise TVMCException(f"{target!r} names no target")
+        raise TVMCException(f"{target!r} does not name a target")
     names = [one["name"] for one in parsed]
     for name in names:
         if names.count(name) > 1:
@@ -77,7 +77,7 @@ def _parsed(words: Sequence[str]) -> ParsedTarget:
         word = options[position]
         position += 1
         if not word.startswith("-"):
-            raise TVMCException(f"in the target {name}, {word!r} is no option: options begin with a dash")
+            raise TVMCException(f"in the target {name}, {word!r} is not an option: options begin with a dash")
         option, separator, value = word.lstrip("-").partition("=")
         if not separator and position < len(options) and not options[position].startswith("-"):
             value = options[position]
@@ -113,7 +113,7 @@ def validate_targets(
             )
     if not own:
         names = ", ".join(one["name"] for one in parse_targets)
-        raise TVMCException(f"{names} needs a target of the compiler beside it, such as llvm")
+        raise TVMCException(f"{names} needs a target of the compiler next to it, such as llvm")
     if len(own) > 2:
         raise TVMCException(f"at most a target and its host can be given, not {', '.join(own)}")
     for name, options in (additional_target_options or {}).items():

@@ -1,4 +1,4 @@
-"""What is known of a model's inputs and outputs before it runs."""
+"""What is known about a model's inputs and outputs before it runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _tensors(kind: Type) -> list[TensorType]:
         return [kind]
     if isinstance(kind, TupleType):
         return [tensor for part in kind.fields for tensor in _tensors(part)]
-    raise TVMCException(f"a value of type {kind} is no tensor, and a model takes and gives tensors")
+    raise TVMCException(f"a value of type {kind} is not a tensor; models take and return tensors")
 
 
 def module_inputs(mod: IRModule, params: Mapping[str, Any]) -> list[TensorInfo]:
@@ -81,7 +81,7 @@ def module_inputs(mod: IRModule, params: Mapping[str, Any]) -> list[TensorInfo]:
 
 
 def module_outputs(mod: IRModule) -> list[TensorInfo]:
-    """What ``main`` gives, under the names that results have: ``output_0`` and so on."""
+    """The outputs of ``main``, named ``output_0`` and so on."""
     kinds = _tensors(infer_module(mod)["main"].checked_type.ret_type)
     return [_info(output_name(position), kind) for position, kind in enumerate(kinds)]
 
@@ -126,7 +126,7 @@ def require_static(inputs: Sequence[TensorInfo], executor: str) -> None:
             for one in unknown
         )
         raise TVMCException(
-            f"the {executor} executor needs every size, and the model leaves some open: "
+            f"the {executor} executor needs static shapes, but some sizes of the model are unknown: "
             f"{'; '.join(one.text() for one in unknown)}. "
             f'Fix them, as in --input-shapes "{example}", or compile with --executor vm'
         )

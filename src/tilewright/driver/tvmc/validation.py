@@ -1,7 +1,7 @@
-"""Is the compiled model right? Its outputs beside those of the reference executor, and of ONNX Runtime.
+"""Validating a compiled model: its outputs are compared with those of the reference executor and of ONNX Runtime.
 
-The reference executor runs the imported model with the NumPy reference of every operator. Where the two part, the first
-operator at which they do is found by compiling ever smaller pieces of the model (``first_difference``).
+The reference executor runs the imported model with the NumPy reference of every operator. If they differ, the first
+operator that differs is found by compiling ever smaller parts of the model (``first_difference``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ONNX_RUNTIME = "ONNX Runtime"
 
 @dataclass(frozen=True)
 class Comparison:
-    """The worst of one output over all inputs, beside one peer."""
+    """The largest difference of one output over all inputs, compared with one peer."""
 
     output: str
     peer: str
@@ -78,7 +78,7 @@ def reference_function(model: TVMCModel) -> Callable[..., list[np.ndarray[Any, A
 
 
 def flat(value: Any) -> list[np.ndarray[Any, Any]]:
-    """The tensors of a result, in a row."""
+    """The tensors of a result, flattened."""
     if isinstance(value, NDArray):
         return [value.numpy()]
     return [part for field in value for part in flat(field)]
@@ -124,7 +124,7 @@ def validate(
     first = None if wrong is None else first_difference(model, settings, wrong, tolerance)
     if wrong is not None and first is None:
         notes.append(
-            "compiled piece by piece, every operator agrees with the reference: the package is not what its pieces are"
+            "compiled separately, every operator agrees with the reference: the package differs from its parts"
         )
     return Validation(comparisons, len(inputs), first, notes)
 
@@ -135,10 +135,10 @@ def _peer_outputs(
     if onnx_path is None or Path(onnx_path).suffix.lower() != ".onnx":
         return None
     if not is_installed():
-        notes.append("ONNX Runtime is not installed: pip install onnxruntime compares with it too")
+        notes.append("ONNX Runtime is not installed: pip install onnxruntime to compare with it too")
         return None
     outcome = run_onnxruntime(onnx_path, inputs)
     if outcome.failure:
-        notes.append(f"ONNX Runtime does not run this model: {outcome.failure}")
+        notes.append(f"ONNX Runtime cannot run this model: {outcome.failure}")
         return None
     return outcome.outputs

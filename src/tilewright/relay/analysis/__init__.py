@@ -1,4 +1,4 @@
-"""Questions about graph-level programs: their variables, form, features, cost, calls and regions."""
+"""Analyses of graph-level programs: their variables, form, features, cost, calls and regions."""
 
 from tilewright.relay.analysis import annotated_regions, call_graph
 from tilewright.relay.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet

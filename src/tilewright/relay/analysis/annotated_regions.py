@@ -1,8 +1,8 @@
-"""Regions between annotations: what AnnotateTarget marks and PartitionGraph takes out.
+"""Regions between annotations, which AnnotateTarget marks and PartitionGraph extracts.
 
-A call of the begin operator stands where a value enters a region, a call of the end operator where one leaves it. A
+A call of the begin operator marks where a value enters a region, a call of the end operator where one leaves it. A
 region is the set of expressions from the ends back to the begins, both included; regions that share an expression are
-one.
+merged.
 """
 
 from __future__ import annotations

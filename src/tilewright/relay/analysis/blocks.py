@@ -1,8 +1,8 @@
 """Basic blocks: which part of a program evaluates an expression.
 
-A function's body, a branch of a conditional and the result of a clause are blocks: their expressions are evaluated
-only when control gets there. What stands in several places of the graph is evaluated once, so it belongs to the
-innermost block around all of them.
+A function's body, a branch of a conditional and the result of a clause are blocks: their expressions are evaluated only
+when control reaches them. An expression that occurs in several places of the graph is evaluated once, so it belongs to
+the innermost block that contains all of them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Blocks:
     """The blocks of an expression.
 
     ``of`` gives the block of each node; ``inner`` the blocks that begin at a node: a function's body, the branches of a
-    conditional, a clause's result. ``lifted`` are the expressions that stand in more than one block, but for variables,
-    constants and the like.
+    conditional, a clause's result. ``lifted`` are the expressions that occur in more than one block, except for
+    variables, constants and the like.
     """
 
     def __init__(self, root: RelayExpr) -> None:
@@ -87,5 +87,5 @@ class Blocks:
 
 
 def check_basic_block_normal_form(expr: RelayExpr) -> bool:
-    """True if no expression stands in more than one block: what several blocks use is bound by a let around them."""
+    """True if no expression occurs in more than one block: what several blocks use is bound by a let around them."""
     return not Blocks(expr).lifted

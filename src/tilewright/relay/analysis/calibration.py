@@ -1,4 +1,4 @@
-"""What flows in and out of the parts of a model that another code generator compiles, for calibrating them."""
+"""The inputs and outputs of the parts of a model that an external code generator compiles, for calibrating them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilewright.support.errors import TilewrightError
 
 
 def _flat(value: Any) -> list[NDArray]:
-    """The arrays of a value, those of a tuple in a row."""
+    """The arrays of a value, tuples flattened."""
     if isinstance(value, tuple):
         return [array for field in value for array in _flat(field)]
     return [ndarray.array(value)]

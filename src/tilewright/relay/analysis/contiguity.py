@@ -1,7 +1,8 @@
-"""Which results lie in memory as their arguments do: in one piece of the argument, or one argument after the other.
+"""Which results have the same memory layout as their arguments: a contiguous part of one argument, or several arguments
+one after the other.
 
-Such a result needs no kernel: it is read where the argument lies, or its parts are written where the result lies. All
-tensors here are compact, in the order of their axes, the last one fastest.
+Such a result needs no kernel: it is read from the argument's memory, or its parts are written directly into the
+result's memory. All tensors here are compact and row-major.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from typing import Any
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
-from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Tuple, TupleGetItem, Var
 from tilewright.relay.function import Function
 from tilewright.relay.op.shapes import normal_axis
 from tilewright.relay.op.transform.slicing import python_slices
-from tilewright.relay.ty import is_dynamic
 from tilewright.tir.data_layout import Layout
 
 LAUNCH_BYTES = 1 << 14
@@ -137,7 +137,7 @@ def _tensors(given: Type) -> list[TensorType] | None:
 
 
 def _one_axis_alone(layouts: Sequence[Layout], shape: Sequence[int]) -> bool:
-    """True if all elements lie along one axis, whose parts stand in the order of their size in both layouts."""
+    """True if all elements are along one axis, whose parts are in the order of their size in both layouts."""
     long = {layouts[0][place].upper() for place, size in enumerate(shape) if size != 1}
     return len(long) <= 1 and all(
         layout.index_of(axis) < layout.index_of(axis.lower())

@@ -1,4 +1,4 @@
-"""The depth of a model: how many operators of some kinds lie on its longest path."""
+"""The depth of a model: how many operators of some kinds are on its longest path."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class LayerCounter(ExprVisitor):
 
 
 def count_layers(expr: Any, valid_ops: Iterable[str | Op]) -> int:
-    """How many calls of these operators lie on the longest path through an expression or through a module's main."""
+    """How many calls of these operators are on the longest path through an expression or through a module's main."""
     root = expr["main"] if hasattr(expr, "functions") else expr
     counter = LayerCounter(valid_ops)
     counter.visit(root)

@@ -1,16 +1,16 @@
-"""On which device each value of a program lies.
+"""The device of each value of a program.
 
-Every value of tensors has one device, every function one for each parameter and one for its result. Devices follow from
+Every tensor value has one device, every function one per parameter and one for its result. Devices follow from
 annotations and from use:
 
-- an operator's arguments and result lie together; so do the parts of a tuple, a data value or a reference with the
-  whole, the branches of a conditional with its result and its condition, and a variable with its value;
-- ``device_copy`` takes its argument from one device to another;
+- an operator's arguments and result are on the same device; so are the whole and the parts of a tuple, a data value or
+  a reference, the branches of a conditional with its result and its condition, and a variable with its value;
+- ``device_copy`` copies its argument from one device to another;
 - ``on_device`` says where its argument is computed. With ``is_fixed`` its result is there too, otherwise the result may
   be wherever it is used;
 - the attributes "param_device_types" and "result_device_type" say where a function expects and leaves values.
 
-What nothing decides lies on the default device. Two devices for one value are an error.
+A value that nothing constrains is on the default device. Two devices for one value are an error.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from tilewright.support.recursion import recursion_room
 
 
 class DeviceConflict(TilewrightError):
-    """A value would have to lie on two devices."""
+    """A value would have to be on two devices."""
 
 
 @dataclass(eq=False)
 class _Place:
-    """The device of values that lie together: a union-find forest."""
+    """The device of values that must be on the same device: a union-find forest."""
 
     parent: _Place | None = None
     device: int | None = None
@@ -96,13 +96,13 @@ def _name(device: int) -> str:
 
 
 def _join(first: _Places, second: _Places, where: RelayExpr) -> None:
-    """Both lie together."""
+    """Puts both on the same device."""
     if isinstance(first, _FunctionPlaces) and isinstance(second, _FunctionPlaces):
         for one, other in zip((*first.params, first.result), (*second.params, second.result), strict=True):
             _join(one, other, where)
         return
     if not isinstance(first, _Place) or not isinstance(second, _Place):
-        # A function within a tuple or a data value: all that it takes and gives lies with the whole.
+        # A function within a tuple or a data value: its parameters and results are on the same device as the whole.
         everything = [*_all(first), *_all(second)]
         for other in everything[1:]:
             _join(everything[0], other, where)
@@ -112,7 +112,7 @@ def _join(first: _Places, second: _Places, where: RelayExpr) -> None:
         return
     if one.device is not None and other.device is not None and one.device != other.device:
         raise DeviceConflict(
-            f"a value would have to lie on {_name(one.device)} and on {_name(other.device)}; put a device_copy, or an "
+            f"a value would have to be on {_name(one.device)} and on {_name(other.device)}; put a device_copy, or an "
             "on_device without is_fixed, between",
             span=where.span,
         )
@@ -121,7 +121,7 @@ def _join(first: _Places, second: _Places, where: RelayExpr) -> None:
 
 
 def _fix(places: _Places, device: int, where: RelayExpr) -> None:
-    """These lie on a device."""
+    """Puts these on a device."""
     for place in _all(places):
         _join(place, _Place(device=device), where)
 

@@ -1,4 +1,4 @@
-"""What a program is made of: its operators, kernels, element types."""
+"""The constituents of a program: its operators, kernels, element types."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tilewright.support.node import Node
 
 
 class Feature(IntEnum):
-    """What a program may use."""
+    """A feature of the language that a program may use."""
 
     fVar = 0
     fGlobalVar = 1
@@ -46,7 +46,7 @@ class Feature(IntEnum):
     fConstructor = 13
     fMatch = 14
     fGraph = 15
-    """An expression that computes something stands in more than one place."""
+    """An expression that computes something occurs in more than one place."""
     fLetRec = 16
     """A let-bound function refers to itself."""
 

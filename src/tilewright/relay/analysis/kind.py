@@ -1,4 +1,4 @@
-"""The kind of a type: what a tuple, a function or a type call may be made of."""
+"""Kind checking of types: what a tuple, a function or a type call may consist of."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall, TypeRelation
+from tilewright.ir.type_relation import TypeRelation
 from tilewright.relay.type_functor import TypeFunctor
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import with_recursion_room
@@ -89,7 +90,7 @@ class _KindChecker(TypeFunctor):
             self.need(variable, TypeKind.Type, f"a parameter of {td.header.name_hint}")
         for constructor in td.constructors:
             if constructor.belong_to is not td.header:
-                raise KindError(f"{constructor.name_hint} is no constructor of {td.header.name_hint}")
+                raise KindError(f"{constructor.name_hint} is not a constructor of {td.header.name_hint}")
             for given in constructor.inputs:
                 self.need(given, TypeKind.Type, f"an argument of {constructor.name_hint}")
         return TypeKind.TypeData

@@ -1,4 +1,4 @@
-"""How many multiply-accumulate operations a model takes."""
+"""The number of multiply-accumulate operations of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What evaluating an expression may do beside giving a value: what a pass may drop, and what it may move.
+"""Side effects of expressions: what a pass may remove, and what it may move.
 
 An unknown function may do anything. A function literal does nothing until it is called.
 """
@@ -20,7 +20,7 @@ from tilewright.support.node import Node
 
 
 class Effect(IntFlag):
-    """What an evaluation may do."""
+    """The side effects of an evaluation."""
 
     NONE = 0
     STATE = 1
@@ -64,7 +64,7 @@ class Effects:
         return found
 
     def _called(self, callee: Any) -> Effect:
-        """What calling something may do."""
+        """The side effects of a call."""
         if isinstance(callee, Op):
             return Effect.WRITE if callee.get_attr("TOpIsStateful") else Effect.NONE
         if isinstance(callee, Constructor):

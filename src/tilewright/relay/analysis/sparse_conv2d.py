@@ -1,4 +1,4 @@
-"""Which weights of convolutions are mostly zeros, and those weights stored in blocks."""
+"""Convolution weights that are mostly zeros, converted to block-sparse form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which weights of dense layers are mostly zeros, and those weights stored in blocks."""
+"""Weights of dense layers that are mostly zeros, converted to block-sparse form."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Var
 from tilewright.relay.expr_functor import post_order_visit
-from tilewright.relay.transform.rewriting import is_call
-from tilewright.relay.transform.sparse_weights import block_sparse
+from tilewright.relay.transform.lib.rewriting import is_call
+from tilewright.relay.transform.lib.sparse_weights import block_sparse
 from tilewright.runtime.ndarray import array
 
 

@@ -1,4 +1,4 @@
-"""Which type variables an expression or a type binds and which it leaves free."""
+"""The bound and free type variables of an expression or a type."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _TypeVariables(TypeVisitor):
             self.visit(given)
 
     def expression(self, root: Node) -> None:
-        """All types that stand in an expression."""
+        """All types that occur in an expression."""
         seen: set[Node] = set()
         pending: list[Node] = [root]
         while pending:

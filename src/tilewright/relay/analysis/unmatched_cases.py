@@ -1,4 +1,4 @@
-"""Whether the clauses of a match cover every value."""
+"""Checks whether the clauses of a match cover every value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which variables an expression binds and which it leaves to its surroundings.
+"""The bound and free variables of an expression.
 
-Variables are unique: one that is bound anywhere within the expression is not free in it. Lists are in the order in
-which an evaluation from left to right meets the variables, a binding before what stands in its scope.
+Variables are unique: one that is bound anywhere within the expression is not free in it. Lists are in the order of
+evaluation from left to right, a binding before the uses in its scope.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.ir.base import RelayExpr
-from tilewright.ir.module import FUNCTION_OF
 from tilewright.relay.adt import Clause, Pattern, bound_variables
 from tilewright.relay.expr import Let, Var
 from tilewright.relay.function import Function
@@ -61,6 +60,3 @@ def free_vars(expr: RelayExpr) -> list[Var]:
 def function_of(expr: RelayExpr) -> Function:
     """A function of the free variables of an expression, in the order in which they are met."""
     return Function(free_vars(expr), expr)
-
-
-FUNCTION_OF[:] = [function_of]

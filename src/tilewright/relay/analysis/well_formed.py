@@ -1,13 +1,13 @@
-"""The verifier of graph-level programs: what holds of every one, between any two passes.
+"""The verifier of graph-level programs: the invariants that hold between any two passes.
 
-* Each variable is bound in one place, and used only where that binding is in force. An expression may stand in several
-  places of the graph; the variables that it uses must be in force in all of them.
+* Each variable is bound in one place, and used only within its scope. An expression may occur in several places of the
+  graph; the variables that it uses must be in scope in all of them.
 * A let-bound value does not use its own variable, unless inside a function (that is how recursion is written).
-* Variables that nothing binds are left to the surroundings; a function of a module has none.
+* An expression may have free variables; a function of a module has none.
 * The rules of single nodes are the checks below.
 
-The time is linear in the size of the program. The scopes that an expression needs are the bits of a number, by depth: a
-place where the expression stands again is right if the deepest of them is in force there.
+The time is linear in the size of the program. The scopes that an expression needs are the bits of a number, by depth:
+another occurrence of the expression is valid if the deepest of these scopes is active there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tilewright.ir.adt import Constructor
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
-from tilewright.ir.transform import CHECKERS
 from tilewright.relay.adt import Clause, Match, Pattern, PatternConstructor, bound_variables
 from tilewright.relay.expr import Call, Let, TempExpr, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
@@ -102,7 +101,7 @@ class _Verifier(ExprFunctor):
             scope = self.needed_scope[expr]
             if depth >= len(self.scopes) or self.scopes[depth] != scope:
                 names = ", ".join(variable.name_hint for variable in self.scope_variables[scope])
-                raise self.fail("scope", f"an expression that uses {names} stands outside their scope", expr)
+                raise self.fail("scope", f"an expression uses {names} outside their scope", expr)
         return needs
 
     def remember(self, expr: Any, needs: int) -> None:
@@ -147,7 +146,7 @@ class _Verifier(ExprFunctor):
                 "no_temporaries", f"{type(expr).__name__} is an expression that only a pass may use", expr
             )
         if not isinstance(expr, (RelayExpr, Clause)):
-            raise self.fail("expressions", f"{type(expr).__name__} is no graph-level expression", expr)
+            raise self.fail("expressions", f"{type(expr).__name__} is not a graph-level expression", expr)
         self.run_checks(expr)
         needs = 0
         for child in expr.children():
@@ -226,13 +225,15 @@ def well_formed(expr: RelayExpr | IRModule) -> bool:
 
 
 def verify_module(module: IRModule) -> None:
-    """What runs between passes: each graph-level function keeps the rules."""
+    """Each graph-level function keeps the rules."""
     for name, function in module.functions.items():
         if isinstance(function, Function):
             try:
-                verify(function, module, closed=True)
+                function.verify(module)
             except VerifyError as error:
                 raise VerifyError(f"function {name.name_hint}: {error.message}", span=error.span) from None
 
 
-CHECKERS.append(verify_module)
+def verify_function(function: Function, module: IRModule) -> None:
+    """What runs between passes: a function of a module keeps the rules, and leaves no variable free."""
+    verify(function, module, closed=True)

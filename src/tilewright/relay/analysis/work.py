@@ -1,4 +1,4 @@
-"""How much a function computes, how much memory it touches, and which nodes of the model it came from."""
+"""The number of operations of a function, the memory that it accesses, and the nodes of the model that it came from."""
 
 from __future__ import annotations
 

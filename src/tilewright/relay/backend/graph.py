@@ -10,7 +10,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
-from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.analysis.contiguity import joined_parameters, view_offsets
 from tilewright.relay.backend.external import external_symbol
@@ -19,7 +19,6 @@ from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.ty import is_dynamic
 from tilewright.runtime.device import cpu
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import LoweringError, TilewrightError

@@ -57,7 +57,7 @@ def _request(
         return _lower(function, target, name, lowering)
 
     context = context_to_json(PassContext.current())
-    if context is None or PassContext.current().get("tir.add_lower_pass") or not _is_own(function):
+    if context is None or PassContext.current().get("tir.add_lower_pass") or not _is_own(function, target):
         return UnitRequest(name, target, lower)
     try:
         program = save_json(function)
@@ -70,9 +70,9 @@ def _request(
     return UnitRequest(name, target, lower, shortcut, RemoteLowering(job, payload))
 
 
-def _is_own(function: Function) -> bool:
+def _is_own(function: Function, target: Target) -> bool:
     """True if everything that decides the code of a primitive function is this package's own."""
-    return all(is_own(op) for op in _operators(function))
+    return all(is_own(op, target) for op in _operators(function))
 
 
 def _operators(function: Function) -> Iterator[Op]:

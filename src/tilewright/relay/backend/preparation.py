@@ -18,8 +18,8 @@ from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import prepare_passes
 from tilewright.relay.transform.drop_placements import DropPlacements
+from tilewright.relay.transform.lib.straight_line import COMPILED_APART, NotStraightLine, straight_line
 from tilewright.relay.transform.plan_devices import PlanDevices
-from tilewright.relay.transform.straight_line import COMPILED_APART, NotStraightLine, straight_line
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
@@ -110,8 +110,8 @@ def prepared(mod: IRModule, targets: BuildTargets, params: Params) -> IRModule:
     typed = infer_module(mod)
     if targets.is_single:
         with recursion_room(), targets.default, dump_passes("graph/1-prepare"):
-            return Sequential(prepare_passes(), name="relay.prepare")(typed)
+            return Sequential(prepare_passes(targets.default), name="relay.prepare")(typed)
     # Values are placed before anything moves. What only one device wants is not asked: there is no current target.
     placed = Sequential([PlanDevices(targets.default_device), DropPlacements()], name="relay.place")(typed)
     with recursion_room(), dump_passes("graph/1-prepare"):
-        return Sequential(prepare_passes(), name="relay.prepare")(infer_module(placed))
+        return Sequential(prepare_passes(None), name="relay.prepare")(infer_module(placed))

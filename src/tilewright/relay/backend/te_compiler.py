@@ -19,9 +19,6 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.type import Type
-from tilewright.relay.backend.implementation import (
-    select_implementation,
-)
 from tilewright.relay.backend.symbolic import (
     OperatorCondition,
     SymbolicTypes,
@@ -32,7 +29,8 @@ from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.op.op import OpImplementation
+from tilewright.relay.op.op import OpImplementation, schedule_injective
+from tilewright.strategy import Choice, choose
 from tilewright.support.errors import LoweringError, TilewrightError
 from tilewright.support.recursion import recursion_room
 from tilewright.target import Target
@@ -49,6 +47,8 @@ class LoweredOutput:
 
     outputs: list[Tensor]
     implement: OpImplementation
+    choice: Choice | None = None
+    """Why this implementation, and why no other."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,10 @@ class TensorProgram:
     schedule: te.Schedule
     conditions: list[OperatorCondition]
     """What the kernel relies on, and checks first."""
+    choices: list[Choice]
+    """How each operator is computed, and why, in the order of the computation."""
+    anchor: Choice | None
+    """The choice whose implementation schedules the function; None where nothing is computed."""
 
 
 def get_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
@@ -77,8 +81,8 @@ def lower_call(
     assert isinstance(call.op, Op)
     if out_type is None:
         out_type = call.checked_type
-    implement, outputs = select_implementation(call.op, call.attrs, list(inputs), out_type, target)
-    return LoweredOutput(outputs, implement)
+    choice, outputs = choose(call.op, call.attrs, list(inputs), out_type, target)
+    return LoweredOutput(outputs, choice.implementation, choice)
 
 
 class _Expressions(ExprFunctor):
@@ -91,6 +95,8 @@ class _Expressions(ExprFunctor):
         self.inputs: list[Tensor] = []
         self.anchor: tuple[Call, OpImplementation] | None = None
         self.anchor_kind = -1
+        self.anchor_choice: Choice | None = None
+        self.choices: list[Choice] = []
 
     def parameter(self, variable: Var) -> None:
         """Placeholders for a parameter."""
@@ -146,11 +152,14 @@ class _Expressions(ExprFunctor):
             if error.span is None and call.span is not None:
                 raise type(error)(f"{call.op.name}: {error.message}", span=call.span) from error
             raise
+        if lowered.choice is not None:
+            self.choices.append(lowered.choice)
         kind = int(call.op.get_attr("TOpPattern") or 0)
         if kind >= self.anchor_kind and (
             kind >= OpPattern.COMM_REDUCE or self.anchor_kind < OpPattern.COMM_REDUCE
         ):
             self.anchor, self.anchor_kind = (call, lowered.implement), kind
+            self.anchor_choice = lowered.choice
         return lowered.outputs
 
 
@@ -164,11 +173,13 @@ def tensor_expression(function: Function, target: Target) -> TensorProgram:
         outputs = _distinct(visitor.visit(function.body), visitor.inputs)
         conditions = [] if types is None else types.conditions
         if visitor.anchor is None:
-            schedule = topi.generic.schedule_injective(outputs)
+            schedule = schedule_injective(None, outputs, target)
         else:
             call, implement = visitor.anchor
             schedule = implement.schedule(call.attrs, outputs, target)
-        return TensorProgram(visitor.inputs, outputs, schedule, conditions)
+        return TensorProgram(
+            visitor.inputs, outputs, schedule, conditions, visitor.choices, visitor.anchor_choice
+        )
 
 
 def _distinct(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Convolutions with weights that are mostly zeros become sparse ones."""
+"""Turns convolutions with weights that are mostly zeros into sparse ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from tilewright.relay.analysis import sparse_conv2d
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import run_on_function
 from tilewright.relay.transform.conv2d_to_sparse import Conv2dToSparse
+from tilewright.relay.transform.lib.function_pass import run_on_function
 
 
 def convert(

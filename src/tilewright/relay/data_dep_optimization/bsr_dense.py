@@ -1,4 +1,4 @@
-"""Dense layers with weights that are mostly zeros become sparse ones."""
+"""Turns dense layers with weights that are mostly zeros into sparse ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from tilewright.relay.analysis import sparse_dense
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import run_on_function
 from tilewright.relay.transform.dense_to_sparse import DenseToSparse
+from tilewright.relay.transform.lib.function_pass import run_on_function
 
 
 def convert(

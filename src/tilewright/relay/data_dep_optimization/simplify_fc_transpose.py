@@ -1,4 +1,4 @@
-"""Weights that dense layers transpose at run time are transposed once."""
+"""Transposes weights at compile time that dense layers would transpose at run time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tilewright.relay.analysis.extract import search_fc_transpose
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import run_on_function
+from tilewright.relay.transform.lib.function_pass import run_on_function
 from tilewright.relay.transform.simplify_fc_transpose import SimplifyFCTranspose
 from tilewright.runtime.ndarray import array
 

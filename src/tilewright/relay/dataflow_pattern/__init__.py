@@ -1,4 +1,4 @@
-"""Patterns of graph-level programs: match them, rewrite what matches, or put it into functions of its own."""
+"""Dataflow patterns of graph-level programs: match them, rewrite the matches, or partition them into functions."""
 
 from __future__ import annotations
 

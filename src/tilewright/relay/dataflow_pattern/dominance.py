@@ -1,4 +1,4 @@
-"""The condition of a dominator pattern: what lies between a child and the parent that it dominates."""
+"""The condition of a dominator pattern: what is between a child and the parent that it dominates."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class _Search:
 
 
 def path_to_parent(pattern: Any, child: Any, matcher: Matcher) -> bool:
-    """True if the child dominates an expression that matches the pattern's parent; what matched the path is kept."""
+    """True if the child dominates an expression that matches the pattern's parent; what matched the path is
+    recorded."""
     search = _Search(pattern, matcher)
     with recursion_room():
         if not search.reaches(child) or pattern.parent not in matcher.bound:

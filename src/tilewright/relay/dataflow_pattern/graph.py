@@ -1,4 +1,4 @@
-"""Who uses what in an expression, and what all ways from an expression to the result go through."""
+"""The uses of each expression, and the nodes that all paths from an expression to the result go through."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.support.node import Node
 
 
 class ExprGraph:
-    """The graph of an expression. Parts are computed when they are first asked for."""
+    """The graph of an expression. Parts are computed when they are first requested."""
 
     def __init__(self, root: RelayExpr) -> None:
         self.root = root
@@ -64,5 +64,5 @@ class ExprGraph:
 
 
 def inputs_of(expr: Node) -> tuple[Node, ...]:
-    """What an expression is computed from; of a call, the arguments."""
+    """The inputs of an expression; for a call, the arguments."""
     return expr.args if isinstance(expr, Call) else expr.children()

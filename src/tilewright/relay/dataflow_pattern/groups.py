@@ -1,8 +1,8 @@
-"""All matches of a pattern in an expression that can be replaced side by side.
+"""All matches of a pattern in an expression that can be replaced independently.
 
-Matches are looked for from the result backwards. One is left out if it shares a computation with one that was found
-before, or if something outside of it uses a value from its middle: replacing it would leave that value uncomputed.
-(A use that itself ends in the match's root does no harm.)
+Matches are searched from the result backwards. A match is skipped if it shares a computation with an earlier one, or if
+something outside it uses one of its intermediate values: replacing it would leave that value uncomputed. (A use that
+itself ends in the match's root is harmless.)
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Grouper:
         return self.groups
 
     def _inputs(self, matched: NodeMap) -> dict[Any, Var]:
-        """What enters the match, each with the parameter that will stand for it."""
+        """The inputs of the match, each with the parameter that replaces it."""
         interior: set[Any] = set()
         for pattern in self.patterns:
             if pattern in matched:

@@ -1,10 +1,10 @@
-"""Matching: a search with goals, choices and a trail of what to undo.
+"""Matching: a backtracking search with goals, choices and a trail.
 
-A goal is a pattern and the expression that it shall match. A pattern answers with the ways in which it can match the
-expression, each a list of further goals; the first way is tried, the others are kept as choices to come back to when a
-later goal fails. Within one match a pattern stands for one expression: meeting it again with another is a failure.
+A goal is a pattern and the expression that it must match. A pattern answers with the ways in which it can match the
+expression, each a list of further goals; the first way is tried, the others are kept as choices for when a later goal
+fails. Within one match a pattern object matches one expression: meeting it again with another is a failure.
 
-The search keeps its own stack, so that neither deep patterns nor deep expressions need recursion.
+The search has an explicit stack, so that neither deep patterns nor deep expressions need recursion.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tilewright.relay.infer import TypeInferenceError, type_of
 from tilewright.support.node import Node
 
 NodeMap = dict[Any, list[RelayExpr]]
-"""The expressions that each pattern matched: one, but for what stands in the path of a dominator."""
+"""The expressions that each pattern matched: one, except for the path of a dominator pattern."""
 
 
 class MatchedPattern(Node):
-    """What the matcher asks of a pattern."""
+    """The interface of a pattern for the matcher."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Matcher:
         self._apart: list[NodeMap] = []
 
     def match(self, pattern: MatchedPattern, expr: Any) -> NodeMap | None:
-        """What each pattern within matched, or None where the expression does not match."""
+        """The expressions that each subpattern matched, or None if the expression does not match."""
         self.bound, self._trail, self._apart = {}, [], []
         if not self.solve(pattern, expr):
             return None

@@ -1,4 +1,4 @@
-"""Partition: every match of a pattern becomes a function of its own, and a call of it."""
+"""Partition: every match of a pattern becomes a separate function and a call of it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The patterns: each says which expressions it matches, and is written with Python's operators.
+"""The patterns: each defines which expressions it matches, and is written with Python's operators.
 
     conv = is_op("nn.conv2d")(wildcard(), is_constant())
     biased = conv.optional(lambda x: is_op("nn.bias_add")(x, wildcard()))
     pattern = is_op("nn.relu")(biased) | biased
 
-A pattern object that stands in two places of a pattern matches one and the same expression in both.
+A pattern object that occurs in two places of a pattern matches the same expression in both.
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ class DFPattern(MatchedPattern):
         return is_op("divide")(self, other)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
-        """What this pattern matches, with these attributes."""
+        """Matches what this pattern matches, with these attributes."""
         return AttrPattern(self, DictAttrs(attrs))
 
     def has_type(self, ttype: Type) -> TypePattern:
-        """What this pattern matches, with this type."""
+        """Matches what this pattern matches, with this type."""
         return TypePattern(self, ttype)
 
     def has_dtype(self, dtype: str) -> DataTypePattern:
-        """What this pattern matches, a tensor of this element type."""
+        """Matches what this pattern matches, if it is a tensor of this element type."""
         return DataTypePattern(self, dtype)
 
     def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
-        """What this pattern matches, a tensor of this shape."""
+        """Matches what this pattern matches, if it is a tensor of this shape."""
         return ShapePattern(self, shape)
 
     def match(self, expr: RelayExpr) -> bool:
@@ -99,16 +99,16 @@ class DFPattern(MatchedPattern):
         attrs: Mapping[str, Any] | None = None,
         check: Callable[[RelayExpr], bool] = lambda root: True,
     ) -> RelayExpr:
-        """The expression with each match in a function of its own."""
+        """The expression with each match in a separate function."""
         return partition(self, expr, attrs, check)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
-        """What this pattern matches, where all ways from an expression that matches ``parent`` lead to it, and all on
-        these ways match ``path``."""
+        """Matches what this pattern matches, if all paths from an expression that matches ``parent`` lead to it, and
+        all on these ways match ``path``."""
         return DominatorPattern(parent, path if path is not None else wildcard(), self)
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
-        """What this pattern matches, or that with something around it."""
+        """Matches this pattern, or this pattern wrapped in another."""
         return AltPattern(option_constructor(self), self)
 
     def __repr__(self) -> str:
@@ -415,7 +415,7 @@ class _Condition(DFPattern):
         return (self.pattern,)
 
     def holds(self, expr: Any, matcher: Matcher) -> bool:
-        """What must hold."""
+        """The condition to check."""
         raise NotImplementedError
 
     def ways(self, expr: Any, matcher: Matcher) -> Sequence[Sequence[Goal]]:
@@ -510,7 +510,7 @@ def _same_attribute(wanted: Any, found: Any) -> bool:
 @register_df_node
 @node
 class DominatorPattern(DFPattern):
-    """Matches ``child`` where all that uses a match of ``parent`` leads to it, through matches of ``path`` alone."""
+    """Matches ``child`` if all uses of a match of ``parent`` lead to it, only through matches of ``path``."""
 
     parent: DFPattern
     path: DFPattern

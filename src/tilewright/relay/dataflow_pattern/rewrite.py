@@ -1,4 +1,4 @@
-"""Rewrite: every match of a pattern is replaced by what a callback gives, until nothing changes."""
+"""Rewrite: every match of a pattern is replaced by the result of a callback, until nothing changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_ROUNDS = 100
 class DFPatternCallback:
     """A pattern and what replaces its matches. A subclass sets ``pattern`` and writes ``callback``.
 
-    ``require_type`` asks for types on every expression before matching; ``rewrite_once`` for one round alone.
+    ``require_type`` requires types on every expression before matching; ``rewrite_once`` runs only one round.
     """
 
     def __init__(self, require_type: bool = False, rewrite_once: bool = False) -> None:
@@ -34,8 +34,8 @@ class DFPatternCallback:
         return rewrite(self, expr)
 
     def callback(self, pre: RelayExpr, post: RelayExpr, node_map: NodeMap) -> RelayExpr:
-        """What replaces a match: ``pre`` is its root as it was, ``post`` the root with rewritten parts; ``node_map``
-        gives for each pattern a list with the rewritten expression that it matched."""
+        """Returns the replacement of a match: ``pre`` is the original root, ``post`` the root with rewritten parts;
+        ``node_map`` gives for each pattern a list with the rewritten expression that it matched."""
         raise NotImplementedError(f"{type(self).__name__} does not say what replaces a match")
 
 
@@ -93,7 +93,7 @@ def rewrite(
     given = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
     for count in range(_MOST_ROUNDS):
         if any(callback.require_type for callback in given):
-            # Inference may fill in annotations, which is no change of the program.
+            # Inference may fill in annotations, which is not a change of the program.
             expr = infer_expr(expr, mod)
         before = expr
         for callback in given:
@@ -104,5 +104,5 @@ def rewrite(
     names = ", ".join(type(callback).__name__ for callback in given)
     raise TilewrightError(
         f"{_MOST_ROUNDS} rounds of {names} changed the program every time: they undo one another; "
-        "pass rewrite_once=True, or let the callback give post where nothing is to be done"
+        "pass rewrite_once=True, or let the callback return post where there is nothing to do"
     )

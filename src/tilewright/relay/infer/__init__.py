@@ -1,6 +1,6 @@
 """Type inference.
 
-``infer_module`` gives a module in which every expression of every graph-level function has its ``checked_type``;
+``infer_module`` returns a module in which every expression of every graph-level function has its ``checked_type``;
 ``infer_expr`` does the same for one expression, whose free variables carry their types.
 """
 

@@ -1,11 +1,10 @@
-"""The rules: the type of each kind of expression, and when a type relation is asked.
+"""The rules of type inference: the type of each kind of expression, and when type relations are solved.
 
-One walk gives every expression a type, incomplete where the program does not say yet. Calls of operators whose
-relation cannot answer at once wait, and are asked again whenever something more is known. What is left unknown at the
-end is an error.
+One traversal gives every expression a type, incomplete where it is not yet known. Operator calls whose relation cannot
+be solved immediately wait, and are tried again whenever more is known. What is still unknown at the end is an error.
 
-A node's type is settled when it follows from the node alone: from constants, annotated variables and operators. A
-settled node is not looked at again, so that inference after a pass costs what the pass changed.
+A node's type is final if it depends only on the node: on constants, annotated variables and operators. Final nodes are
+not visited again, so that inference after a pass costs only what the pass changed.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall
 from tilewright.relay.adt import (
     Match,
     Pattern,
@@ -83,7 +82,6 @@ class _Inference(ExprFunctor):
     # Entry
 
     def visit(self, expr: RelayExpr) -> Type:
-        """The type of an expression."""
         if getattr(expr, "_settled", False):
             return expr.checked_type  # type: ignore[no-any-return]
         return super().visit(expr)  # type: ignore[no-any-return]
@@ -166,11 +164,9 @@ class _Inference(ExprFunctor):
         return var.type_annotation
 
     def visit_constant(self, const: Constant) -> Type:
-        """What the value is."""
         return const.tensor_type
 
     def visit_global_var(self, gv: GlobalVar) -> Type:
-        """The type of the module's function."""
         self.unsettled.add(gv)
         found = self.globals.get(gv.name_hint)
         if found is not None:
@@ -181,13 +177,13 @@ class _Inference(ExprFunctor):
         if not isinstance(function, Function):
             declared = getattr(function, "checked_type", None) if _has_type(function) else None
             return declared if isinstance(declared, Type) else IncompleteType()
-        # The type that the annotations give stands in while the body, which may call the function, is inferred.
+        # The annotated type is used while the body, which may call the function, is inferred.
         self.globals[gv.name_hint] = self._declared(function)
         self._require(self.globals[gv.name_hint], self.visit(function), function, f"function @{gv.name_hint}")
         return self.globals[gv.name_hint]
 
     def visit_op(self, op: Op) -> Type:
-        """Operators are called; they are no values."""
+        """Operators are called; they are not values."""
         raise TypeInferenceError(
             f"operator {op.name} is used as a value; wrap it in a function that calls it"
         )
@@ -211,13 +207,11 @@ class _Inference(ExprFunctor):
     # Compound expressions
 
     def visit_tuple(self, tup: Tuple) -> Type:
-        """A tuple of the fields' types."""
         made = TupleType([self.visit(field) for field in tup.fields])
         self._depends(tup, tup.fields)
         return made
 
     def visit_tuple_getitem(self, t: TupleGetItem) -> Type:
-        """The field's type."""
         found = self.solver.shallow(self.visit(t.tuple_value))
         self._depends(t, (t.tuple_value,))
         if isinstance(found, IncompleteType):
@@ -225,15 +219,15 @@ class _Inference(ExprFunctor):
             found = self.solver.shallow(found)
         if not isinstance(found, TupleType):
             raise TypeInferenceError(
-                f"field {t.index} is taken of a value of type {_text(self.solver.resolve(found))}, "
-                "which is no tuple"
+                f"field {t.index} is read from a value of type {_text(self.solver.resolve(found))}, "
+                "which is not a tuple"
                 if not isinstance(found, IncompleteType)
-                else f"field {t.index} is taken of a value whose type is not known; annotate it",
+                else f"field {t.index} is read from a value whose type is not known; annotate it",
                 t.span,
             )
         if not 0 <= t.index < len(found.fields):
             raise TypeInferenceError(
-                f"field {t.index} is taken of a tuple of {len(found.fields)} fields", t.span
+                f"field {t.index} is read from a tuple of {len(found.fields)} fields", t.span
             )
         return found.fields[t.index]
 
@@ -273,13 +267,11 @@ class _Inference(ExprFunctor):
             ) from None
 
     def visit_ref_create(self, r: RefCreate) -> Type:
-        """A reference to the value's type."""
         made = RelayRefType(self.visit(r.value))
         self._depends(r, (r.value,))
         return made
 
     def visit_ref_read(self, r: RefRead) -> Type:
-        """What the reference holds."""
         inner = IncompleteType()
         self._require(RelayRefType(inner), self.visit(r.ref), r, "what is read")
         self._depends(r, (r.ref,))
@@ -351,7 +343,7 @@ class _Inference(ExprFunctor):
             return result
         if not isinstance(callee, FuncType):
             raise TypeInferenceError(
-                f"a value of type {_text(callee)} is called, which is no function", call.span
+                f"a value of type {_text(callee)} is called, which is not a function", call.span
             )
         callee = self._instantiate(callee, call.type_args)
         assert isinstance(callee, FuncType)

@@ -1,8 +1,8 @@
-"""Unification: what ``IncompleteType`` stands for, found by making types equal.
+"""Unification: finding the type of each ``IncompleteType`` by making types equal.
 
-Dimensions: a constant fits itself and an unknown one (``Any``); a symbolic one fits itself, an unknown one, and a
-constant, which is then what is known. Type variables fit only themselves: a generic function gets fresh incomplete
-types in their place wherever it is called.
+Dimensions: a constant unifies with itself and with an unknown one (``Any``); a symbolic one with itself, with an
+unknown one, and with a constant, which is then its value. Type variables unify only with themselves: a generic function
+gets fresh incomplete types in their place wherever it is called.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall
 from tilewright.support.errors import DiagnosticError
 from tilewright.support.span import Span
 
@@ -42,7 +42,7 @@ class Mismatch(Exception):
 
 
 class Solver:
-    """What is known about incomplete types."""
+    """The solver's knowledge about incomplete types."""
 
     def __init__(self) -> None:
         self.bound: dict[IncompleteType, Type] = {}
@@ -133,7 +133,7 @@ class Solver:
         if len(first.type_params) != len(second.type_params):
             if first.type_params and second.type_params:
                 raise Mismatch(f"{first} is not {second}: they have different type parameters")
-            # A generic function where a plain one is asked for: it is used at the types that fit.
+            # A generic function where a plain one is requested: it is used at the types that fit.
             first, second = _used_once(first), _used_once(second)
         if first.type_params:
             renamed = substitute_types(

@@ -1,4 +1,4 @@
-"""Sorting, and searching in what is sorted.
+"""Sorting, and searching in sorted data.
 
 Sorting is stable. NaN counts as greater than every number: it comes last in ascending order, and first in descending
 order.
@@ -16,7 +16,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Constant, TupleWrapper
-from tilewright.relay.op import layout
+from tilewright.relay.op import layout_rules
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
@@ -50,7 +50,7 @@ class TopKAttrs(OpAttrs):
     dtype: str = "int32"
 
     def check(self) -> None:
-        """What to give is one of three."""
+        """``ret_type`` has one of three values."""
         if self.ret_type not in ("both", "values", "indices"):
             raise OpAttributeInvalid(f"topk gives 'both', 'values' or 'indices', not {self.ret_type!r}")
 
@@ -92,7 +92,7 @@ _SORT = define(
     reference=lambda attrs, data: np.take_along_axis(
         data, _positions(data, attrs.axis, bool(attrs.is_ascend)), attrs.axis
     ),
-    layout=layout.along_axis,
+    layout=layout_rules.along_axis,
     kind=OpPattern.OPAQUE,
     level=6,
     description="The elements in order along an axis.",
@@ -109,7 +109,7 @@ _ARGSORT = define(
     reference=lambda attrs, data: _positions(data, attrs.axis, bool(attrs.is_ascend)).astype(
         numpy_dtype(DataType(attrs.dtype))
     ),
-    layout=layout.along_axis,
+    layout=layout_rules.along_axis,
     kind=OpPattern.OPAQUE,
     level=6,
     description="The positions of the elements in order along an axis.",
@@ -135,7 +135,7 @@ def _first_type(types: Sequence[Type], attrs: Any) -> Type | None:
     extent = shape[axis]
     if attrs.k >= 1:
         if isinstance(extent, int) and attrs.k > extent:
-            raise RelationError(f"the first {attrs.k} of {extent} elements are asked for")
+            raise RelationError(f"the first {attrs.k} of only {extent} elements are requested")
         shape[axis] = attrs.k
     values, positions = TensorType(shape, found.dtype), TensorType(shape, attrs.dtype)
     if attrs.ret_type == "both":
@@ -159,10 +159,10 @@ def _first_reference(attrs: TopKAttrs, data: Array) -> Any:
     return values if attrs.ret_type == "values" else positions
 
 
-def _first_layout(attrs: TopKAttrs, offered: Any, original: Any, types: Any) -> layout.Layouts:
-    made = layout.along_axis(attrs, offered, original, types)
+def _first_layout(attrs: TopKAttrs, offered: Any, original: Any, types: Any) -> layout_rules.Layouts:
+    made = layout_rules.along_axis(attrs, offered, original, types)
     outputs = made.outputs * (2 if attrs.ret_type == "both" else 1)
-    return layout.Layouts(made.inputs, outputs, made.attrs)
+    return layout_rules.Layouts(made.inputs, outputs, made.attrs)
 
 
 _TOPK = define(

@@ -1,12 +1,12 @@
-"""Classes of attributes: what an operator's calls carry beside their arguments.
+"""Attribute classes: the compile-time parameters of operator calls.
 
     @attributes
     class TransposeAttrs(Attrs):
         axes: tuple[int, ...] | None = None
 
-Fields are read as fields, as items or by ``get_int`` and ``get_int_tuple``. Constants of the loop level become Python
-numbers, lists become tuples, and integers become floats where the field is annotated so, when the attributes are made:
-a pass never has to ask, and attributes that are equal are the same.
+Fields are read as fields, as items or by ``get_int`` and ``get_int_tuple``. Attributes are normalised when they are
+created: loop-level constants become Python numbers, lists become tuples, and integers become floats where the field is
+annotated so. Passes can rely on this, and equal attributes have equal representations.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class OpAttrs(Attrs):
             raise OpAttributeInvalid(f"{op_name}: {error}") from error
 
     def list_field_info(self) -> list[AttrFieldInfo]:
-        """What there is to know about each field."""
+        """The documentation of each field."""
         return [AttrFieldInfo(field.name, str(field.type), "") for field in fields(self)]  # type: ignore[arg-type]
 
 

@@ -1,7 +1,7 @@
 """Calls of operators by name, for definitions that use operators of other families.
 
-Gradients and composed operators of one family call those of another, and the other way round. By name, no family has
-to import another.
+Gradients and composed operators of one family call those of another, and vice versa. By name, no family has to import
+another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How an operator is defined: once, in one place, with everything the compiler asks about it.
+"""How an operator is defined: once, in one place, with everything the compiler needs to know about it.
 
     define(
         "exp",
@@ -12,40 +12,21 @@
     )
 
 The parts become attributes of the ``Op``, under the names by which the registration functions of ``relay.op`` set them
-from outside ("FTVMCompute", "FPrimalGradient", ...): passes read those, so an operator that a user registers by hand is
-as good as one that is defined here.
+("FTVMCompute", "FPrimalGradient", ...). Passes read those, so an operator that a user registers part by part is
+equivalent to one that is defined here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 from typing import Any, Protocol
 
 from tilewright.ir.attrs import Attrs
 from tilewright.ir.op import CallEffectKind, Op
 from tilewright.ir.type import Type
+from tilewright.strategy.pattern import OpPattern
 from tilewright.support.errors import TilewrightError
 from tilewright.te.tensor import Tensor
-
-
-class OpPattern(IntEnum):
-    """How an operator takes part in fusion."""
-
-    ELEMWISE = 0
-    """Each element of the output depends on the elements of the inputs at the same place."""
-    BROADCAST = 1
-    """As ELEMWISE, but axes of inputs may be repeated."""
-    INJECTIVE = 2
-    """Each element of the output depends on one element of each input, at some place."""
-    COMM_REDUCE = 3
-    """Combines elements along axes."""
-    OUT_ELEMWISE_FUSABLE = 4
-    """A heavy operator, to whose output elementwise operators can be fused."""
-    TUPLE = 7
-    """Makes a tuple."""
-    OPAQUE = 8
-    """Cannot be fused."""
 
 
 class RelationError(TilewrightError):
@@ -67,7 +48,7 @@ class Completion(Protocol):
 
 
 Compute = Callable[[Any, Sequence[Tensor], Any], Sequence[Tensor]]
-"""(attrs, inputs, out_type) to the output tensors. A tuple argument comes as its fields, in a row."""
+"""(attrs, inputs, out_type) to the output tensors. A tuple argument is passed as its fields."""
 
 Reference = Callable[..., Any]
 """(attrs, *arguments) to an array, or a tuple of arrays. Arguments are NumPy arrays; a tuple argument is a tuple."""
@@ -123,6 +104,8 @@ def define(
         "AttrsClass": attrs,
         "FCompleteTypes": completion,
         "FTVMCompute": compute,
+        # Tells a computation that a user registers in its place from this one.
+        "FDefinedCompute": compute,
         "FReference": reference,
         "FPrimalGradient": gradient,
         "FInferCorrectLayout": layout,

@@ -1,24 +1,22 @@
-"""The registry of operators as users see it: finding operators, and setting what the compiler asks about them.
+"""The operator registry as users see it: finding operators, and setting their compiler attributes.
 
-Each ``register_*`` function works as a decorator where its function argument is left out. A registration with a higher
-``level`` wins over the definition's own.
+Each ``register_*`` function works as a decorator if its function argument is omitted. A registration with a higher
+``level`` overrides the definition's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
-from tilewright import topi
 from tilewright.ir.op import Op, register_op_attr
-from tilewright.relay.op.definition import OpPattern
-from tilewright.support.elsewhere import names_elsewhere
+from tilewright.strategy import DEFAULT_LEVEL, scheduled_as
+from tilewright.strategy import OpImplementation as OpImplementation
+from tilewright.strategy import OpPattern as OpPattern
+from tilewright.strategy import OpSpecialization as OpSpecialization
+from tilewright.strategy import OpStrategy as OpStrategy
 from tilewright.support.errors import OpError
-from tilewright.target import Target
 from tilewright.target.generic_func import GenericFunc
-
-DEFAULT_LEVEL = 10
 
 
 def get(op_name: str) -> Op:
@@ -38,58 +36,6 @@ def register_stateful(op_name: str, stateful: bool, level: int = DEFAULT_LEVEL) 
     return register_op_attr(op_name, "TOpIsStateful", stateful, level)
 
 
-@dataclass
-class OpImplementation:
-    """One way to compute an operator: a tensor expression and a schedule for it."""
-
-    compute_function: Callable[..., Any]
-    schedule_function: Callable[..., Any]
-    name: str
-    plevel: int
-
-    def compute(self, attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
-        """The output tensors."""
-        made = self.compute_function(attrs, inputs, out_type)
-        return list(made) if isinstance(made, (list, tuple)) else [made]
-
-    def schedule(self, attrs: Any, outs: Sequence[Any], target: Target) -> Any:
-        """The schedule of output tensors, within a fused function too."""
-        return self.schedule_function(attrs, outs, target)
-
-
-@dataclass
-class OpSpecialization:
-    """Implementations that hold under a condition, or always."""
-
-    implementations: list[OpImplementation] = field(default_factory=list)
-    condition: Any = None
-
-
-class OpStrategy:
-    """The implementations of an operator for a target; the one with the highest level is taken."""
-
-    def __init__(self) -> None:
-        self.specializations: list[OpSpecialization] = []
-
-    def add_implementation(
-        self,
-        compute: Callable[..., Any],
-        schedule: Callable[..., Any],
-        name: str = "default",
-        plevel: int = DEFAULT_LEVEL,
-    ) -> None:
-        """One more way."""
-        if not self.specializations:
-            self.specializations.append(OpSpecialization())
-        self.specializations[0].implementations.append(OpImplementation(compute, schedule, name, plevel))
-
-    @property
-    def implementations(self) -> list[OpImplementation]:
-        """All ways, the one to take first."""
-        found = [one for each in self.specializations for one in each.implementations]
-        return sorted(found, key=lambda one: -one.plevel)
-
-
 def register_compute(op_name: str, compute: Any = None, level: int = DEFAULT_LEVEL) -> Any:
     """Set the tensor expression: (attrs, inputs, out_type) to a list of tensors."""
     return register_op_attr(op_name, "FTVMCompute", compute, level)
@@ -107,25 +53,9 @@ def register_schedule(op_name: str, schedule: Any, level: int = DEFAULT_LEVEL) -
     return register_op_attr(op_name, "FTVMSchedule", schedule, level)
 
 
-def _by_topi(schedule: Callable[[Any], Any]) -> Callable[..., Any]:
-    def scheduled(attrs: Any, outs: Any, target: Target) -> Any:
-        with target:
-            return schedule(outs)
-
-    return scheduled
-
-
-schedule_injective = _by_topi(lambda outs: topi.generic.schedule_injective(outs))
-schedule_reduce = _by_topi(lambda outs: topi.generic.schedule_reduce(outs))
-schedule_default = _by_topi(lambda outs: topi.generic.schedule_default(outs))
-
-SCHEDULE_OF_KIND = {
-    OpPattern.ELEMWISE: schedule_injective,
-    OpPattern.BROADCAST: schedule_injective,
-    OpPattern.INJECTIVE: schedule_injective,
-    OpPattern.COMM_REDUCE: schedule_reduce,
-}
-"""What schedules an operator that has none of its own; ``schedule_default`` for the other kinds."""
+schedule_injective = scheduled_as("injective")
+schedule_reduce = scheduled_as("reduce")
+schedule_default = scheduled_as("default")
 
 
 def register_injective_schedule(op_name: str, level: int = DEFAULT_LEVEL) -> Any:
@@ -154,7 +84,7 @@ def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: 
 
 
 def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = DEFAULT_LEVEL) -> Any:
-    """Set the layout rule; see ``relay.op.layout``."""
+    """Set the layout rule; see ``relay.op.layout_rules``."""
     return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
 
 
@@ -194,11 +124,3 @@ def register_fake_quantization_to_integer(op_name: str, func: Any = None, level:
 def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = DEFAULT_LEVEL) -> Any:
     """Set the function that gives an operator's category and types for ToMixedPrecision."""
     return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
-
-
-__getattr__ = names_elsewhere(
-    __name__,
-    {
-        "debug": "tilewright.relay.op.annotation.debug",
-    },
-)

@@ -1,7 +1,7 @@
-"""Operators that combine elements along axes.
+"""Reductions.
 
-``axis`` is an axis, several, or None for all; negative axes count from the back. An empty tuple means all axes too.
-With ``exclude``, the reduction is over all other axes. With ``keepdims``, reduced axes stay with size one.
+``axis`` is an axis, several, or None for all; negative axes count from the back. An empty tuple also means all axes.
+With ``exclude``, the reduction is over all other axes. With ``keepdims``, reduced axes remain with size one.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tilewright import topi
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.op import Op
 from tilewright.relay.expr import Call, Tuple, TupleWrapper
-from tilewright.relay.op import reducing
+from tilewright.relay.op import reduction_rules as rules
 from tilewright.relay.op.attributes import OpAttrs
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import Compute, Gradient, OpPattern, Reference, Relation, define
-from tilewright.relay.op.layout import position_along_axis, reduction
-from tilewright.relay.op.reducing import ArgReduceAttrs, ReduceAttrs, VarianceAttrs
+from tilewright.relay.op.layout_rules import position_along_axis, reduction
+from tilewright.relay.op.reduction_rules import ArgReduceAttrs, ReduceAttrs, VarianceAttrs
 
 __all__ = [
     "all",
@@ -102,76 +102,76 @@ def _position_function(op: Op) -> Callable[..., Call]:
 sum = _function(
     _define(
         "sum",
-        reducing.number_type,
-        reducing.combined(topi.sum, topi.identity),
-        reducing.reduced_by(reducing.sum_reference),
+        rules.number_type,
+        rules.combined(topi.sum, topi.identity),
+        rules.reduced_by(rules.sum_reference),
         "The sum, in the type of the data.",
-        lambda result, grad: [reducing.spread(result, grad)],
+        lambda result, grad: [rules.spread(result, grad)],
     )
 )
 prod = _function(
     _define(
         "prod",
-        reducing.number_type,
-        reducing.combined(topi.prod, topi.identity),
-        reducing.reduced_by(reducing.prod_reference),
+        rules.number_type,
+        rules.combined(topi.prod, topi.identity),
+        rules.reduced_by(rules.prod_reference),
         "The product, in the type of the data.",
     )
 )
 max = _function(
     _define(
         "max",
-        reducing.extreme_type,
-        reducing.combined(topi.max, topi.identity),
-        reducing.reduced_by(np.max),
+        rules.extreme_type,
+        rules.combined(topi.max, topi.identity),
+        rules.reduced_by(np.max),
         "The greatest element.",
-        reducing.extreme_gradient,
+        rules.extreme_gradient,
     )
 )
 min = _function(
     _define(
         "min",
-        reducing.extreme_type,
-        reducing.combined(topi.min, topi.identity),
-        reducing.reduced_by(np.min),
+        rules.extreme_type,
+        rules.combined(topi.min, topi.identity),
+        rules.reduced_by(np.min),
         "The least element.",
-        reducing.extreme_gradient,
+        rules.extreme_gradient,
     )
 )
 all = _function(
     _define(
         "all",
-        reducing.boolean_type,
-        reducing.combined(topi.all, reducing.truth),
-        reducing.reduced_by(np.all, to_bool=True),
+        rules.boolean_type,
+        rules.combined(topi.all, rules.truth),
+        rules.reduced_by(np.all, to_bool=True),
         "True where all elements are; numbers count as true where they are not zero.",
     )
 )
 any = _function(
     _define(
         "any",
-        reducing.boolean_type,
-        reducing.combined(topi.any, reducing.truth),
-        reducing.reduced_by(np.any, to_bool=True),
+        rules.boolean_type,
+        rules.combined(topi.any, rules.truth),
+        rules.reduced_by(np.any, to_bool=True),
         "True where an element is; numbers count as true where they are not zero.",
     )
 )
 mean = _function(
     _define(
         "mean",
-        reducing.number_type,
-        reducing.mean,
-        lambda attrs, data: reducing.mean_of(attrs, data, 0, data.dtype),
+        rules.number_type,
+        rules.mean,
+        lambda attrs, data: rules.mean_of(attrs, data, 0, data.dtype),
         "The sum divided by the number of elements.",
-        reducing.mean_gradient,
+        rules.mean_gradient,
     )
 )
 argmax = _position_function(
     _define(
         "argmax",
-        reducing.position_type,
-        reducing.positions(topi.argmax),
-        reducing.position_reference(np.argmax),
+        rules.position_type,
+        rules.positions(topi.argmax),
+        rules.position_reference(np.argmax),
         "The position of the greatest element, int32; over several axes, in row-major order of them.",
         attrs=ArgReduceAttrs,
     )
@@ -179,9 +179,9 @@ argmax = _position_function(
 argmin = _position_function(
     _define(
         "argmin",
-        reducing.position_type,
-        reducing.positions(topi.argmin),
-        reducing.position_reference(np.argmin),
+        rules.position_type,
+        rules.positions(topi.argmin),
+        rules.position_reference(np.argmin),
         "The position of the least element, int32; over several axes, in row-major order of them.",
         attrs=ArgReduceAttrs,
     )
@@ -189,11 +189,11 @@ argmin = _position_function(
 
 _VARIANCE = _define(
     "variance",
-    reducing.variance_type,
-    reducing.variance,
-    reducing.variance_reference,
+    rules.variance_type,
+    rules.variance,
+    rules.variance_reference,
     "The mean of the squared differences from a mean that is given.",
-    reducing.variance_gradient,
+    rules.variance_gradient,
     attrs=VarianceAttrs,
     arguments=("data", "mean"),
 )
@@ -248,7 +248,7 @@ def mean_std(
 def logsumexp(data: RelayExpr, axis: Axes = None, keepdims: bool = False) -> Call:
     """The logarithm of the sum of the exponentials, which neither overflows nor loses what is small."""
     greatest = max(data, axis, True)
-    # An infinite maximum is no reference point: infinity less infinity is not a number.
+    # An infinite maximum is not a reference point: infinity less infinity is not a number.
     center: Any = call("where", call("isfinite", greatest), greatest, call("zeros_like", greatest))
     total = sum(call("exp", call("subtract", data, center)), axis, True)
     made = call("log", total) + center

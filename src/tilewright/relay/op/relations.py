@@ -98,7 +98,7 @@ def reduced_axes(axis: Sequence[int] | int | None, rank: int, exclude: bool) -> 
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
-    """What is left of a shape when axes are reduced; those that are kept have size one."""
+    """The shape after reducing axes; with keepdims, they have size one."""
     if keepdims:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
     return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)

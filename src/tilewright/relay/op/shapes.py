@@ -1,7 +1,7 @@
 """Arithmetic on dimensions, for type relations.
 
-A dimension is a Python int where it is constant, ``Any`` where nothing is known of it, and an expression otherwise. A
-relation written with these functions serves constant shapes, shapes that are partly unknown, and the symbolic shapes
+A dimension is a Python int if it is constant, ``Any`` if nothing is known about it, and an expression otherwise. A
+relation written with these functions works for constant shapes, for partly unknown shapes, and for the symbolic shapes
 from which shape functions are derived.
 """
 
@@ -27,7 +27,7 @@ Shape = tuple[Dimension, ...]
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of symbolic dimensions when the program runs. Where it is that two of them are equal, ``pair`` are
+    """A condition on symbolic dimensions at run time. If it is that two of them are equal, ``pair`` are
     those."""
 
     holds: PrimExpr
@@ -191,7 +191,7 @@ def same(first: Dimension, second: Dimension, what: str) -> Dimension:
 
 
 def broadcast_dimension(first: Dimension, second: Dimension) -> Dimension:
-    """Of two dimensions, the one that the result of a broadcast has. An unknown one beside a constant other than one
+    """Of two dimensions, the one that the result of a broadcast has. An unknown one with a constant other than one
     must come to that constant or to one, so the constant it is."""
     if isinstance(first, int) and isinstance(second, int):
         if first == second or second == 1:

@@ -1,7 +1,7 @@
-"""Reading the text form of graph-level programs; see ``relay.printer`` for what it looks like.
+"""Parsing the text form of graph-level programs; ``relay.printer`` describes it.
 
-A hand-written tokenizer and a recursive-descent parser. Every node that is made has the place in the text that it came
-from. What cannot be read is a ``TextFormError`` that shows the line.
+A hand-written tokenizer and a recursive-descent parser. Every node has the location in the text that it came from.
+Invalid text is a ``TextFormError`` that shows the line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tilewright.ir.base import RelayExpr
-from tilewright.ir.module import IMPORTERS, IRModule
+from tilewright.ir.module import IRModule
 from tilewright.relay.parser.definitions import DefinitionParser
 from tilewright.relay.parser.span_check import SpanCheck
 from tilewright.relay.parser.tokens import Source, TextFormError
@@ -90,6 +90,3 @@ def import_file(module: IRModule, path: str, standard: bool) -> None:
         hint = f"; the standard library has {known}" if known else ""
         raise TilewrightError(f"{path} cannot be imported: {error}{hint}") from error
     add_definitions(module, text, str(found))
-
-
-IMPORTERS[:] = [import_file]

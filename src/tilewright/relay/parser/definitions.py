@@ -10,8 +10,7 @@ from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.type import GlobalTypeVar
-from tilewright.ir.type_text import VERSION_HEADER
+from tilewright.ir.type import VERSION_HEADER, GlobalTypeVar
 from tilewright.relay.parser.expressions import KEYWORDS, ExpressionParser
 from tilewright.relay.parser.stream import shown
 from tilewright.relay.parser.tokens import END, Source, Token
@@ -127,7 +126,7 @@ class DefinitionParser(ExpressionParser):
         self.expect("type")
         token = self.expect_word("the name of a type")
         if token.text in KEYWORDS:
-            self.fail(token, f"a type cannot have the name {token.text}, which means something else")
+            self.fail(token, f"a type cannot have the name {token.text}, which is reserved")
         if token.text in self.defined_types:
             self.fail(token, f"the type {token.text} is defined twice")
         self.defined_types.add(token.text)
@@ -161,7 +160,7 @@ class DefinitionParser(ExpressionParser):
     def _constructor(self, header: GlobalTypeVar, found: list[Constructor]) -> None:
         token = self.expect_word("a constructor")
         if token.text in Op.registry or token.text in KEYWORDS:
-            self.fail(token, f"a constructor cannot have the name {token.text}, which means something else")
+            self.fail(token, f"a constructor cannot have the name {token.text}, which is reserved")
         known = self.constructors.get(token.text)
         if any(other.name_hint == token.text for other in found) or (
             known is not None and known.belong_to is not header

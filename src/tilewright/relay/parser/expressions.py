@@ -1,8 +1,7 @@
 """Expressions: blocks of statements, infix operators, calls, functions, branches.
 
-A numbered name (``%0 = ...;``) stands for an expression of the graph; it is visible in the rest of its block, and
-behind it wherever no other one of its number is nearer. Names of ``let``, parameters and patterns are visible in their
-block.
+A numbered name (``%0 = ...;``) refers to an expression of the graph; it is visible in the rest of its block, and after
+it unless a closer one has the same number. Names of ``let``, parameters and patterns are visible in their block.
 """
 
 from __future__ import annotations
@@ -113,7 +112,7 @@ class ExpressionParser(TypeParser):
         return result
 
     def at_statement(self) -> bool:
-        """True where a statement begins that is no expression."""
+        """True where a statement begins that is not an expression."""
         return self.current.kind in _STATEMENTS or (self.at("temporary") and self.kind_after() == "=")
 
     def body(self, sequences: bool = True) -> RelayExpr:
@@ -172,7 +171,7 @@ class ExpressionParser(TypeParser):
         token = self.expect("local")
         variable = self._typed_variable(token)
         if variable.name_hint in self.scopes[-1]:
-            self.fail(token, f"the variable {token.text} stands here twice")
+            self.fail(token, f"the variable {token.text} occurs twice")
         self.scopes[-1][variable.name_hint] = variable
         return variable
 
@@ -264,7 +263,7 @@ class ExpressionParser(TypeParser):
         name = self.string(token, token.text) if token.kind == "string" else token.text
         self.expect("=")
         if name in attributes:
-            self.fail(token, f"the attribute {name} stands here twice")
+            self.fail(token, f"the attribute {name} occurs twice")
         attributes[name] = self.value()
 
     def _call_attributes(self, callee: RelayExpr, attributes: dict[str, Any], start: int) -> Attrs | None:

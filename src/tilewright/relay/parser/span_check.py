@@ -1,4 +1,4 @@
-"""SpanCheck: every expression of the module must know where it came from."""
+"""SpanCheck: every expression of the module must have a source location."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import VerifyError
 
 _PLACELESS = (Op, GlobalVar, Constructor)

@@ -1,4 +1,4 @@
-"""Reading tokens one after the other."""
+"""The token stream."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class TokenStream:
         return self.string(token, text) if text.startswith('"') else text
 
     def string(self, token: Token, text: str) -> str:
-        """What a string in quotes says."""
+        """The contents of a quoted string."""
         try:
             found = json.loads(text, strict=False)
         except ValueError:

@@ -1,4 +1,4 @@
-"""The words of a text: a token is a piece of the source with a kind and a place."""
+"""The tokenizer: a token is a part of the text with a kind and a location."""
 
 from __future__ import annotations
 
@@ -129,4 +129,4 @@ class Source:
             self.fail(position, position + 1, "the string does not end on its line")
         if letter in "%@":
             self.fail(position, position + 1, f"a name is expected after {letter}")
-        self.fail(position, position + 1, f"the character {letter!r} means nothing here")
+        self.fail(position, position + 1, f"unexpected character {letter!r}")

@@ -17,10 +17,10 @@ from tilewright.ir.type import (
     RelayRefType,
     TupleType,
     Type,
+    TypeCall,
     TypeKind,
     TypeVar,
 )
-from tilewright.ir.type_relation import TypeCall
 from tilewright.relay.parser.stream import is_word, shown
 from tilewright.relay.parser.tokens import Source, TextFormError
 from tilewright.relay.parser.values import ValueParser
@@ -107,7 +107,7 @@ class TypeParser(ValueParser):
         dtype = _dtype(self.expect_word("an element type").text)
         self.expect("]")
         if dtype is None:
-            self.fail_since(start, "this is no element type")
+            self.fail_since(start, "this is not an element type")
         try:
             return TensorType(shape, dtype)
         except TilewrightError as error:
@@ -141,12 +141,12 @@ class TypeParser(ValueParser):
             if name.text not in TypeKind.__members__:
                 self.fail(
                     name,
-                    f"there is no kind of types {name.text!r}; there are {', '.join(TypeKind.__members__)}",
+                    f"there is no type kind {name.text!r}; there are {', '.join(TypeKind.__members__)}",
                 )
             kind = TypeKind[name.text]
         scope = self.type_scopes[-1]
         if token.text in scope:
-            self.fail(token, f"the type parameter {token.text} stands here twice")
+            self.fail(token, f"the type parameter {token.text} occurs twice")
         scope[token.text] = made = TypeVar(token.text, kind)
         return made
 
@@ -160,7 +160,7 @@ class TypeParser(ValueParser):
         except TextFormError:
             raise
         except (TilewrightError, ZeroDivisionError, OverflowError) as error:
-            self.fail_since(start, f"this is no dimension: {getattr(error, 'message', error)}")
+            self.fail_since(start, f"this is not a dimension: {getattr(error, 'message', error)}")
 
     def _sum(self) -> PrimExpr:
         left = self._product()
@@ -215,7 +215,7 @@ class TypeParser(ValueParser):
             kind = annotation.text
             dtype = _dtype(kind.removeprefix(_SIZE))
             if dtype is None or not dtype.is_integral:
-                self.fail(annotation, f"{kind!r} is no type of dimensions")
+                self.fail(annotation, f"{kind!r} is not a type of dimensions")
         found = self.dimensions.get((token.text, kind))
         if found is None:
             maker = SizeVar if kind.startswith(_SIZE) else DimensionVar

@@ -22,7 +22,7 @@ _KINDS = {"f": "float", "i": "int", "u": "uint"}
 
 
 class ValueParser(TokenStream):
-    """Reads what is no expression and no type."""
+    """Reads what is neither an expression nor a type."""
 
     def __init__(self, source: Source, meta_table: Mapping[str, Sequence[Any]] | None = None) -> None:
         super().__init__(source)
@@ -30,7 +30,7 @@ class ValueParser(TokenStream):
         self.own_meta = self._read_metadata()
 
     def _read_metadata(self) -> dict[str, Any]:
-        """The metadata section, which stands at the end."""
+        """The metadata section, which is at the end."""
         token = self.tokens[-2] if len(self.tokens) > 1 else self.tokens[-1]
         if token.kind != "metadata":
             return {}
@@ -39,7 +39,7 @@ class ValueParser(TokenStream):
         except SerializationError as error:
             self.fail(token, f"the metadata section cannot be read: {error.message}")
         if not isinstance(found, dict) or not all(isinstance(values, tuple) for values in found.values()):
-            self.fail(token, "the metadata section holds no lists of values by class")
+            self.fail(token, "the metadata section is not a list of values per class")
         return found
 
     def at_not_finite(self) -> bool:
@@ -51,7 +51,7 @@ class ValueParser(TokenStream):
         token = self.advance()
         match = _NUMBER.fullmatch(token.text)
         if match is None:
-            self.fail(token, f"{token.text!r} is no number")
+            self.fail(token, f"{token.text!r} is not a number")
         digits, letter, width = match.groups()
         fraction = not digits.isdigit()
         if not letter:
@@ -77,7 +77,7 @@ class ValueParser(TokenStream):
                 fits = limits.min <= number <= limits.max
                 value = dtype.type(number if fits else 0)
         except ValueError:
-            self.fail(token, f"{shown(token)} is no number of type {name}")
+            self.fail(token, f"{shown(token)} is not a number of type {name}")
         if not fits:
             hint = "; add i64 for a larger type" if name == "int32" else ""
             self.fail(token, f"{digits} does not fit into {name}{hint}")
@@ -124,7 +124,7 @@ class ValueParser(TokenStream):
                 return -int(digits) if negative else int(digits)
             return -float(digits) if negative else float(digits)
         except ValueError:
-            self.fail(token, f"{shown(token)} is no number")
+            self.fail(token, f"{shown(token)} is not a number")
 
     def meta_reference(self) -> Any:
         """``meta[class][number]``."""

@@ -1,4 +1,4 @@
-"""Models to test and measure with, and helpers for tests of graph-level programs."""
+"""Models for tests and benchmarks, and helpers for tests of graph-level programs."""
 
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing import (

@@ -1,4 +1,4 @@
-"""What tests of graph-level programs do again and again: infer, run a pass, check a gradient, count operators."""
+"""Helpers for tests of graph-level programs: infer types, run a pass, check a gradient, count operators."""
 
 from __future__ import annotations
 

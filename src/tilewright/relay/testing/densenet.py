@@ -30,7 +30,7 @@ def _normalised(data: Any, name: str) -> Any:
 
 
 def _layer(data: Any, growth: int, name: str) -> Any:
-    """The input, and beside it what the layer adds."""
+    """The input concatenated with what the layer adds."""
     made = _normalised(data, f"{name}_1")
     made = layers.conv2d(made, channels=growth * BOTTLENECK, kernel_size=(1, 1), name=f"{name}_conv1")
     made = _normalised(made, f"{name}_2")

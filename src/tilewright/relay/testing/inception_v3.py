@@ -47,7 +47,7 @@ def Pooling(data: Any, kernel: Pair, stride: Pair, pad: Pair, pool_type: str, na
 
 
 def _chain(data: Any, name: str, steps: list[tuple[int, Pair, Pair, Pair]], suffixes: list[str]) -> Any:
-    """Convolutions in a row: channels, window, stride, padding of each."""
+    """A chain of convolutions: channels, window, stride, padding of each."""
     for (channels, kernel, stride, pad), suffix in zip(steps, suffixes, strict=True):
         data = Conv(data, channels, kernel, stride, pad, name, suffix)
     return data

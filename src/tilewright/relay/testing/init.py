@@ -1,4 +1,4 @@
-"""Parameters of models: what their names ask for."""
+"""Initial parameters of models, chosen by their names."""
 
 from __future__ import annotations
 

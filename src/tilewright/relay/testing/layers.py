@@ -1,4 +1,4 @@
-"""Layers: an operator with parameters that are named after it."""
+"""Layers: operators with parameters that are named after them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def batch_norm_infer(
     moving_var: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Batch normalisation with fixed statistics: the normalised tensor alone."""
+    """Batch normalisation with fixed statistics: only the normalised tensor."""
     name = kwargs.pop("name")
     given = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
     parameters = [var(f"{name}_{part}") if value is None else value for part, value in given.items()]

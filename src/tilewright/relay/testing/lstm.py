@@ -56,7 +56,7 @@ def lstm_cell(num_hidden: int, batch_size: int = 1, dtype: str = "float32", name
 
 
 def get_net(iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = "float32") -> Function:
-    """As many steps as ``iterations``, all on "data", each with weights of its own."""
+    """As many steps as ``iterations``, all on "data", each with its own weights."""
     state = TensorType((batch_size, num_hidden), dtype)
     weight = TensorType((4 * num_hidden, num_hidden), dtype)
     bias = TensorType((4 * num_hidden,), dtype)

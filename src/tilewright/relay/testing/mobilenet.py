@@ -1,4 +1,4 @@
-"""MobileNet: convolutions split into one for each channel and one across channels (Howard et al., 2017)."""
+"""MobileNet: depthwise separable convolutions (Howard et al., 2017)."""
 
 from __future__ import annotations
 

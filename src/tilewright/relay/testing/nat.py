@@ -62,5 +62,5 @@ def make_nat_expr(prelude: Prelude, n: int) -> RelayExpr:
 
 def _natural(n: int) -> int:
     if n < 0:
-        raise TilewrightError(f"{n} is no natural number")
+        raise TilewrightError(f"{n} is not a natural number")
     return n

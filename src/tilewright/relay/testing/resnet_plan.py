@@ -1,4 +1,4 @@
-"""How many units a residual network of some depth has in each stage, and how wide they are."""
+"""The number of units per stage and the channels of a residual network, by depth."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ FIRES: dict[str, tuple[tuple[int, int] | str, ...]] = {
         (64, 256),
     ),
 }
-"""What follows it: pooling, and modules with the channels that they squeeze and expand to."""
+"""The layers after it: pooling, and modules with the channels that they squeeze and expand to."""
 
 
 def _convolution(data: Any, channels: int, size: int, name: str, padding: int = 0, stride: int = 1) -> Any:

@@ -1,4 +1,4 @@
-"""A small network that has a bit of everything: dense layers beside convolutions, biases, normalisation, softmax."""
+"""A small network with a bit of everything: dense layers and convolutions, biases, normalisation, softmax."""
 
 from __future__ import annotations
 

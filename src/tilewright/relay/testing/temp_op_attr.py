@@ -1,4 +1,4 @@
-"""An attribute of an operator that is another one for a while."""
+"""Temporarily replacing an attribute of an operator."""
 
 from __future__ import annotations
 

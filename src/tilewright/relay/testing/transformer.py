@@ -1,4 +1,5 @@
-"""The encoder of a transformer: attention and two dense layers, each with a way around (Vaswani et al., 2017)."""
+"""The encoder of a transformer: attention and two dense layers, each with a residual connection (Vaswani et al.,
+2017)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tilewright.relay.testing.init import create_workload
 
 
 def _parameters(input_size: int, memory_size: int, dtype: str) -> list[Var]:
-    """Weights of the gates that see all children at once, then of the gate that each child has of its own."""
+    """Weights of the gates that see all children at once, then of the gate of each child."""
     made = []
     for name, gates in (("gates", 3), ("forget", 1)):
         rows = gates * memory_size

@@ -1,4 +1,4 @@
-"""U-Net: an image made smaller and larger again, with ways across at each size (Ronneberger et al., 2015)."""
+"""U-Net: an encoder and a decoder with skip connections at each size (Ronneberger et al., 2015)."""
 
 from __future__ import annotations
 

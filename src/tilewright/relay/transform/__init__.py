@@ -1,10 +1,11 @@
-"""Passes over graph-level programs, one file each."""
+"""Passes over graph-level programs, one file each. Code that several of them share is in ``lib``."""
 
+from tilewright.relay.target.cpu.convolve_images import ConvolveImages
+from tilewright.relay.target.cpu.split_dilation import SplitDilation
 from tilewright.relay.transform.alter_op_layout import AlterOpLayout
 from tilewright.relay.transform.annotate_spans import AnnotateSpans
 from tilewright.relay.transform.annotate_target import AnnotateTarget
 from tilewright.relay.transform.backward_fold_scale_axis import BackwardFoldScaleAxis
-from tilewright.relay.transform.base import FunctionPass, function_pass
 from tilewright.relay.transform.batching_ops import BatchingOps
 from tilewright.relay.transform.build_config import build_config
 from tilewright.relay.transform.canonicalize_cast import CanonicalizeCast
@@ -15,7 +16,6 @@ from tilewright.relay.transform.combine_parallel_conv2d import CombineParallelCo
 from tilewright.relay.transform.combine_parallel_dense import CombineParallelDense
 from tilewright.relay.transform.conv2d_to_sparse import Conv2dToSparse, Conv2dToSparse2
 from tilewright.relay.transform.convert_layout import ConvertLayout, LayoutConfig
-from tilewright.relay.transform.convolve_images import ConvolveImages
 from tilewright.relay.transform.dead_code_elimination import DeadCodeElimination
 from tilewright.relay.transform.defunctionalization import Defunctionalization
 from tilewright.relay.transform.defuse_ops import DefuseOps
@@ -42,6 +42,7 @@ from tilewright.relay.transform.label_ops import LabelOps
 from tilewright.relay.transform.lambda_lift import LambdaLift
 from tilewright.relay.transform.lazy_gradient_init import LazyGradientInit
 from tilewright.relay.transform.legalize import Legalize
+from tilewright.relay.transform.lib.function_pass import FunctionPass, function_pass
 from tilewright.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from tilewright.relay.transform.merge_composite import MergeComposite
 from tilewright.relay.transform.multiply_by_reciprocal import MultiplyByReciprocal
@@ -56,7 +57,6 @@ from tilewright.relay.transform.simplify_fc_transpose import SimplifyFCTranspose
 from tilewright.relay.transform.simplify_inference import SimplifyInference
 from tilewright.relay.transform.sink_reshape import SinkReshape
 from tilewright.relay.transform.split_args import SplitArgs
-from tilewright.relay.transform.split_dilation import SplitDilation
 from tilewright.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr
 from tilewright.relay.transform.to_basic_block_normal_form import ToBasicBlockNormalForm
 from tilewright.relay.transform.to_cps import ToCPS, to_cps, un_cps

@@ -1,7 +1,8 @@
-"""AlterOpLayout: the layouts in which the target computes fastest."""
+"""AlterOpLayout: converts operators to the layouts in which the target computes fastest."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,32 +12,32 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
-from tilewright.relay.op.strategy.blocks import chosen_blocks
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.choose_blocks import choose_blocks
-from tilewright.relay.transform.layout_rewrite import rewrite_layouts
+from tilewright.relay.target import alter_layout_rule, rewrites_for
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.layout_rewrite import rewrite_layouts
+from tilewright.target import Target
 
 
 @dataclass
 class AlterOpLayout(FunctionPass):
-    """Replace calls by what ``FTVMAlterOpLayout`` of their operators gives under the current target, and bring the
-    tensors around them to the layouts that follow. Where the target tells what blocks of channels cost, those of all
-    convolutions are chosen together (see ``choose_blocks``)."""
+    """Replace calls by what ``FTVMAlterOpLayout`` of their operators, or the current target, gives for them (see
+    ``relay.target``), and bring the tensors around them to the layouts that follow. A target may plan the layouts of
+    the whole function first."""
 
     name = "AlterOpLayout"
     opt_level = 3
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Rewrite one function."""
-        choice = choose_blocks(func)
+        planner = rewrites_for(Target.current()).plan_layouts
+        plan = None if planner is None else planner(func)
 
         def altered(call: Call, arguments: list[RelayExpr], types: list[Any]) -> RelayExpr | None:
             assert isinstance(call.op, Op)
-            alter = call.op.get_attr("FTVMAlterOpLayout")
+            alter = alter_layout_rule(call.op)
             if alter is None:
                 return None
-            with chosen_blocks(choice.blocks.get(call)):
-                made: RelayExpr | None = alter(call.attrs, arguments, types, call.checked_type)
-            return made
+            with nullcontext() if plan is None else plan.around(call):
+                return alter(call.attrs, arguments, types, call.checked_type)
 
-        return rewrite_layouts(func, altered, choice.layouts)
+        return rewrite_layouts(func, altered, {} if plan is None else plan.layouts)

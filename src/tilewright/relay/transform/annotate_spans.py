@@ -1,5 +1,5 @@
-"""AnnotateSpans: every expression's span becomes its place in the program's own text, for messages about programs that
-were not read from text."""
+"""AnnotateSpans: sets every expression's span to its position in the program's text form, for messages about programs
+that were not parsed from text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""AnnotateTarget: mark what other code generators take.
+"""AnnotateTarget: marks the operators that external code generators take.
 
-An operator says by its attribute "target.<name>", a function of the call, whether a code generator takes it; a
-composite function by its name, "<name>.<pattern>". What such a call takes goes through ``compiler_begin``, what it
-gives through ``compiler_end``. What no target takes is marked for "default".
+An operator's attribute "target.<name>", a function of the call, says whether a code generator takes it; for a composite
+function its name decides, "<name>.<pattern>". The arguments of such a call go through ``compiler_begin``, its results
+through ``compiler_end``. What no target takes is marked for "default".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tilewright.relay.expr import Call, If, Let, RefCreate, RefRead, RefWrite, T
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.annotation import compiler_begin, compiler_end
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 DEFAULT = "default"
 _MARKS = ("annotation.compiler_begin", "annotation.compiler_end")

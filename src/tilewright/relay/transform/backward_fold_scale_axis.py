@@ -1,8 +1,8 @@
-"""BackwardFoldScaleAxis: factors after a convolution or dense layer move into its weight.
+"""BackwardFoldScaleAxis: folds scales after a convolution or dense layer into its weight.
 
-From a product, the factor goes back along operators that it commutes with (relu, if it is positive; sums, whose other
-operand it multiplies instead; biases; zeros around the data) to the layer that made the data. Each step requires that
-nobody else uses what is changed.
+From a product, the scale moves back through operators that it commutes with (relu, if it is positive; sums, whose other
+operand it multiplies instead; biases; zero padding) to the layer that produced the data. Each step requires that there
+is no other user of what is changed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tilewright.relay.expr import Call
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     constant_expressions,
     keep_type,
     scalar_value,
     shape_of,
     uses_of,
 )
-from tilewright.relay.transform.scale_axis import (
+from tilewright.relay.transform.lib.scale_axis import (
     CONVOLUTIONS,
     DENSE,
     TRANSPOSED,
@@ -51,7 +51,7 @@ LAYERS = CONVOLUTIONS | {DENSE, TRANSPOSED}
 """Operators with a weight that can take a factor."""
 
 ANY, POSITIVE, SMALL = 1, 2, -1
-"""What an expression can take: any factor, or positive ones alone. SMALL is for operands that are no larger than the
+"""Which factors an expression can absorb: any, or only positive ones. SMALL is for operands that are no larger than the
 factor, which are multiplied themselves."""
 
 

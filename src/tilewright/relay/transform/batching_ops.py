@@ -1,4 +1,4 @@
-"""BatchingOps: parallel layers become batches of products, and parallel products larger ones."""
+"""BatchingOps: combines parallel dense layers into batched products, and parallel products into larger ones."""
 
 from __future__ import annotations
 

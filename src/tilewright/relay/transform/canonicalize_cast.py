@@ -1,7 +1,7 @@
-"""CanonicalizeCast: a conversion to a wider type that several users share is done by each of them.
+"""CanonicalizeCast: duplicates a cast to a wider type that several consumers share into each of them.
 
-Fusion ends at a tensor that several kernels read. Where that tensor is the wide copy of a narrow one, each kernel reads
-less if it converts what it needs itself.
+Fusion ends at a tensor that several kernels read. If that tensor is the wider copy of a smaller one, each kernel reads
+less memory if it casts what it needs itself.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tilewright.relay.expr import Call
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import is_call, tensor_of, uses_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import is_call, tensor_of, uses_of
 from tilewright.support.dtype import DataType
 
 CHEAP = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 
 
 class _Canonicalize(ExprMutator):
-    """Gives every user of a widening conversion a copy of its own."""
+    """Gives every user of a widening cast its own copy."""
 
     def __init__(self, uses: dict[RelayExpr, int]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""CanonicalizeOps: operators that say the same as simpler ones become those."""
+"""CanonicalizeOps: replaces operators by equivalent simpler ones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, rewritten, shape_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, rewritten, shape_of
 from tilewright.relay.transform.simplify_inference import along_axis
 
 

@@ -1,4 +1,4 @@
-"""ChangeBatch: another batch size, without importing the model again."""
+"""ChangeBatch: changes the batch size without importing the model again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tilewright.relay.expr import Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.shapes import dims, normal_axis
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import TilewrightError
 
 
 class _Replace(ExprMutator):
-    """Other variables in place of some, wherever they stand."""
+    """Replaces variables by others, wherever they occur."""
 
     def __init__(self, variables: Mapping[Var, Var]) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class ChangeBatch(FunctionPass):
     def _changed(self, variable: Var, axis: int) -> Var:
         kind = variable.type_annotation
         if not isinstance(kind, TensorType):
-            raise TilewrightError(f"variable {variable.name_hint} is no tensor: it has no batch")
+            raise TilewrightError(f"variable {variable.name_hint} is not a tensor: it has no batch")
         shape = list(dims(kind))
         shape[normal_axis(axis, len(shape))] = self.batch_size
         return Var(variable.name_hint, TensorType(shape, kind.dtype), variable.span)

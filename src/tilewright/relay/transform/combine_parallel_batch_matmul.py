@@ -1,4 +1,4 @@
-"""CombineParallelBatchMatmul: products of one batch of matrices with others become one."""
+"""CombineParallelBatchMatmul: combines batched products that share their first operand into one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tilewright.relay.expr import Call, Tuple
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import known
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.combine_parallel import AlongAxis, combine_parallel
-from tilewright.relay.transform.rewriting import shape_of, tensor_of
+from tilewright.relay.transform.lib.combine_parallel import AlongAxis, combine_parallel
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import shape_of, tensor_of
 
 
 class _Products(AlongAxis):

@@ -1,4 +1,4 @@
-"""CombineParallelConv2D: convolutions of one tensor become one with all their filters."""
+"""CombineParallelConv2D: combines convolutions of one tensor into one with all their filters."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tilewright.relay.expr import Call, Tuple
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import dims, known
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.combine_parallel import AlongAxis, combine_parallel, constant_extent
-from tilewright.relay.transform.rewriting import shape_of, tensor_of
-from tilewright.relay.transform.scale_axis import output_layout
+from tilewright.relay.transform.lib.combine_parallel import AlongAxis, combine_parallel, constant_extent
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import shape_of, tensor_of
+from tilewright.relay.transform.lib.scale_axis import output_layout
 from tilewright.tir.data_layout import Layout
 
 

@@ -1,4 +1,4 @@
-"""CombineParallelDense: dense layers of one tensor become one, with more units or as a batch of products."""
+"""CombineParallelDense: combines dense layers of one tensor into one, with more units or as a batched product."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import known
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.combine_parallel import (
+from tilewright.relay.transform.lib.combine_parallel import (
     AlongAxis,
     Combination,
     combine_parallel,
     constant_extent,
 )
-from tilewright.relay.transform.rewriting import is_call, shape_of, tensor_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import is_call, shape_of, tensor_of
 
 
 def _same_attributes(first: Call, second: Call) -> bool:
@@ -87,7 +87,7 @@ class _Batch(Combination):
         return call("squeeze", TupleGetItem(self.splits[combined], position), axis=(0,))
 
     def joins(self, operands: Sequence[RelayExpr], heavies: Sequence[Call], axis: int | None) -> bool:
-        """They have one shape; a bias lies along the units."""
+        """They have one shape; a bias is along the units."""
         shape = shape_of(operands[0])
         same = known(*shape) and all(shape_of(operand) == shape for operand in operands)
         return same and (axis is None or axis % 2 == 1)

@@ -1,7 +1,7 @@
-"""Conv2dToSparse and Conv2dToSparse2: convolutions with these weights, or with constant ones that have zeros enough,
-multiply by sparse matrices.
+"""Conv2dToSparse and Conv2dToSparse2: turn convolutions with the given weights, or with sufficiently sparse constant
+ones, into sparse products.
 
-A sparse convolution has stride one and keeps the extents of its data; others stay as they are.
+A sparse convolution has stride one and preserves the extents of its data; others are unchanged.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tilewright.relay.expr import Call, Constant, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_tuple, per_axis
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, rewritten, shape_of
-from tilewright.relay.transform.sparse_weights import SparseVariables, block_sparse
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, rewritten, shape_of
+from tilewright.relay.transform.lib.sparse_weights import SparseVariables, block_sparse
 from tilewright.tir.data_layout import Layout
 
 

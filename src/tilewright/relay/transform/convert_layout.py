@@ -1,4 +1,4 @@
-"""ConvertLayout: the layouts that the user asks for."""
+"""ConvertLayout: converts operators to the layouts that the user requests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.layout_rewrite import rewrite_layouts
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.layout_rewrite import rewrite_layouts
 from tilewright.support.errors import TilewrightError
 
 

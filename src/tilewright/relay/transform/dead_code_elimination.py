@@ -1,7 +1,8 @@
-"""DeadCodeElimination: drop let-bound values that nothing uses.
+"""DeadCodeElimination: removes unused let-bound values.
 
-A value counts as used where something live uses it, so that chains of unused values and functions that only call
-themselves go too. A value with an effect stays, but for writes to a reference that is made here and never read.
+A value counts as used if something live uses it, so that chains of unused values and functions that only call
+themselves are removed too. A value with a side effect stays, except for writes to a reference that is created here and
+never read.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from tilewright.relay.analysis.purity import Effect, Effects
 from tilewright.relay.expr import Let, RefCreate, RefWrite, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.node import Node
 
 
 class _Liveness:
-    """What live code uses: ``uses`` counts the uses of each variable, ``kept`` are the lets of values with effects that
+    """Liveness: ``uses`` counts the uses of each variable, ``kept`` are the lets of values with effects that
     matter."""
 
     def __init__(self, root: RelayExpr, effects: Effects) -> None:

@@ -1,10 +1,9 @@
-"""Defunctionalization: a program whose functions are no values.
+"""Defunctionalization: removes functions as values.
 
-Every function value becomes a value of a data type: one data type for each type of functions, with one constructor for
-each function of the program, which holds the variables that the function uses from around it. To call such a value is
-to call the ``apply`` function of its data type, which takes the value apart and runs the function's body. Generic
-functions are copied for the types that they are used at. The result has no closures, so that what knows first-order
-programs alone can take it.
+Every function value becomes a value of a data type: one data type per function type, with one constructor per function
+of the program, which holds the captured variables. Calling such a value calls the ``apply`` function of its data type,
+which matches on the value and runs the function's body. Generic functions are copied for the types that they are used
+at. The result is a first-order program without closures.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.type import FuncType, GlobalTypeVar, IncompleteType, Type, TypeVar
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import FuncType, GlobalTypeVar, IncompleteType, Type, TypeCall, TypeVar
 from tilewright.relay.adt import Clause, Match, PatternConstructor, PatternVar
 from tilewright.relay.analysis.variables import free_vars
 from tilewright.relay.expr import Call, Let, Var
@@ -90,7 +88,7 @@ class _Types(TypeMutator):
 
 
 class _Program:
-    """What is made: functions and data types of the module."""
+    """The program being built: functions and data types of the module."""
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
@@ -112,7 +110,7 @@ class _Program:
     def data(self, kind: FuncType) -> _FunctionData:
         """The data type for functions of a type."""
         if kind.type_params:
-            raise TilewrightError(f"a generic function of type {kind} is a value here; annotate its types")
+            raise TilewrightError(f"a generic function of type {kind} is used as a value; annotate its types")
         key = str(kind)
         found = self.made.get(key)
         if found is None:
@@ -150,7 +148,7 @@ class _Program:
 
 
 class _Specialise(ExprMutator):
-    """A copy of a generic function at given types, with variables of its own."""
+    """A copy of a generic function at given types, with fresh variables."""
 
     def __init__(self, values: Mapping[TypeVar, Type]) -> None:
         super().__init__()
@@ -161,7 +159,7 @@ class _Specialise(ExprMutator):
         return Var(var.name_hint, None if kind is None else substitute_types(kind, self.values), var.span)
 
     def visit_call(self, call: Call) -> RelayExpr:
-        # Calls of generic constructors have the types that their places ask for: nothing is shared with the original.
+        # Calls of generic constructors have the types that their contexts require: nothing is shared with the original.
         types = [substitute_types(one, self.values) for one in call.type_args]
         return call.map_children(self.visit).replace(type_args=tuple(types))
 

@@ -1,4 +1,4 @@
-"""DefuseOps: calls of primitive functions become the functions' bodies again; the opposite of FuseOps."""
+"""DefuseOps: inlines primitive functions; the opposite of FuseOps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.fresh_variables import with_fresh_variables
+from tilewright.relay.transform.lib.fresh_variables import with_fresh_variables
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 class _Defuse(ExprMutator):

@@ -1,4 +1,4 @@
-"""DenseToSparse: dense layers with these weights multiply by sparse matrices."""
+"""DenseToSparse: turns dense layers with the given weights into sparse products."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import shape_of
-from tilewright.relay.transform.sparse_weights import SparseVariables
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import shape_of
+from tilewright.relay.transform.lib.sparse_weights import SparseVariables
 
 
 @dataclass

@@ -1,7 +1,7 @@
-"""DynamicToStatic: operators whose shapes are data become those whose shapes are attributes, where the data are known.
+"""DynamicToStatic: turns operators with dynamic shapes into their static counterparts where the shapes are known.
 
-One walk from the inputs to the results computes what is constant, rewrites operators whose shape arguments came out
-constant, and finds the types of what it made, so that a shape taken of a result that is static now is known at once.
+One traversal from the inputs to the results folds constants, rewrites operators whose shape arguments became constant,
+and infers the types of the new calls, so that the shape of a now static result is known immediately.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Constant, Var
 from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
 from tilewright.relay.transform.fold_constant import Folder, folded
-from tilewright.relay.transform.rewriting import is_call, made_type
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import is_call, made_type
 from tilewright.support.span import span_scope
 
 

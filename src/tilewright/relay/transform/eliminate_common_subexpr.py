@@ -1,7 +1,7 @@
-"""EliminateCommonSubexpr: compute once what is computed twice from the same values.
+"""EliminateCommonSubexpr: computes equal expressions once.
 
-Only calls of operators without effects, tuples and fields of tuples are compared, and only within one basic block: what
-a branch computes is not shared with what is outside of it.
+Only operator calls without side effects, tuples and tuple fields are compared, and only within one basic block: what a
+branch computes is not shared with the code outside it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.analysis.blocks import Blocks
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 def _identity(expr: Any) -> object:
-    """What makes two arguments the same: the expression itself; of a scalar constant, its value."""
+    """The identity of an argument: the expression itself; for a scalar constant, its value."""
     if isinstance(expr, Constant) and expr.data.shape == ():
         return (str(expr.data.dtype), expr.data.numpy().tobytes())
     return id(expr)
 
 
 def _key(expr: Any) -> tuple[object, ...] | None:
-    """What two expressions that compute the same have in common, but for attributes; None for what is not compared."""
+    """A key that equal expressions share, without attributes; None for what is not compared."""
     if isinstance(expr, Call) and isinstance(expr.op, Op) and not expr.op.get_attr("TOpIsStateful"):
         return (expr.op, *[_identity(argument) for argument in expr.args])
     if isinstance(expr, TupleGetItem):

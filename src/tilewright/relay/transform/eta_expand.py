@@ -1,4 +1,4 @@
-"""EtaExpand: constructors and functions of the module that are used as values become functions that call them."""
+"""EtaExpand: turns constructors and global functions that are used as values into functions that call them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
-from tilewright.ir.type import Type
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import Type, TypeCall
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import TilewrightError
 
 

@@ -1,7 +1,6 @@
-"""FakeQuantizationToInteger: arithmetic between quantised values that is done on their dequantised counterparts becomes
-arithmetic on integers.
+"""FakeQuantizationToInteger: turns arithmetic on dequantised values into integer arithmetic.
 
-It is about operators of the quantised dialect; a program without them stays as it is.
+It applies to operators of the quantised dialect; a program without them is unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import OpNotImplemented
 
 

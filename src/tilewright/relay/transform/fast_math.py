@@ -1,4 +1,4 @@
-"""FastMath: exponentials by polynomials of less accuracy."""
+"""FastMath: replaces exponentials by less accurate polynomials."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, Rule, rewritten, tensor_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, Rule, rewritten, tensor_of
 
 
 def _fast(name: str) -> Rule:

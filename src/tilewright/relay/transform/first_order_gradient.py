@@ -1,11 +1,11 @@
 """FirstOrderGradient: the gradients of programs that are graphs of operators.
 
-Lets and calls of functions are resolved first, which leaves a graph of calls, tuples and fields. A walk from the result
-to the parameters adds up the gradient of each value and asks each operator for those of its arguments. The result is a
-graph again, in which the backward part shares what the forward part computed.
+Lets and function calls are resolved first, which leaves a graph of calls, tuples and fields. A traversal from the
+result to the parameters accumulates the gradient of each value and evaluates each operator's gradient for its
+arguments. The result is a graph again, in which the backward part shares what the forward part computed.
 
-What leads to a ``checkpoint`` is computed a second time for the backward part: back to parameters, constants, other
-checkpoints, and values that are used elsewhere too.
+What leads to a ``checkpoint`` is recomputed for the backward part: back to parameters, constants, other checkpoints,
+and values that are also used elsewhere.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tilewright.relay.expr import Call, Tuple, TupleGetItem, Var
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr
 from tilewright.relay.op.calls import call as call_operator
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.checkpoint_segments import checkpoint_owners, is_checkpoint
-from tilewright.relay.transform.gradient_rules import (
+from tilewright.relay.transform.lib.checkpoint_segments import checkpoint_owners, is_checkpoint
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.gradient_rules import (
     CHECKPOINT,
     carries_gradient,
     check_differentiable,
@@ -34,7 +34,7 @@ from tilewright.relay.transform.gradient_rules import (
     gradient_type,
     operator_gradients,
 )
-from tilewright.relay.transform.straight_line import straight_line
+from tilewright.relay.transform.lib.straight_line import straight_line
 from tilewright.support.recursion import recursion_room
 
 Adjoint = Any

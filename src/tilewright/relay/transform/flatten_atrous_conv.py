@@ -1,6 +1,6 @@
-"""FlattenAtrousConv: a convolution between space_to_batch_nd and batch_to_space_nd is one with dilation.
+"""FlattenAtrousConv: turns a convolution between space_to_batch_nd and batch_to_space_nd into a dilated one.
 
-That is how some frameworks write a dilated convolution.
+Some frameworks write dilated convolutions that way.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.shapes import Shape
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, is_call, rewritten, shape_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, is_call, rewritten, shape_of
 from tilewright.tir.data_layout import Layout
 
 
 def _axes(layout: str, shape: Shape) -> tuple[int, int] | None:
-    """Where height and width stand in a layout with whole axes and the batch in front; None for others."""
+    """The positions of height and width in a layout of whole axes with the batch first; None for others."""
     axes = Layout(layout)
     if len(axes) != 4 or len(shape) != 4 or axes[0] != "N":
         return None

@@ -1,12 +1,12 @@
-"""FoldConstant: compute what does not depend on the inputs when the model is compiled.
+"""FoldConstant: evaluates at compile time what does not depend on the inputs.
 
-Calls of operators whose arguments are constants are computed by the operators' references. A condition that is known
-chooses its branch, a variable bound to a constant is that constant, and the shape of a tensor whose type has no unknown
-dimension is known without its elements.
+Operator calls with constant arguments are computed by the operators' references. A known condition selects its branch,
+a variable bound to a constant is replaced by it, and the shape of a tensor with a static type is known without its
+elements.
 
-What stays: operators with an effect or of a device, generators of random numbers, operators without a reference, and
-cheap ones whose result is large and several times their arguments: a program that holds a large tensor of zeros is no
-better than one that makes it.
+Not folded: operators with side effects or of a device, random number generators, operators without a reference, and
+cheap ones whose result is large and several times the size of their arguments: storing a large tensor of zeros is no
+better than computing it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tilewright.relay.infer import infer_expr
 from tilewright.relay.interpreter import Interpreter
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.shapes import dims, known
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import keep_type, made_type
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import keep_type, made_type
 from tilewright.runtime.ndarray import array, from_dlpack, numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
@@ -88,7 +88,7 @@ def _as_expr(value: Any) -> RelayExpr:
 
 
 class _ReadingInterpreter(Interpreter):
-    """Reads constants where they lie: weights are large, and a model folds each of them several times."""
+    """Reads constants in place: weights are large, and a model folds each of them several times."""
 
     def visit_constant(self, node: Constant) -> Any:
         """The array, not to be written; what is a view of it keeps it alive."""
@@ -103,7 +103,7 @@ class Folder(ExprMutator):
     """Computes what is constant, arguments first. Types are those of the rewritten expressions."""
 
     def visit(self, expr: RelayExpr) -> Any:
-        """The folded expression. Types that do not follow from the parts alone are those of the program."""
+        """The folded expression. Types that cannot be inferred from the parts are those of the program."""
         made = super().visit(expr)
         if made is not expr and not isinstance(made, (Constant, Let, Tuple, TupleGetItem, Var)):
             if not isinstance(made, Call) or not isinstance(made.op, Op):
@@ -145,7 +145,7 @@ class Folder(ExprMutator):
         return ite.map_children(self.visit)
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> RelayExpr:
-        """The field of a tuple that stands there."""
+        """The field of a literal tuple."""
         value = self.visit(op.tuple_value)
         if isinstance(value, Tuple):
             return value.fields[op.index]
@@ -177,7 +177,7 @@ def folded(call: Call) -> RelayExpr:
 
 
 def _folded_shape(call: Call, name: str) -> RelayExpr:
-    """What the operators that ask for a shape give, where it is known."""
+    """The result of a shape query, if it is known."""
     attrs: Any = call.attrs
     given = made_type(call.args[0])
     if not isinstance(given, TensorType):

@@ -1,4 +1,4 @@
-"""FoldExplicitPadding: zeros that are put around the data before a convolution or pooling are its own padding."""
+"""FoldExplicitPadding: folds zero padding before a convolution or pooling into its padding attribute."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.nn.windows import pad_sides
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     OperatorRewriter,
     Rule,
     is_call,
@@ -44,7 +44,7 @@ def _folded_pads(pad: Call, layout: str, space: str, own: Sequence[int]) -> tupl
 
 
 def _neutral(value: Any, dtype: str, kind: str) -> bool:
-    """True if elements of this value change nothing when they stand around the data."""
+    """True if padding with this value does not change the result."""
     if value is None:
         return False
     if kind == "max":

@@ -1,4 +1,4 @@
-"""FoldScaleAxis: factors along channels move into the weights of the layers around them."""
+"""FoldScaleAxis: folds per-channel scales into the weights of neighbouring layers."""
 
 from __future__ import annotations
 

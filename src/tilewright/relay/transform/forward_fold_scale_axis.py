@@ -1,8 +1,8 @@
-"""ForwardFoldScaleAxis: factors before a convolution or dense layer move into its weight.
+"""ForwardFoldScaleAxis: folds scales before a convolution or dense layer into its weight.
 
-First a walk from the results to the inputs finds which expressions are used by layers alone, directly or through
-operators that a factor passes (relu, if it is positive; products; sums with a small operand, which is divided by it;
-zeros around the data). Then products among those are left out, and the layers' weights are multiplied.
+First a traversal from the results to the inputs finds which expressions are used only by layers, directly or through
+operators that a scale commutes with (relu, if it is positive; products; sums with a small operand, which is divided by
+it; zero padding). Then products among those are removed, and the layers' weights are multiplied.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     OperatorRewriter,
     constant_expressions,
     keep_type,
     scalar_value,
     shape_of,
 )
-from tilewright.relay.transform.scale_axis import (
+from tilewright.relay.transform.lib.scale_axis import (
     CONVOLUTIONS,
     DENSE,
     Factor,
@@ -45,7 +45,8 @@ from tilewright.tir.data_layout import Layout
 
 @dataclass(frozen=True)
 class _Offer:
-    """What all users of an expression together take: factors along these axes, maybe positive or constant ones."""
+    """The scales that all users of an expression can absorb: along these axes, possibly only positive or constant
+    ones."""
 
     axes: tuple[int, ...]
     positive: bool
@@ -84,7 +85,7 @@ class _Offers:
             )
 
     def _made_by(self, expr: Call) -> dict[int, _Offer]:
-        """What a call offers to its arguments, by position."""
+        """The scales that a call can absorb from its arguments, by position."""
         name = operator_name(expr)
         attrs: Any = expr.attrs
         if name in CONVOLUTIONS:
@@ -100,7 +101,7 @@ class _Offers:
         return self._passed(expr, name, asked) if asked is not None else {}
 
     def _passed(self, expr: Call, name: str, offer: _Offer) -> dict[int, _Offer]:
-        """What passes through an operator."""
+        """The scales that commute with an operator."""
         attrs: Any = expr.attrs
         if name in ("nn.relu", "nn.leaky_relu"):
             return {0: replace(offer, positive=True)}
@@ -119,7 +120,7 @@ class _Offers:
 
 
 def _larger_operand(expr: Call, axes: tuple[int, ...]) -> int | None:
-    """Which operand of a sum has the shape of the result, where the other varies along these axes alone."""
+    """Which operand of a sum has the shape of the result, where the other varies only along these axes."""
     shape = shape_of(expr)
     for place, other in ((0, 1), (1, 0)):
         varying = varying_axes(shape_of(expr.args[other]), len(shape))
@@ -167,7 +168,7 @@ def _filters(expr: Call) -> Any:
 
 
 def _grouped(expr: Call, factor: Factor) -> RelayExpr:
-    """The factor for a weight of which each filter sees the channels of its group alone."""
+    """The factor for a weight of which each filter only sees the channels of its group."""
     attrs: Any = expr.attrs
     kernel = Layout(attrs.kernel_layout)
     if not factor.axes:
@@ -189,7 +190,7 @@ class _Forward(OperatorRewriter):
         super().__init__({})
         self.offers = offers
         self.factors: dict[RelayExpr, Factor] = {}
-        """What an expression of the old program is more than the one that replaces it."""
+        """The scale by which an expression of the old program exceeds its replacement."""
 
     def visit_call(self, call: Call) -> RelayExpr:
         """Take factors in, pass them on, or begin one."""

@@ -1,8 +1,9 @@
-"""FuseAttention: two products with a softmax between them become one operator, which never holds all scores.
+"""FuseAttention: fuses two products with a softmax between them into one operator, which never materializes all scores.
 
-Found are ``batch_matmul(softmax(scale * batch_matmul(q, k.T) + mask), v)``, where scores may be masked by additions and
-by ``where`` with minus infinity, factors may stand at the scores or at the operands, and operands may be split off one
-projection. The transposes that bring heads before tokens go: operands are read where the projections put them.
+It matches ``batch_matmul(softmax(scale * batch_matmul(q, k.T) + mask), v)``, where scores may be masked by additions
+and by ``where`` with minus infinity, scales may be applied to the scores or to the operands, and operands may be split
+from one projection. The transposes that move heads before tokens disappear: operands are read in the layout of the
+projections.
 """
 
 from __future__ import annotations
@@ -19,8 +20,14 @@ from tilewright.relay.expr import Call, TupleGetItem, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import dims
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, is_call, made_type, rewritten, scalar_value
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
+    OperatorRewriter,
+    is_call,
+    made_type,
+    rewritten,
+    scalar_value,
+)
 from tilewright.target.target import Target
 
 FEWEST_QUERIES: Final = 8
@@ -52,7 +59,7 @@ class _Operand:
 
 @dataclass
 class _Scores:
-    """What was found between the softmax and the first product."""
+    """The operators found between the softmax and the first product."""
 
     product: Call
     factor: float
@@ -81,7 +88,7 @@ class _Fuse(OperatorRewriter):
         self.masks: dict[tuple[RelayExpr, Extents], RelayExpr] = {}
 
     def _attention(self, old: Call, new: Call) -> RelayExpr | None:
-        """Attention in the place of its second product."""
+        """Replaces the second product by attention."""
         attrs: Any = new.attrs
         weights = self._unshaped(old.args[0])
         if attrs.transpose_a or attrs.out_dtype or not is_call(weights, "nn.softmax"):
@@ -138,7 +145,7 @@ class _Fuse(OperatorRewriter):
         return call("reshape", in_order, newshape=_extents(old))
 
     def _scores(self, expr: RelayExpr) -> _Scores | None:
-        """What the softmax is of; None where something else is between it and a product, or reads scores too."""
+        """The scores of the softmax; None if another operator is between it and a product, or also reads the scores."""
         masks: list[RelayExpr] = []
         while isinstance(expr, Call) and self._is_read_once(expr):
             inner = _masked(expr)
@@ -155,7 +162,7 @@ class _Fuse(OperatorRewriter):
         return _Scores(product, factor, masks) if self._is_read_once(product) else None
 
     def _unshaped(self, expr: RelayExpr) -> RelayExpr:
-        """What reshapes that nobody else reads are of."""
+        """The argument of a chain of reshapes that have no other user."""
         while isinstance(expr, Call) and is_call(expr, "reshape") and self._is_read_once(expr):
             expr = expr.args[0]
         return expr
@@ -232,7 +239,7 @@ def _readers(body: RelayExpr) -> dict[RelayExpr, list[RelayExpr]]:
 
 
 def _reshaped(expr: RelayExpr) -> RelayExpr:
-    """What a reshape is of."""
+    """The argument of a reshape."""
     while isinstance(expr, Call) and is_call(expr, "reshape"):
         expr = expr.args[0]
     return expr
@@ -275,7 +282,7 @@ def _leads_to_product(expr: RelayExpr) -> bool:
 
 
 def _operands(parts: Sequence[RelayExpr], orders: Sequence[str], count: int) -> list[_Operand]:
-    """Query, key and value where they lie; with one batch of heads, as they are, where they do not agree on batches."""
+    """Query, key and value without transposes; with one batch of heads, as they are, if their batches differ."""
     found = [_operand(part, order) for part, order in zip(parts, orders, strict=True)]
     batches = {
         dict(zip(one.layout, _extents(one.source) or (), strict=True))["N"]
@@ -335,7 +342,7 @@ def _part_of_split(expr: RelayExpr, layout: str, factor: float) -> _Operand | No
 
 @dataclass
 class FuseAttention(FunctionPass):
-    """Replace products with a softmax between them by ``nn.contrib_attention``, on processors."""
+    """Replace products with a softmax between them by ``nn.contrib_attention``, on CPUs."""
 
     name = "FuseAttention"
     opt_level = 3

@@ -1,17 +1,17 @@
-"""FuseOps: group operators into functions that become one kernel each.
+"""FuseOps: groups operators into functions that become one kernel each.
 
 A node may join the group of its nearest post-dominator, the first node that all paths from it to the result go through,
 if every node on the way allows it:
 
-1. a heavy operator (convolution, matrix product) takes in the elementwise and broadcasting operators after it;
-2. elementwise, broadcasting and injective operators join injective ones, and reductions that follow;
+1. a heavy operator (convolution, matrix product) absorbs the elementwise and broadcast operators after it;
+2. elementwise, broadcast and injective operators join injective ones, and reductions that follow;
 3. injective operators join the tuple that they end in.
 
 A group becomes a function with the attribute ``Primitive``, and its uses become calls. Small constants move in; other
-inputs become parameters. Limits: ``relay.FuseOps.max_depth`` operators in a group.
+inputs become parameters. A group has at most ``relay.FuseOps.max_depth`` operators.
 
-With ``views``, a concatenation whose operands follow one another in the result stays alone where the executor gains if
-they are written there at once: where fusion would only have copied them.
+With ``views``, a concatenation whose operands are contiguous in the result is not fused if the executor can write them
+there directly, where fusion would only have copied them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilewright.ir.expr import Any, SizeVar
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.tensor_type import TensorType
+from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.transform import PassContext
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.adt import Match
@@ -45,8 +45,7 @@ from tilewright.relay.expr import (
 from tilewright.relay.expr_functor import ExprMutator, ExprVisitor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.ty import is_dynamic
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 ELEMWISE, BROADCAST, INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
 COMM_REDUCE, HEAVY = OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE
@@ -61,7 +60,7 @@ class _Node:
     index: int
     kind: OpPattern
     is_result: bool = False
-    """Used by something that is no operator: it must exist outside of groups."""
+    """Used by something that is not an operator: it must exist outside groups."""
     users: list[tuple[_Node, OpPattern]] = field(default_factory=list)
     # The post-dominator tree.
     dominator: _Node | None = None
@@ -131,13 +130,13 @@ class _Graph(ExprVisitor):
         self._node(c, OPAQUE)
 
     def visit_op(self, op: Op) -> None:
-        """Operators are no nodes."""
+        """Operators are not nodes."""
 
     def visit_constant(self, const: Constant) -> None:
         self._node(const, ELEMWISE if const.data.shape == () else OPAQUE)
 
     def visit_function(self, fn: Function) -> None:
-        # A primitive function is compiled as it stands; another is a scope of its own.
+        # A primitive function is compiled as it is; any other function is a separate scope.
         if not fn.is_primitive:
             for parameter in fn.params:
                 self.visit(parameter)
@@ -235,7 +234,7 @@ def _with_variables(given: Type) -> Type:
 
 
 def _shape_reads_data(op: Op) -> bool:
-    """True if the shape of the result depends on values: such an operator is compiled alone."""
+    """True if the shape of the result depends on values: such an operator is not fused."""
     declared = op.get_attr("TShapeDataDependent")
     return any(declared) if isinstance(declared, (list, tuple)) else bool(declared)
 
@@ -292,7 +291,7 @@ class _Partition:
                 self._grow(node, phase)
 
     def stand_alone(self, nodes: dict[RelayExpr, _Node]) -> bool:
-        """Have the concatenations stand alone that fusion, as it was done, makes no better than copies; true if there
+        """Exclude the concatenations from fusion that fusing would only turn into copies; true if there
         are any."""
         found = [
             node for node in self.order if is_contiguous_join(node.expr) and _is_better_alone(node, nodes)
@@ -371,7 +370,8 @@ def _is_better_alone(join: _Node, nodes: dict[RelayExpr, _Node]) -> bool:
     """True if a concatenation is better a view, into which its operands are written, than part of its group.
 
     Operands that another group makes are in memory in any case, and copied by this group. Those that this group makes
-    would be kernels of their own. Where the group goes on after the concatenation it is not in memory at all.
+    would be separate kernels. If the group continues after the concatenation, the concatenation is not in memory at
+    all.
     """
     assert isinstance(join.expr, Call)
     operands = join.expr.args[0]
@@ -393,7 +393,7 @@ def _is_better_alone(join: _Node, nodes: dict[RelayExpr, _Node]) -> bool:
 
 
 def _shown(expr: RelayExpr) -> RelayExpr:
-    """What an expression shows in another shape: itself, if it does not."""
+    """The expression of which another is a view; itself if it is not a view."""
     while isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.get_attr("TNonComputational"):
         expr = expr.args[0]
     return expr
@@ -412,7 +412,7 @@ class _Group:
     given: dict[RelayExpr, Var] = field(default_factory=dict)
 
     def parameter(self, expr: RelayExpr, argument: RelayExpr) -> Var:
-        """The parameter that stands for an expression outside of the group."""
+        """The parameter that stands for an expression outside the group."""
         found = self.given.get(expr)
         if found is None:
             found = Var(f"p{len(self.parameters)}", expr.checked_type)
@@ -495,8 +495,8 @@ class _Rewrite(ExprMutator):
 
 @dataclass
 class FuseOps(FunctionPass):
-    """Group operators into primitive functions; ``fuse_opt_level`` 0 leaves each operator alone, -1 follows the
-    context. ``views`` says that the executor can have operands written where their concatenation lies."""
+    """Group operators into primitive functions; ``fuse_opt_level`` 0 fuses nothing, -1 follows the
+    context. ``views`` says that the executor can have operands written directly into their concatenation."""
 
     fuse_opt_level: int = -1
     views: bool = False

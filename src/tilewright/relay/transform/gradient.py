@@ -1,4 +1,4 @@
-"""``gradient``: from a function to the function that gives its result and the gradients of its parameters."""
+"""``gradient``: from a function to the function that returns its result and the gradients of its parameters."""
 
 from __future__ import annotations
 

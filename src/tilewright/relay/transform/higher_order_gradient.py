@@ -1,12 +1,12 @@
 """Reverse-mode gradients of any program: closures, recursion, branches, tuples, references, data types.
 
-The program is rewritten so that it computes with pairs of a value and a reference to its gradient (``gradient_types``
-has the types). While it runs forward, it leaves behind what the backward pass has to do: a reference, the
-*backpropagator*, holds a function that adds to the gradients of arguments what follows from those of results, from the
-last operation to the first. Operations in a row share one such function. When the forward pass is done, the gradient
-of the result is set to one, the backward pass runs, and the gradients of the parameters are read.
+The program is rewritten to compute with pairs of a value and a reference to its gradient (``gradient_types`` has the
+types). While it runs forward, it records the backward pass: a reference, the *backpropagator*, holds a function that
+adds to the gradients of arguments what follows from those of results, from the last operation to the first. Consecutive
+operations share one such function. After the forward pass, the gradient of the result is set to one, the backward pass
+runs, and the gradients of the parameters are read.
 
-The rewritten program is a program like any other, so it has a gradient too.
+The rewritten program is an ordinary program, so it has a gradient too.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr
 from tilewright.relay.op.calls import call as call_operator
-from tilewright.relay.transform.checkpoint_segments import SEGMENT, outline_checkpoints
-from tilewright.relay.transform.fresh_variables import with_fresh_variables
-from tilewright.relay.transform.gradient_rules import (
+from tilewright.relay.transform.lib.checkpoint_segments import SEGMENT, outline_checkpoints
+from tilewright.relay.transform.lib.fresh_variables import with_fresh_variables
+from tilewright.relay.transform.lib.gradient_rules import (
     carries_gradient,
     check_differentiable,
     field_of,
@@ -48,7 +48,7 @@ from tilewright.relay.transform.gradient_rules import (
     gradient_type,
     operator_gradients,
 )
-from tilewright.relay.transform.gradient_types import BACKPROPAGATOR, GradientTypes
+from tilewright.relay.transform.lib.gradient_types import BACKPROPAGATOR, GradientTypes
 from tilewright.relay.transform.to_a_normal_form import ToANormalFormExpr
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
@@ -103,7 +103,6 @@ class _Block:
     backward: list[Callable[[_Block], None]] = field(default_factory=list)
 
     def let(self, name: str, kind: Type, value: RelayExpr) -> Var:
-        """One more let."""
         variable = Var(name, kind)
         self.lets.append((variable, value))
         return variable
@@ -232,14 +231,13 @@ class _Reverse:
         return self.atom(expr)
 
     def block(self, expr: RelayExpr, backpropagator: _Backpropagator) -> RelayExpr:
-        """A rewritten block."""
         block = _Block(backpropagator)
         result = self.expression(self.run(block, expr))
         block.flush()
         return block.close(result)
 
     def atom(self, expr: Any) -> _Value:
-        """What needs no let."""
+        """The value of an expression that needs no let."""
         if isinstance(expr, Var):
             return self.values[expr]
         if isinstance(expr, GlobalVar):
@@ -326,7 +324,6 @@ class _Reverse:
     # Functions
 
     def function(self, fn: Function, attrs: dict[str, Any] | None = None) -> Function:
-        """A rewritten function."""
         parameters = [self.parameter(parameter) for parameter in fn.params]
         backpropagator = _Backpropagator(Var("backpropagator", BACKPROPAGATOR))
         body = self.block(fn.body, backpropagator)
@@ -336,14 +333,14 @@ class _Reverse:
         )
 
     def global_function(self, name: GlobalVar) -> GlobalVar:
-        """The rewritten form of a function of the module, which is added to the module beside it."""
+        """The rewritten form of a function of the module, which is added to the module next to it."""
         known = self.globals.get(name.name_hint)
         if known is not None:
             return known
         assert self.mod is not None
         given = self.mod[name.name_hint]
         if not isinstance(given, Function):
-            raise TilewrightError(f"@{name.name_hint} is no graph-level function, it has no gradient")
+            raise TilewrightError(f"@{name.name_hint} is not a graph-level function, it has no gradient")
         made = f"{name.name_hint}_grad"
         while made in self.mod and self.mod[made].attrs.get("gradient_of") != name.name_hint:
             made = f"{made}_"
@@ -396,7 +393,7 @@ class _Reverse:
         return made
 
     def segment(self, node: Call, function: Function, arguments: list[_Value], block: _Block) -> _Value:
-        """What leads to a checkpoint: computed now without gradients, and again with them in the backward pass."""
+        """The segment of a checkpoint: computed now without gradients, and again with them in the backward pass."""
         plain = [self.plain(argument) for argument in arguments]
         forward = with_fresh_variables(function.body, dict(zip(function.params, plain, strict=True)))
         result = block.let("x", node.checked_type, forward)

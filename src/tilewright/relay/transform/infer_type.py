@@ -1,4 +1,4 @@
-"""InferType: find the type of every expression."""
+"""InferType: infers the type of every expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inline: calls of functions with the attribute "Inline" become the functions' bodies."""
+"""Inline: replaces calls of functions with the attribute "Inline" by the functions' bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewright.relay.analysis.purity import Effects
 from tilewright.relay.expr import Call, Let, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.fresh_variables import with_fresh_variables
+from tilewright.relay.transform.lib.fresh_variables import with_fresh_variables
 from tilewright.support.recursion import recursion_room
 
 

@@ -1,4 +1,4 @@
-"""LabelOps: each primitive function gets its structural hash as the attribute "hash", by which a profiler finds it."""
+"""LabelOps: stores the structural hash of each primitive function in the attribute "hash", for profilers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 class _Label(ExprMutator):

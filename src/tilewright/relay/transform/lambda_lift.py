@@ -1,7 +1,7 @@
-"""LambdaLift: functions within functions become functions of the module.
+"""LambdaLift: turns nested functions into functions of the module.
 
-One that uses variables around it becomes a function of these that gives the function, with the attribute "Closure";
-where it stood is a call with the variables. One that uses none is replaced by its name.
+A function that captures variables becomes a function of these that returns the function, with the attribute "Closure";
+it is replaced by a call with the variables. One that captures none is replaced by its name.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Lift(ExprMutator):
         return body  # type: ignore[no-any-return]
 
     def lift(self, fn: Function, own: Var | None) -> RelayExpr:
-        """Put a function into the module; gives what stands in its place. ``own`` is the name by which it calls
+        """Add a function to the module; returns its replacement. ``own`` is the name by which it calls
         itself."""
         name = self.fresh_name()
         captured = [variable for variable in free_vars(fn) if variable is not own]

@@ -1,9 +1,9 @@
-"""LazyGradientInit: tensors of zeros and ones are made only where their elements are asked for.
+"""LazyGradientInit: materializes tensors of zeros and ones only where their elements are needed.
 
 Gradients begin as zeros, and many are added to once or multiplied by one. Within a function every tensor becomes a
 ``GradCell`` (``gradient.rly`` of the standard library): a tensor, or a function that makes zeros or ones. Sums with
-zero and products with zero or one then cost nothing; other operators take the tensors out and put their results back.
-The function's own type stays as it was.
+zero and products with zero or one then cost nothing; other operators unwrap the tensors and wrap their results. The
+function's own type does not change.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import Pass, PassContext
-from tilewright.ir.type import GlobalTypeVar, TupleType, Type
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import GlobalTypeVar, TupleType, Type, TypeCall
 from tilewright.relay.adt import Pattern, PatternConstructor
 from tilewright.relay.expr import Call, Constant, If, Tuple, Var
 from tilewright.relay.expr_functor import ExprMutator
@@ -27,7 +26,7 @@ from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.calls import call as call_operator
 from tilewright.relay.op.shapes import dims, known
-from tilewright.relay.transform.gradient_rules import field_of, is_made_of_tensors
+from tilewright.relay.transform.lib.gradient_rules import field_of, is_made_of_tensors
 from tilewright.relay.type_functor import TypeMutator, TypeVisitor
 from tilewright.support.recursion import recursion_room
 
@@ -175,7 +174,7 @@ class _Lazy(ExprMutator):
 
 @dataclass
 class LazyGradientInit(Pass):
-    """Make zeros and ones where they are needed alone, in every function of tensors."""
+    """Materialize zeros and ones only where they are needed, in every function of tensors."""
 
     name = "LazyGradientInit"
     opt_level = 2

@@ -1,4 +1,4 @@
-"""Legalize: operators that a target does not have as they are become others, as the target says."""
+"""Legalize: rewrites operators into forms that the target supports."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, Rule, made_type, rewritten
+from tilewright.relay.target import legalize_rule
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, Rule, made_type, rewritten
 
 
 class _Legalizer(OperatorRewriter):
@@ -20,22 +21,22 @@ class _Legalizer(OperatorRewriter):
         self.key = key
 
     def rule_of(self, op: Op) -> Rule | None:
-        """What is registered under the attribute."""
-        registered = op.get_attr(self.key)
+        """What is registered under the attribute, or wanted by the target."""
+        registered = legalize_rule(op, self.key)
         if registered is None:
             return None
 
         def rule(old: Call, new: Call) -> RelayExpr | None:
             types = [*(made_type(argument) for argument in old.args), made_type(old)]
-            made: RelayExpr | None = registered(new.attrs, list(new.args), types)
-            return made
+            return registered(new.attrs, list(new.args), types)
 
         return rule
 
 
 @dataclass
 class Legalize(FunctionPass):
-    """Replace calls by what the target can compute: an attribute of each operator gives it.
+    """Replace calls by what the target can compute: an attribute of each operator, or the target, gives it (see
+    ``relay.target``).
 
     It takes (attrs, arguments, types of the arguments and of the result) to an expression, or None to leave the call.
     """

@@ -1,8 +1,8 @@
-"""MergeCompilerRegions: neighbouring regions of one target become one.
+"""MergeCompilerRegions: merges neighbouring regions of one target.
 
-A region and one that takes its result are merged unless the result also goes through something outside of both on the
-way: the merged region would then need its own result. Regions for "default" are left as they are: what is in them goes
-back into the program anyway.
+A region and one that consumes its result are merged unless the result also reaches it through something outside both:
+the merged region would then depend on itself. Regions for "default" are not merged: their contents go back into the
+program anyway.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tilewright.relay.expr import Call
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.transform.annotate_target import DEFAULT
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.node import Node
 
 
 @dataclass(eq=False)
 class _Unit:
-    """A region, or a node outside of all regions; merged ones point to what they became."""
+    """A region, or a node outside all regions; merged ones point to what they became."""
 
     region: AnnotatedRegion | None
     last: int
@@ -37,7 +37,7 @@ class _Unit:
     merged: _Unit | None = None
 
     def find(self) -> _Unit:
-        """What the unit has become."""
+        """The merged region that a region belongs to."""
         found = self
         while found.merged is not None:
             found = found.merged

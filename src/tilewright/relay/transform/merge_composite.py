@@ -1,4 +1,4 @@
-"""MergeComposite: parts of a program that match a pattern become functions with the attribute "Composite"."""
+"""MergeComposite: turns parts of a program that match a pattern into functions with the attribute "Composite"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.relay.dataflow_pattern import DFPattern, partition
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_function
 from tilewright.relay.op.contrib.register import PatternTable, get_pattern_table
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.errors import TilewrightError
 
 
@@ -51,6 +51,6 @@ class MergeComposite(FunctionPass):
             accept = check[0] if check else lambda root: True
             made: Any = partition(pattern, func, {"Composite": name}, accept)
             if made is not func:
-                # The checks of the next patterns ask for types.
+                # The checks of the next patterns need types.
                 func = infer_function(made, mod)
         return func

@@ -1,7 +1,7 @@
-"""MultiplyByReciprocal: a division by a constant as a multiplication, which takes a twentieth of the time.
+"""MultiplyByReciprocal: turns a division by a constant into a multiplication, which takes a twentieth of the time.
 
-The result has two roundings in place of one: it is within one and a half units in the last place of the exact quotient,
-where a division is within half a unit. SimplifyExpr does the same, at every level, where nothing is rounded.
+The result has two roundings instead of one: it is within 1.5 units in the last place of the exact quotient, where a
+division is within half a unit. SimplifyExpr does the same, at every level, if nothing is rounded.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import OperatorRewriter, rewritten
-from tilewright.relay.transform.simplify_arithmetic import reciprocal
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import OperatorRewriter, rewritten
+from tilewright.relay.transform.lib.simplify_arithmetic import reciprocal
 
 
 def _multiplied(old: Call, new: Call) -> RelayExpr | None:

@@ -1,14 +1,14 @@
-"""PartialEvaluate: run, when the model is compiled, what does not depend on its inputs.
+"""PartialEvaluate: evaluates at compile time what does not depend on the model's inputs.
 
-The program, in A-normal form, is interpreted. Each value is known as far as can be: a constant, a tuple or data whose
-parts are known in turn, a function, a reference whose contents are known. What is not known becomes a let in the
-program that remains. Known operators are computed, known branches taken, known functions called in place.
+The program, in A-normal form, is interpreted. Each value is known as far as possible: a constant, a tuple or data whose
+parts are known in turn, a function, a reference whose contents are known. What is unknown becomes a let in the
+remaining program. Known operators are computed, known branches taken, known functions called in place.
 
-* A call of a function that is being called already goes on in place only if its arguments differ from those of all
-  calls around it, and not within a branch that is itself undecided: such recursion might have no end.
-* What references hold is forgotten where a call or a branch that is not known may have changed it.
+* A call of a function that is already being called is evaluated in place only if its arguments differ from those of all
+  enclosing calls, and not within an undecided branch: such recursion might not terminate.
+* The contents of references are forgotten where an unknown call or branch may have changed them.
 
-What remains is in A-normal form and may have lets that nothing uses: DeadCodeElimination comes after it.
+The remaining program is in A-normal form and may have unused lets: run DeadCodeElimination after it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from tilewright.relay.expr import (
     Var,
 )
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
 from tilewright.relay.transform.fold_constant import folded
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.relay.transform.to_a_normal_form import ToANormalFormExpr
 
 _MOST_CALLS = 2_000
@@ -88,7 +88,7 @@ class _Reference:
 
 @dataclass(eq=False, slots=True)
 class _Value:
-    """What is known of a value, and the expression that stands for it in the program that remains.
+    """The known part of a value, and its expression in the remaining program.
 
     The expression is a constant, a name, or a variable that is bound in ``block``; None where none was needed so far.
     """
@@ -128,8 +128,8 @@ class _Evaluator(Functor):
         return known
 
     def annotation(self, typ: Type | None, function: Function) -> Type | None:
-        """A type as it can stand in what remains: the parameters of a generic function that was called in place are not
-        known there."""
+        """A type as it can occur in the remaining program: the parameters of a generic function that was called in
+        place are not known there."""
         if typ is None or self.type_params.union(function.type_params).issuperset(free_type_vars(typ)):
             return typ
         return None
@@ -373,7 +373,7 @@ def _constant(value: _Value) -> RelayExpr | None:
 
 
 def _from_constant(expr: Any) -> _Value | None:
-    """What is known of a constant or a tuple of constants; None for anything else."""
+    """The value of a constant or a tuple of constants; None for anything else."""
     if isinstance(expr, Constant):
         return _Value(expr, expr)
     if isinstance(expr, Tuple):
@@ -384,7 +384,7 @@ def _from_constant(expr: Any) -> _Value | None:
 
 
 def _key(value: _Value) -> object:
-    """What tells the arguments of two calls of one function apart: what is known of them."""
+    """A key that distinguishes the arguments of two calls of one function."""
     known = value.known
     if isinstance(known, Constant):
         return (str(known.data.dtype), known.data.shape, known.data.numpy().tobytes())

@@ -1,7 +1,7 @@
-"""PartitionGraph: each marked region becomes a function of the module that another code generator compiles.
+"""PartitionGraph: turns each marked region into a function of the module for an external code generator.
 
 The function has the attributes "Compiler", the code generator; "global_symbol", its name in the code; "Primitive"; and
-"Inline". Constants that enter a region go into its function. Marks for "default" are taken away.
+"Inline". Constants that enter a region move into its function. Marks for "default" are removed.
 """
 
 from __future__ import annotations

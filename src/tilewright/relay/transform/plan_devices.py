@@ -1,9 +1,9 @@
-"""PlanDevices: decide where everything lies, and copy between devices where values cross.
+"""PlanDevices: assigns a device to every value, and inserts copies where values cross devices.
 
-``analysis.devices`` has the rules. Afterwards each ``on_device`` without ``is_fixed`` is a ``device_copy`` where its
-result is used on another device, and gone where it is not. Functions say where they expect their arguments and leave
-their result ("param_device_types", "result_device_type"); what lies elsewhere than the result of the function around it
-and is bound by a let or copied from stands in an ``on_device`` with ``is_fixed``.
+``analysis.devices`` has the rules. Afterwards each ``on_device`` without ``is_fixed`` is a ``device_copy`` if its
+result is used on another device, and removed otherwise. Functions declare where they expect their arguments and leave
+their result ("param_device_types", "result_device_type"). A value that is on another device than the result of the
+enclosing function, and that is let-bound or copied from, is wrapped in an ``on_device`` with ``is_fixed``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Place(ExprMutator):
         return placed
 
     def fixed(self, made: RelayExpr, device: int) -> RelayExpr:
-        """An expression with the place where it lies. Variables, constants and functions say it elsewhere."""
+        """An expression with the place where it is. Variables, constants and functions say it elsewhere."""
         if isinstance(made, (Var, Constant, Function, GlobalVar)) or _is_placed(made):
             return made
         with span_scope(made.span):

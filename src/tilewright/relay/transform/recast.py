@@ -1,4 +1,4 @@
-"""recast: chosen operators of an expression compute in another element type."""
+"""recast: makes chosen operators of an expression compute in another element type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.calls import call as call_of
-from tilewright.relay.transform.rewriting import is_call
+from tilewright.relay.transform.lib.rewriting import is_call
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
 

@@ -1,4 +1,4 @@
-"""RemoveUnusedFunctions: drop the functions that no entry function reaches."""
+"""RemoveUnusedFunctions: removes the functions that no entry function reaches."""
 
 from __future__ import annotations
 

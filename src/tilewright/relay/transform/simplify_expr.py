@@ -1,7 +1,7 @@
-"""SimplifyExpr: small rewritings that need nothing but a call and what it is applied to.
+"""SimplifyExpr: local rewrites that only need a call and its arguments.
 
-Arguments come first, so a chain collapses from the inputs on in one walk; a rule that fires is followed by the rules of
-what it gave. The rules stand in ``simplify_movement`` and ``simplify_arithmetic``.
+Arguments come first, so a chain collapses from the inputs on in one traversal; after a rule fires, the rules of its
+result are tried. The rules are in ``simplify_movement`` and ``simplify_arithmetic``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
-from tilewright.relay.transform import simplify_arithmetic, simplify_movement
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import FieldsOfTuples, rewritten
+from tilewright.relay.transform.lib import simplify_arithmetic, simplify_movement
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import FieldsOfTuples, rewritten
 
 Simplification = Callable[[Call], RelayExpr | None]
 

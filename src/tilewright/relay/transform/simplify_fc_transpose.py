@@ -1,6 +1,6 @@
-"""SimplifyFCTranspose: weights that a dense layer transposes at run time are given transposed.
+"""SimplifyFCTranspose: takes weights that a dense layer transposes at run time as already transposed parameters.
 
-``relay.analysis.search_fc_transpose`` finds their names. Who runs the model gives each under its name with ``.T``.
+``relay.analysis.search_fc_transpose`` finds their names. The caller provides each under its name with ``.T``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     OperatorRewriter,
     is_call,
     rewritten,

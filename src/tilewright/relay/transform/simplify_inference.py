@@ -1,6 +1,6 @@
-"""SimplifyInference: operators that matter in training alone become arithmetic, which the other passes understand.
+"""SimplifyInference: turns operators that only matter in training into arithmetic, which the other passes understand.
 
-Afterwards there is no dropout and no normalisation by batch, layer, group, instance or length: only sums, products and
+Afterwards there is no dropout and no batch, layer, group, instance or L2 normalisation: only sums, products and
 reductions, which fold into weights and fuse with their neighbours.
 """
 
@@ -16,8 +16,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Tuple, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import FieldsOfTuples, rewritten, shape_of, tensor_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import FieldsOfTuples, rewritten, shape_of, tensor_of
 
 
 def along_axis(vector: RelayExpr, rank: int, axis: int) -> RelayExpr:
@@ -57,7 +57,7 @@ def _normalized(data: RelayExpr, axes: Sequence[int], epsilon: float, dtype: str
 
 
 def _affine(value: RelayExpr, new: Call, rank: int) -> RelayExpr:
-    """Times gamma, plus beta, where the attributes ask for it."""
+    """Multiplied by gamma, plus beta, if the attributes say so."""
     attrs: Any = new.attrs
     if attrs.scale:
         value = call("multiply", value, along_axis(new.args[1], rank, attrs.axis))

@@ -1,4 +1,4 @@
-"""SinkReshape: what follows a product elementwise is computed before its result changes shape."""
+"""SinkReshape: moves elementwise operators above a reshape, next to the product that they can be fused with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.rewriting import (
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
     Constants,
     OperatorRewriter,
     Rule,
@@ -29,7 +29,7 @@ _PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 
 @dataclass(frozen=True)
 class _Reshaped:
-    """What a reshape is of, with its shape: a product, or what was computed from one elementwise."""
+    """The argument of a reshape, with its shape: a product, or an elementwise function of one."""
 
     source: RelayExpr
     shape: Constants

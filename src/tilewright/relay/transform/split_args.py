@@ -1,5 +1,5 @@
-"""SplitArgs: concatenations of many tensors become concatenations of fewer, for targets whose kernels take a limited
-number of arguments."""
+"""SplitArgs: turns concatenations of many tensors into concatenations of fewer, for targets whose kernels take a
+limited number of arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Tuple
 from tilewright.relay.expr_functor import CallRewriter
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 class _Split(CallRewriter):

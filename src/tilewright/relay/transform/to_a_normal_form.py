@@ -1,7 +1,7 @@
-"""ToANormalForm: every value gets a name.
+"""ToANormalForm: binds every value to a name.
 
 Each operation, constant and function is bound by a let in the block that evaluates it, in the order of evaluation, and
-operations take variables alone. Primitive functions stay where they are called.
+operations take only variables. Primitive functions stay where they are called.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Let, Var
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.blocks_rebuilt import BlockRebuilder
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.let_blocks import BlockRebuilder
 
 
 def _is_name(expr: Any) -> bool:

@@ -1,4 +1,4 @@
-"""ToBasicBlockNormalForm: what several blocks use is bound by a let in the block around them.
+"""ToBasicBlockNormalForm: binds what several blocks use by a let in the block around them.
 
 Within a block the graph stays a graph. In the result, every expression belongs to one block.
 """
@@ -13,8 +13,8 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Var
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.blocks_rebuilt import BlockRebuilder
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.let_blocks import BlockRebuilder
 
 
 class _Lift(BlockRebuilder):

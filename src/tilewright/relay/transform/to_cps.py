@@ -1,7 +1,7 @@
 """ToCPS: continuation-passing style. A function takes one more argument, a function of its result, and calls that
-instead of giving the result.
+instead of returning.
 
-Operators, constructors and kernels are still called directly: control passes through functions alone. The type of the
+Operators, constructors and kernels are still called directly: only function calls pass continuations. The type of the
 last result, "answer", is a type parameter: fn(A) -> R becomes fn[answer](A, fn(R) -> answer) -> answer.
 """
 
@@ -72,7 +72,7 @@ class _Convert(ExprMutator):
         return Function([*params, continuation], body, self.answer, fn.type_params, fn.attrs, fn.span)
 
     def block(self, expr: RelayExpr, continuation: Var) -> RelayExpr:
-        """What computes a block in A-normal form and calls the continuation with the result."""
+        """Computes a block in A-normal form and calls the continuation with the result."""
         lets: list[Let] = []
         current: Any = expr
         while isinstance(current, Let):
@@ -85,7 +85,7 @@ class _Convert(ExprMutator):
         return rest
 
     def binding(self, variable: Var, value: Any, rest: RelayExpr) -> RelayExpr:
-        """What computes a value, gives it a name, and goes on with the rest."""
+        """Computes a value, gives it a name, and continues with the rest."""
         if isinstance(value, (If, Match)):
             then = Var("then")
             bound = Function([variable], rest, self.answer)
@@ -133,7 +133,7 @@ class _Globals:
         if known is None:
             function = self.mod[name]
             if not isinstance(function, Function):
-                raise TilewrightError(f"{name.name_hint} is no function of the graph level")
+                raise TilewrightError(f"{name.name_hint} is not a function of the graph level")
             known = self.names[name.name_hint] = GlobalVar(f"{name.name_hint}_cps")
             self.mod[known] = self.function(function)
         return known
@@ -180,7 +180,7 @@ def un_cps(func: Function) -> Function:
     answer = func.type_params[-1]
     continuation = func.params[-1].type_annotation
     if not isinstance(continuation, FuncType) or len(continuation.arg_types) != 1:
-        raise TilewrightError("the last parameter of the function is no continuation")
+        raise TilewrightError("the last parameter of the function is not a continuation")
     result: Type = continuation.arg_types[0]
     substitute = _Substitute(answer, result)
     params = [

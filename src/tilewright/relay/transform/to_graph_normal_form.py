@@ -1,7 +1,7 @@
-"""ToGraphNormalForm: values stand where they are used, shared in the graph.
+"""ToGraphNormalForm: replaces let-bound variables by their values, shared in the graph.
 
-The opposite of A-normal form. Lets remain for functions that call themselves, and for values whose place matters
-because they read or change state.
+The opposite of A-normal form. Lets remain for recursive functions, and for values whose place matters because they read
+or change state.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.relay.analysis.purity import Effects
 from tilewright.relay.expr import Let
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
-from tilewright.relay.transform.base import FunctionPass
+from tilewright.relay.transform.lib.function_pass import FunctionPass
 
 
 class _Inline(ExprMutator):

@@ -1,8 +1,8 @@
-"""ToMixedPrecision: heavy operators compute in a narrow floating-point type, the rest in float32.
+"""ToMixedPrecision: computes heavy operators in float16 or bfloat16, the rest in float32.
 
-Convolutions and products of matrices get arguments in the narrow type, and add up in float32. What follows them stays
-narrow as long as it bears that; other operators get float32 again. The lists are in ``mixed_precision_lists``; an
-operator's own rule (``register_mixed_precision_conversion``) comes before them.
+Convolutions and matrix products get 16-bit arguments, and accumulate in float32. Operators after them stay in the
+16-bit type as long as they tolerate it; the others get float32 again. The lists are in ``mixed_precision_lists``; an
+operator's own rule (``register_mixed_precision_conversion``) takes precedence.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tilewright.relay.expr import Call, Constant, If, Let, RefCreate, RefWrite, 
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
-from tilewright.relay.transform.base import FunctionPass
-from tilewright.relay.transform.mixed_precision_lists import CATEGORIES, Category
-from tilewright.relay.transform.rewriting import keep_type, made_type
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.mixed_precision_lists import CATEGORIES, Category
+from tilewright.relay.transform.lib.rewriting import keep_type, made_type
 from tilewright.support.errors import OpNotImplemented, TilewrightError
 from tilewright.support.span import span_scope
 
@@ -44,7 +44,7 @@ class _Convert(ExprMutator):
         self.unknown: dict[str, None] = {}
         self.casts: dict[tuple[RelayExpr, str], RelayExpr] = {}
         self.source: dict[RelayExpr, RelayExpr] = {}
-        """What a conversion that this pass made converts."""
+        """The arguments of the casts that this pass created."""
 
     # Types
 
@@ -122,7 +122,7 @@ class _Convert(ExprMutator):
         ]
 
     def _category(self, call: Call, op: Op) -> tuple[Category, str, str]:
-        """What to do, the type to add up in, and the type of the result."""
+        """The category, the accumulation type, and the result type."""
         rule = op.get_attr("FTVMMixedPrecisionConversionType")
         if rule is not None:
             category, accumulated, result = rule(call, self.narrow)
@@ -253,7 +253,7 @@ class ToMixedPrecision(FunctionPass):
     def __post_init__(self) -> None:
         if self.mixed_precision_type not in NARROW:
             raise TilewrightError(
-                f"the narrow type is one of {', '.join(NARROW)}, not {self.mixed_precision_type!r}"
+                f"the mixed-precision type is one of {', '.join(NARROW)}, not {self.mixed_precision_type!r}"
             )
         if self.missing_op_mode not in (ERROR, WARN, QUIET):
             raise TilewrightError(f"missing_op_mode is 0, 1 or 2, not {self.missing_op_mode!r}")
@@ -272,7 +272,7 @@ class ToMixedPrecision(FunctionPass):
         listed = ", ".join(sorted(names))
         if self.missing_op_mode == ERROR:
             raise OpNotImplemented(
-                f"ToMixedPrecision does not know what to do with {listed}; register_mixed_precision_conversion says it,"
-                " or missing_op_mode=1 leaves them in float32"
+                f"ToMixedPrecision has no rule for {listed}; register one with register_mixed_precision_conversion, "
+                "or leave them in float32 with missing_op_mode=1"
             )
-        warnings.warn(f"left in float32, for want of a rule: {listed}", stacklevel=3)
+        warnings.warn(f"left in float32, because there is no rule: {listed}", stacklevel=3)

@@ -1,4 +1,4 @@
-"""Hybrid script: loops written as a Python function, which is a tensor operation and runs in Python too."""
+"""Hybrid script: loops written as a Python function, which is a tensor operation and also runs in Python."""
 
 from tilewright.te.hybrid.module import HybridModule, build
 from tilewright.te.hybrid.operation import HybridOp

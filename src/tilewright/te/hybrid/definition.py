@@ -1,8 +1,8 @@
-"""Memory that a script reads, or gives back, without having written all of it: it holds zeros.
+"""Which memory of a script must be zeroed, because it is read or returned before all of it was written.
 
-That is what emulation gives, where new memory is ``numpy.zeros``. Most scripts write before they read, and need
-no zeros: what is written for certain is followed through the program, one fact for each store. A fact names, for every
-dimension, the index that was stored, or None where all indices of the dimension were.
+Emulation allocates with ``numpy.zeros``, so compiled scripts must see zeros too. Most scripts write before they read:
+what is certainly written is tracked through the program, one fact per store. A fact has, for every dimension, the index
+that was stored, or None if all indices of the dimension were.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ class _Writes:
         return facts
 
     def fact(self, store: ProducerStore) -> Fact:
-        """What one store writes. The only index of a dimension of one element is all of them."""
+        """The fact of one store. The only index of a dimension of one element is all of them."""
         return tuple(
             None if isinstance(extent, IntImm) and extent.value == 1 else self.analyzer.simplify(index)
             for index, extent in zip(store.indices, self.tensor.shape, strict=True)
         )
 
     def loop(self, variable: Var, extent: PrimExpr, body: Stmt, facts: list[Fact]) -> list[Fact]:
-        """What is written at the loop's variable in every iteration is, after the loop, written everywhere."""
+        """Facts after a loop: what every iteration writes at the loop variable is then written everywhere."""
         inside = self.walk(body, facts)[len(facts) :]
         runs = self.analyzer.can_prove(operators.greater(extent, 0))
         made = list(facts)
@@ -138,7 +138,7 @@ def has_threads(body: Stmt) -> bool:
 
 
 class _FillMemory(Mutator):
-    """Fills the memory inside of a statement where it may be read unwritten."""
+    """Fills the memory inside a statement where it may be read unwritten."""
 
     def visit_producer_realize(self, node: ProducerRealize) -> Stmt:
         made = node.map_children(self.visit)

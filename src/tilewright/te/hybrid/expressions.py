@@ -1,8 +1,9 @@
 """Expressions of a hybrid script.
 
-A value is known now (a number, a string, a tuple, a tensor, another script) or it is an expression of the program.
-What is known now is computed now, so that conditions on constants choose code and constant loops unroll. Nothing is
-executed: a name is one of the script's own, a plain value from around it, or a word of the language.
+A value is either known at compile time (a number, a string, a tuple, a tensor, another script) or an expression of the
+program. Known values are computed immediately, so that conditions on constants select code and constant loops unroll.
+No user code is executed: a name is a variable of the script, a plain value from its environment, or a built-in
+function.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class ExpressionParser:
         return self.source.error(node, message)
 
     def lookup(self, name: str) -> Any:
-        """What a name of the script stands for; ``_MISSING`` if it is none of the script's own."""
+        """The value of a name of the script; ``_MISSING`` if the script does not define it."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope.names[name]
@@ -135,7 +136,7 @@ class ExpressionParser:
     # -- entry points ---------------------------------------------------------------------------------------------
 
     def value(self, node: ast.AST) -> Any:
-        """What a piece of syntax stands for."""
+        """The value of a syntax node."""
         handler = self._handlers.get(type(node))
         if handler is None:
             raise self.error(node, f"{type(node).__name__} cannot be used in a hybrid script")
@@ -332,7 +333,7 @@ class ExpressionParser:
                     part, "constants are indexed with what is known now; const_range gives such an index"
                 )
             if not -len(base) <= index < len(base):
-                raise self.error(part, f"index {index} is outside of {len(base)} constants")
+                raise self.error(part, f"index {index} is outside {len(base)} constants")
             base = base[index]
         return base
 
@@ -361,7 +362,7 @@ class ExpressionParser:
                 raise self.error(part, f"an index is an integer, not {index.dtype}")
             known = self.known_integer(part, index)
             if known is not None and isinstance(extent, IntImm) and not -extent.value <= known < extent.value:
-                raise self.error(part, f"index {known} is outside of the dimension's {extent.value} elements")
+                raise self.error(part, f"index {known} is outside the dimension's {extent.value} elements")
             if known is not None:
                 index = operators.const(known, index.dtype)
             indices.append(operators.add(extent, index) if known is not None and known < 0 else index)
@@ -376,7 +377,7 @@ class ExpressionParser:
             named = {keyword.arg: self.value(keyword.value) for keyword in node.keywords if keyword.arg}
             return script.parse_into(self, node, given, named)
         if not isinstance(node.func, ast.Name):
-            raise self.error(node.func, "only words of the language and other hybrid scripts can be called")
+            raise self.error(node.func, "only built-in functions and other hybrid scripts can be called")
         name = node.func.id
         special = self._special_calls.get(name)
         if special is not None:
@@ -384,7 +385,7 @@ class ExpressionParser:
         function = language.EXPRESSIONS.get(name)
         if function is None:
             raise self.error(
-                node.func, f"{name} is neither a word of hybrid script nor another hybrid script"
+                node.func, f"{name} is neither a built-in function of hybrid script nor another hybrid script"
             )
         if node.keywords:
             raise self.error(node, f"{name} takes no named arguments")

@@ -1,7 +1,7 @@
-"""The words of hybrid script: each with the expression it stands for and the Python function that emulates it.
+"""The built-in functions of hybrid script: each with its expression and the Python function that emulates it.
 
 Names of loops (``parallel``, ``bind``, ...) and of memory (``allocate``, ``output_tensor``) have no expression: the
-parser knows them. Emulated loops run one iteration after another, threads too.
+parser handles them. Emulated loops run serially, threads included.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _expressions() -> dict[str, Callable[..., Any]]:
 
 
 EXPRESSIONS: Mapping[str, Callable[..., Any]] = _expressions()
-"""What a call of the script becomes when it is compiled."""
+"""The compiled form of a call of the script."""
 
 
 def _zeros(shape: Any, dtype: Any = "float32", scope: str = "global") -> npt.NDArray[Any]:
@@ -194,4 +194,4 @@ def _emulated() -> dict[str, Any]:
 
 
 EMULATED: Mapping[str, Any] = _emulated()
-"""What the names of the language are while a script runs in Python."""
+"""The functions of the language while a script runs in Python."""

@@ -1,4 +1,4 @@
-"""The loops of a hybrid operation's body: axes for a schedule, and what their iterations need of one another."""
+"""The loops of a hybrid operation's body: axes for a schedule, and the dependences between their iterations."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _Access = tuple[object, tuple[PrimExpr, ...]]
 
 @dataclass(eq=False)
 class _Loop:
-    """A loop, what depends on its variable, and how memory from outside of it is used."""
+    """A loop, what depends on its variable, and how memory from outside it is used."""
 
     node: For
     varying: set[Var]
     """Variables whose values differ between iterations."""
     inside: set[Var] = field(default_factory=set)
     own: set[object] = field(default_factory=set)
-    """Memory that lives inside of the loop."""
+    """Memory that lives inside the loop."""
     conditions: int = 0
     """How many conditions on the loop's variable are around the statement that is being looked at."""
     repeats_stores: bool = False
@@ -88,7 +88,7 @@ class _Collector(Visitor):
                 loop.repeats_stores = True
 
     def visit_prim_expr(self, node: PrimExpr) -> None:
-        """Note what an expression reads; one that stands in several places of it is looked at once."""
+        """Note what an expression reads; one that occurs in several places is visited once."""
         for part in post_order(node):
             if isinstance(part, ProducerLoad):
                 for loop in self.around:
@@ -169,6 +169,6 @@ def loop_axes(body: Stmt) -> list[IterVar]:
 
 
 def nest_distances(outermost: For, roots: Mapping[Var, PrimExpr]) -> list[dict[Var, int]]:
-    """The distances between iterations of loops that stand directly inside one another, the outermost of which is
+    """The distances between iterations of loops that are directly nested, the outermost of which is
     given: iterations that far apart must keep their order."""
     return _distances(_collect(outermost)[0], roots)

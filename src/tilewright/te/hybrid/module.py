@@ -29,7 +29,7 @@ _ATTRIBUTES = ("shape", "dtype", "ndim")
 
 def _checked_function(source: Source) -> ast.FunctionDef:
     """The one function of a text that uses nothing but the words of the language: no import, no attribute but those
-    of tensors, no call of anything else. Running it cannot reach outside of its arguments."""
+    of tensors, no call of anything else. Running it cannot reach outside its arguments."""
     body = source.parse().body
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
         raise ParseError(f"{source.filename}: a hybrid module is the text of one function")
@@ -42,7 +42,7 @@ def _checked_function(source: Source) -> ast.FunctionDef:
         if isinstance(node, ast.Call):
             called = node.func.id if isinstance(node.func, ast.Name) else ""
             if called not in language.EMULATED:
-                raise source.error(node, "a hybrid module calls the words of the language alone")
+                raise source.error(node, "a hybrid module can only call built-in functions of hybrid script")
     if function.decorator_list or function.args.defaults or function.returns is not None:
         raise source.error(function, "the function of a hybrid module is plain: no decorators, no defaults")
     return function
@@ -68,7 +68,7 @@ class HybridModule:
         except RecursionError:
             raise ParseError(f"{source.filename}: the script is nested too deeply to be run") from None
         inner = next(constant for constant in code.co_consts if hasattr(constant, "co_code"))
-        # A function of the code alone: the text is not executed to define it, and sees no builtins.
+        # Made from the code object: the text is not executed to define it, and sees no builtins.
         function = FunctionType(inner, {"__builtins__": {}}, node.name)
         self.name = node.name
         self._source = text
@@ -98,7 +98,7 @@ class HybridModule:
 def build(
     sch: Schedule, inputs: Sequence[Any], outputs: Sequence[Tensor], name: str = "hybrid_func"
 ) -> HybridModule:
-    """What a schedule computes as the text of a hybrid script: ``inputs`` are its parameters, ``outputs`` what it
+    """The schedule's computation as the text of a hybrid script: ``inputs`` are its parameters, ``outputs`` what it
     returns."""
     normalized = sch.normalize()
     body = schedule_ops(normalized, infer_bound(normalized))

@@ -1,4 +1,4 @@
-"""The operation that a hybrid script makes: a statement over tensors, whose loops a schedule can change."""
+"""The operation of a hybrid script: a statement over tensors, whose loops a schedule can transform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lowered statement as hybrid script."""
+"""Printing a lowered statement as hybrid script."""
 
 from __future__ import annotations
 
@@ -177,7 +177,6 @@ class _Printer:
         self.lines.append("    " * self.depth + text)
 
     def text(self, expr: PrimExpr) -> str:
-        """An expression."""
         return self.expressions.text(expr)
 
     def function(self, body: Stmt, name: str) -> str:
@@ -221,7 +220,6 @@ class _Printer:
         self.depth -= 1
 
     def statement(self, stmt: Stmt) -> None:
-        """Write one statement."""
         handler = _STATEMENTS.get(type(stmt))
         if handler is None:
             raise LoweringError(f"{type(stmt).__name__} cannot be written in hybrid script")

@@ -1,5 +1,5 @@
-"""``te.hybrid.script``: a Python function that is a tensor operation when called with tensors, and itself when called
-with arrays."""
+"""``te.hybrid.script``: makes a Python function a tensor operation when called with tensors; called with arrays, it
+runs as Python."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class HybridFunction:
     def parse_into(
         self, caller: StatementParser, node: ast.AST, arguments: Sequence[Any], named: dict[str, Any]
     ) -> Any:
-        """Put this script in the place of a call; its outputs become memory of the caller."""
+        """Inline this script at a call; its outputs become memory of the caller."""
         program = self.program()
         try:
             found = self.bound([caller.ready_scalar(node, value) for value in arguments], named)

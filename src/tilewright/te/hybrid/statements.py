@@ -1,8 +1,8 @@
 """Statements of a hybrid script: loops, conditions, assignments and memory.
 
-A name belongs to the loop body (or function) in which it is first assigned, and ends with it. One that is assigned once
-and does not read memory stands for its expression; any other is one element of memory, whose type is the one in which
-all its values meet.
+A name belongs to the loop body (or function) in which it is first assigned, and ends with it. A name that is assigned
+once and does not read memory is replaced by its expression; any other is one element of memory, whose type is the
+common type of all its values.
 """
 
 from __future__ import annotations
@@ -347,7 +347,7 @@ class StatementParser(ExpressionParser):
     def _check_lasting(self, node: ast.expr, value: Any) -> None:
         """A name cannot stand for a tuple whose values would change with memory."""
         if isinstance(value, tuple) and any(isinstance(one, PrimExpr) and reads_memory(one) for one in value):
-            raise self.error(node, "a tuple of values from memory cannot be kept; give each a name")
+            raise self.error(node, "a tuple of values from memory cannot be stored; give each a name")
 
     def _store_scalar(self, scalar: Scalar, target: ast.Name, node: ast.expr, value: Any) -> None:
         if not isinstance(value, (*NUMBERS, PrimExpr)):
@@ -412,7 +412,7 @@ class StatementParser(ExpressionParser):
         if "shape" not in given:
             raise self.error(node, f"{word} needs a shape")
         if word == "output_tensor" and len(self.scopes) > 1:
-            raise self.error(node, "output_tensor stands outside of all loops")
+            raise self.error(node, "output_tensor must be outside all loops")
         name = self.naming
         shape = self.value(given["shape"])
         extents = [operators.as_expr(self._extent(given["shape"], one)) for one in _items(shape)]
@@ -463,7 +463,7 @@ def _minus(a: Any, b: Any) -> Any:
 
 
 def _as_read(target: ast.expr) -> ast.expr:
-    """What is read where this target is written."""
+    """The expression that reads the target of an assignment."""
     if isinstance(target, ast.Name):
         return ast.Name(target.id, ast.Load())
     if isinstance(target, ast.Subscript):

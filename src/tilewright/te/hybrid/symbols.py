@@ -1,4 +1,4 @@
-"""What the names of a script stand for while it is parsed, and the memory that its scopes hold."""
+"""The symbol table of a script while it is parsed, and the memory that its scopes hold."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def make_tensor(name: str, shape: Sequence[PrimExpr], dtype: str, span: Any = No
 
 
 def with_memory(memory: Sequence[Memory], body: Stmt) -> Stmt:
-    """The statement inside of the lifetime of this memory."""
+    """The statement inside the lifetime of this memory."""
     for one in reversed(memory):
         bounds = [Range(0, extent) for extent in one.tensor.shape]
         body = ProducerRealize(one.tensor, bounds, True, body, one.storage_scope)

@@ -1,4 +1,5 @@
-"""Inlining by rule: what computes each element from elements, with no reduction, can go into its readers."""
+"""Automatic inlining: stages that compute each element from elements, without a reduction, can be inlined into their
+consumers."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from tilewright.te.schedule.stage import AttachType, Stage
 
 
 def _may_be_inlined(stage: Stage) -> bool:
-    """A computation without a reduction that is not an output and that nobody has scheduled yet."""
+    """A computation without a reduction that is not an output and has not been scheduled yet."""
     operation = stage.op
     untouched = not stage.relations and stage.attach_type == AttachType.GROUP_ROOT and not stage.scope
     return (

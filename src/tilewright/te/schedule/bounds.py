@@ -1,9 +1,9 @@
 """Bound inference: the range of every axis of a schedule.
 
-Stages are taken last to first. An output covers its domain. Any other stage covers what its readers need of it
-at the place where it is computed: the axes outside of that place are fixed, those inside take all their values,
-and what is read follows by evaluating the readers' indices on those sets. Memory shared by several threads
-holds what all of them need.
+Stages are processed last to first. An output covers its domain. Any other stage covers what its consumers need at the
+place where it is computed: the axes outside that place are fixed, those inside take all their values, and the region
+read follows by evaluating the consumers' indices on those sets. Memory shared by several threads holds what all of them
+need.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BoundInference:
         self.paths: dict[Operation, list[IterVar]] = {stage.op: attach_path(stage) for stage in self.stages}
         self.ranges: Ranges = {}
         self.analyzer = Analyzer()
-        # Who asks for bound checks wants the program to run up to the access that fails.
+        # With bound checks, the program should run up to the access that fails.
         self.checked_later = bool(PassContext.current().get("tir.instrument_bound_checkers"))
 
     def run(self) -> Ranges:
@@ -130,7 +130,7 @@ class BoundInference:
         return list(found)
 
     def storage_rank(self, stage: Stage) -> StorageRank:
-        """The rank of the memory that a stage's result is kept in."""
+        """The rank of the memory that holds a stage's result."""
         if stage.scope:
             return storage_rank(stage.scope)
         innermost = -1
@@ -156,7 +156,7 @@ class BoundInference:
         attach = place.attach_ivar if place.is_placed else None
         at_place = attach is None
         sets: Sets = {}
-        # From the innermost loop outwards: what lies before the place is inside of it. A stage at the root has
+        # From the innermost loop outwards: what is before the place is inside it. A stage at the root has
         # everything inside.
         inside = True
         for axis in reversed(reader_stage.leaf_iter_vars):
@@ -181,7 +181,7 @@ class BoundInference:
             assert attach is not None and place.attach_stage is not None
             where = f"{place.attach_stage.label} at axis {attach.var.name}"
             raise ScheduleError(
-                f"compute_at on stage {stage.label}: its reader {reader_stage.label} is not inside of {where}"
+                f"compute_at on stage {stage.label}: its reader {reader_stage.label} is not inside {where}"
             )
         pass_up_sets(reader_stage.relations, self.ranges, sets, self.analyzer)
         bound: dict[Var, IntervalSet] = {}
@@ -203,7 +203,7 @@ class BoundInference:
                 "set_scope",
                 axis,
                 f"its memory ({stage.scope or scope_name(rank)}) is not shared by {thread.thread_tag}, which stage "
-                f"{reader.label} has inside of the place where it is computed; compute it at that axis",
+                f"{reader.label} has inside the place where it is computed; compute it at that axis",
             )
 
     def axis_set(self, axis: IterVar, inside: bool, rank: StorageRank) -> IntervalSet:

@@ -83,7 +83,7 @@ def make_compute_nest(stage: Stage, context: LoweringContext) -> ComputeNest:
 def stage_predicates(
     stage: Stage, context: LoweringContext, values: Values, skip: frozenset[IterVar], init: Nest | None = None
 ) -> list[PrimExpr]:
-    """What keeps the loops of a stage inside of the range it must cover and of its domain."""
+    """The conditions that keep the loops of a stage inside its required range and its domain."""
     sets = context.loop_sets
     if init is not None:
         fresh: dict[Var, IntervalSet] = {}
@@ -133,7 +133,7 @@ def guarded_body(stage: Stage, body: Stmt, predicates: list[PrimExpr]) -> Stmt:
 
 
 def root_values(operation: Operation, values: Values, analyzer: Analyzer) -> dict[Var, PrimExpr]:
-    """What each root variable is in terms of the loops."""
+    """Each root variable in terms of the loops."""
     return {
         axis.var: analyzer.simplify(values[axis])
         for axis in operation.root_iter_vars

@@ -1,4 +1,4 @@
-"""What the lowering of one schedule knows."""
+"""The state of lowering one schedule."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ class LoweringContext:
         self.analyzer.bind(variable, domain, allow_override=True)
 
     def attached_wrappers(self, axis: IterVar) -> list[Wrapper]:
-        """What goes inside of the loop of an axis: the stages that are computed there, producers outermost."""
+        """The stages that are computed inside the loop of an axis, producers outermost."""
         stages = self.attached.get(axis, [])
         return [lambda body, stage=stage: self.pipeline(stage, body) for stage in stages]  # type: ignore[misc]

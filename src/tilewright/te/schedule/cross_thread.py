@@ -80,7 +80,7 @@ def cross_thread_stmt(stage: Stage, context: LoweringContext) -> Stmt:
         for axis in stage.leaf_iter_vars[first_loop:]:
             if not marks.get(axis, 0) & REDUCTION or stage.attributes(axis).bind_thread is not None:
                 stage.fail(
-                    "bind", axis, "it must be outside of the reduction loops that are not bound to threads"
+                    "bind", axis, "it must be outside the reduction loops that are not bound to threads"
                 )
         own = _looped(operation, reduce, condition, nest.main[first_loop:])
         outer = nest.main[:first_loop]
@@ -98,7 +98,7 @@ def _thread(stage: Stage, axis: IterVar) -> Var:
 
 
 class _Own:
-    """What one thread contributes: its values, whether they count, and the statement that makes them with its
+    """The contribution of one thread: its values, whether they count, and the statement that computes them with its
     memory."""
 
     def __init__(
@@ -115,7 +115,7 @@ def _direct(operation: ComputeOp, reduce: Reduce, condition: PrimExpr) -> _Own:
 
 
 def _looped(operation: ComputeOp, reduce: Reduce, condition: PrimExpr, loops: Nest) -> _Own:
-    """The thread's share, reduced in loops into memory of its own."""
+    """The thread's share, reduced in loops into private memory."""
     handles = [
         Var(f"{operation.name}.share{index}", PointerType(PrimType(tensor.dtype), "local"))
         for index, tensor in enumerate(operation.outputs)

@@ -1,4 +1,4 @@
-"""The graph of operations behind a schedule: order, readers, and replacement of what is read."""
+"""The graph of operations behind a schedule: order, consumers, and replacement of inputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def readers_of(operations: Sequence[Operation]) -> dict[Tensor, list[Operation]]
 
 
 def create_read_graph(ops: Sequence[Operation]) -> dict[Operation, list[Tensor]]:
-    """What each operation that leads to these reads, producers first."""
+    """The inputs of each operation that leads to these, producers first."""
     return {operation: list(operation.input_tensors) for operation in operations_in_order(ops)}
 
 
@@ -54,7 +54,7 @@ def post_dfs_order(
 
 
 def scan_get_body(scan_op: ScanOp) -> list[Operation]:
-    """What a scan computes at each step: all between its state or inputs and its update."""
+    """The operations that a scan computes at each step: all between its state or inputs and its update."""
     outside = {tensor.op for tensor in (*scan_op.state_placeholder, *scan_op.inputs)}
     body: list[Operation] = []
     for operation in operations_in_order([tensor.op for tensor in scan_op.update]):

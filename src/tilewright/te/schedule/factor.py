@@ -76,7 +76,7 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
     factor = IterVar(extent, Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
     values: Values = {old: new.var for old, new in zip(operation.axis, data, strict=True)}
     values[axis] = operators.add(factor.var, ranges[axis].min)
-    # Axes that no primitive has touched stay the very same ones, and come first; leaves of others keep their variables.
+    # Axes that no primitive has changed stay the very same ones, and come first; leaves of others keep their variables.
     leaves = [
         leaf for leaf in stage.leaf_iter_vars if leaf.iter_type == IterVar.CommReduce and leaf is not axis
     ]
@@ -108,7 +108,7 @@ def _factored(stage: Stage, operation: ComputeOp, axis: IterVar, position: int) 
         assert isinstance(value, Reduce)
         condition = substitute_expr(value.condition, mapping)
         for guard in guards:
-            # As with the guards of loops: it fails at the end alone, which is then split off.
+            # As with the guards of loops: it fails only at the end, which is then split off.
             condition = operators.logical_and(condition, likely(guard))
         source = [substitute_expr(one, mapping) for one in value.source]
         body.append(

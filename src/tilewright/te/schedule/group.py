@@ -62,7 +62,7 @@ def _common_group(stages: Sequence[Stage]) -> Stage | None:
 
 
 def _units(schedule: Schedule, name: str, stages: Sequence[Stage], around: Stage | None) -> list[Stage]:
-    """The stages, or whole groups of them, that stand directly in the group around all; each must go into the
+    """The stages, or whole groups of them, that are direct members of the enclosing group; each must go into the
     new group as a whole, and be computed in it."""
     units: dict[Stage, None] = {}
     for stage in stages:
@@ -74,7 +74,7 @@ def _units(schedule: Schedule, name: str, stages: Sequence[Stage], around: Stage
         if place is not None and not any(place is one for one in stages):
             raise ScheduleError(
                 f"create_group of {name}: its stage {stage.label} is computed at stage {place.label}, "
-                "which is outside of the group",
+                "which is outside the group",
                 span=user_span(),
             )
     for unit in units:
@@ -91,7 +91,7 @@ def _units(schedule: Schedule, name: str, stages: Sequence[Stage], around: Stage
 def _between(
     schedule: Schedule, outputs: Sequence[Tensor], inputs: Sequence[Tensor], include_inputs: bool
 ) -> list[Operation]:
-    """The outputs and what lies on the ways from the inputs to them."""
+    """The outputs and everything on the paths from the inputs to them."""
     ends = {schedule.stage_map[tensor.op].op for tensor in inputs}
     wanted = [schedule.stage_map[tensor.op].op for tensor in outputs]
     leads = set(ends)

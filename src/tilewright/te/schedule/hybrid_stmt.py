@@ -1,7 +1,7 @@
 """Bounds and statement of a hybrid operation: its body, with the schedule applied to its loops.
 
-Loops that stand directly inside one another, with nothing between, are a band. A schedule may split the loops of a
-band, fuse them and put them in another order; the loops of two different bands keep their places.
+Perfectly nested loops form a band. A schedule may split, fuse and reorder the loops of a band; the loops of different
+bands keep their places.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ = whole_ops  # its rules for statements on whole tensors hold for hybrid opera
 
 @dataclass(eq=False)
 class _Band:
-    """Loops directly inside one another, and the leaves that the schedule made of them, outermost first."""
+    """Loops directly nested, and the leaves that the schedule made of them, outermost first."""
 
     number: int
     roots: list[IterVar]
@@ -118,7 +118,7 @@ class _Apply(Mutator):
                     self.stage.fail(
                         "fuse",
                         relation.inner,
-                        f"its loop is not directly inside of the loop {relation.outer.var.name}",
+                        f"its loop is not directly inside the loop {relation.outer.var.name}",
                     )
                 band_of[relation.fused] = band
         last = -1
@@ -148,10 +148,10 @@ class _Apply(Mutator):
         return count
 
     def _refuse(self) -> None:
-        """What cannot be done to a script."""
+        """Raises the error for a step that is not possible on a script."""
         stage = self.stage
         if stage.store_predicate is not None:
-            stage.fail("set_store_predicate", None, "a hybrid script says itself what it stores")
+            stage.fail("set_store_predicate", None, "a hybrid script defines its own stores")
         for axis, attributes in stage.axis_attributes.items():
             if attributes.tensor_intrin is not None:
                 stage.fail("tensorize", axis, "a hybrid script has no tensor expression to replace")
@@ -242,7 +242,7 @@ class _Apply(Mutator):
         return self._loops(band, self.visit(inner))
 
     def _loops(self, band: _Band, body: Stmt) -> Stmt:
-        """The loops of a band around its body. A condition stands as far outside as its variables allow."""
+        """The loops of a band around its body. A condition is placed as far outside as its variables allow."""
         guards: dict[int, list[PrimExpr]] = {}
         for predicate in self._predicates(band):
             used = set(free_vars(predicate))
@@ -269,7 +269,7 @@ class _Apply(Mutator):
         ]
 
     def _predicates(self, band: _Band) -> list[PrimExpr]:
-        """What keeps the loops inside of the ranges that the script says."""
+        """The conditions that keep the loops inside the script's ranges."""
         return bound_predicates(
             self._relations(band),
             [],

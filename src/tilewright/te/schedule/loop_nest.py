@@ -1,6 +1,6 @@
-"""Loops out of the leaves of a stage.
+"""Building loops from the leaf axes of a stage.
 
-A nest is a list with one entry a leaf, outermost first; an entry is a list of wrappers, each of which puts a
+A nest is a list with one entry per leaf, outermost first; an entry is a list of wrappers, each of which puts a
 statement around another.
 """
 
@@ -27,7 +27,7 @@ _PRAGMA_KINDS = {"unroll": ForKind.UNROLLED, "vectorize": ForKind.VECTORIZED}
 
 
 def wrap(nest: Iterable[Iterable[Wrapper]], body: Stmt) -> Stmt:
-    """The body inside of all wrappers of a nest."""
+    """The body inside all wrappers of a nest."""
     wrappers = [wrapper for entry in nest for wrapper in entry]
     for wrapper in reversed(wrappers):
         body = wrapper(body)
@@ -60,7 +60,7 @@ def make_loop_nest(
     """A nest for the leaves from ``begin`` on; the values of the leaves are added to ``values``.
 
     ``fresh_vars`` makes loops with new variables, for a second nest over the same axes (the initialisation of a
-    reduction); such a nest has no other stages attached. ``attach`` gives what else goes inside of a loop.
+    reduction); such a nest has no other stages attached. ``attach`` gives what else goes inside a loop.
     """
     nest: Nest = []
     for position, axis in enumerate(stage.leaf_iter_vars):

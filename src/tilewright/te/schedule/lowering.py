@@ -1,5 +1,5 @@
-"""From a schedule with known bounds to a statement: each stage's loops, with what is computed inside of them
-put in place."""
+"""From a schedule with known bounds to a statement: each stage's loops, with the stages that are computed inside
+them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def schedule_ops(schedule: Schedule, ranges: Ranges, debug_keep_trivial_loop: bo
 
 
 def _scan_starts(schedule: Schedule) -> dict[Operation, list[Stage]]:
-    """For each scan, the stages that compute its first steps: they run inside of the scan's memory, right
+    """For each scan, the stages that compute its first steps: they run inside the scan's memory, right
     before its loop."""
     found: dict[Operation, list[Stage]] = {}
     for stage in schedule.stages:
@@ -103,7 +103,7 @@ def _pipeline(stage: Stage, consumer: Stmt, context: LoweringContext) -> Stmt:
 def _is_refilled(stage: Stage, context: LoweringContext) -> bool:
     """True if a loop fills the stage's memory again and again, one iteration after another: only then is there
     a next block to compute while the last one is read."""
-    # The two halves lie outside of the loop, so their size must not depend on it.
+    # The two halves are outside the loop, so their size must not depend on it.
     if not all(isinstance(context.ranges[axis].extent, IntImm) for axis in stage.op.axis):
         return False
     for axis, owner in attach_path_with_stages(stage):

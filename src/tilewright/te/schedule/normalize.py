@@ -1,8 +1,8 @@
-"""Making a schedule ready for bound inference.
+"""Preparing a schedule for bound inference.
 
-Inlined stages are put into their readers, a place inside of an inlined stage or of a loop that a later split
-replaced is mended, and every loop that is a root axis is moved to start at zero, so that loops over inferred
-ranges do not carry their offset in every expression.
+Inlined stages are substituted into their consumers, attach points in an inlined stage or at a loop that a later split
+replaced are updated, and every loop over a root axis is shifted to start at zero, so that loops over inferred ranges do
+not carry their offset in every expression.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _mend_places(schedule: Schedule) -> None:
 
 
 def _rebase(schedule: Schedule) -> None:
-    """Root axes that are loops of their own start at zero."""
+    """Root axes that become loops start at zero."""
     moved: dict[IterVar, IterVar] = {}
     for stage in schedule.stages:
         if stage.attach_type == AttachType.INLINED_ALREADY or isinstance(stage.op, PlaceholderOp):

@@ -1,7 +1,7 @@
-"""Whose memory a tensor lives in.
+"""Which operation's memory a tensor lives in.
 
-A step of the schedule may have replaced the operation of a stage; the user holds tensors of the operation from
-before, and the memory is theirs. What starts a scan, what updates it and its state live in the scan's output.
+A scheduling step may have replaced the operation of a stage; the user holds tensors of the original operation, whose
+memory is used. The initial value, the update and the state of a scan live in the scan's output.
 """
 
 from __future__ import annotations

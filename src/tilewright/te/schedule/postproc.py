@@ -20,7 +20,7 @@ from tilewright.tir.stmt import (
     ProducerStore,
     Stmt,
 )
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 
 class _ToBuffers(ScopedMutator):
@@ -77,7 +77,7 @@ class _ToBuffers(ScopedMutator):
             return made.replace(node=(buffer, self.buffer_of(tensor)))
         if isinstance(node.node, Tensor):
             tensor = node.node
-            # The attribute stands outside of the realisation, so its buffer is known only after the body was
+            # The attribute is outside the realisation, so its buffer is known only after the body was
             # rewritten.
             return (
                 made.body
@@ -114,7 +114,7 @@ def to_prim_func(
         else:
             raise LoweringError(f"an argument is a tensor, a buffer or a variable, not {argument!r}")
         if any(buffer is one for one in buffer_map.values()):
-            raise LoweringError(f"{buffer.name} stands twice in the argument list")
+            raise LoweringError(f"{buffer.name} occurs twice in the argument list")
         handle = Var(buffer.name, "handle")
         parameters.append(handle)
         buffer_map[handle] = buffer

@@ -1,8 +1,8 @@
-"""What an operation reads of its inputs, and which of its axes its outputs' domains are.
+"""What an operation reads from its inputs, and how the domains of its outputs map to its axes.
 
-One pair of functions a class of operation, in two tables: ``note_reads`` adds to the domains of the tensors
-that an operation reads, given the sets of values of its axes; ``output_domain`` says which sets each root axis
-must cover, given the domains of its outputs.
+Two tables with one function per class of operation: ``note_reads`` adds to the domains of the tensors that an operation
+reads, given the sets of values of its axes; ``output_domain`` gives the set that each root axis must cover, given the
+domains of its outputs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def note_indices(
     sets: Mapping[Var, IntervalSet],
     domains: TensorDomains,
 ) -> None:
-    """Add the indices from the first to the second in one dimension. Indices outside of the tensor are never used, so
+    """Add the indices from the first to the second in one dimension. Indices outside the tensor are never used, so
     the shape bounds them; but not where that could leave an interval that ends before it begins. Of a tensor without
     elements nothing is read."""
     least = eval_int_set(indices[0], sets, analyzer)
@@ -93,7 +93,7 @@ def note_indices(
             low, high = first, high if most.has_upper_bound and holds(first, high) else last
         elif not most.has_upper_bound:
             low, high = low if holds(low, last) else first, last
-        # A read that lies outside altogether never happens: any element will do for it.
+        # A read that is outside altogether never happens: any element will do for it.
         if holds(high, operators.subtract(first, 1)):
             low = high = first
         elif holds(extent, low):

@@ -1,8 +1,8 @@
-"""Refusing programs that read outside of their inputs, where that is certain.
+"""Rejecting programs that certainly read outside their inputs.
 
-Only what is known for sure counts: reads of inputs of constant shape, outside of any condition, whose indices
-are affine in axes of constant range, so that the least and the greatest index are taken. Everything else is
-left to ``tir.instrument_bound_checkers``.
+Only provable cases count: reads of inputs of constant shape, outside any condition, whose indices are affine in axes of
+constant range, so that the smallest and the largest index are reached. Everything else is left to
+``tir.instrument_bound_checkers``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tilewright.te.tensor import Operation, Tensor
 
 
 def check_reads(operation: Operation, ranges: Mapping[IterVar, Range]) -> None:
-    """Raise an error if the operation, computed over these ranges, certainly reads outside of an input."""
+    """Raise an error if the operation, computed over these ranges, certainly reads outside an input."""
     if not isinstance(operation, ComputeOp):
         return
     if not any(isinstance(tensor.op, PlaceholderOp) for tensor in operation.inputs):
@@ -50,7 +50,7 @@ def _constant_range(found: Range | None) -> tuple[int, int] | None:
 
 
 def _certain_reads(value: PrimExpr) -> Iterator[ProducerLoad]:
-    """The reads that happen whenever the expression is computed; what stands under a condition is left out."""
+    """The reads that happen whenever the expression is computed; conditional reads are left out."""
     waiting: list[object] = [value]
     seen: set[int] = set()
     while waiting:

@@ -1,8 +1,8 @@
-"""How the axes of a stage come from one another, and what that means for ranges, indices and sets.
+"""How the axes of a stage derive from one another, and what that means for ranges, indices and sets.
 
-A stage starts from the root axes of its operation. Each relation takes axes away and gives new ones; the axes
-left over are the leaves, and they become loops. Information flows both ways: ranges go down from the roots to
-the leaves, indices and sets of values go up from the leaves to the roots.
+A stage starts from the root axes of its operation. Each relation consumes axes and produces new ones; the remaining
+axes are the leaves, and they become loops. Information flows both ways: ranges go down from the roots to the leaves,
+indices and sets of values go up from the leaves to the roots.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def pass_down_ranges(
     kept: frozenset[IterVar] = frozenset(),
     allow_missing: bool = False,
 ) -> None:
-    """The ranges of all axes from those of the roots. ``kept`` axes keep the extent that the split asked for."""
+    """The ranges of all axes from those of the roots. ``kept`` axes keep the extent that the split requested."""
     for relation in relations:
         if isinstance(relation, Split):
             if relation.parent not in ranges:
@@ -201,7 +201,7 @@ def pass_up_sets(
 
 
 def _split_fused_set(relation: Fuse, ranges: Ranges, sets: Sets, analyzer: Analyzer) -> None:
-    """What the two parts of a fused axis take."""
+    """The sets of the two parts of a fused axis."""
     fused = sets[relation.fused]
     outer_range, inner_range = ranges[relation.outer], ranges[relation.inner]
     if _covers(fused, ranges[relation.fused], analyzer):
@@ -249,20 +249,6 @@ def pass_down_marks(relations: Sequence[IterVarRelation], marks: dict[IterVar, i
             marks.setdefault(relation.iter, 0)
 
 
-def pass_up_marks(relations: Sequence[IterVarRelation], marks: dict[IterVar, int]) -> None:
-    """Bits of the children go to all that they come from."""
-    for relation in reversed(relations):
-        if isinstance(relation, Split):
-            value = marks.get(relation.outer, 0) | marks.get(relation.inner, 0)
-            marks[relation.parent] = marks.get(relation.parent, 0) | value
-        elif isinstance(relation, Fuse):
-            value = marks.get(relation.fused, 0)
-            for axis in (relation.outer, relation.inner):
-                marks[axis] = marks.get(axis, 0) | value
-        elif isinstance(relation, Rebase):
-            marks[relation.parent] = marks.get(relation.parent, 0) | marks.get(relation.rebased, 0)
-
-
 def bound_predicates(
     relations: Sequence[IterVarRelation],
     roots: Sequence[IterVar],
@@ -273,12 +259,12 @@ def bound_predicates(
     check_domain: bool = True,
     skip: frozenset[IterVar] = frozenset(),
 ) -> list[PrimExpr]:
-    """The conditions under which the loops are inside of what must be computed.
+    """The conditions under which the loops are inside what must be computed.
 
     Two things can go wrong. A split that does not divide runs past the end of the axis it splits; that axis
     need not be a root, and running past its end would repeat iterations of the axis next to it, which a
     reduction must not. And an inferred range, taken wider than needed because sets of values are intervals,
-    runs past the operation's own domain; ``check_domain`` asks for that too.
+    runs past the operation's own domain; ``check_domain`` adds a guard for that too.
     """
     predicates: list[PrimExpr] = []
 
@@ -309,7 +295,7 @@ def bound_predicates(
 
 
 def _same_range(one: Range, other: Range, analyzer: Analyzer) -> bool:
-    """True if both ranges are known to be the same: then the loops over one are inside of the other."""
+    """True if both ranges are known to be the same: then the loops over one are inside the other."""
     return one is other or bool(
         analyzer.can_prove_equal(one.min, other.min) and analyzer.can_prove_equal(one.extent, other.extent)
     )

@@ -167,7 +167,7 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
     for one in given:
         operation = one.op if isinstance(one, Tensor) else one
         if not isinstance(operation, Operation):
-            raise ScheduleError(f"a schedule is made of operations, not {one!r}", span=user_span())
+            raise ScheduleError(f"a schedule is created from operations, not {one!r}", span=user_span())
         if operation not in operations:
             operations.append(operation)
     if not operations:

@@ -1,7 +1,7 @@
 """One stage of a schedule: an operation, its axes, and where it is computed.
 
-The data of a stage and its primitives on loops. Every primitive checks its arguments, then changes the stage,
-then writes a step to the schedule's trace; an illegal one raises ``ScheduleError`` and changes nothing.
+This file has the data of a stage and its loop primitives. Every primitive checks its arguments, changes the stage, and
+appends a step to the schedule's trace; an illegal one raises ``ScheduleError`` and changes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AttachType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AxisAttributes:
-    """What was asked for an axis besides its place."""
+    """The attributes of an axis that primitives set."""
 
     iter_type: int = IterVar.DataPar
     bind_thread: IterVar | None = None
@@ -116,7 +116,7 @@ class Stage(Object):
         self.axis_attributes = {}
 
     def attributes(self, axis: IterVar) -> AxisAttributes:
-        """What was asked for an axis."""
+        """The attributes of an axis."""
         found = self.axis_attributes.get(axis)
         return AxisAttributes(iter_type=axis.iter_type) if found is None else found
 
@@ -200,7 +200,6 @@ class Stage(Object):
         return operators.cast(axis.var.dtype, size)
 
     def _integer(self, primitive: str, axis: IterVar, what: str, given: Any) -> PrimExpr:
-        """An integer expression."""
         try:
             size = operators.as_expr(given)
         except ExpressionError:
@@ -430,11 +429,11 @@ class Stage(Object):
     # -- place ----------------------------------------------------------------------------------------------------
 
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
-        """Compute this stage inside of another stage's loop, as much of it as each iteration needs."""
+        """Compute this stage inside another stage's loop, as much of it as each iteration needs."""
         if not isinstance(parent, Stage):
             self.fail("compute_at", scope, f"{parent!r} is not a stage")
         if parent is self:
-            self.fail("compute_at", scope, "a stage cannot be computed inside of itself")
+            self.fail("compute_at", scope, "a stage cannot be computed inside itself")
         if self.is_output:
             self.fail("compute_at", scope, "an output is computed at the root")
         if self.attach_type == AttachType.SCAN_UPDATE:
@@ -445,12 +444,12 @@ class Stage(Object):
                 "compute_at", scope, f"it is not an axis left of stage {parent.label}; those are {names}"
             )
         if self._holds(parent):
-            self.fail("compute_at", scope, f"stage {parent.label} is itself computed inside of this stage")
+            self.fail("compute_at", scope, f"stage {parent.label} is itself computed inside this stage")
         if self.group is not None and not parent.is_in_group(self.group):
             self.fail(
                 "compute_at",
                 scope,
-                f"stage {parent.label} is outside of {self.group.label}, the group that this stage is part of",
+                f"stage {parent.label} is outside {self.group.label}, the group that this stage is part of",
             )
         self.attach_type = AttachType.SCOPE
         self.attach_ivar = scope
@@ -465,7 +464,7 @@ class Stage(Object):
         return above is group
 
     def _holds(self, stage: Stage) -> bool:
-        """True if a stage is computed inside of this one, or is part of it."""
+        """True if a stage is computed inside this one, or is part of it."""
         above: Stage | None = stage
         while above is not None:
             if above is self or above.is_in_group(self):
@@ -497,7 +496,7 @@ class Stage(Object):
 
     @property
     def is_placed(self) -> bool:
-        """True if the stage is computed inside of another stage's loop."""
+        """True if the stage is computed inside another stage's loop."""
         return self.attach_type in (AttachType.SCOPE, AttachType.SCAN_UPDATE)
 
     def attach_spec(self) -> Stage:
@@ -509,7 +508,7 @@ class Stage(Object):
 
     @property
     def iter_var_attrs(self) -> dict[IterVar, AxisAttributes]:
-        """What was asked for each axis."""
+        """The attributes of each axis."""
         return self.axis_attributes
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """Replacing the inner loops of a stage by a tensor intrinsic.
 
-What the loops from the tensorised axis inwards compute must be what the intrinsic says it computes: both are
-written in the same local axes, and compared after simplification.
+The loops from the tensorised axis inwards must compute what the intrinsic declares: both are written in the same local
+axes, and compared after simplification.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Tensorize:
         return wrap(common, stmt_seq(init_box_stmt, wrap(inner, substitute(update, mapping))))
 
     def renamed(self, main: dict[IterVar, PrimExpr], init: dict[IterVar, PrimExpr]) -> dict[Any, PrimExpr]:
-        """The loops of the initialisation have variables of their own."""
+        """The loops of the initialisation have separate variables."""
         return {
             value: init[axis]
             for axis, value in main.items()
@@ -115,11 +115,11 @@ class _Tensorize:
     def part(self, name: str) -> Stmt:
         found: Stmt | None = getattr(self.intrin, name)
         if found is None:
-            self.fail(f"the intrinsic gives no {name}, which this schedule needs")
+            self.fail(f"the intrinsic does not define {name}, which this schedule needs")
         return found
 
     def first_iteration(self, common: int) -> PrimExpr:
-        """True in the first iteration of the reduction loops outside of the intrinsic."""
+        """True in the first iteration of the reduction loops outside the intrinsic."""
         condition: PrimExpr = operators.const_true()
         for axis in self.stage.leaf_iter_vars[common : self.position]:
             if axis.iter_type == IterVar.CommReduce and not is_const(self.context.ranges[axis].extent, 1):

@@ -1,5 +1,5 @@
-"""The trace of a schedule: every step that was taken, as data. It prints as Python and replays on another
-schedule of the same program."""
+"""The trace of a schedule: every step taken, as data. It prints as Python and replays on another schedule of the same
+program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RootAxis:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an earlier step gave."""
+    """A reference to the result of an earlier step."""
 
     name: str
 

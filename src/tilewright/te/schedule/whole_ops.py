@@ -152,7 +152,7 @@ def _intrinsic(stage: Stage, context: LoweringContext) -> Stmt:
         stage.fail(
             "compute",
             None,
-            f"intrinsic {intrin.name} gives no reduce_init and reduce_update, which its reduction needs",
+            f"intrinsic {intrin.name} does not define reduce_init and reduce_update, which its reduction needs",
         )
     init_mapping = root_values(operation, nest.init_values, context.analyzer)
     init = guard(nest.init_predicates, substitute(bound(intrin.reduce_init, False), init_mapping))

@@ -1,4 +1,4 @@
-"""Questions about loop programs, answered without changing them."""
+"""Analyses of loop programs."""
 
 from tilewright.tir.analysis.block_access_region import get_block_access_region, get_block_read_write_region
 from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca

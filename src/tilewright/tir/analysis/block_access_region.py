@@ -1,4 +1,4 @@
-"""What a block reads and writes, as boxes of buffers."""
+"""The buffer regions that a block reads and writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Box = tuple[IntervalSet, ...]
 
 
 class _Accesses(StatementVisitor):
-    """Collects the boxes that a block touches, with the variables of the loops inside it relaxed over their ranges."""
+    """Collects the boxes that a block accesses, with the variables of the loops inside it relaxed over their ranges."""
 
     def __init__(self, block: Block, buffer_var_map: Mapping[Var, Buffer]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _Accesses(StatementVisitor):
             self.opaque[buffer] = None
 
     def visit_block_realize(self, node: BlockRealize) -> None:
-        # An inner block says itself what it touches; its axes have the values given here.
+        # An inner block says itself what it accesses; its axes have the values given here.
         for value in (*node.iter_values, node.predicate):
             self.visit(value)
         axes = {axis.var: value for axis, value in zip(node.block.iter_vars, node.iter_values, strict=True)}
@@ -116,7 +116,7 @@ def _full(buffer: Buffer) -> BufferRegion:
 def get_block_access_region(
     block: Block, buffer_var_map: Mapping[Var, Buffer]
 ) -> tuple[list[BufferRegion], list[BufferRegion], list[BufferRegion]]:
-    """What the block reads, what it writes, and what opaque code in it may touch, among the given buffers.
+    """The regions that the block reads, writes, and that opaque code in it may access, among the given buffers.
 
     Where the block initialises a reduction, the buffers that it writes do not count as read.
     """
@@ -134,7 +134,7 @@ def get_block_access_region(
 def get_block_read_write_region(
     block: Block, buffer_var_map: Mapping[Var, Buffer]
 ) -> tuple[list[BufferRegion], list[BufferRegion]]:
-    """What the block reads and writes; what opaque code may touch counts as both, whole."""
+    """The regions that the block reads and writes; buffers that opaque code may access count as both, in full."""
     reads, writes, opaque = get_block_access_region(block, buffer_var_map)
     hidden = {region.buffer for region in opaque}
     return (

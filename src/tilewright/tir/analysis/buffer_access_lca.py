@@ -1,4 +1,4 @@
-"""The innermost loop or block around all accesses to each buffer."""
+"""The innermost loop or block that contains all accesses to each buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory a function allocates at the most."""
+"""The peak memory that a function allocates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equality of expressions as they are written, with variables, buffers and tensors equal only to themselves."""
+"""Syntactic equality of expressions, with variables, buffers and tensors equal only to themselves."""
 
 from __future__ import annotations
 

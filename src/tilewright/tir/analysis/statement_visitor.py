@@ -1,4 +1,4 @@
-"""A walk over statements that does not lose itself in shared expressions."""
+"""A visitor of statements that visits shared expressions once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.tir.stmt import Stmt
 
 
 class StatementVisitor(Visitor):
-    """Looks at statements at every place where they stand, and at an expression once within each statement.
+    """Visits statements at every place where they occur, and an expression once within each statement.
 
     What an analysis finds depends on the statements around a node, so nothing is lost; and an expression whose parts
     are shared costs its nodes, not the paths to them.

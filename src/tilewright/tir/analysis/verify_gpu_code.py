@@ -1,4 +1,4 @@
-"""Whether the kernels of a function keep within the limits of a GPU."""
+"""Checks whether the kernels of a function respect the limits of a GPU."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ class _Kernels(StatementVisitor):
 
 
 def gpu_code_errors(func: PrimFunc, constraints: Mapping[str, Any]) -> list[str]:
-    """What exceeds the limits, one line each."""
+    """The violations of the limits, one line each."""
     unknown = [name for name in constraints if name not in LIMITS]
     if unknown:
         raise ExpressionError(
-            f"{', '.join(unknown)} is no limit of GPU code; the limits are {', '.join(LIMITS)}"
+            f"{', '.join(unknown)} is not a limit of GPU code; the limits are {', '.join(LIMITS)}"
         )
     kernels = _Kernels({name: int(value) for name, value in constraints.items()})
     with recursion_room():

@@ -1,4 +1,4 @@
-"""Whether the host keeps its hands off the memory of a device."""
+"""Checks that the host does not access memory of a device."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tilewright.tir.transform.verify_memory import memory_violations
 
 @with_recursion_room
 def verify_memory(func: PrimFunc) -> bool:
-    """True if no code outside of device threads reads or writes memory of the function's target."""
+    """True if no code outside device threads reads or writes memory of the function's target."""
     return not memory_violations(func)

@@ -1,4 +1,4 @@
-"""Whether every variable of a function has one definition."""
+"""Checks that every variable of a function has one definition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _variables(value: Any) -> Iterator[Var]:
 def verify_ssa(func: PrimFunc) -> bool:
     """True if no variable is defined twice, and no parameter again.
 
-    A statement counts at every place where it stands, so one loop put at two places defines its variable twice. An
+    A statement counts at every place where it occurs, so one loop put at two places defines its variable twice. An
     expression counts once; a let of a variable may be repeated with the same value.
     """
     defined: set[Var] = set(func.params)

@@ -1,6 +1,6 @@
 """Running loop-level functions on NumPy arrays.
 
-The living definition of the IR, and the oracle for all that rewrites it.
+The executable definition of the IR, and the oracle for everything that rewrites it.
 """
 
 from tilewright.tir.interpreter.run import interpret

@@ -1,7 +1,7 @@
-"""What the arithmetic intrinsics compute.
+"""The arithmetic intrinsics.
 
-A function of floats is computed in double precision and rounded once to its type: float32 and narrower results are the
-nearest value but for the rarest cases, which makes them a reference for approximations. All functions take and give
+A function of floats is computed in double precision and rounded once to its type: results of float32 and smaller types
+are correctly rounded except in very rare cases, which makes them a reference for approximations. All functions work on
 scalars; a call on vectors applies them lane by lane.
 """
 

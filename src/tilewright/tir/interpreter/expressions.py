@@ -1,9 +1,8 @@
 """Expressions as closures over a frame.
 
-``ExpressionCompiler.visit(expression)`` gives a function of a frame, which is a list with a place for each
-variable of the program. Compiling once and running many times is what makes the interpreter quick enough to
-be an oracle: a node costs one Python call. The calls go from Python frame to Python frame, so that depth
-costs heap alone.
+``ExpressionCompiler.visit(expression)`` returns a function of a frame, which is a list with a slot for each variable of
+the program. Compiling once and running many times makes the interpreter fast enough to be an oracle: a node costs one
+Python call. The calls go from Python frame to Python frame, so that depth costs only heap.
 """
 
 from __future__ import annotations
@@ -358,7 +357,7 @@ class ExpressionCompiler(Functor):
         return load_lanes
 
     def lane_positions(self, index: Run, lanes: int, index_lanes: int) -> Run:
-        """The element each lane lies at. Where there are fewer indices than lanes, an index counts whole vectors."""
+        """The element each lane is at. Where there are fewer indices than lanes, an index counts whole vectors."""
         width = lanes // index_lanes
         if width == 1:
             return index

@@ -1,7 +1,7 @@
 """The intrinsics: one builder for each, from a call to a closure.
 
-A builder is registered under the operator's name without ``tir.``. Barriers and other calls in which threads
-meet stand in ``threads.py``; here they are what they are for one thread alone.
+A builder is registered under the operator's name without ``tir.``. Barriers and other calls that synchronise threads
+are in ``threads.py``; here is their meaning for a single thread.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter import arithmetic
 from tilewright.tir.interpreter.expressions import CallBuilder, ExpressionCompiler, Frame, Run, memory_cells
 from tilewright.tir.interpreter.memory import Pointer
+from tilewright.tir.interpreter.packed_lanes import WORD_CALLS
 from tilewright.tir.interpreter.values import (
     bfloat16_bits,
     bfloat16_from_bits,
@@ -27,7 +28,6 @@ from tilewright.tir.interpreter.values import (
     lane_type,
     storage_type,
 )
-from tilewright.tir.interpreter.words import WORD_CALLS
 
 
 class Returned(Exception):

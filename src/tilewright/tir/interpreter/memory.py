@@ -1,7 +1,7 @@
-"""Memory as the interpreter sees it: blocks of bytes, pointers into them, and shaped views that buffers stand for.
+"""The interpreter's memory: blocks of bytes, pointers into them, and shaped views for buffers.
 
 Every access is checked against the bounds of the block, and an access through a buffer against the buffer's extents.
-Fresh memory holds NaN in floats and an odd pattern in integers, so that a program that reads what it never wrote shows.
+Fresh memory holds NaN in floats and an odd pattern in integers, so that reads of uninitialised memory are noticed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.tir.interpreter.values import bfloat16_bits, bfloat16_from_bits,
 
 
 class Memory:
-    """A block of bytes with a name for messages; handles stored in it are kept beside the bytes."""
+    """A block of bytes with a name for messages; handles stored in it are kept separately from the bytes."""
 
     __slots__ = ("data", "handles", "name")
 
@@ -123,7 +123,7 @@ class Cells:
         self.array[self._inside(positions)] = bfloat16_bits(values) if self.dtype.is_bfloat16 else values
 
     def _inside(self, positions: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The positions from the beginning of the memory, which must all lie in it."""
+        """The positions from the beginning of the memory, which must all be inside it."""
         absolute = positions.astype(np.int64) + self.start
         if absolute.size and (absolute.min() < 0 or absolute.max() >= self.length):
             wrong = absolute[(absolute < 0) | (absolute >= self.length)]
@@ -140,7 +140,7 @@ class Cells:
 
 
 class _CellsByType(dict[DataType, Cells]):
-    """The memory behind a pointer as elements of each type, made when first asked for."""
+    """The memory behind a pointer as elements of each type, made when first requested."""
 
     def __init__(self, memory: Memory, byte_offset: int) -> None:
         super().__init__()

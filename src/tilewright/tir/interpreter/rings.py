@@ -1,9 +1,8 @@
 """Sums, differences and products of integers, compiled as one Python function.
 
-They are most of what a loop program computes, for they are its indices. Addition and multiplication commute
-with wrapping, so that the whole is computed without bounds and wrapped once, and gives what wrapping every
-step would give. The text that is compiled is made of numbers, places in the frame and the operators ``+ - *``
-alone.
+They are most of what a loop program computes, because indices consist of them. Addition and multiplication commute with
+wrapping, so the whole expression is computed without bounds and wrapped once, with the same result as wrapping every
+step. The compiled text consists only of numbers, frame slots and the operators ``+ - *``.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _DEPTH = 12
 
 
 class RingText:
-    """The text of an expression, and the parts of it that are no sums, differences or products."""
+    """The text of an expression, and the parts of it that are not sums, differences or products."""
 
     def __init__(self, slots: dict[Var, int], shared: Container[int] = ()) -> None:
         self.slots = slots

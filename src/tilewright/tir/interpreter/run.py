@@ -1,4 +1,4 @@
-"""Calling a loop-level function: arguments in, effects on them out."""
+"""Calling a loop-level function on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _array_of_pointer(pointer: Pointer, buffer: Buffer) -> np.ndarray[Any, Any]:
 
 
 def _flat_memory(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], int]:
-    """All bytes between the lowest and the highest element, and how many elements the first lies above the lowest."""
+    """All bytes between the lowest and the highest element, and how many elements the first is above the lowest."""
     if array.size == 0:
         return np.empty(0, np.uint8), 0
     size = array.itemsize

@@ -1,8 +1,8 @@
 """Shared subexpressions.
 
-An expression is a graph, and walking a graph as a tree can take exponential time. Where the tree would be
-very large, parts that several nodes share are computed once for each evaluation of the whole: on first use,
-so that a branch that is not taken computes nothing.
+An expression is a graph, and evaluating a graph as a tree can take exponential time. Where the tree would be very
+large, shared parts are computed once per evaluation of the whole: lazily, so that a branch that is not taken computes
+nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UNSET = object()
 
 
 def shared_parts(expr: Node) -> list[Node]:
-    """What to compute once, inner parts first; nothing for an expression of ordinary size."""
+    """The subexpressions to compute once, inner ones first; none for an expression of ordinary size."""
     nodes = post_order(expr)
     sizes: dict[int, int] = {}
     parents: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """Statements as closures over a frame.
 
-Memory that a statement gives lives while its body runs. Parallel, vectorised and unrolled loops run one iteration after
-another: they promise that the order does not matter. What GPU threads do is in ``threads.py``.
+Memory that a statement allocates exists while its body runs. Parallel, vectorised and unrolled loops run serially,
+because they promise that the order does not matter. GPU threads are in ``threads.py``.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class StatementCompiler(ExpressionCompiler):
         return lambda frame: None
 
     def scoped(self, enter: Enter, body: Stmt) -> Run:
-        """What a statement prepares, then its body."""
+        """Runs the preparation of a statement, then its body."""
         inner = self.visit(body)
 
         def run(frame: Frame) -> None:
@@ -368,7 +368,7 @@ class StatementCompiler(ExpressionCompiler):
         return run
 
     def block_memory(self, node: BlockRealize) -> list[Enter]:
-        """What gives the buffers of a block their memory."""
+        """Allocates the buffers of a block."""
         prepare: list[Enter] = []
         for buffer in node.block.alloc_buffers:
             extents = [self.visit(extent) for extent in buffer.shape]
@@ -386,7 +386,7 @@ class StatementCompiler(ExpressionCompiler):
         )
 
     def _reduction_starts(self, axes: Sequence[IterVar]) -> Callable[[Frame], bool]:
-        """True in the first step of a reduction: every reduction axis stands at the beginning of its range."""
+        """True in the first step of a reduction: every reduction axis is at the beginning of its range."""
         first = []
         for axis in axes:
             if axis.iter_type == IterVar.CommReduce:

@@ -1,14 +1,13 @@
 """GPU threads, simulated.
 
-The outermost statement that binds a thread index is a kernel. Its blocks run one after another. The threads
-of a block each have a frame of their own and run as generators that stop at barriers: all of them reach a
-barrier before any goes on, and a barrier that only some of them reach is an error, as it would hang a device.
-Memory in a shared scope is one for the block, other memory one for each thread. Virtual threads are threads
-whose shared memory is their own as well.
+The outermost statement that binds a thread index is a kernel. Its blocks run one after another. Each thread of a block
+has its own frame and runs as a generator that stops at barriers: all threads reach a barrier before any continues, and
+a barrier that only some of them reach is an error, because it would hang a device. Memory in a shared scope exists once
+per block, other memory once per thread. Virtual threads are threads with private shared memory.
 
-Before barriers have been inserted (a kernel that uses shared memory and has none), the threads run in step,
-statement by statement, which is the meaning that the insertion of barriers preserves. A kernel without shared
-memory and barriers needs none of this and runs as plain loops.
+Before barriers have been inserted (a kernel that uses shared memory and has none), the threads run in lockstep,
+statement by statement, which is the meaning that the insertion of barriers preserves. A kernel without shared memory
+and barriers runs as plain loops.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def binds_thread(stmt: Any) -> IterVar | None:
 
 
 def _tag(axis: IterVar) -> Any:
-    """What makes two axes the same thread index: the tag, or for virtual threads the variable itself."""
+    """The identity of a thread index: the tag, or for virtual threads the variable itself."""
     return (
         axis.var
         if axis.thread_tag.startswith(("vthread", "cthread")) or not axis.thread_tag
@@ -73,7 +72,7 @@ def _is_shared(scope: str) -> bool:
 
 
 class Block:
-    """What the threads of one block share: memory, and the values they bring to a reduction."""
+    """The state that the threads of one block share: memory, and their contributions to a reduction."""
 
     def __init__(self) -> None:
         self.memory: dict[Any, Pointer] = {}
@@ -181,7 +180,7 @@ class ThreadCompiler(StatementCompiler):
         def enter(frame: Frame) -> None:
             if extent(frame) != known(frame):
                 raise TilewrightError(
-                    f"{name} has {known(frame)} threads in this kernel and {extent(frame)} here"
+                    f"{name} has {known(frame)} threads in this kernel, but {extent(frame)} here"
                 )
 
         virtual = node.attr_key == "virtual_thread"
@@ -366,7 +365,7 @@ class ThreadCompiler(StatementCompiler):
         Combines the values of all threads along indices.
         """
         if not self.reducers:
-            raise TilewrightError("tvm_thread_allreduce stands outside of a reduce_scope", span=call.span)
+            raise TilewrightError("tvm_thread_allreduce is outside a reduce_scope", span=call.span)
         reducer = self.reducers[-1]
         count = len(reducer.lhs)
         sources = [self.visit(value) for value in call.args[1 : 1 + count]]

@@ -1,10 +1,9 @@
-"""How the interpreter holds values, and how it brings them into a type.
+"""The interpreter's representation of values, and conversions to a type.
 
-A scalar integer is a Python ``int`` in the range of its type, a bool a Python ``bool``, a float a NumPy
-scalar of its type, so that every operation rounds as the type does. A bfloat16 is a ``numpy.float32`` whose
-value a bfloat16 can hold: float32 has more than twice its digits, so that rounding the float32 result once
-more gives the right bfloat16. A vector is a NumPy array of its lanes. A handle is a ``Pointer``, ``None`` or
-any Python object.
+A scalar integer is a Python ``int`` in the range of its type, a bool a Python ``bool``, a float a NumPy scalar of its
+type, so that every operation rounds as the type does. A bfloat16 is a ``numpy.float32`` whose value a bfloat16 can
+hold: float32 has more than twice its digits, so that rounding the float32 result again gives the right bfloat16. A
+vector is a NumPy array of its lanes. A handle is a ``Pointer``, ``None`` or any Python object.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def scalar_from_lane(dtype: DataType, lane: Any) -> Any:
 
 
 def into_type(dtype: DataType) -> Convert | None:
-    """What brings the result of an operation on Python or NumPy values back into the type.
+    """The conversion of a result of Python or NumPy arithmetic to the type.
 
     None if it is there already.
     """
@@ -134,7 +133,7 @@ def _cast_scalar(source: DataType, target: DataType) -> Convert:
         assert wrap is not None
         if source.is_integral:
             return lambda value: wrap(int(value))
-        # A NaN or an infinity has no integer; the least one is what processors give, and the result is
+        # A NaN or an infinity has no integer; the least one is what CPUs give, and the result is
         # undefined anyway.
         low = -(1 << (target.bits - 1)) if target.is_int else 0
         return lambda value: wrap(int(value)) if math.isfinite(value) else low

@@ -1,7 +1,7 @@
 """Shuffles: threads of a warp that read one another's values.
 
-A statement with a shuffle in it runs in three steps, each of which all threads of the warp take before any
-takes the next: bring the value, read the others' values and run the statement, go on.
+A statement with a shuffle runs in three steps, each of which all threads of the warp finish before any starts the next:
+publish the value, read the others' values and run the statement, continue.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.tir.interpreter.expressions import Frame, Run
 
 SHUFFLES = ("tir.tvm_warp_shuffle", "tir.tvm_warp_shuffle_up", "tir.tvm_warp_shuffle_down")
 IN_STEP = "in step"
-"""What a thread yields where it waits for the others after an ordinary statement."""
+"""Yielded by a thread that waits for the others after an ordinary statement."""
 
 
 def is_shuffle(node: Any) -> bool:
@@ -31,7 +31,7 @@ def shuffles_of(stmt: Any) -> list[Call]:
 
 
 def source_lane(name: str, own: int, operand: int, width: int) -> int:
-    """The lane that a shuffle reads: one that is outside of its group of lanes reads itself."""
+    """The lane that a shuffle reads: one that is outside its group of lanes reads itself."""
     first = own - own % width
     if name == "tir.tvm_warp_shuffle":
         return first + operand % width

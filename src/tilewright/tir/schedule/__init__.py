@@ -1,4 +1,4 @@
-"""Schedules of programs of blocks: how their loops run, step by step, with a trace."""
+"""Block schedules: transforming programs of blocks step by step, with a trace."""
 
 from tilewright.support.errors import ScheduleError
 from tilewright.tir.schedule.block_scope import BlockScope, Dependency, DepKind, StmtSRef

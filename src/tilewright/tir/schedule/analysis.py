@@ -1,9 +1,9 @@
-"""What primitives ask about a program before they change it.
+"""The legality checks of the scheduling primitives.
 
-A block is *complete* if its axes are all data-parallel, it alone writes its buffers in its scope, and it reads none of
-them: its instances may run in any order, and again. It is a *reduction* if it has an initialisation, its axes are
-data-parallel or reductions, it alone writes its buffers, and no written place depends on a reduction axis. A scope is a
-*stage pipeline* if no block writes what an earlier one reads.
+A block is *complete* if its axes are all data-parallel, it is the only writer of its buffers in its scope, and it reads
+none of them: its instances may run in any order, and repeatedly. It is a *reduction* if it has an initialisation, its
+axes are data-parallel or reductions, it is the only writer of its buffers, and no written element depends on a
+reduction axis. A scope is a *stage pipeline* if no block writes what an earlier one reads.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def all_loops_above(reference: StmtSRef) -> list[StmtSRef]:
 
 
 def is_below(reference: StmtSRef, ancestor: StmtSRef) -> bool:
-    """True if the one is the other, or stands inside it."""
+    """True if the one is the other, or is inside it."""
     current: StmtSRef | None = reference
     while current is not None and current is not ancestor:
         current = current.parent
@@ -95,12 +95,12 @@ def only_statement(state: ScheduleState, block: StmtSRef) -> Stmt | None:
 
 
 def loop_range(loop: For) -> Range:
-    """What a loop runs over."""
+    """The range of a loop."""
     return Range.from_min_extent(loop.min, loop.extent)
 
 
 def loop_ranges(loops: Sequence[StmtSRef]) -> dict[Var, Range]:
-    """What the variables of loops run over."""
+    """The ranges of loop variables."""
     return {one.loop.loop_var: loop_range(one.loop) for one in loops}
 
 

@@ -1,7 +1,7 @@
-"""How the iterations of a loop run: at the same time, as lanes, written out, or as threads of a device.
+"""How the iterations of a loop run: in parallel, as vector lanes, unrolled, or as threads of a device.
 
 Iterations may run at the same time if no block in the loop carries a value from one to another: axes that depend on the
-loop are data-parallel, and what a block writes is either seen inside one iteration alone or is a place of its own.
+loop are data-parallel, and what a block writes is either used only inside one iteration or is not written by any other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VIRTUAL_THREADS = ("vthread", "vthread.x", "vthread.y", "vthread.z")
 
 
 def parallel(state: ScheduleState, loop: StmtSRef) -> None:
-    """Let iterations run at the same time, on the threads of the processor."""
+    """Run iterations in parallel, on the threads of the CPU."""
     _require_independent("parallel", state, loop)
     _set_kind(state, loop, ForKind.PARALLEL)
 
@@ -89,7 +89,7 @@ def _runs_again(block: Block) -> bool:
 
 
 def _nest(state: ScheduleState, loop: StmtSRef) -> list[StmtSRef]:
-    """The loops around and inside of a loop."""
+    """The loops around and inside a loop."""
     inside = [one for one in state.references.values() if not one.is_block and is_below(one, loop)]
     return [*loops_above(loop), *inside]
 
@@ -144,7 +144,7 @@ def _require_independent(primitive: str, state: ScheduleState, loop: StmtSRef, t
 
 
 def _private_buffers(state: ScheduleState, loop: StmtSRef) -> set[Buffer]:
-    """The buffers of the scope that are touched inside of the loop alone: each iteration has its own."""
+    """The buffers of the scope that are accessed only inside the loop: each iteration has its own."""
     function = state.function_of(loop)
     allocated = set(scope_of(loop).block.alloc_buffers)
     found: set[Buffer] = set()
@@ -187,8 +187,8 @@ def _why_not_apart(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> str
 
 
 def _written_places(stmt: Block) -> list[tuple[Buffer, list[PrimExpr]]]:
-    """What a block writes, and the indices in terms of its axes: those of its stores, or, where there are loops or
-    blocks inside, those dimensions of its regions that are one element wide."""
+    """The elements that a block writes, and the indices in terms of its axes: those of its stores, or, where there are
+    loops or blocks inside, those dimensions of its regions that are one element wide."""
     parts = post_order(stmt.body)
     stores = [one for one in parts if isinstance(one, BufferStore)]
     if stores and not any(isinstance(one, (For, Block)) for one in parts):

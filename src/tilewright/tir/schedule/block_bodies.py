@@ -1,4 +1,4 @@
-"""Blocks rewritten inside: reads of a buffer replaced, buffers exchanged, and the boxes of blocks found anew."""
+"""Rewriting inside blocks: replacing reads of a buffer, replacing buffers, and recomputing the regions of blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.ir.expr import BufferLoad, PrimExpr, Var
 from tilewright.ir.functor import post_order
 from tilewright.tir.analysis.block_access_region import get_block_read_write_region
 from tilewright.tir.stmt import Block, BufferStore, Stmt
-from tilewright.tir.transform.block_rewriter import BlockMutator
+from tilewright.tir.transform.lib.block_rewriter import BlockMutator
 
 LoadRewriter = Callable[[Sequence[PrimExpr]], PrimExpr]
 
@@ -40,7 +40,7 @@ class LoadReplacer(BlockMutator):
 
 
 class BufferReplacer(BlockMutator):
-    """Puts one buffer in the place of another, wherever it stands."""
+    """Replaces one buffer by another everywhere."""
 
     def __init__(self, old: Buffer, new: Buffer) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def single_store(block: Block) -> BufferStore | None:
 
 
 def distinct_variables(indices: Sequence[PrimExpr]) -> list[Var] | None:
-    """The indices, if they are variables each of which stands there once; else None."""
+    """The indices, if they are variables each of which is there once; else None."""
     found = [index for index in indices if isinstance(index, Var)]
     return found if len(found) == len(indices) == len(set(found)) else None
 

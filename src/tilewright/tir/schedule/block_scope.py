@@ -1,7 +1,7 @@
-"""References to loops and blocks that outlive rewriting, and what depends on what among the blocks of one scope.
+"""References to loops and blocks that survive rewriting, and the dependences between the blocks of a scope.
 
-A scope is a block together with the blocks directly below it. A dependency leads from an earlier block to a later one
-that touches the same buffer; "earlier" is the order of the text.
+A scope is a block together with the blocks directly below it. A dependence leads from an earlier block to a later one
+that accesses the same buffer; "earlier" is the order of the text.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ class BlockScope:
                 self.dependencies.append(Dependency(src, dst, kind))
 
     def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
-        """What depends on the block."""
+        """The dependences from the block."""
         return [one for one in self.dependencies if one.src is block]
 
     def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
-        """What the block depends on."""
+        """The dependences that lead to the block."""
         return [one for one in self.dependencies if one.dst is block]
 
     def producers(self, block: StmtSRef) -> list[StmtSRef]:

@@ -1,4 +1,4 @@
-"""Copies of buffers in other memory: what blocks read comes from a copy, or what a block writes goes to one first."""
+"""``cache_read`` and ``cache_write``: copies of buffers in another storage scope."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _body(place: StmtSRef) -> Stmt:
 def _box_at(
     name: str, state: ScheduleState, block: StmtSRef, place: StmtSRef, writer: StmtSRef, buffer: Buffer
 ) -> list[IntervalSet]:
-    """What is written of a buffer in one iteration of the place."""
+    """The region of a buffer that is written in one iteration at the place."""
     regions = regions_of(writer.block.writes, buffer)
     box = exact_box(state, place, writer, regions[0]) if len(regions) == 1 else None
     if box is None:

@@ -1,7 +1,7 @@
-"""Blocks moved to loops of the blocks that read them, or that they read.
+"""``compute_at`` and ``reverse_compute_at``: moving a block under a loop of its consumer or its producer.
 
-The moved block runs, in each iteration of the loop, for what is read (or for what was written) in that iteration. Its
-new loops have constant lengths where these can be told; what reaches beyond the range of an axis becomes a condition.
+In each iteration of the loop, the moved block computes what is read (or what was written) in that iteration. Its new
+loops have constant extents where these can be determined; what exceeds the range of an axis becomes a condition.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from tilewright.tir.stmt import (
 
 
 def _prepared(primitive: str, state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> BlockScope:
-    """What both directions ask first."""
+    """The checks of both directions."""
     scope = scope_of(block)
     if scope_of(loop) is not scope:
         fail(primitive, block, f"{loop.label} is not in the same scope")
     if is_below(block, loop):
-        fail(primitive, block, f"it is inside of {loop.label} already")
+        fail(primitive, block, f"it is inside {loop.label} already")
     info = state.get_block_scope(scope)
     require_stage_pipeline(primitive, info, block)
     require_movable(primitive, info, block)
@@ -74,7 +74,7 @@ def compute_at(
         fail(name, block, "no block reads what it writes")
     for consumer in consumers:
         if not is_below(consumer, loop):
-            fail(name, block, f"its consumer, {consumer.label}, is not inside of {loop.label}")
+            fail(name, block, f"its consumer, {consumer.label}, is not inside {loop.label}")
     analyzer = analyzer_for([*all_loops_above(loop), loop])
     wanted: dict[Var, IntervalSet] = {}
     for buffer in written:
@@ -96,7 +96,7 @@ def compute_at(
             fail(
                 name,
                 block,
-                f"its producer, {producer.label}, stands after the place where it would be computed",
+                f"its producer, {producer.label}, comes after the place where it would be computed",
             )
     _move(name, state, block, loop, items[:position], nest, items[position:])
 
@@ -126,11 +126,11 @@ def reverse_compute_at(
     producers = info.producers(block)
     inside_loop = [one for one in producers if is_below(one, loop)]
     if not inside_loop:
-        fail(name, block, f"none of its producers is inside of {loop.label}")
+        fail(name, block, f"none of its producers is inside {loop.label}")
     order = list(state.references.values())
     for producer in producers:
         if not is_below(producer, loop) and order.index(producer) > order.index(loop):
-            fail(name, block, f"its producer, {producer.label}, stands after {loop.label}")
+            fail(name, block, f"its producer, {producer.label}, comes after {loop.label}")
         _require_finished(name, state, block, loop, producer)
     analyzer = analyzer_for([*all_loops_above(loop), loop])
     wanted: dict[Var, IntervalSet] = {}
@@ -192,8 +192,8 @@ def _add_tile(
                 fail(
                     name,
                     block,
-                    f"it reads {buffer.name} at {bound.min}, which is no data-parallel axis, while an iteration "
-                    f"of {loop.label} writes a part of that dimension alone",
+                    f"it reads {buffer.name} at {bound.min}, which is not a data-parallel axis, while an iteration "
+                    f"of {loop.label} writes only a part of that dimension",
                 )
             assert isinstance(axis, Var)
             known = wanted.setdefault(axis, side)

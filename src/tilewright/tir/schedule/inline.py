@@ -1,4 +1,4 @@
-"""Blocks put into those that read them, or into those that they read."""
+"""Inlining blocks into their consumers, or into their producers."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _read_axes(
     )
     axes = {axis.var: axis for axis in block.block.iter_vars}
     if variables is None or not same or set(variables) != set(axes):
-        fail(name, block, f"it does not read {written.buffer.name} at its axes alone, each once")
+        fail(name, block, f"it does not read {written.buffer.name} only at its axes, each once")
     analyzer = Analyzer()
     for variable, extent in zip(variables, shape, strict=True):
         domain = axes[variable].dom

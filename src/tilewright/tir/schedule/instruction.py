@@ -1,4 +1,4 @@
-"""The steps of a schedule as data: the table of the kinds of steps, and one step with its inputs and outputs."""
+"""The steps of a schedule as data: the table of instruction kinds, and one instruction with its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class InstructionKind:
     """A kind of step: which method of a schedule takes it, and what its parameters are called.
 
     ``parameters`` are for random variables and numbers, ``attributes`` for what no decision changes. ``rest`` names the
-    parameter that takes all further inputs as a list; "*" if they are arguments of their own.
+    parameter that takes all further inputs as a list; "*" if they are separate arguments.
     """
 
     name: str
@@ -23,7 +23,7 @@ class InstructionKind:
     attributes: tuple[str, ...] = ()
     rest: str | None = None
     is_pure: bool = False
-    """True for a question: a step that can be left out if nobody uses its answer."""
+    """True for a query: a step that can be removed if its result is unused."""
     samples: bool = False
     """True if the step takes a decision."""
     gives_list: bool = False
@@ -34,7 +34,9 @@ class InstructionKind:
         """The kind of this name."""
         found = KINDS.get(name)
         if found is None:
-            raise ScheduleError(f"{name!r} is no kind of instruction; there are {', '.join(sorted(KINDS))}")
+            raise ScheduleError(
+                f"{name!r} is not a kind of instruction; there are {', '.join(sorted(KINDS))}"
+            )
         return found
 
     def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:

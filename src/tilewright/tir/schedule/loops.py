@@ -1,4 +1,4 @@
-"""Loops cut, joined and put in another order."""
+"""Splitting, fusing and reordering loops."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _require_plain(primitive: str, loop: StmtSRef) -> None:
 
 
 def _has_bare_statements(body: Stmt) -> bool:
-    """True if something below a loop is done outside of all blocks."""
+    """True if something below a loop is done outside all blocks."""
     stack: list[Any] = [body]
     while stack:
         node = stack.pop()
@@ -141,7 +141,7 @@ def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[PrimExpr | int
         fail(
             "split",
             loop,
-            "the factors do not divide the extent, and statements outside of blocks stand below",
+            "the factors do not divide the extent, and there are statements outside blocks below it",
         )
     blocks: dict[Block, Block] = {}
     body = rebind(stmt.body, {stmt.loop_var: value}, guards, analyzer, blocks)
@@ -162,7 +162,7 @@ def fuse(state: ScheduleState, loops: Sequence[StmtSRef]) -> StmtSRef:
         _require_plain("fuse", loop)
     for outer, inner in pairwise(loops):
         if outer.loop.body is not inner.stmt:
-            fail("fuse", inner, f"it is not the only statement directly inside of {outer.label}")
+            fail("fuse", inner, f"it is not the only statement directly inside {outer.label}")
         if any(uses_var(inner.loop.extent, one.loop.loop_var) for one in loops):
             fail("fuse", inner, "its extent depends on a loop that it is to be fused with")
     first, last = loops[0].loop, loops[-1].loop
@@ -202,7 +202,7 @@ def reorder(state: ScheduleState, loops: Sequence[StmtSRef]) -> None:
     chain = chain[top:]
     for outer, inner in pairwise(chain):
         if outer.loop.body is not inner.stmt:
-            fail("reorder", inner, f"it is not the only statement directly inside of {outer.label}")
+            fail("reorder", inner, f"it is not the only statement directly inside {outer.label}")
     _require_order_free(state, chain)
     wanted = iter(loops)
     order = [next(wanted) if any(one is loop for loop in loops) else one for one in chain]
@@ -214,7 +214,7 @@ def reorder(state: ScheduleState, loops: Sequence[StmtSRef]) -> None:
                 fail(
                     "reorder",
                     loop,
-                    f"its range depends on {inner.label}, which would come to stand inside it",
+                    f"its range depends on {inner.label}, which would then be inside it",
                 )
     body = bottom.loop.body
     for loop in reversed(order):
@@ -242,5 +242,5 @@ def _require_order_free(state: ScheduleState, chain: list[StmtSRef]) -> None:
         ):
             fail("reorder", block, "it has no axes, but uses the variables of the loops")
     if _has_bare_statements(chain[-1].loop.body):
-        fail("reorder", chain[-1], "statements outside of blocks stand below")
+        fail("reorder", chain[-1], "there are statements outside blocks below it")
     regions.require_no_flow_between_iterations("reorder", state, chain[-1])

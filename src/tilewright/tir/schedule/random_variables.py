@@ -1,7 +1,7 @@
-"""Names for what a schedule talks about: blocks, loops and sampled numbers.
+"""Handles for the objects of a schedule: blocks, loops and sampled numbers.
 
-A random variable means the same after every step, as long as what it names is there; and in the trace it is what ties
-steps together."""
+A random variable keeps its meaning after every step, as long as its object exists; in the trace it connects steps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The initialisation of a reduction as a block of its own, before one of its loops."""
+"""``decompose_reduction``: the initialisation of a reduction as a separate block before one of its loops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tilewright.tir.stmt import Block, BlockRealize, Stmt, stmt_seq
 def split_predicate(
     primitive: str, state: ScheduleState, block: StmtSRef, reduced: list[StmtSRef]
 ) -> tuple[list[PrimExpr], list[PrimExpr]]:
-    """The conditions of a block that are not about its reduction loops, and those that are about them alone."""
+    """The conditions of a block that do not involve its reduction loops, and those that involve only them."""
     inner = [loop.loop.loop_var for loop in reduced]
     outer = [loop.loop.loop_var for loop in loops_above(block) if loop not in reduced]
     about_data: list[PrimExpr] = []
@@ -44,7 +44,7 @@ def split_predicate(
 
 
 def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> StmtSRef:
-    """Initialise a reduction in a block of its own directly before a loop; the new block."""
+    """Initialise a reduction in a separate block directly before a loop; returns the new block."""
     name = "decompose_reduction"
     reason = why_not_reduction(state.get_block_scope(scope_of(block)), block)
     if reason is not None:
@@ -55,7 +55,7 @@ def decompose_reduction(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -
     data, reduced = loops_by_use(state, block)
     for one in reduced:
         if not is_below(one, loop):
-            fail(name, block, f"{one.label}, over which it reduces, is outside of {loop.label}")
+            fail(name, block, f"{one.label}, over which it reduces, is outside {loop.label}")
         if one in data:
             fail(name, block, f"{one.label} is used by data axes and reduction axes alike")
     conditions, _ = split_predicate(name, state, block, reduced)

@@ -1,4 +1,4 @@
-"""Boxes of buffers that blocks touch while the loops inside of some place run, and whether one covers another."""
+"""The buffer regions that blocks access while the loops inside some place run, and whether one covers another."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def touched_box(
     regions: Sequence[BufferRegion],
     scope: str = "local",
 ) -> Box:
-    """A box around everything that these regions of a block touch in one iteration of ``place``, a loop or block; for
+    """A box around everything that these regions of a block access in one iteration of ``place``, a loop or block; for
     memory that threads share, by all of them."""
     above = all_loops_above(block)
     analyzer = analyzer_for(above)
@@ -78,8 +78,8 @@ def is_shared(loop: StmtSRef, scope: str) -> bool:
 def _certain_box(
     state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion
 ) -> tuple[list[IntervalSet], list[Range | None]] | None:
-    """A box every element of which the block writes in one iteration of ``place``, except for what lies outside of
-    the ranges that stand beside it; None if there is no such box."""
+    """A box every element of which the block writes in one iteration of ``place``, except for what is outside of
+    the ranges given with it; None if there is no such region."""
     if not _stores_always(block.block):
         return None
     realize = state.realize(block)
@@ -102,13 +102,13 @@ def _certain_box(
 
 
 def _stores_always(block: Block) -> bool:
-    """True if every run of a block writes the whole of its regions: no condition or loop stands inside."""
+    """True if every run of a block writes the whole of its regions: no condition or loop is inside."""
     first = block.body if block.init is None else block.init
     return not any(isinstance(one, (IfThenElse, While, For, Block)) for one in post_order(first))
 
 
 def exact_box(state: ScheduleState, place: StmtSRef, block: StmtSRef, region: BufferRegion) -> Box | None:
-    """The box that a block writes in one iteration of ``place``, all of it and nothing else, but for what lies outside
+    """The box that a block writes in one iteration of ``place``, all of it and nothing else, but for what is outside
     of the buffer; None if that cannot be shown."""
     found = _certain_box(state, place, block, region)
     if found is None:
@@ -150,7 +150,7 @@ def predicate_is_domain(state: ScheduleState, block: StmtSRef) -> bool:
 
 
 def domain_conditions(axes: Sequence[IterVar], values: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """That these values lie in the ranges of their axes."""
+    """The condition that these values are in the ranges of their axes."""
     made: list[PrimExpr] = []
     for axis, value in zip(axes, values, strict=True):
         assert axis.dom is not None
@@ -234,7 +234,7 @@ def require_no_flow_between_iterations(primitive: str, state: ScheduleState, loo
 def _require_finished(
     primitive: str, state: ScheduleState, loop: StmtSRef, loops: list[StmtSRef], src: StmtSRef, dst: StmtSRef
 ) -> None:
-    """Refuse a reduction that goes on over iterations while another block reads it."""
+    """Reject a reduction that continues over iterations while another block reads it."""
     realize = state.realize(src)
     variables = [one.loop.loop_var for one in loops if is_below(src, one) and is_below(dst, one)]
     for axis, value in zip(src.block.iter_vars, realize.iter_values, strict=True):

@@ -1,7 +1,7 @@
-"""A reduction in two steps.
+"""``rfactor``: a reduction in two steps.
 
-The first block reduces over all loops but one and keeps a result for each iteration of that one, which is a data
-axis of it. The second, which is what the original block becomes, reduces these results.
+The first block reduces over all loops but one and stores a partial result for each iteration of that one, which is a
+data axis of it. The second block, which replaces the original one, reduces the partial results.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tilewright.tir.schedule.state import ScheduleState, function_buffers
 from tilewright.tir.stmt import Block, BlockRealize, BufferStore, IfThenElse, Stmt, stmt_seq
 
 _IDENTITY = {Add: 0, Mul: 1}
-"""What changes nothing; for minimum and maximum the initial value can be used twice."""
+"""The identity element; for minimum and maximum the initial value can be used twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     name = "rfactor"
     blocks = state.child_blocks(loop)
     if len(blocks) != 1:
-        fail(name, loop, f"there are {len(blocks)} blocks inside of it, not one")
+        fail(name, loop, f"there are {len(blocks)} blocks inside it, not one")
     block = blocks[0]
     info = state.get_block_scope(scope_of(block))
     reason = why_not_reduction(info, block)
@@ -89,7 +89,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> StmtSRef:
     for outer, inner in zip(chain, [*chain[1:], block], strict=True):
         expected = inner.loop if not inner.is_block else state.realize(inner)
         if outer.loop.body is not expected:
-            fail(name, loop, f"something stands between {outer.label} and {inner.label}")
+            fail(name, loop, f"there is a statement between {outer.label} and {inner.label}")
     require_runs_once(name, state, block, chain)
     update = _update_of(name, loop, block.block)
     count = len(update.buffer.shape)
@@ -144,13 +144,13 @@ def _update_of(name: str, loop: StmtSRef, block: Block) -> _Update:
     value = _value_added(body)
     known = isinstance(combined, (Add, Mul, Min, Max)) and value is not None
     if not known or init.buffer is not body.buffer or not _same(init.indices, body.indices):
-        fail(name, loop, f"block {block.name_hint} is no sum, product, minimum or maximum")
+        fail(name, loop, f"block {block.name_hint} is not a sum, product, minimum or maximum")
     assert isinstance(combined, BinaryOpExpr) and value is not None
     return _Update(type(combined), body.buffer, body.indices, value, condition, init.value)
 
 
 def _value_added(store: BufferStore) -> PrimExpr | None:
-    """What a store joins to the element that it writes; None if it does something else."""
+    """The value that a store accumulates into its element; None if it does something else."""
     value = store.value
     if not isinstance(value, (Add, Mul, Min, Max)):
         return None
@@ -183,7 +183,7 @@ def _first_step(
     position: int,
     conditions: list[PrimExpr],
 ) -> Block:
-    """Reduces over all loops but one: each of them is an axis of its own. Conditions about them go into the body, so
+    """Reduces over all loops but one: each of them is a separate axis. Conditions about them go into the body, so
     that every result is initialised."""
     old = block.block
     axes: list[IterVar] = []
@@ -253,7 +253,7 @@ def _second_step(
 
 
 def _under_copies(kept: list[StmtSRef], realize: BlockRealize) -> Stmt:
-    """A block under copies of loops, with variables of their own."""
+    """A block under copies of loops, with fresh variables."""
     variables: dict[Var, PrimExpr] = {
         one.loop.loop_var: Var(one.loop.loop_var.name, one.loop.loop_var.dtype) for one in kept
     }

@@ -25,7 +25,7 @@ def sample_categorical(
         )
     if min(probs) < 0 or not math.isfinite(sum(probs)) or sum(probs) <= 0:
         raise ScheduleError(
-            f"sample_categorical: {list(probs)} are no probabilities: none may be negative, and not all zero",
+            f"sample_categorical: {list(probs)} are not probabilities: none may be negative, and not all zero",
             span=user_span(),
         )
     if decision is None:
@@ -45,13 +45,13 @@ def sample_perfect_tile(
     max_innermost_factor: int,
     decision: Sequence[int] | None,
 ) -> list[int]:
-    """Factors whose product is the extent of a loop, drawn if they are not decided; -1 is no limit for the last."""
+    """Factors whose product is the extent of a loop, drawn if they are not decided; -1 means no limit for the last."""
     name = "sample_perfect_tile"
     extent = loop.loop.extent
     if not isinstance(extent, IntImm):
         fail(name, loop, f"its extent, {extent}, is not a constant")
     if n < 1:
-        fail(name, loop, f"{n} factors are asked for")
+        fail(name, loop, f"{n} factors are requested")
     if max_innermost_factor == 0 or max_innermost_factor < -1:
         fail(
             name, loop, f"max_innermost_factor is {max_innermost_factor}; it is positive, or -1 for no limit"

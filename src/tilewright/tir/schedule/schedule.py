@@ -1,7 +1,7 @@
-"""Schedules of programs of blocks.
+"""Block schedules.
 
-A schedule holds a module and changes how its loops run, never what they compute. Every step checks first whether it is
-legal; one that is not raises ``ScheduleError`` and leaves the schedule as it was. Steps are written down in a trace.
+A schedule holds a module and changes how its loops run, never what they compute. Every step first checks whether it is
+legal; an illegal one raises ``ScheduleError`` and leaves the schedule unchanged. Steps are recorded in a trace.
 """
 
 from __future__ import annotations
@@ -114,9 +114,7 @@ class Schedule:
         """The block, loop or number that a random variable or a reference stands for."""
         if isinstance(rand_var_or_sref, StmtSRef):
             if rand_var_or_sref.stmt is None:
-                raise ScheduleError(
-                    "the reference is to a statement that is no longer there", span=user_span()
-                )
+                raise ScheduleError("the reference is to a statement that no longer exists", span=user_span())
             return rand_var_or_sref.stmt
         if isinstance(rand_var_or_sref, (BlockRV, LoopRV)):
             stmt = self.get_sref(rand_var_or_sref).stmt
@@ -131,12 +129,12 @@ class Schedule:
         found = self._references.get(rand_var_or_stmt)
         if found is None:
             raise ScheduleError(
-                f"{rand_var_or_stmt!r} is no block or loop of this schedule", span=user_span()
+                f"{rand_var_or_stmt!r} is not a block or loop of this schedule", span=user_span()
             )
         if found.stmt is None:
             kind = "block" if isinstance(rand_var_or_stmt, BlockRV) else "loop"
             raise ScheduleError(
-                f"the {kind} that this random variable stood for is no longer there: a step replaced or removed it",
+                f"the {kind} of this random variable no longer exists: a step replaced or removed it",
                 span=user_span(),
             )
         return found
@@ -145,7 +143,7 @@ class Schedule:
         """Forget a random variable."""
         known: dict[Any, Any] = self._numbers if isinstance(rand_var, Var) else self._references
         if rand_var not in known:
-            raise ScheduleError(f"{rand_var!r} is no random variable of this schedule", span=user_span())
+            raise ScheduleError(f"{rand_var!r} is not a random variable of this schedule", span=user_span())
         del known[rand_var]
 
     def show(self, rand_var: RandomVariable) -> str:
@@ -305,7 +303,7 @@ class Schedule:
         self._record("Reorder", ordered_loops)
 
     def parallel(self, loop: LoopRV) -> None:
-        """Give the iterations of a loop to the threads of the processor."""
+        """Run the iterations of a loop on the threads of the CPU."""
         reference = self._loop(loop)
         self._step(lambda: annotate.parallel(self._state, reference))
         self._record("Parallel", [loop])
@@ -331,13 +329,13 @@ class Schedule:
     # Places
 
     def compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False) -> None:
-        """Compute a block inside of a loop around all blocks that read it: in each iteration what they read."""
+        """Compute a block inside a loop around all blocks that read it: in each iteration what they read."""
         moved, place = self._block(block), self._loop(loop)
         self._step(lambda: compute_at.compute_at(self._state, moved, place, preserve_unit_loops))
         self._record("ComputeAt", [block, loop], [preserve_unit_loops])
 
     def reverse_compute_at(self, block: BlockRV, loop: LoopRV, preserve_unit_loops: bool = False) -> None:
-        """Compute a block inside of a loop around blocks that it reads: in each iteration from what they wrote."""
+        """Compute a block inside a loop around blocks that it reads: in each iteration from what they wrote."""
         moved, place = self._block(block), self._loop(loop)
         self._step(lambda: compute_at.reverse_compute_at(self._state, moved, place, preserve_unit_loops))
         self._record("ReverseComputeAt", [block, loop], [preserve_unit_loops])
@@ -384,7 +382,7 @@ class Schedule:
     # Reductions
 
     def decompose_reduction(self, block: BlockRV, loop: LoopRV) -> BlockRV:
-        """Initialise a reduction in a block of its own, which is given, directly before a loop."""
+        """Initialise a reduction in a separate block directly before a loop; returns the new block."""
         reduction_block, place = self._block(block), self._loop(loop)
         made = self._step(lambda: reduction.decompose_reduction(self._state, reduction_block, place))
         result = self._new_block(made)

@@ -1,8 +1,8 @@
-"""A program under scheduling: its module, a reference for each loop and block, and the one way to change it.
+"""A program under scheduling: its module, a reference for each loop and block, and the single way to change it.
 
-Every function of the module that has a body of blocks can be scheduled. ``replace`` puts new statements in the place
-of old ones and keeps references: a loop is known by its variable, a block by being the same object or by the map of
-blocks that the caller gives. Nothing else changes a program, so a step is undone by going back to a ``Snapshot``.
+Every function of the module that has a body of blocks can be scheduled. ``replace`` replaces statements and preserves
+references: a loop is identified by its variable, a block by object identity or by the map of blocks that the caller
+gives. Nothing else changes a program, so a step is undone by restoring a ``Snapshot``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
 from tilewright.tir.schedule.block_scope import BlockScope, StmtSRef
 from tilewright.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt, stmt_seq
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.verify import verify_module
 
 
 class ScheduleDebugMask(IntFlag):
-    """What is checked after every step."""
+    """The checks after every step."""
 
     VERIFY_SREF_TREE = 1
     """Every reference is what the program says."""
@@ -80,7 +80,7 @@ class TrackingSubstitute(Substitute):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a state was."""
+    """A saved state."""
 
     mod: IRModule
     references: dict[Stmt, StmtSRef]
@@ -96,7 +96,7 @@ class ScheduleState:
             mod = IRModule({"main": mod})
         if not isinstance(mod, IRModule):
             raise ScheduleError(
-                f"a schedule is made of a PrimFunc or an IRModule, not of {mod!r}", span=user_span()
+                f"a schedule is created from a PrimFunc or an IRModule, not from {mod!r}", span=user_span()
             )
         if isinstance(debug_mask, str):
             if debug_mask not in DEBUG_MASKS:
@@ -160,7 +160,7 @@ class ScheduleState:
         }
 
     def function_of(self, reference: StmtSRef) -> PrimFunc:
-        """The function that a loop or block stands in."""
+        """The function that a loop or block is in."""
         while reference.parent is not None:
             reference = reference.parent
         return next(one for one in self.functions().values() if self.root(one) is reference)
@@ -168,7 +168,7 @@ class ScheduleState:
     # Changes
 
     def replace(self, changes: Mapping[Stmt, Stmt], blocks: Mapping[Block, Block] | None = None) -> None:
-        """Put statements in the place of others, all in one function.
+        """Replace statements by others, all in one function.
 
         ``blocks`` says which blocks of the new statements are what old ones have become. Loops with the variable of
         an old loop are that loop. References to anything else that is gone become empty.
@@ -193,7 +193,7 @@ class ScheduleState:
         added: Sequence[Buffer] = (),
         removed: Sequence[Buffer] = (),
     ) -> None:
-        """Put statements in the place of others inside of one block, which also allocates other buffers from now on."""
+        """Replace statements inside one block, which also gets other allocated buffers."""
         became: dict[Block, Block] = dict(blocks or {})
         old = scope.block
         with recursion_room():
@@ -203,7 +203,7 @@ class ScheduleState:
         self.replace({old: became[old]}, became)
 
     def snapshot(self) -> Snapshot:
-        """What the state is now."""
+        """Saves the current state."""
         parents = {reference: reference.parent for reference in self.references.values()}
         return Snapshot(self.mod, self.references, parents, self.realizes)
 
@@ -239,8 +239,8 @@ class ScheduleState:
                 if isinstance(node, (Block, For)):
                     if node in self.references:
                         raise ScheduleError(
-                            f"{StmtSRef(node, None).label} stands at two places of the program: a schedule needs "
-                            "a program in which every loop and block is an object of its own"
+                            f"{StmtSRef(node, None).label} occurs at two places of the program: a schedule needs "
+                            "a program in which every loop and block is a distinct object"
                         )
                     found: StmtSRef | None
                     if isinstance(node, For):
@@ -264,14 +264,14 @@ class ScheduleState:
         self._link()
 
     def _link(self) -> None:
-        """Find what stands directly below each loop and block."""
+        """Find what is directly below each loop and block."""
         self._below: dict[StmtSRef, list[StmtSRef]] = {}
         for reference in self.references.values():
             if reference.parent is not None:
                 self._below.setdefault(reference.parent, []).append(reference)
 
     def _check(self) -> None:
-        """What the debug mask asks for."""
+        """Runs the checks of the debug mask."""
         if self.debug_mask & ScheduleDebugMask.VERIFY_SREF_TREE:
             for stmt, reference in self.references.items():
                 assert reference.stmt is stmt
@@ -282,7 +282,7 @@ class ScheduleState:
 
 
 def _require_declared(function: PrimFunc) -> None:
-    """Refuse a function with a block that touches a buffer without saying so: what depends on what would be missed."""
+    """Reject a function with a block that accesses a buffer without declaring it: dependences would be missed."""
     buffers = function_buffers(function)
     stack: list[tuple[Any, bool]] = [(function.body, True)]
     while stack:

@@ -1,4 +1,4 @@
-"""The strides of a buffer, asked for by the block that writes it."""
+"""``storage_align``: stride requirements of a buffer, set on the block that writes it."""
 
 from __future__ import annotations
 

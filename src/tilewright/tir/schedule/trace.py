@@ -1,5 +1,5 @@
-"""The trace of a schedule: its steps and the decisions that sampling took. It prints as Python, is written as JSON, and
-replays on another schedule, with other decisions if these are wanted."""
+"""The trace of a schedule: its steps and sampling decisions. It prints as Python, is saved as JSON, and can be replayed
+on another schedule, with other decisions if desired."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Trace:
         self.decisions = dict(decisions)
 
     def get_decision(self, inst: Instruction) -> Any:
-        """What a sampling step decided; None for other steps."""
+        """The decision of a sampling step; None for other steps."""
         return self.decisions.get(inst)
 
     def append(self, inst: Instruction, decision: Any = None) -> None:
@@ -92,7 +92,7 @@ class Trace:
         if not any(inst is one for one in self.insts):
             raise ScheduleError(f"{inst!r} is not a step of this trace")
         if not inst.kind.samples:
-            raise ScheduleError(f"{inst.kind.name} takes no decision")
+            raise ScheduleError(f"{inst.kind.name} does not take a decision")
         kept = self._kept(remove_postproc)
         decisions = {one: self.decisions[one] for one in kept if one in self.decisions}
         return Trace(kept, {**decisions, inst: decision})

@@ -1,8 +1,8 @@
 """Functions and modules in TVMScript.
 
-The head of a function declares what its body cannot: variables that no statement defines (those of symbolic
-shapes, of let expressions, of reductions), thread indices, the buffers of the parameters, and buffers that
-the body uses without giving them memory.
+The head of a function declares what its body cannot: variables that no statement defines (those of symbolic shapes, of
+let expressions, of reductions), thread indices, the buffers of the parameters, and buffers that the body uses without
+allocating them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilewright.tir.script.survey import Survey, free_variables
 
 
 def is_root_block(stmt: Any) -> bool:
-    """True for the block that stands around a whole function and says nothing else."""
+    """True for the implicit block around a whole function."""
     if not isinstance(stmt, nodes.BlockRealize):
         return False
     block = stmt.block

@@ -1,8 +1,7 @@
 """Names of variables and buffers in a printed program.
 
-A name is unique among those that are in scope where it is introduced. It is the variable's own where that is
-a free Python identifier; otherwise characters that Python does not allow become underscores and a number is
-appended.
+A name is unique among those in scope where it is introduced. It is the variable's own name if that is an unused Python
+identifier; otherwise characters that Python does not allow become underscores and a number is appended.
 """
 
 from __future__ import annotations

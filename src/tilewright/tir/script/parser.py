@@ -74,7 +74,7 @@ class FunctionParser(StatementParser):
         self.parameters.append(variable)
 
     def _with_root(self, node: ast.AST, body: Stmt) -> Stmt:
-        """The body in the block that stands around a function with blocks, unless the script writes it itself."""
+        """The body in the root block of a function with blocks, unless the script writes it itself."""
         allocated = self.block.allocated
         if not allocated and (not (self.has_blocks and self.wants_root) or is_root_like(body)):
             return body

@@ -1,8 +1,7 @@
-"""The functions of the script language that give values: types, constants, expressions, intrinsics.
+"""The functions of the script language that return values: types, constants, expressions, intrinsics.
 
-A function of ``FUNCTIONS`` gets evaluated arguments. A name that is not there is an intrinsic: with
-``dtype=`` it is the very call that was printed, without it the function of ``tir.op`` that builds and types
-the call.
+A function of ``FUNCTIONS`` gets evaluated arguments. Any other name is an intrinsic: with ``dtype=`` it is exactly the
+call that was printed, without it the function of ``tir.op`` that builds and types the call.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def make_variable(name: str, annotation: Any) -> Var:
 
 
 def as_type(value: Any) -> Type:
-    """What stands for a type: a type, or the name of a data type."""
+    """A type from a type or the name of a data type."""
     value = plain(value)
     if isinstance(value, Type):
         return value
@@ -102,7 +101,7 @@ def data_type(name: str) -> DataType | None:
 def named_value(
     error: Callable[[ast.AST, str], TilewrightError], node: ast.AST, name: str, namespace: Any
 ) -> Any:
-    """What ``T.name`` is where it is not called."""
+    """The value of ``T.name`` if it is not called."""
     if name in TYPE_MAKERS:
         return TYPE_MAKERS[name]
     if name == "axis":
@@ -288,7 +287,7 @@ STATEMENTS = (
     *("match_buffer", "alloc_buffer", "buffer_decl", "env_thread", "launch_thread"),
     *("allocate", "realize", "attr", "store", "evaluate", "prefetch", "Assert"),
 )
-"""Names that have a meaning as statements alone."""
+"""Names that are only valid as statements."""
 
 
 def is_known(name: str) -> bool:

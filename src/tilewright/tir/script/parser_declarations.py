@@ -1,7 +1,7 @@
-"""Declarations of a script: what gives names to buffers, axes and threads, and what it says about a block.
+"""Declarations of a script: names for buffers, axes and threads, and the properties of a block.
 
-They make no statement of their own. ``self.block`` collects what is said about the block that is being read; around all
-blocks stands that of the function's root.
+They produce no statements. ``self.block`` collects the declarations of the block that is being read; the outermost one
+is the function's root block.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BUFFER_OPTIONS = ("dtype", "data", "strides", "elem_offset", "scope", "align", 
 
 @dataclass
 class BlockFrame:
-    """What has been said about a block so far. ``reads`` and ``writes`` are None until the script says them."""
+    """The declarations of a block so far. ``reads`` and ``writes`` are None until the script declares them."""
 
     is_root: bool = False
     axes: list[IterVar] = field(default_factory=list)
@@ -88,7 +88,7 @@ class DeclarationParser(ExpressionParser):
         found = self.keywords(call)
         if len(call.args) > len(parameters):
             raise self.error(
-                call, f"at most {len(parameters)} arguments are taken here: {', '.join(parameters)}"
+                call, f"at most {len(parameters)} arguments are accepted here: {', '.join(parameters)}"
             )
         for parameter, argument in zip(parameters, call.args, strict=False):
             if parameter in found:
@@ -159,7 +159,7 @@ class DeclarationParser(ExpressionParser):
             if not source.dtype.is_handle:
                 raise self.error(call, f"parameter {source.name} has type {source.dtype}, not T.handle")
             if source in self.buffer_map:
-                raise self.error(call, f"parameter {source.name} already stands for a buffer")
+                raise self.error(call, f"parameter {source.name} is already bound to a buffer")
             buffer = self.buffer_map[source] = self.make_buffer(call, name, given)
         else:
             region = self.region(given["source"])
@@ -191,7 +191,7 @@ class DeclarationParser(ExpressionParser):
         self.function_attributes.update(self._dictionary_argument(call))
 
     def declare_no_root_block(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
-        """``T.no_root_block()``: the function's blocks stand in no block around the whole."""
+        """``T.no_root_block()``: the function has no root block."""
         self.no_name(call, names)
         self.wants_root = False
 
@@ -207,7 +207,7 @@ class DeclarationParser(ExpressionParser):
 
     def _inside_block(self, call: ast.AST) -> BlockFrame:
         if self.block.is_root:
-            raise self.error(call, "this stands outside of a block")
+            raise self.error(call, "this is outside a block")
         return self.block
 
     def declare_reads(self, call: ast.Call, names: Sequence[ast.expr]) -> None:

@@ -1,9 +1,9 @@
 """Expressions of a script.
 
-The walk over Python's syntax tree makes nodes as they are written, without folding, so that a printed program
-comes back as it was. Operands of different types meet as those of Python's operators on expressions do.
-Nothing is executed: a name is a variable of the script, a number, string, expression or buffer from around
-it, or the script language itself.
+The parser walks Python's syntax tree and creates nodes as they are written, without folding, so that a printed program
+parses to the same program. Operands of different types are promoted as by Python's operators on expressions. No user
+code is executed: a name is a variable of the script, a number, string, expression or buffer from its environment, or
+the script language itself.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ExpressionParser:
         self.last_defined[name] = value
 
     def lookup(self, name: str) -> Any:
-        """What a name of the script means, or None."""
+        """The value of a name of the script, or None."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -138,7 +138,7 @@ class ExpressionParser:
     # Entry points
 
     def value(self, node: ast.AST) -> Any:
-        """What a piece of syntax stands for: an expression, a number from around, a buffer, a region, a list, ..."""
+        """The value of a syntax node: an expression, a captured number, a buffer, a region, a list, ..."""
         handler = self._handlers.get(type(node))
         if handler is None:
             raise self.error(node, f"{type(node).__name__} cannot be used in a script")
@@ -543,7 +543,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _described(value: Any) -> str:
-    """What a value is, for messages."""
+    """A description of a value, for messages."""
     if isinstance(value, Buffer):
         return f"buffer {value.name}"
     if value is None:

@@ -78,7 +78,7 @@ class StatementParser(DeclarationParser):
         return handler(self, node)
 
     def nested(self, body: Sequence[ast.stmt]) -> Stmt:
-        """Statements in a scope of their own."""
+        """Statements in a new scope."""
         with self.scope():
             return self.statements(body)
 
@@ -150,7 +150,7 @@ class StatementParser(DeclarationParser):
 
     def _expression(self, node: ast.Expr) -> Stmt | Wrap | None:
         if not isinstance(node.value, ast.Call):
-            raise self.error(node, "an expression on its own has no effect; use T.evaluate")
+            raise self.error(node, "an expression statement has no effect; use T.evaluate")
         call = node.value
         if self.declaration(call, ()):
             return None
@@ -295,10 +295,10 @@ class StatementParser(DeclarationParser):
         if name == "block":
             return self._block(node, call, item.optional_vars)
         if name == "init":
-            raise self.error(call, "T.init stands at the beginning of a block")
+            raise self.error(call, "T.init must be at the beginning of a block")
         scoped = self._scoped.get(name)
         if scoped is None:
-            raise self.error(call, f"T.{name} cannot stand in a with statement")
+            raise self.error(call, f"T.{name} cannot be used in a with statement")
         target = item.optional_vars
         if target is not None and not isinstance(target, ast.Name):
             raise self.error(target, "a name is needed here")
@@ -337,7 +337,7 @@ class StatementParser(DeclarationParser):
         thread = self._loop_thread(keywords.pop("thread")) if "thread" in keywords else None
         if (thread is not None) != (kind == "thread_binding") or keywords:
             wrong = f"; there is no argument {next(iter(keywords))}" if keywords else ""
-            raise self.error(call, f"T.thread_binding, and it alone, takes thread=...{wrong}")
+            raise self.error(call, f"only T.thread_binding takes thread=...{wrong}")
         with self.scope():
             variable = self._loop_variable(names[0], domain)
             body = self.statements(node.body)
@@ -442,7 +442,7 @@ class StatementParser(DeclarationParser):
                 assert isinstance(stmt, ast.With)
                 # What is declared before the initialisation is in force within it.
                 if any(self.statement(earlier) is not None for earlier in kept):
-                    raise self.error(stmt, "T.init stands before the statements of its block")
+                    raise self.error(stmt, "T.init must come before the statements of its block")
                 kept = []
                 self.block.init = self.nested(stmt.body)
             else:
@@ -479,7 +479,7 @@ class StatementParser(DeclarationParser):
         block = self.complete_regions(block, frame)
         predicate = operators.const(True) if frame.predicate is None else frame.predicate
         made: Stmt = BlockRealize(values, predicate, block, span)
-        # Axes without values get loops of their own around the block.
+        # Axes without values get their own loops around the block.
         for variable, domain in reversed(loops):
             made = For(variable, domain.min, domain.extent, ForKind.SERIAL, made)
         return made

@@ -1,10 +1,9 @@
 """Statements in TVMScript.
 
-A statement that gives something to its body (a let, an attribute, an allocation) is written as one line where
-it is the last of a sequence, its body following at the same depth, and as a ``with`` block where something
-comes after it.
+A statement that encloses a body (a let, an attribute, an allocation) is written as one line if it is the last of a
+sequence, its body following at the same depth, and as a ``with`` block if something comes after it.
 
-Ranges are written ``start:start + extent``, so that the parser finds the extent by taking the start off the text.
+Ranges are written ``start:start + extent``, so that the parser finds the extent by removing the start from the text.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class StatementPrinter(ValuePrinter):
                 self.print(part)
 
     def indented(self, body: Any) -> None:
-        """A block of lines one step deeper, with a scope of its own."""
+        """A block of lines one level deeper, with a new scope."""
         self.depth += 1
         with self.names.scope():
             self.body(body)
@@ -108,7 +107,7 @@ class StatementPrinter(ValuePrinter):
             self.line("pass")
 
     def begin(self, stmt: Any) -> None:
-        """Called before each statement is written; whoever wants to know its place overrides this."""
+        """Called before each statement is written; subclasses override it to record positions."""
 
     def _concise(self, scoped: _Scoped, stmt: Any) -> None:
         self.define_after(stmt, scoped(self, stmt, False))
@@ -258,7 +257,7 @@ class StatementPrinter(ValuePrinter):
         self.pieces[place] = self.names.define(node.loop_var, node.loop_var.name)
 
     def _thread_of_loop(self, axis: IterVar) -> None:
-        """The tag alone where that says all."""
+        """Only the tag, if that is sufficient."""
         if axis.dom is None and axis.iter_type == IterVar.ThreadIndex and axis.var.dtype is INT32:
             if self.names.get(axis.var) is None:
                 self.write(quoted(axis.thread_tag))
@@ -275,7 +274,6 @@ class StatementPrinter(ValuePrinter):
         self.print_call("iter_var", *arguments)
 
     def visit_while(self, node: nodes.While) -> None:
-        """A while loop."""
         self.line("while ", node.condition, ":")
         self.indented(node.body)
 
@@ -300,7 +298,6 @@ class StatementPrinter(ValuePrinter):
     # Effects
 
     def visit_evaluate(self, node: nodes.Evaluate) -> None:
-        """An expression for its effect."""
         self.line(f"{self.prefix}evaluate(", node.value, ")")
 
     def visit_buffer_store(self, node: nodes.BufferStore) -> None:
@@ -318,7 +315,6 @@ class StatementPrinter(ValuePrinter):
         self.print(node.value)
 
     def visit_store(self, node: nodes.Store) -> None:
-        """A store to flat memory."""
         if self.short and is_const(node.predicate, 1):
             self.line()
             self.print_element(self.var_name(node.buffer_var), (node.index,))
@@ -360,7 +356,7 @@ class StatementPrinter(ValuePrinter):
         self.depth -= 1
 
     def block_inside(self, block: nodes.Block) -> None:
-        """What a block declares, then its body."""
+        """Prints the declarations of a block, then its body."""
         for name, regions in (("reads", block.reads), ("writes", block.writes)):
             self.line(f"{self.prefix}{name}(")
             self.print_list(regions)
@@ -436,7 +432,7 @@ class StatementPrinter(ValuePrinter):
         return super().value_text(value)
 
     def attribute_node(self, node: Any) -> str:
-        """What an attribute is about."""
+        """Prints the node that an attribute refers to."""
         if isinstance(node, StringImm):
             return quoted(node.value)
         if isinstance(node, PrimExpr):

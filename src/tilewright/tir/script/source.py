@@ -1,4 +1,4 @@
-"""Where a script comes from: its text, its place in a file, and the names around it."""
+"""The source of a script: its text, its location in a file, and its environment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewright.support.span import SourceName, Span
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a script. ``first_line`` and ``indent`` say where it stands in its file."""
+    """The text of a script. ``first_line`` and ``indent`` give its position in its file."""
 
     filename: str
     lines: tuple[str, ...]
@@ -39,7 +39,7 @@ class Source:
         """An error that shows the line, with a caret under the piece of syntax."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
-        # The column counts bytes of UTF-8, the caret stands under characters.
+        # The column counts bytes of UTF-8, the caret is positioned by characters.
         shift = len(text.encode()[:column].decode(errors="ignore"))
         end = getattr(node, "end_col_offset", None) if getattr(node, "end_lineno", line) == line else None
         width = max(1, len(text.encode()[column:end].decode(errors="ignore"))) if end else 1

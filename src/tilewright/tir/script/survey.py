@@ -1,4 +1,4 @@
-"""What a program defines and uses, in the order of its text: what a printed function must declare in its head."""
+"""The definitions and uses in a program, in the order of its text: what a printed function must declare in its head."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _parts(node: Any) -> Iterator[Any]:
         yield from (node.source, node.buffer)
         return
     if isinstance(node, nodes.For) and node.thread_binding is not None:
-        # A thread that is named by its tag alone has a variable that nothing refers to.
+        # A thread that is only named by its tag has a variable that nothing refers to.
         if node.thread_binding.dom is not None:
             yield node.thread_binding
     elif isinstance(node, nodes.AttrStmt):

@@ -1,4 +1,4 @@
-"""How values of attributes and annotations are written: plain Python for plain values, ``T.`` for the rest."""
+"""Printing values of attributes and annotations: plain Python for plain values, ``T.`` for the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewright.target.target import Target
 
 
 class ValuePrinter(ExprPrinter):
-    """Writes attribute values. What has no text of its own is numbered in ``metadata``."""
+    """Writes attribute values. Values without a text form are numbered in ``metadata``."""
 
     def __init__(self, prefix: str = "T", *, short: bool = False) -> None:
         super().__init__(prefix, short=short)

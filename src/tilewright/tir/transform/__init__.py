@@ -1,4 +1,4 @@
-"""Passes over loop programs: one file each."""
+"""Passes over loop programs, one file each. Code that several of them share is in ``lib``."""
 
 from tilewright.tir.transform.annotate_entry_func import AnnotateEntryFunc
 from tilewright.tir.transform.apply import Apply

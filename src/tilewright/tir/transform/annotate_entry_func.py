@@ -1,4 +1,4 @@
-"""Marks the function that a module is entered by."""
+"""Marks the entry function of a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pass from a function over functions."""
+"""``Apply``: makes a pass from a function over functions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Drops the rounding between two float32 operations that bfloat16 stood between.
+"""Removes the rounding to bfloat16 between two float32 operations.
 
-``float32(bfloat16(x))`` of a float32 ``x`` is ``x``: a chain of promoted operations keeps its intermediate values in
-float32, which is quicker and closer to the exact result.
+``float32(bfloat16(x))`` of a float32 ``x`` becomes ``x``: a chain of promoted operations keeps its intermediate values
+in float32, which is faster and closer to the exact result.
 """
 
 from __future__ import annotations

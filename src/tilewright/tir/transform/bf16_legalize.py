@@ -1,4 +1,4 @@
-"""Makes programs with bfloat16 run on targets that only store it: promote, drop needless roundings, hold as bits."""
+"""Lowers bfloat16 for targets that only store it: promote to float32, remove redundant roundings, store as bits."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Computes bfloat16 arithmetic in float32.
 
-Operands are widened, the result is rounded back: sums, products, comparisons and math functions. Loads, stores,
+Operands are widened, and the result is rounded back: sums, products, comparisons and math functions. Loads, stores,
 selections and conversions keep the type.
 """
 

@@ -1,8 +1,8 @@
-"""Holds bfloat16 values as their sixteen bits.
+"""Represents bfloat16 values as their sixteen bits.
 
-Loads, stores and allocations use uint16. Widening shifts the bits into the upper half of a float32; rounding goes to
-the nearest, ties to even, and keeps NaN a NaN. Run after ``BF16Promote``: nothing computes in bfloat16 any more.
-Buffers of arguments keep their type, so that a function still takes bfloat16 arrays.
+Loads, stores and allocations use uint16. Widening shifts the bits into the upper half of a float32; rounding is to
+nearest, ties to even, and keeps NaN a NaN. Run after ``BF16Promote``, when nothing computes in bfloat16 any more.
+Argument buffers keep their type, so that a function still takes bfloat16 arrays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Says for which target each function is compiled."""
+"""Sets the target that each function is compiled for."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Asks for a thread's context once.
+"""Queries a thread's context only once.
 
-``tvm_thread_context(call)`` stands for a value that does not change within a thread, such as a command queue. All
-uses of one such call become a variable, bound at the top of the function or of the parallel loop's body in which they
-stand."""
+``tvm_thread_context(call)`` is a value that is constant within a thread, such as a command queue. All uses of one such
+call become a variable, bound at the top of the enclosing function or parallel loop body.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, LetStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 
 class _Combine(ScopedMutator):

@@ -1,8 +1,8 @@
-"""Shrinks allocated buffers to the box that is accessed.
+"""Shrinks allocated buffers to the region that is accessed.
 
-For each buffer that a block allocates, the pass joins the boxes that the block's body reads and writes, whatever the
-loops inside do, and gives the buffer the shape of that box; indices count from its corner. ``buffer_dim_align`` among a
-block's annotations gives the buffers it writes strides with the asked remainders.
+For each buffer that a block allocates, the pass takes the union of the regions that the block's body reads and writes
+in any iteration, and gives the buffer the shape of that region; indices are relative to its corner.
+``buffer_dim_align`` among a block's annotations gives the buffers it writes strides with the requested remainders.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BufferStore, For, LetStmt, Stmt
 from tilewright.tir.storage_rank import StorageRank, is_shared_by, storage_rank
-from tilewright.tir.transform.block_rewriter import BlockMutator, has_blocks
-from tilewright.tir.transform.buffer_view import aligned_strides
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import bind_range
+from tilewright.tir.transform.lib.block_rewriter import BlockMutator, has_blocks
+from tilewright.tir.transform.lib.buffer_view import aligned_strides
+from tilewright.tir.transform.lib.statement_rewriter import bind_range
 
 
 @dataclass(slots=True)
 class _Box:
-    """What is known of the accesses of an allocated buffer; ``depth`` loops stand around the allocation."""
+    """The accesses of an allocated buffer; the allocation is nested in ``depth`` loops."""
 
     buffer: Buffer
     depth: int

@@ -1,4 +1,4 @@
-"""Puts the values of a block's axes in their places. Afterwards no block has axes."""
+"""Substitutes the values of a block's axes. Afterwards no block has axes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BlockRealize, Stmt
-from tilewright.tir.transform.block_rewriter import BlockSubstitute, has_blocks
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.lib.block_rewriter import BlockSubstitute, has_blocks
 
 
 class _Converter(BlockSubstitute):

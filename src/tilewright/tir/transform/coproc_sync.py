@@ -1,7 +1,7 @@
 """Synchronisation with a coprocessor.
 
-No target of Tilewright has a coprocessor with queues of its own, so a ``coproc_scope`` is an error that says so; a
-function without one passes through as it is.
+No target of Tilewright has a coprocessor with its own queues, so a ``coproc_scope`` is an error that says so; a
+function without one is unchanged.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ class CoProcSync(PrimFuncPass):
             for found in post_order(function.body)
         ):
             raise LoweringError(
-                "the function runs code on a coprocessor (coproc_scope), and no target here has one"
+                "the function runs code on a coprocessor (coproc_scope), and no supported target has one"
             )
         return function

@@ -1,4 +1,4 @@
-"""Keeps some functions of a module."""
+"""``Filter``: keeps the functions of a module that satisfy a predicate."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Turns a program of blocks into flat loops.
 
-Blocks without axes disappear: their predicate becomes branches that are likely taken, their buffers become allocations,
+Blocks without axes disappear: their predicate becomes branches marked likely, their buffers become allocations, and
 accesses get one index. A loop bound to a thread becomes a ``thread_extent``, a pragma among a loop's annotations an
 attribute, and a loop of one iteration its body. Programs without blocks are left to ``StorageFlatten``.
 """
@@ -42,11 +42,11 @@ from tilewright.tir.stmt import (
     Stmt,
     Store,
 )
-from tilewright.tir.transform.block_rewriter import has_blocks
-from tilewright.tir.transform.buffer_view import BufferView
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
-from tilewright.tir.transform.statement_rewriter import bind_range, with_one_definition
+from tilewright.tir.transform.lib.block_rewriter import has_blocks
+from tilewright.tir.transform.lib.buffer_view import BufferView
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.statement_rewriter import bind_range, with_one_definition
 
 _INT8 = DataType("int8")
 
@@ -71,7 +71,7 @@ class _Flattener(ScopedMutator):
         predicate = self.visit(node.predicate)
         body: Stmt = self.visit(block.body)
         for condition in reversed(_conjuncts(predicate)):
-            # Where a split does not divide, it fails at the end alone, which ``LoopPartition`` splits off.
+            # Where a split does not divide, it fails only at the end, which ``LoopPartition`` splits off.
             body = IfThenElse(likely(condition), body)
         for buffer in reversed(block.alloc_buffers):
             view = BufferView.of_buffer(buffer)

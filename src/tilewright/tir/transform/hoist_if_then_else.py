@@ -1,8 +1,8 @@
-"""Moves conditions that a loop does not change out of the loop.
+"""Moves loop-invariant conditions out of loops.
 
 A loop whose body is a branch on a condition that does not depend on the loop becomes a branch with the loop inside. Of
-a conjunction without an else branch the parts that do not depend on the loop move. With
-``support_block_scope_hosting`` in the context, conditions also move out of thread indices.
+a conjunction without an else branch, the invariant parts move. With ``support_block_scope_hosting`` in the context,
+conditions also move out of thread indices.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, For, IfThenElse, Stmt
-from tilewright.tir.transform.effects import is_pure
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator, thread_axis, with_one_definition
+from tilewright.tir.transform.lib.effects import is_pure
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator, thread_axis, with_one_definition
 
 
 class _Hoister(StmtMutator):

@@ -1,8 +1,9 @@
-"""Finds the shapes and layouts of tensor-core fragments from the calls that use them.
+"""Infers the shapes and layouts of tensor-core fragments from the calls that use them.
 
-A fragment's memory lies in a scope ``wmma.matrix_a``, ``wmma.matrix_b`` or ``wmma.accumulator``. The allocation gets
-the attributes ``fragment_shape`` ("m, n, k") and, for the two matrices, ``fragment_layout``, which code generators
-need to declare it."""
+A fragment's memory is in a scope ``wmma.matrix_a``, ``wmma.matrix_b`` or ``wmma.accumulator``. The allocation gets the
+attributes ``fragment_shape`` ("m, n, k") and, for the two matrices, ``fragment_layout``, which code generators need to
+declare it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _WITH_LAYOUT = "tir.tvm_load_matrix_sync"
 _WITH_SHAPE = frozenset({_WITH_LAYOUT, "tir.tvm_store_matrix_sync", "tir.tvm_fill_fragment"})
@@ -30,7 +31,7 @@ class _Fragment:
 
 
 def _collect(body: Stmt) -> dict[Var, _Fragment]:
-    """What the calls say about each fragment; two that disagree are an error."""
+    """The shape and layout that the calls imply for each fragment; a conflict is an error."""
     found: dict[Var, _Fragment] = {}
     for call in post_order(body):
         if not (isinstance(call, Call) and isinstance(call.op, Op) and call.op.name in _WITH_SHAPE):

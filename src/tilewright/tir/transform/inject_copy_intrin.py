@@ -1,8 +1,8 @@
-"""Replaces copy loops by what a user's function makes of them.
+"""Replaces copy loops by the result of a user's function.
 
-Under the attribute ``pragma_<key>`` stands a nest of loops around one store of one load, whose value may be padded:
-``if_then_else(inside, load, padding)``. The function gets both sides as strided buffers, how many elements of each
-dimension are padding before and after, and the padding value; it gives the statement to use instead.
+The attribute ``pragma_<key>`` marks a nest of loops around one store of one load, whose value may be padded:
+``if_then_else(inside, load, padding)``. The function gets both sides as strided buffers, the number of padding elements
+before and after in each dimension, and the padding value; it returns the replacement statement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 CopyIntrinsic = Callable[[Buffer, Buffer, list[PrimExpr], list[PrimExpr], PrimExpr | None], Stmt]
 

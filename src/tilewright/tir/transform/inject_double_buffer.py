@@ -1,9 +1,9 @@
-"""Overlaps the filling of a buffer with its use.
+"""Overlaps filling a buffer with using it.
 
 The attribute ``double_buffer_scope`` marks the statement, inside a loop, that fills a buffer for one iteration. The
 buffer gets two halves: before the loop the first half is filled for the first iteration, and iteration ``i`` fills the
 half ``(i + 1) % 2`` for the next one and reads the half ``i % 2``. With ``split_loop`` (1, or an even number) the loop
-is split by that factor and its last iterations stand behind it; an even factor makes the halves constants.
+is split by that factor and its last iterations follow it; an even factor makes the halves constants.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, IfThenElse, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
-from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, StmtMutator, with_one_definition
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.statement_rewriter import (
+    FoldingSubstitute,
+    StmtMutator,
+    with_one_definition,
+)
 
 _SCOPE = "double_buffer_scope"
 _WRITE = "double_buffer_write"

@@ -1,7 +1,7 @@
-"""Turns the attribute ``prefetch_scope`` into hints that memory will soon be read.
+"""Turns the attribute ``prefetch_scope`` into prefetches.
 
-The attribute names a buffer and a distance: before its body, the box that the body will read that many iterations of
-the loop around later is prefetched.
+The attribute names a buffer and a distance: before its body, the region that the body will read that many iterations of
+the enclosing loop later is prefetched.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, For, ForKind, Prefetch, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Reads(Visitor):
@@ -70,7 +70,7 @@ class _Injector(StmtMutator):
         if not isinstance(buffer, Buffer):
             raise LoweringError(f"prefetch_scope needs a buffer, not {type(buffer).__name__}")
         if not self.loops:
-            raise LoweringError(f"the prefetch of {buffer.name} stands outside every loop")
+            raise LoweringError(f"the prefetch of {buffer.name} is outside every loop")
         # A vectorized loop around reads all of its elements at once.
         vectors = {loop.loop_var: _values(loop) for loop in self.loops if loop.kind == ForKind.VECTORIZED}
         reads = _Reads(buffer, vectors)
@@ -106,7 +106,7 @@ def inject_prefetch(stmt: Stmt) -> Stmt:
 
 @dataclass(frozen=True)
 class InjectPrefetch(PrimFuncPass):
-    """Puts prefetches where the schedule asks for them."""
+    """Puts prefetches where the schedule requests them."""
 
     name = "tir.InjectPrefetch"
 

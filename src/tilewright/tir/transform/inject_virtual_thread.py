@@ -1,7 +1,7 @@
 """Runs the iterations of virtual threads in one thread, interleaved.
 
-Within ``virtual_thread`` a statement that depends on the virtual thread is repeated for each, innermost statements one
-by one, so that the threads advance together. A buffer that depends on it gets one copy a thread; one that does not is
+Within ``virtual_thread``, a statement that depends on the virtual thread is repeated for each, innermost statements one
+by one, so that the threads advance together. A buffer that depends on it gets one copy per thread; one that does not is
 shared by threads of the tag ``vthread``, and copied for any other tag.
 """
 
@@ -36,8 +36,12 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
-from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, StmtMutator, with_one_definition
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.statement_rewriter import (
+    FoldingSubstitute,
+    StmtMutator,
+    with_one_definition,
+)
 
 _UNROLL_LIMIT = 16
 """Fewer threads than this are written out one by one around an innermost statement; more get a loop."""

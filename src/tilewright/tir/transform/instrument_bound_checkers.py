@@ -1,8 +1,8 @@
-"""Checks every access of a buffer whose size is known against that size.
+"""Checks every access to a buffer of known size against that size.
 
-``StorageFlatten(create_bound_attribute=True)`` attaches sizes as ``buffer_bound``. Before each statement that reads or
-writes such a buffer stands an assertion that names the buffer, the index and the size. A read inside ``if_then_else``
-or under a predicate is only checked where it happens.
+``StorageFlatten(create_bound_attribute=True)`` attaches sizes as ``buffer_bound``. An assertion that names the buffer,
+the index and the size is inserted before each statement that reads or writes such a buffer. A read inside
+``if_then_else`` or under a predicate is only checked where it happens.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import message
 from tilewright.tir.stmt import AssertStmt, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _IF_THEN_ELSE = Op.register("tir.if_then_else")
 
@@ -44,7 +44,6 @@ class _Accesses(Visitor):
         self.found: list[_Access] = []
 
     def add(self, buffer: Var, index: PrimExpr, predicate: PrimExpr) -> None:
-        """Note an access."""
         condition = self.condition
         if predicate.dtype.lanes == 1:
             condition = operators.logical_and(condition, predicate)

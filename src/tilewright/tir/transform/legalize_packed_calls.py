@@ -1,7 +1,8 @@
-"""Wraps bare pointers that packed functions are called with.
+"""Wraps bare pointers that are passed to packed functions.
 
-A function without packed arguments gets its tensors as pointers. A packed function expects a tensor where it is
-passed one of them, so the pointer becomes a ``DLTensor`` on the stack, with no more known of it than its data."""
+A function without packed arguments gets its tensors as pointers. A packed function expects a tensor, so the pointer
+becomes a ``DLTensor`` on the stack, of which only the data pointer is known.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Moves an attribute from several statements to the one around them.
+"""Moves an attribute from several statements to the one that encloses them.
 
-Statements of a sequence that carry the same attribute with the same value share one ``AttrStmt``; a loop, branch or
-allocation whose body carries it lets it out, as long as the attribute does not use what the statement defines.
+Statements of a sequence that carry the same attribute with the same value share one ``AttrStmt``; the attribute moves
+out of a loop, branch or allocation whose body carries it, unless it uses what the statement defines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, IfThenElse, LetStmt, SeqStmt, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Lifter(StmtMutator):

@@ -1,16 +1,16 @@
-"""Splits loops so that most iterations need not check their conditions.
+"""Partitions loops so that most iterations need not check their conditions.
 
-Only conditions marked ``likely`` count: those that a schedule adds where a split does not divide. For each loop the
-pass finds the iterations for which such a condition holds whatever the loops inside do. Then
+Only conditions marked ``likely`` count: those that a schedule adds where a split does not divide the extent. For each
+loop the pass finds the iterations for which such a condition holds in all iterations of the inner loops. Then
 
-* a loop whose whole body is guarded leaves out the iterations in which the condition cannot hold, and if it does not
-  depend on inner loops, the condition too;
-* else the loop becomes up to three, before, within and after those iterations, and the one within does not check.
+* a loop whose whole body is guarded skips the iterations in which the condition cannot hold, and drops the condition if
+  it does not depend on inner loops;
+* otherwise the loop becomes up to three, before, within and after those iterations, and the one within does not check.
 
-A loop of constant extent is only touched where that is asked for. A parallel loop stays one, so that its iterations
-still spread evenly over the threads, and a thread index has no iterations to move: there the body is written twice,
-once under a condition that makes the checks needless. Of a parallel loop that several were fused to, conditions on one
-of those count, too: a quotient or a remainder of its variable.
+A loop of constant extent is only partitioned on request. A parallel loop stays one loop, so that its iterations still
+spread evenly over the threads, and a thread index has no iterations to move: there the body is duplicated, once under a
+condition that makes the checks redundant. For a parallel loop that was fused from several, conditions on one of those
+also count: a quotient or a remainder of its variable.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import (
+from tilewright.tir.transform.lib.statement_rewriter import (
     FoldingSubstitute,
     StmtMutator,
     bind_range,
@@ -70,7 +70,7 @@ _LIKELY = Op.register("tir.likely")
 _HINT = "pragma_loop_partition_hint"
 
 Ranges = Mapping[Var, IntervalSet]
-"""What the variables defined between a loop and a condition run over."""
+"""The ranges of the variables defined between a loop and a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class _Collector:
         self.ranges: dict[Var, IntervalSet] = {}
 
     def walk(self, stmt: Stmt, guards_all: bool) -> None:
-        """``guards_all``: nothing else stands between the loop and this statement."""
+        """``guards_all``: nothing else is between the loop and this statement."""
         if isinstance(stmt, IfThenElse):
             self._conditions(stmt.condition, guards_all and stmt.else_case is None, as_guard=True)
             self.walk(stmt.then_case, guards_all and stmt.else_case is None)
@@ -166,7 +166,7 @@ def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
 
 
 class _Holds(Mutator):
-    """Puts true in the place of conditions, and drops the branches that this decides."""
+    """Replaces conditions by true, and removes the branches that this decides."""
 
     memoize = True
 
@@ -288,7 +288,7 @@ class _Partitioner(StmtMutator):
         return self.visit_for(part) if left_over else self._with_body(part)
 
     def _split_fused(self, node: For, conditions: Sequence[tuple[Any, Ranges, bool]]) -> Stmt | None:
-        """The loop with a branch on one of those that were fused to it; None if no condition is on one alone."""
+        """The loop with a branch on one of those that were fused to it; None if no condition is on only one."""
         if not (isinstance(node.extent, IntImm) and isinstance(node.min, IntImm) and node.min.value == 0):
             return None
         for part in _fused_parts(node.loop_var, [condition for condition, _, _ in conditions]):
@@ -373,7 +373,7 @@ class _Partitioner(StmtMutator):
     ) -> list[tuple[PrimExpr, list[tuple[bool, PrimExpr]]]]:
         """The conditions that can be solved, each with all its bounds on the variable.
 
-        One condition may stand at several places: it is dropped at all of them or at none, so all must be solved.
+        One condition may occur at several places: it is removed at all of them or at none, so all must be solved.
         """
         found: dict[int, tuple[PrimExpr, list[tuple[bool, PrimExpr]]]] = {}
         unsolved: set[int] = set()
@@ -389,9 +389,9 @@ class _Partitioner(StmtMutator):
     def _solve(
         self, variable: PrimExpr, nonnegative: PrimExpr, ranges: Ranges, possible: bool
     ) -> tuple[bool, PrimExpr] | None:
-        """A bound on the variable, (is a lower one, value), outside of which the expression may be negative.
+        """A bound on the variable, (is a lower one, value), outside which the expression may be negative.
 
-        With ``possible``: outside of which it is always negative.
+        With ``possible``: outside which it is always negative.
         """
         values = eval_int_set(nonnegative, ranges, self.analyzer)
         if not (values.has_upper_bound if possible else values.has_lower_bound):
@@ -421,7 +421,7 @@ class _Partitioner(StmtMutator):
         if not isinstance(extent, IntImm) or self.choices.constant_threads:
             body = self._split_thread(axis.var, start, extent, body)
         bind_range(self.analyzer, axis.var, start, extent)
-        # Threads must run through the same loops, or they miss each other at barriers: only what was asked for.
+        # Threads must run through the same loops, or they miss each other at barriers: only what was requested.
         outer = self.choices
         self.choices = dataclasses.replace(outer, constant_loops=outer.constant_threads)
         made: Stmt = self.visit(body)
@@ -463,7 +463,7 @@ def _interval(start: PrimExpr, extent: PrimExpr) -> IntervalSet:
 
 
 class _FoldingReplace(FoldingSubstitute):
-    """Puts a value in the place of one quotient or remainder."""
+    """Replaces one quotient or remainder by a value."""
 
     def __init__(self, known: Mapping[PrimExpr, PrimExpr]) -> None:
         super().__init__({})

@@ -136,7 +136,7 @@ class _Lower(Mutator):
         return self._again(lower(node))
 
     def _again(self, made: PrimExpr) -> PrimExpr:
-        """What a lowering function made, with its own type lowered too."""
+        """The result of a lowering function, with its own type lowered too."""
         return (
             made.replace(dtype=_storage(made.dtype))
             if isinstance(made, Call) and is_custom(made.dtype)

@@ -1,7 +1,7 @@
 """Lowers pointers into buffers.
 
-``tvm_access_ptr(type, buffer, offset, extent, mask)`` says which part of a buffer a call touches and how; the passes
-before this one use that. Code generators need the address alone.
+``tvm_access_ptr(type, buffer, offset, extent, mask)`` says which part of a buffer a call accesses and how; the passes
+before this one use that. Code generators only need the address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts the initialisation of a reduction into its body.
+"""Moves the initialisation of a reduction into the block's body.
 
 ``init`` of a block becomes a statement that runs where every reduction axis is at its start. Afterwards no block has an
 ``init``.
@@ -16,7 +16,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, IfThenElse, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Lowerer(StmtMutator):

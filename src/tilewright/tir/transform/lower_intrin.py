@@ -35,9 +35,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, For, LetStmt, Stmt
-from tilewright.tir.transform import intrin_rules
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib import intrin_rules
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 
 class _Lower(ScopedMutator):

@@ -1,6 +1,6 @@
-"""Replaces views of boxes by the buffers they are views of.
+"""Replaces matched buffers by the buffers that they are views of.
 
-An access of a matched buffer becomes an access of its source, moved by the start of the box; the variables in the
+An access to a matched buffer becomes an access to its source, offset by the start of the region; the variables in the
 declaration of the view (offset, strides, shape, pointer) get their values. Afterwards no block matches buffers.
 """
 
@@ -17,10 +17,10 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BufferStore, For, MatchBufferRegion, Stmt
-from tilewright.tir.transform.block_rewriter import BlockSubstitute, has_blocks
-from tilewright.tir.transform.buffer_view import BufferView, bind_view
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import bind_range
+from tilewright.tir.transform.lib.block_rewriter import BlockSubstitute, has_blocks
+from tilewright.tir.transform.lib.buffer_view import BufferView, bind_view
+from tilewright.tir.transform.lib.statement_rewriter import bind_range
 
 
 class _Lowerer(BlockSubstitute):

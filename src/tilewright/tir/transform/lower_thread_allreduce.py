@@ -29,7 +29,7 @@ from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class _Request:
         return [substitute_expr(result, mapping) for result in self.reducer.result]
 
     def own(self) -> list[PrimExpr]:
-        """What a thread brings: its values, or the identity where its condition is false."""
+        """A thread's contribution: its values, or the identity where its condition is false."""
         identity = self.reducer.identity_element
         if isinstance(self.condition, IntImm) and self.condition.value:
             return list(self.values)
@@ -129,7 +129,7 @@ class _Lower(ScopedMutator):
 
     def _request(self, call: Call) -> _Request:
         if not self.reducers:
-            raise LoweringError("tvm_thread_allreduce stands outside of a reduce_scope", span=call.span)
+            raise LoweringError("tvm_thread_allreduce is outside a reduce_scope", span=call.span)
         reducer = self.reducers[-1]
         count = len(reducer.lhs)
         values = tuple(self.visit(value) for value in call.args[1 : 1 + count])

@@ -1,7 +1,7 @@
 """Lowers calls into the runtime: packed calls, arrays and shapes on the stack, workspace memory.
 
 * ``tvm_call_packed(name, ...)`` writes its arguments as tagged values to a stack array, and becomes
-  ``tvm_call_packed_lowered(name, stack, begin, end)``; the result stands in ``stack[end]``.
+  ``tvm_call_packed_lowered(name, stack, begin, end)``; the result is in ``stack[end]``.
 * ``tvm_stack_make_shape`` and ``tvm_stack_make_array`` fill slots of two more stack arrays.
 * An allocation that is large or of unknown size comes from the runtime's workspace pool, and a failure to get it is
   an error of the function; a small constant one stays on the stack.
@@ -51,13 +51,13 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
 _CPU = 1
 LARGEST_STACK_ALLOCATION = 1024
 LARGEST_LOCAL_ALLOCATION = 8192
 """Bytes: a larger buffer comes from the workspace pool. What a schedule puts into the scope "local" is meant for
-registers, and gets there from the stack alone."""
+registers, which only works for stack memory."""
 
 _PACKED_CALLS = ("tir.tvm_call_packed", "tir.tvm_call_trace_packed")
 
@@ -253,7 +253,7 @@ class _Lower(ScopedMutator):
         self.before.append(Evaluate(struct_set(stack, slot, StructField.ANY_VALUE, value)))
 
     def _release(self, slot: int) -> Stmt:
-        """Let go of a result that nobody uses: an object belongs to the caller."""
+        """Release an unused result: an object belongs to the caller."""
         stack = self.scope.values.var
         kind = struct_get(stack, slot, StructField.ANY_TYPE_INDEX)
         result = address_of(stack, "uint8", slot * BYTES_OF_ANY)

@@ -1,8 +1,9 @@
-"""Spreads memory of scope "warp" over the registers of a warp's threads.
+"""Distributes memory of scope "warp" over the registers of a warp's threads.
 
 A warp buffer of ``n`` elements becomes ``n / width`` registers in each of ``width`` threads. Threads write their own
-elements: the index of each store must be ``m * threadIdx.x + rest``. So element ``i`` lies in lane ``i % (m * width)
-/ m``, and a thread reads what another one holds by a shuffle."""
+elements: the index of each store must be ``m * threadIdx.x + rest``. So element ``i`` is in lane ``i % (m * width) /
+m``, and a thread reads another thread's element by a shuffle.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedMutator
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Spread(ScopedMutator):
@@ -114,7 +115,7 @@ class _Lower(StmtMutator):
         if node.buffer_var.storage_scope != "warp":
             return made
         if self.lane is None:
-            raise LoweringError(f"warp memory {node.buffer_var.name} stands outside of threadIdx.x")
+            raise LoweringError(f"warp memory {node.buffer_var.name} is used outside threadIdx.x")
         lane, extent = self.lane
         width = extent.value if isinstance(extent, IntImm) else 0
         if width < 1 or self.warp_size % width:

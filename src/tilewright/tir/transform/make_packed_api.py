@@ -1,8 +1,8 @@
 """Turns functions into the form in which they are exported.
 
 Before: ``f(A: handle, n: int32)`` with a buffer map. After: ``f(self_handle, args, num_args, result) -> int32`` with
-``calling_conv`` packed; the body stands behind the checks and bindings of ``ArgBinder``, ``tir.ret(x)`` writes ``x``
-to ``result``, and the function returns 0. Functions without a ``global_symbol`` are internal and stay as they are.
+``calling_conv`` packed; the checks and bindings of ``ArgBinder`` come before the body, ``tir.ret(x)`` writes ``x`` to
+``result``, and the function returns 0. Functions without a ``global_symbol`` are internal and stay unchanged.
 
 Invariant from here on: the buffer map is empty, and every variable has its value from a statement or a parameter.
 """
@@ -26,7 +26,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.packed_abi import StructField, TypeIndex, struct_set
 from tilewright.tir.stmt import AttrStmt, Evaluate, SeqStmt, Stmt, stmt_list, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
 
 

@@ -1,6 +1,6 @@
-"""Turns functions into plain C functions: for small devices that call them directly.
+"""Turns functions into plain C functions, for microcontrollers that call them directly.
 
-Before: ``f(A: handle, n: int32)`` with a buffer map. After: ``f(A.data, n) -> int32`` with no checks: the caller passes
+Before: ``f(A: handle, n: int32)`` with a buffer map. After: ``f(A.data, n) -> int32`` without checks: the caller passes
 pointers to memory of the right shape, and everything symbolic as a parameter. The function returns 0.
 """
 

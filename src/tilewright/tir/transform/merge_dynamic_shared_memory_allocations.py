@@ -1,8 +1,8 @@
-"""Puts all dynamic shared memory of a kernel into one allocation, because a launch gives one.
+"""Merges all dynamic shared memory of a kernel into one allocation, because a launch provides only one.
 
 Before: several ``Allocate`` in scope "shared.dyn". After: one array of bytes, ``buf_dyn_shmem``, at the outermost
-thread binding; each buffer has its place in it, aligned to the largest access, and its elements are addressed from
-there."""
+thread binding; each buffer has an offset in it, aligned to the largest access.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _SCOPE = "shared.dyn"
 _LARGEST_ACCESS = 16

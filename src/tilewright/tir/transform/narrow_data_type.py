@@ -1,8 +1,8 @@
 """Computes indices in fewer bits where their values allow it.
 
 A loop variable of more than ``target_bits`` bits is narrowed if its range fits, and if every index, bound and condition
-that uses it fits with all of its parts. Where a value (not an index) uses the variable, it is widened again. What the
-arguments of the function may be is not known, so indices that use them keep their width.
+that uses it fits with all of its parts. Where a value (not an index) uses the variable, it is widened again. The values
+of the function's arguments are unknown, so indices that use them keep their width.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import Substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedVisitor
-from tilewright.tir.transform.statement_rewriter import bind_range, thread_axis
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
+from tilewright.tir.transform.lib.statement_rewriter import bind_range, thread_axis
 
 
 class _Survey(ScopedVisitor):

@@ -1,4 +1,4 @@
-"""Moves the allocation of each buffer to the innermost loop or block around all of its accesses."""
+"""Moves the allocation of each buffer to the innermost loop or block that contains all of its accesses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.tir.analysis.buffer_access_lca import detect_buffer_access_lca
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Block, BlockRealize, For, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Mover(StmtMutator):

@@ -1,12 +1,12 @@
-"""Turns the pragma ``prefetch_next_panel`` of a reduction's innermost loop into hints for what comes after it.
+"""Turns the pragma ``prefetch_next_panel`` of a reduction's innermost loop into prefetches of the next panel.
 
-A panel of weights is read from end to end by the loops of a reduction, and so again for every tile of rows around
-them; then the loop around those goes to the next panel. The processor sees by itself that memory is read in order,
-but not that a panel which is still far away comes after this one: it would wait for that one's first pass. So every
-iteration asks for its share of the next panel, to be in the second cache by then.
+The loops of a reduction read a panel of weights from end to end, once for every tile of rows around them; then the
+enclosing loop moves to the next panel. The hardware prefetcher follows sequential reads, but cannot predict the jump to
+the next panel, whose first pass would then miss the cache. So every iteration prefetches its share of the next panel
+into L2.
 
-Where a tile is several panels wide, each of them lies elsewhere, and each is asked for. Nothing is done where the
-elements of a panel do not lie together in memory, or are read once only.
+If a tile is several panels wide, each panel is prefetched. Nothing is done if the elements of a panel are not
+contiguous in memory, or are read only once.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, Evaluate, For, Stmt, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 PRAGMA = "pragma_prefetch_next_panel"
 
 SECOND_CACHE = 2
-"""The place that a hint asks for, as LLVM counts: 3 is the first cache."""
+"""The locality argument of LLVM's prefetch: 3 is L1."""
 
 MOST_LINES = 2
-"""Lines of a panel that an iteration of a loop outside of others may ask for at a time."""
+"""Cache lines of a panel that one iteration of a non-innermost loop may prefetch."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class _Panel:
     length: int
 
     def hints(self, line_bytes: int) -> tuple[Var, list[Stmt]]:
-        """A loop, by its variable, and what one of its iterations asks for: as many lines as make a whole panel over
-        all of them. It is the outermost loop that has iterations enough to ask for few lines in each."""
+        """A loop, by its variable, and what one of its iterations prefetches: as many cache lines as make a whole panel
+        over all of them. It is the outermost loop with enough iterations to prefetch only a few lines in each."""
         line = max(line_bytes // max(self.load.dtype.bits // 8, 1), 1)
 
         def share(inside: int) -> int:
@@ -64,7 +64,7 @@ class _Panel:
             number = operators.add(
                 operators.multiply(number, _count(loop)), operators.subtract(loop.loop_var, loop.min)
             )
-        # The last panel has none after it, and the last iterations nothing left to ask for.
+        # The last panel has none after it, and the last iterations have nothing left to prefetch.
         last = operators.subtract(operators.add(self.following.min, self.following.extent), 1)
         after = operators.minimum(operators.add(self.following.loop_var, 1), last)
         within = operators.minimum(operators.multiply(number, step), max(self.length - lines * line, 0))

@@ -1,4 +1,5 @@
-"""Drops statements that do nothing: empty loops, branches, bindings and allocations, and expressions without effect."""
+"""Removes statements that do nothing: empty loops, branches, bindings and allocations, and expressions without side
+effects."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ from tilewright.tir.stmt import (
     is_no_op,
     stmt_seq,
 )
-from tilewright.tir.transform.effects import is_droppable
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.effects import is_droppable
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Remover(StmtMutator):
-    """Bottom-up: a statement whose parts do nothing does nothing, but for the effects of its own expressions."""
+    """Bottom-up: a statement whose parts do nothing does nothing, except for the effects of its own expressions."""
 
     def visit_evaluate(self, node: Evaluate) -> Stmt:
         return NO_OP if is_droppable(node.value) and not is_no_op(node) else node

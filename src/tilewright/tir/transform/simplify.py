@@ -1,8 +1,8 @@
-"""Simplifies every expression by what is known at its place, and drops what that decides.
+"""Simplifies every expression with what is known at its place, and removes dead branches.
 
-Known are the ranges of loops and threads and the conditions of the branches around. A branch whose condition is decided
-becomes one of its sides, an assertion that holds its body, a loop without iterations nothing. Bindings of constants,
-variables and short affine indices are put in place.
+Known are the ranges of loops and threads and the conditions of the enclosing branches. A branch whose condition is
+known becomes one of its sides, an assertion that holds becomes its body, and a loop without iterations is removed.
+Bindings of constants, variables and short affine indices are substituted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tilewright.tir.stmt import (
     stmt_seq,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, bind_range, thread_axis
+from tilewright.tir.transform.lib.statement_rewriter import FoldingSubstitute, bind_range, thread_axis
 
 _INLINED_NODES = 16
 """An index of at most so many nodes is written out where its variable stood."""

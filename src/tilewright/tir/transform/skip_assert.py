@@ -1,4 +1,4 @@
-"""Drops assertions: what they check is then assumed."""
+"""Removes assertions: what they check is then assumed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AssertStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 
 class _Skipper(StmtMutator):

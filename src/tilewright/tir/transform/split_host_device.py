@@ -1,12 +1,12 @@
-"""Cuts device code out of host functions.
+"""Splits device code from host functions.
 
-Each outermost statement that binds thread indices becomes a function of its own, ``<name>_kernel<number>``, and the
-host calls it by name with the values it uses and the extents of its thread indices:
-``tvm_call_packed("add_kernel0", A, B, n, extent of blockIdx.x, extent of threadIdx.x)``. The kernel's attribute
-``tir.device_thread_axis`` lists the thread indices in the order of those extents. Where the kernel has dynamic shared
-memory, its size in bytes is the last argument, and ``tir.device_use_dyn_shared_memory`` is set.
+Each outermost statement that binds thread indices becomes a separate function, ``<name>_kernel<number>``, and the host
+calls it by name with the values it uses and the extents of its thread indices: ``tvm_call_packed("add_kernel0", A, B,
+n, extent of blockIdx.x, extent of threadIdx.x)``. The kernel's attribute ``tir.device_thread_axis`` lists the thread
+indices in the order of those extents. If the kernel has dynamic shared memory, its size in bytes is the last argument,
+and ``tir.device_use_dyn_shared_memory`` is set.
 
-Invariant from here on: a function is host code or device code (``calling_conv`` says which) and never both.
+Invariant from here on: a function is host code or device code (``calling_conv`` says which), never both.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tilewright.target.target import Target
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
-from tilewright.tir.transform.device_region import enters_device
-from tilewright.tir.transform.scoped_rewriter import StmtVisitor
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.device_region import enters_device
+from tilewright.tir.transform.lib.scoped_rewriter import StmtVisitor
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
 
 
 class _Launch(StmtVisitor):
-    """What launching a kernel needs: its thread indices with their extents, and its dynamic shared memory."""
+    """The launch parameters of a kernel: its thread indices with their extents, and its dynamic shared memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class _Splitter(StmtMutator):
 
 @dataclass(frozen=True)
 class SplitHostDevice(ModulePass):
-    """Make a function of its own of each piece of device code."""
+    """Turn each part of device code into a separate function."""
 
     name = "tir.SplitHostDevice"
 

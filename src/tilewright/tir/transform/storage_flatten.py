@@ -1,10 +1,10 @@
 """Turns multi-dimensional buffers into flat memory.
 
 ``BufferRealize`` becomes ``Allocate``, ``BufferLoad`` and ``BufferStore`` become ``Load`` and ``Store`` with one index,
-relative to the box that has memory. The attributes ``buffer_bind_scope`` (one buffer is a window of another),
-``buffer_dim_align`` (a stride has a given remainder), ``storage_scope`` and ``double_buffer_scope`` are honoured on the
-way. A bool is stored as int8. A buffer that does not say where it lives is private to the threads around it: shared
-under a block index, local under a thread index.
+relative to the region that is allocated. The attributes ``buffer_bind_scope`` (one buffer is a window of another),
+``buffer_dim_align`` (a stride has a given remainder), ``storage_scope`` and ``double_buffer_scope`` are handled on the
+way. A bool is stored as int8. A buffer without a storage scope is private to the threads around it: shared under a
+block index, local under a thread index.
 
 Invariant from here on: no ``BufferLoad``, ``BufferStore``, ``BufferRealize`` or ``Prefetch`` is left.
 """
@@ -39,10 +39,10 @@ from tilewright.tir.stmt import (
     Stmt,
     Store,
 )
-from tilewright.tir.transform.block_rewriter import has_blocks
-from tilewright.tir.transform.buffer_view import BufferView, aligned_strides, bind_view
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import bind_range, thread_axis, with_one_definition
+from tilewright.tir.transform.lib.block_rewriter import has_blocks
+from tilewright.tir.transform.lib.buffer_view import BufferView, aligned_strides, bind_view
+from tilewright.tir.transform.lib.statement_rewriter import bind_range, thread_axis, with_one_definition
 
 _INT8 = DataType("int8")
 
@@ -171,7 +171,7 @@ class _Flattener(Mutator):
     def _inside(
         self, buffer: Buffer, view: BufferView, values: dict[Var, PrimExpr], visit: Callable[[], Any]
     ) -> Any:
-        """What ``visit`` gives while the buffer has this view and the variables have these values."""
+        """Visits with this view of the buffer and these values of the variables."""
         outer_views, outer_values, outer_memo = self.views, self.values, self._memo
         self.views = {**outer_views, buffer: view}
         self.values = {**outer_values, **values} if values else outer_values

@@ -1,10 +1,10 @@
-"""Moves allocations out of loops and lets buffers that are never alive together share memory.
+"""Moves allocations out of loops, and lets buffers whose lifetimes do not overlap share memory.
 
-A buffer lives from the first to the last statement that touches it; a loop between its allocation and such a statement
-counts as one statement, because the next iteration may see what this one wrote. Allocations move to the function's top,
-or to the top of the parallel loop or thread group they stand in. Two of them share memory if they have the same place,
-storage scope and element type. A buffer may also take the memory of one that the same statement reads for the last
-time, if each element is written from the element at the same index and no other.
+A buffer is live from the first to the last statement that accesses it; a loop between its allocation and such a
+statement counts as one statement, because the next iteration may see what this one wrote. Allocations move to the
+function's top, or to the top of the enclosing parallel loop or thread group. Two of them share memory if they have the
+same place, storage scope and element type. A buffer may also take the memory of one that the same statement reads for
+the last time, if each element is computed only from the element at the same index.
 
 A buffer whose size is only known inside (it uses a variable defined there) stays where it is.
 """
@@ -34,8 +34,8 @@ from tilewright.tir.stmt import (
     While,
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.in_place import can_run_in_place
-from tilewright.tir.transform.statement_rewriter import thread_axis
+from tilewright.tir.transform.lib.in_place import can_run_in_place
+from tilewright.tir.transform.lib.statement_rewriter import thread_axis
 
 _REGISTER_SCOPES = ("local", "warp", "wmma", "m16n8k8")
 """Scopes of registers: sharing them saves nothing and hides from the code generator what lives when."""

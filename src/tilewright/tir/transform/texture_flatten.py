@@ -1,7 +1,7 @@
 """Buffers in texture memory.
 
-No target of Tilewright has texture memory yet, so a buffer in the scope ``global.texture`` is an error that says so; a
-function without one passes through as it is.
+No target of Tilewright has texture memory, so a buffer in the scope ``global.texture`` is an error that says so; a
+function without one is unchanged.
 """
 
 from __future__ import annotations

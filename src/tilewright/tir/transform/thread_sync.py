@@ -1,9 +1,10 @@
 """Inserts barriers between accesses of different threads to shared memory.
 
 A barrier is needed where a thread may read what another one wrote, or overwrite what another one has yet to read:
-between statements of a sequence, and from one iteration of a loop to the next. Accesses with the same index that
-depends on the thread do not conflict, because each thread meets its own element. Barriers are put as late as
-possible, just ahead of the statement that needs one."""
+between statements of a sequence, and from one iteration of a loop to the next. Accesses with the same thread-dependent
+index do not conflict, because each thread accesses its own element. Barriers are placed as late as possible, just
+before the statement that needs one.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Evaluate, For, Stmt, While, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
-from tilewright.tir.transform.storage_access import Access, AccessAnalysis, Entry, Kind
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.storage_access import Access, AccessAnalysis, Entry, Kind
 
 
 class _Planner(AccessAnalysis):
@@ -50,7 +51,7 @@ class _Planner(AccessAnalysis):
     def _next_iteration(
         self, entries: list[Entry], reads: list[Access], writes: list[Access], loop: For | While
     ) -> None:
-        """What the end of one iteration left unordered meets the start of the next."""
+        """Checks the unordered accesses at the end of one iteration against the start of the next."""
         for entry in entries:
             if id(entry.stmt) in self.before or not (reads or writes):
                 return
@@ -64,12 +65,13 @@ class _Planner(AccessAnalysis):
         if self.divergence:
             raise LoweringError(
                 f"a barrier for {self.scope} memory is needed inside a condition that threads decide differently; "
-                "move the condition, or compute the shared stage outside of it"
+                "move the condition, or compute the shared stage outside it"
             )
         self.before[id(entry.stmt)] = entry.stmt
 
     def _shown(self, entries: list[Entry]) -> list[Access]:
-        """What surrounds the sequence sees: accesses up to the first barrier, the barrier, and those after the last."""
+        """The accesses visible outside the sequence: those up to the first barrier, the barrier, and those after the
+        last."""
         flat: list[Access] = []
         for entry in entries:
             if id(entry.stmt) in self.before:

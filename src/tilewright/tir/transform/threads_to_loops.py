@@ -1,8 +1,8 @@
-"""Thread indices as loops, for targets that have no GPU threads.
+"""Turns thread indices into loops, for targets without GPU threads.
 
-The threads of a kernel that neither share memory nor wait for one another may run one after another: each thread
-index becomes a loop. An index that runs already around a statement is the same index inside of it. A kernel that
-shares memory, waits at barriers or combines values across threads stays as it is, and its code generator refuses it.
+The threads of a kernel that neither share memory nor synchronise may run one after another: each thread index becomes a
+loop. An index that is already bound around a statement is the same index inside it. A kernel that shares memory, uses
+barriers or combines values across threads stays unchanged, and its code generator rejects it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import Allocate, AttrStmt, For, ForKind, LetStmt, Stmt
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _TOGETHER = frozenset({"tir.tvm_storage_sync", "tir.tvm_thread_allreduce", "tir.tvm_warp_shuffle"})
 
@@ -55,7 +55,7 @@ class _Looper(StmtMutator):
         del self.running[thread.thread_tag]
         variable = thread.var
         if variable in self.defined:
-            # Several kernels may use one thread index; each loop defines a variable of its own.
+            # Several kernels may use one thread index; each loop defines its own variable.
             variable = Var(variable.name, variable.dtype)
             body = substitute(body, {thread.var: variable})
         self.defined.add(variable)

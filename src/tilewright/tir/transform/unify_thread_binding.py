@@ -1,7 +1,7 @@
 """Gives all loops bound to one thread index one variable, around everything that uses it.
 
-Loops of kind THREAD_BINDING inside a kernel disappear; the outermost of them becomes one loop for each thread index
-met inside. Loops with the same index must have the same extent. Virtual threads stay as they are.
+Loops of kind THREAD_BINDING inside a kernel disappear; the outermost of them becomes one loop per thread index used
+inside. Loops with the same index must have the same extent. Virtual threads stay unchanged.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, Stmt
-from tilewright.tir.transform.block_rewriter import BlockSubstitute
-from tilewright.tir.transform.bound_updates import require_bound_updates
 from tilewright.tir.transform.function_pass import PrimFuncPass
+from tilewright.tir.transform.lib.block_rewriter import BlockSubstitute
+from tilewright.tir.transform.lib.bound_updates import require_bound_updates
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
-"""Replaces loops by one copy of their body for each iteration.
+"""Unrolls loops.
 
-Loops of kind UNROLLED are unrolled always. Serial loops are too, where the options or the pragmas
-``auto_unroll_max_step`` and ``unroll_explicit`` around them allow it: a nest of loops without other loops inside, of at
-most so many steps. Without ``explicit_unroll`` a loop stays, marked UNROLLED for the code generator.
+Loops of kind UNROLLED are always unrolled. Serial loops are unrolled where the options or the enclosing pragmas
+``auto_unroll_max_step`` and ``unroll_explicit`` allow it: an innermost nest of loops with at most that many steps.
+Without ``explicit_unroll`` a loop stays, marked UNROLLED for the code generator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import NO_OP, AttrStmt, Evaluate, For, ForKind, SeqStmt, Stmt, Store, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import FoldingSubstitute, StmtMutator, with_one_definition
+from tilewright.tir.transform.lib.statement_rewriter import (
+    FoldingSubstitute,
+    StmtMutator,
+    with_one_definition,
+)
 
 
 class _Unroller(StmtMutator):

@@ -1,13 +1,13 @@
-"""Gives products of matrices that a schedule marks to the processor's matrix unit.
+"""Maps matrix products that a schedule marks to the CPU's matrix unit.
 
-``pragma_matrix_unit`` stands before loops around ``C[...] = C[...] + dot(word of A, word of B)``, whose addresses are
-linear in the loops' variables. They are found by what they move: columns C and B, rows C and A, steps A and B. The
-loops become one call of ``tir.matrix_multiply_add``, taken where ``tir.matrix_unit_ready`` says that the system lets
-the process use the unit; otherwise, and wherever the loops are of another form, the loops themselves are left.
+``pragma_matrix_unit`` marks loops around ``C[...] = C[...] + dot(word of A, word of B)``, whose addresses are linear in
+the loop variables. The loops are classified by which addresses depend on them: columns move C and B, rows C and A,
+steps A and B. The nest becomes one call of ``tir.matrix_multiply_add``, taken if ``tir.matrix_unit_ready`` says that
+the system lets the process use the unit; otherwise, and if the loops have another form, the loops remain.
 
-The call's arguments are: the operator that multiplies words; addresses of C, A and B; columns; words of a step; bytes
-from row to row of C and of A and from word to word of B; the number of groups of rows, and for each its rows and the
-offsets of A and C; the number of loops over steps, outermost first, and for each its count and the steps of A and B.
+The call's arguments are: the operator that multiplies words; addresses of C, A and B; columns; words per step; bytes
+between rows of C and of A and between words of B; the number of groups of rows, and for each its rows and the offsets
+of A and C; the number of loops over steps, outermost first, and for each its count and the steps of A and B.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import AttrStmt, Evaluate, For, IfThenElse, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 PRAGMA = "pragma_matrix_unit"
 MOST_ROWS = 16
@@ -46,7 +46,7 @@ class _Axis:
 
 @dataclass(frozen=True)
 class _Product:
-    """What the loops multiply: the operator, the first elements, the loops."""
+    """The matrix product of the loops: the operator, the first elements, the loops."""
 
     name: str
     first: tuple[Load, Load, Load]
@@ -185,7 +185,7 @@ def _groups(rows: Sequence[_Axis]) -> list[tuple[int, int, int]] | None:
 
 @dataclass(frozen=True)
 class UseMatrixUnit(PrimFuncPass):
-    """Gives products of matrices that a schedule marks to the processor's matrix unit."""
+    """Maps matrix products that a schedule marks to the CPU's matrix unit."""
 
     name = "tir.UseMatrixUnit"
 

@@ -1,8 +1,8 @@
 """Turns loops of kind VECTORIZED into vector expressions.
 
-The loop variable becomes a ramp, and every expression that depends on it a vector. A statement that has no vector form
-(a condition that differs from lane to lane, a call of unknown code) becomes a serial loop over the lanes, that
-statement alone; so does a loop whose extent is not a constant.
+The loop variable becomes a ramp, and every expression that depends on it becomes a vector. A statement without a vector
+form (a condition that differs from lane to lane, a call of unknown code) becomes a serial loop over the lanes, while
+the statements around it stay vectors; so does a loop whose extent is not a constant.
 
 Invariant from here on: no loop has the kind VECTORIZED.
 """
@@ -55,9 +55,9 @@ from tilewright.tir.stmt import (
     While,
     stmt_seq,
 )
-from tilewright.tir.transform.effects import side_effect
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.statement_rewriter import StmtMutator, broadcast, with_one_definition
+from tilewright.tir.transform.lib.effects import side_effect
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator, broadcast, with_one_definition
 
 _BITS = (
     "bitwise_and",
@@ -89,7 +89,7 @@ _ELEMENTWISE = frozenset(
 
 
 class _NoVectorForm(LoweringError):
-    """An expression or statement must be evaluated lane by lane; caught at the statement it stands in."""
+    """An expression or statement must be evaluated lane by lane; caught at the statement it is in."""
 
 
 class _Vectorizer(Mutator):
@@ -364,7 +364,7 @@ class _Vectorizer(Mutator):
 
 
 class _Unchanged:
-    """Lets a node without a vector form of its own pass, as long as nothing below it is a vector of this loop."""
+    """Accepts a node without a vector form, as long as nothing below it is a vector of this loop."""
 
     def __init__(self, vectorizer: _Vectorizer) -> None:
         self.vectorizer = vectorizer
@@ -376,7 +376,7 @@ class _Unchanged:
 
 
 class _LaneOfBuffer(Mutator):
-    """Accesses of a buffer that gets one element a lane for each of its own."""
+    """Accesses of a buffer that gets one element per lane for each of its elements."""
 
     memoize = True
 
@@ -405,7 +405,7 @@ _SHORT_VECTOR = 16
 
 
 class _LoopVectorizer(StmtMutator):
-    """Vectorizes every loop that asks for it, outermost first."""
+    """Vectorizes every loop of kind VECTORIZED, outermost first."""
 
     def visit_for(self, node: For) -> Stmt:
         if node.kind != ForKind.VECTORIZED:
@@ -430,8 +430,8 @@ class _LoopVectorizer(StmtMutator):
 def _vector_lengths(lanes: int) -> list[int]:
     """Vectors that make up so many lanes.
 
-    A long vector whose length is no power of two would be widened to one that is, and then taken apart again: 48 lanes
-    are 32 and 16.
+    A long vector whose length is not a power of two would be widened to one that is, and then taken apart again: 48
+    lanes are 32 and 16.
     """
     if lanes <= _SHORT_VECTOR:
         return [lanes]

@@ -1,7 +1,7 @@
-"""Refuses programs in which the host would touch memory of a device.
+"""Rejects programs in which the host would access memory of a device.
 
 A schedule for a GPU that leaves a stage without thread bindings gives such a program: its loops run on the host, on
-pointers that mean nothing there.
+pointers that are not valid there.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tilewright.support.errors import LoweringError
 from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AttrStmt, For, LetStmt, Store
-from tilewright.tir.transform.device_region import enters_device
 from tilewright.tir.transform.function_pass import PrimFuncPass
-from tilewright.tir.transform.scoped_rewriter import ScopedVisitor
+from tilewright.tir.transform.lib.device_region import enters_device
+from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Violation:
 
 
 class _Finder(ScopedVisitor):
-    """Looks for accesses outside of device code. Memory that the program allocates itself is left to later passes."""
+    """Looks for accesses outside device code. Memory that the program allocates itself is left to later passes."""
 
     def __init__(self, device_memory: set[Var]) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ def memory_violations(function: PrimFunc) -> list[Violation]:
 
 @dataclass(frozen=True)
 class VerifyMemory(PrimFuncPass):
-    """Raise an error where host code touches device memory; programs without such accesses stay as they are."""
+    """Raise an error where host code accesses device memory; programs without such accesses stay as they are."""
 
     name = "tir.VerifyMemory"
 

@@ -1,8 +1,8 @@
-"""The verifier: what must hold of a loop-level program at any time, as small named checks.
+"""The verifier: the invariants of loop-level programs, as small named checks.
 
-Importing this registers it with the pass manager, which runs it after every pass under ``TILEWRIGHT_CHECK=1``.
+Under ``TILEWRIGHT_CHECK=1`` the pass manager has every function verify itself after every pass.
 """
 
-from tilewright.tir.verify.verifier import verify, verify_module
+from tilewright.tir.verify.verifier import verify, verify_module, verify_piece
 
-__all__ = ["verify", "verify_module"]
+__all__ = ["verify", "verify_module", "verify_piece"]

@@ -1,4 +1,4 @@
-"""Checks of expressions: operands and results have the types that their node says."""
+"""Checks of expressions: operands and results have the types that their node requires."""
 
 from __future__ import annotations
 
@@ -124,14 +124,14 @@ def load_has_matching_lanes(node: nodes.Load) -> str | None:
 
 
 def predicate_problem(predicate: nodes.PrimExpr, lanes: int, what: str) -> str | None:
-    """What is wrong with the predicate of an access with this many indices."""
+    """The error in the predicate of an access with this many indices."""
     if not predicate.dtype.is_bool or predicate.dtype.lanes != lanes:
         return f"{what} at {lanes} indices has a predicate of {predicate.dtype}"
     return None
 
 
 def indices_problem(buffer_name: str, rank: int, indices: tuple[nodes.PrimExpr, ...]) -> str | None:
-    """What is wrong with the indices of an access to a buffer or tensor."""
+    """The error in the indices of an access to a buffer or tensor."""
     if len(indices) != rank:
         return f"{buffer_name} has {rank} dimensions and is accessed with {len(indices)} indices"
     for index in indices:

@@ -1,4 +1,4 @@
-"""The list of checks. A check looks at one node and gives what is wrong with it, or None."""
+"""The list of checks. A check looks at one node and returns what is wrong with it, or None."""
 
 from __future__ import annotations
 

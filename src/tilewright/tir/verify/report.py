@@ -1,4 +1,4 @@
-"""Where in a program something is wrong: the statement, with a few lines around."""
+"""The location of an error in a program: the statement, with a few lines around it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class _LocatingPrinter(FunctionPrinter):
 
 
 def show(func: Any, path: Sequence[Any]) -> str:
-    """The lines around the innermost statement of ``path`` that begins a line of its own."""
+    """The lines around the innermost statement of ``path`` that begins a new line."""
     printer = _LocatingPrinter(path)
     with recursion_room():
         printer.function(str(func.attrs.get("global_symbol", "func")), func)
     lines = "".join(printer.pieces).strip("\n").split("\n")
-    # The text starts with a line break, so that the statement stands on the line after those counted.
+    # The text starts with a line break, so that the statement is on the line after those counted.
     position = next((printer.found[id(stmt)] for stmt in reversed(path) if id(stmt) in printer.found), 1)
     first, last = max(position - _AROUND, 0), min(position + _AROUND + 1, len(lines))
     shown = [f"{_MARK if number == position else _NO_MARK}{lines[number]}" for number in range(first, last)]

@@ -1,11 +1,11 @@
-"""The walk of the verifier: it knows what is in scope, and runs the checks of each node.
+"""The traversal of the verifier: it tracks scopes, and runs the checks of each node.
 
-Scoping: a variable is used only where a loop, a let, an allocation, a block, a thread binding or a parameter
-defines it, and not defined again inside its own scope. Two loops after one another may share a variable. A
-buffer is used only where it has memory: as a parameter, inside what realizes or allocates it, or through a
-data pointer that is in scope.
+Scoping: a variable is used only where a loop, a let, an allocation, a block, a thread binding or a parameter defines
+it, and is not redefined inside its own scope. Consecutive loops may share a variable. A buffer is used only where it
+has memory: as a parameter, inside the statement that realizes or allocates it, or through a data pointer that is in
+scope.
 
-Time is linear in the size of the program; shared expressions are typed once.
+Time is linear in the size of the program; shared expressions are checked once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tilewright.ir.expr import CommReducer, IterVar, Let, Reduce, Var
 from tilewright.ir.functor import Functor
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
-from tilewright.ir.transform import CHECKERS
 from tilewright.support.errors import VerifyError
 from tilewright.support.recursion import recursion_room
 from tilewright.tir import stmt as nodes
@@ -156,7 +155,7 @@ class Verifier(Functor):
         self.defined.difference_update(local)
 
     def _look_beside_children(self, node: Any, local: list[Var]) -> None:
-        """What a node refers to or defines besides its children."""
+        """Visits what a node refers to or defines besides its children."""
         buffer = getattr(node, "buffer", None)
         if isinstance(buffer, Buffer):
             self.use_buffer(buffer)
@@ -186,7 +185,7 @@ class Verifier(Functor):
         self.path.pop()
 
     def visit_default(self, node: Any) -> None:
-        """Expressions are in scope as they stand; statements follow."""
+        """Checks expressions; statements follow."""
         buffer = getattr(node, "buffer", None)
         if isinstance(buffer, Buffer):
             self.use_buffer(buffer)
@@ -289,7 +288,7 @@ class Verifier(Functor):
                 )
             if not parameter.dtype.is_handle:
                 raise self.fail(
-                    f"parameter {parameter.name} of {parameter.dtype} stands for buffer {buffer.name}",
+                    f"parameter {parameter.name} of {parameter.dtype} is bound to buffer {buffer.name}",
                     "buffers_belong_to_parameters",
                 )
         buffers = list(func.buffer_map.values())
@@ -318,8 +317,10 @@ def _verify_function(func: PrimFunc, flat: bool, allow_free: bool, module: IRMod
 
 
 def verify_module(module: IRModule) -> None:
-    """What runs between passes: a piece of a program may leave variables to its surroundings."""
+    """Every loop-level function of a module, as between passes."""
     verify(module, allow_free=True)
 
 
-CHECKERS.append(verify_module)
+def verify_piece(func: PrimFunc, module: IRModule) -> None:
+    """What runs between passes: a piece of a program may leave variables to its surroundings."""
+    _verify_function(func, False, True, module)

@@ -42,6 +42,7 @@ from tilewright.topi.nn.conv2d import (
     group_conv2d_nhwc,
     unpack_NCHWc_to_nchw,
 )
+from tilewright.topi.nn.conv2d_packed import conv2d_nchw_packed
 from tilewright.topi.nn.conv2d_transpose import (
     conv2d_transpose_alter_layout,
     conv2d_transpose_legalize,
@@ -50,6 +51,8 @@ from tilewright.topi.nn.conv2d_transpose import (
     declaration_conv2d_transpose_impl,
     group_conv2d_transpose_nchw,
 )
+from tilewright.topi.nn.conv2d_transpose_NCHWc import conv2d_transpose_NCHWc
+from tilewright.topi.nn.conv2d_winograd_NCHWc import conv2d_winograd_NCHWc
 from tilewright.topi.nn.conv3d import (
     conv3d_alter_layout,
     conv3d_ncdhw,
@@ -74,6 +77,7 @@ from tilewright.topi.nn.dense import (
     matmul,
     matmul_legalize,
 )
+from tilewright.topi.nn.dense_packed import batch_matmul_turned, dense_packed, dense_packed_words
 from tilewright.topi.nn.depth_to_space import depth_to_space
 from tilewright.topi.nn.depthwise_conv2d import (
     depthwise_conv2d_backward_input_nhwc,
@@ -83,6 +87,7 @@ from tilewright.topi.nn.depthwise_conv2d import (
     depthwise_conv2d_NCHWc,
     depthwise_conv2d_nhwc,
 )
+from tilewright.topi.nn.depthwise_conv2d_unpadded import depthwise_conv2d_NCHWc_unpadded
 from tilewright.topi.nn.dilate import dilate
 from tilewright.topi.nn.elemwise import leaky_relu, prelu, relu
 from tilewright.topi.nn.fifo_buffer import fifo_buffer
@@ -110,3 +115,4 @@ from tilewright.topi.nn.sparse import (
 from tilewright.topi.nn.upsampling import upsampling, upsampling3d
 from tilewright.topi.nn.utils import get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d, infer_pad, infer_stride
 from tilewright.topi.nn.winograd_util import winograd_transform_matrices
+from tilewright.topi.nn.word_products import batch_matmul_words, conv2d_NCHWc_words, dense_words

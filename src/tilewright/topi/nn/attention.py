@@ -1,38 +1,19 @@
-"""Attention without the whole matrix of scores: ``softmax(scale * q @ k.T + mask) @ v`` for every head.
-
-Some queries at a time: their scores with all keys, and what becomes of those, stay in the caches of a core. Queries
-make the vectors, so they are turned when they are taken in (and scaled). Scores lie as (keys, queries): the softmax
-goes down their columns without a sum across a vector, and they are the scalars of the second product. Operands are
-read where they lie, tokens before heads or after.
-"""
+"""Attention: ``softmax(scale * q @ k.T + mask) @ v`` for every head, with operands in any order of their axes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from tilewright.ir import operators
-from tilewright.ir.expr import PrimExpr, Select
+from tilewright import te
 from tilewright.te.tensor import Tensor
-from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import exp
 from tilewright.topi.arguments import check_tensor
-from tilewright.topi.cpu.loops import BALANCE
-from tilewright.topi.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
-from tilewright.topi.cpu.tile_model import Tile, TileProblem, choose_tile
-from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.utils import get_const_tuple
 
 AXES: Final = "NTHC"
 """Batch, tokens, heads and channels of a head: the letters of a layout."""
-
-LOWEST: Final = -87.0
-"""What is so far below a row's largest score counts as nothing, before its exponential is a subnormal number: those
-take a hundred times as long."""
-
-Place = Callable[[PrimExpr, PrimExpr, PrimExpr, PrimExpr], PrimExpr]
-"""(batch, token, head, channel) to the index of an element."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +26,20 @@ class AttentionShape:
     keys: int
     size: int
     value_size: int
+
+    @staticmethod
+    def of(operands: Sequence[Tensor], layouts: Sequence[str], heads: int) -> AttentionShape:
+        """The extents of an attention of these operands: query, key and value."""
+        query, key, value = (
+            dict(zip(layout, get_const_tuple(operand.shape), strict=True))
+            for operand, layout in zip(operands[:3], layouts[:3], strict=True)
+        )
+        return AttentionShape(query["N"], heads, query["T"], key["T"], query["C"], value["C"])
+
+    def result(self, layout: str) -> tuple[int, ...]:
+        """The shape of the result in a layout."""
+        extents = dict(zip(AXES, (self.batch, self.queries, self.heads, self.value_size), strict=True))
+        return tuple(extents[letter] for letter in layout)
 
 
 def attention(
@@ -63,272 +58,50 @@ def attention(
     three: one tensor may hold the heads of several. ``mask`` is added to the scores; it has the dimensions (batch,
     heads, keys, queries), all but the keys may be 1.
     """
-    given = [query, key, value] if mask is None else [query, key, value, mask]
-    for tensor in given:
+    for tensor in (query, key, value, *([] if mask is None else [mask])):
         check_tensor("attention", tensor)
-    kernel = _Kernel(shape, scale, tuple(layouts), tuple(first_heads), [_extents(one) for one in given])
-    extents = dict(zip(AXES, (shape.batch, shape.queries, shape.heads, shape.value_size), strict=True))
-    result = [extents[letter] for letter in layouts[3]]
-    return loop_kernel("attention", given, [(result, str(query.dtype))], kernel.emit)[0]
+    dtype = "float64" if str(query.dtype) == "float64" else "float32"
 
+    def read(number: int, tensor: Tensor, n: Any, t: Any, h: Any, c: Any) -> Any:
+        at = dict(zip(AXES, (n, t, h + first_heads[number], c), strict=True))
+        return tensor(*(at[letter] for letter in layouts[number])).astype(dtype)
 
-def _extents(tensor: Tensor) -> tuple[int, ...]:
-    return tuple(int(extent) for extent in get_const_tuple(tensor.shape))
+    rows = (shape.batch, shape.heads, shape.queries)
+    channel = te.reduce_axis((0, shape.size), name="channel")
+    products = te.compute(
+        (*rows, shape.keys),
+        lambda n, h, q, k: te.sum(
+            read(0, query, n, q, h, channel.var) * read(1, key, n, k, h, channel.var), axis=channel
+        ),
+        name="products",
+    )
+    extents = () if mask is None else get_const_tuple(mask.shape)
 
+    def score(n: Any, h: Any, q: Any, k: Any) -> Any:
+        scaled = products(n, h, q, k) * scale
+        if mask is None:
+            return scaled
+        at = (0 if extent == 1 else index for extent, index in zip(extents, (n, h, k, q), strict=True))
+        return scaled + mask(*at).astype(dtype)
 
-def _place(layout: str, shape: Sequence[int], first_head: int = 0) -> Place:
-    """Where the elements of a tensor of this layout and shape lie."""
-    strides: dict[str, int] = {}
-    step = 1
-    for letter, extent in zip(reversed(layout), reversed(shape), strict=True):
-        strides[letter] = step
-        step *= extent
-    offset = first_head * strides["H"]
+    scores = te.compute((*rows, shape.keys), score, name="scores")
+    over, total, over_values = (te.reduce_axis((0, shape.keys), name=name) for name in ("k", "k", "token"))
+    largest = te.compute(rows, lambda n, h, q: te.max(scores(n, h, q, over.var), axis=over), name="largest")
+    raised = te.compute(
+        (*rows, shape.keys), lambda n, h, q, k: exp(scores(n, h, q, k) - largest(n, h, q)), name="raised"
+    )
+    sums = te.compute(rows, lambda n, h, q: te.sum(raised(n, h, q, total.var), axis=total), name="sums")
+    weighted = te.compute(
+        (*rows, shape.value_size),
+        lambda n, h, q, c: te.sum(
+            raised(n, h, q, over_values.var) * read(2, value, n, over_values.var, h, c), axis=over_values
+        ),
+        name="weighted",
+    )
 
-    def place(batch: PrimExpr, token: PrimExpr, head: PrimExpr, channel: PrimExpr) -> PrimExpr:
-        at = zip(AXES, (batch, token, head, channel), strict=True)
-        return sum((index * strides[letter] for letter, index in at), operators.as_expr(offset))
+    def element(*indices: Any) -> Any:
+        n, q, h, c = (indices[layouts[3].index(letter)] for letter in AXES)
+        return (weighted(n, h, q, c) / sums(n, h, q)).astype(str(query.dtype))
 
-    return place
-
-
-def _up(count: int, multiple: int) -> int:
-    return -(-count // multiple) * multiple
-
-
-class _Kernel:
-    """The loops of one attention. A task is some blocks of queries of one head."""
-
-    def __init__(
-        self,
-        shape: AttentionShape,
-        scale: float,
-        layouts: tuple[str, ...],
-        first_heads: tuple[int, ...],
-        shapes: Sequence[tuple[int, ...]],
-    ) -> None:
-        self.shape = shape
-        self.scale = scale
-        self.places = [_place(*each) for each in zip(layouts[:3], shapes[:3], first_heads, strict=True)]
-        result = dict(zip(AXES, (shape.batch, shape.queries, shape.heads, shape.value_size), strict=True))
-        self.result_place = _place(layouts[3], [result[letter] for letter in layouts[3]])
-        self.mask_shape = shapes[3] if len(shapes) > 3 else None
-
-    def emit(self, builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        shape = self.shape
-        self.builder, self.out = builder, outs[0]
-        self.query, self.mask = ins[0], ins[3] if len(ins) > 3 else None
-        self.dtype = "float64" if str(ins[0].dtype) == "float64" else "float32"
-        cpu = current_cpu()
-        self.lanes = lanes_of(cpu, self.dtype)
-        width = _up(shape.queries, self.lanes)
-        self.tile = choose_tile(
-            cpu, TileProblem((shape.keys, 1), width, 4 * self.lanes, 1, self.lanes, shape.size, True, True)
-        )
-        self.padded = _up(shape.value_size, self.lanes)
-        blocks, rest = divmod(shape.queries, self.tile.columns)
-        heads = shape.batch * shape.heads
-        parts = _parts(heads, max(blocks, 1), cpu.cores)
-        each = -(-blocks // parts)
-        work = heads * shape.queries * shape.keys * (shape.size + shape.value_size)
-        kind = "parallel" if work >= PARALLEL_WORK else "serial"
-        with builder.for_range(0, heads * parts, name="task", kind=kind) as task:
-            number = operators.floordiv(task, parts)
-            self.part = builder.let("part", operators.floormod(task, parts))
-            self.batch = builder.let("batch", operators.floordiv(number, shape.heads))
-            self.head = builder.let("head", operators.floormod(number, shape.heads))
-            self.keys = self._taken_in(ins[1], self.places[1], shape.size, shape.size, "keys")
-            self.values = self._taken_in(ins[2], self.places[2], shape.value_size, self.padded, "values")
-            if blocks:
-                last = operators.minimum((self.part + 1) * each, blocks)
-                with builder.for_range(self.part * each, last, name="block") as block:
-                    self._block(block * self.tile.columns, self.tile.columns)
-            if rest:
-                with builder.if_scope(operators.equal(self.part, parts - 1)):
-                    self._block(operators.const(blocks * self.tile.columns, "int32"), rest)
-
-    def _vectors(self, count: int) -> list[tuple[int, int]]:
-        """Starts and lanes of the vectors that so many elements make; the last one may be shorter."""
-        return [(start, min(self.lanes, count - start)) for start in range(0, count, self.lanes)]
-
-    def _taken_in(self, source: BufferVar, place: Place, count: int, padded: int, name: str) -> BufferVar:
-        """The rows of a head's keys or values, one after the other; zeros fill them up."""
-        builder, tokens = self.builder, self.shape.keys
-        taken = builder.allocate(self.dtype, (tokens * padded,), name=name, scope="global")
-        with builder.for_range(0, tokens, name="token") as token:
-            for start, lanes in self._vectors(count):
-                with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                    element = source[place(self.batch, token, self.head, lane + start)]
-                    taken[token * padded + start + lane] = element.astype(self.dtype)
-            if padded > count:
-                with builder.for_range(0, padded - count, name="lane", kind="vectorize") as lane:
-                    taken[token * padded + count + lane] = operators.const(0, self.dtype)
-        return taken
-
-    def _block(self, first: PrimExpr, columns: int) -> None:
-        """The results of ``columns`` queries from the one that is ``first``."""
-        builder, shape = self.builder, self.shape
-        width = _up(columns, self.lanes)
-        turned = self._turned(first, columns, width)
-        scores = builder.allocate(self.dtype, (shape.keys * width,), name="scores", scope="global")
-        largest = builder.allocate(self.dtype, (width,), name="largest", scope="local")
-        self._fill(largest, width, float("-inf"))
-        rows = self.tile.rows[0]
-        with builder.for_range(0, shape.keys // rows, name="group") as group:
-            self._scores(turned, scores, largest, (first, columns), group * rows, rows)
-        if shape.keys % rows:
-            whole = operators.const(shape.keys // rows * rows, "int32")
-            self._scores(turned, scores, largest, (first, columns), whole, shape.keys % rows)
-        inverse = self._raised(scores, largest, width)
-        tile = choose_tile(
-            current_cpu(),
-            TileProblem((columns, 1), self.padded, 4 * self.lanes, 1, self.lanes, shape.keys, True, True),
-        )
-        rows = tile.rows[0]
-        with builder.for_range(0, columns // rows, name="group") as group:
-            self._weighted(scores, inverse, first, width, group * rows, rows, tile)
-        if columns % rows:
-            whole = operators.const(columns // rows * rows, "int32")
-            self._weighted(scores, inverse, first, width, whole, columns % rows, tile)
-
-    def _fill(self, target: BufferVar, count: int, value: float) -> None:
-        for start, lanes in self._vectors(count):
-            with self.builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                target[lane + start] = operators.const(value, self.dtype)
-
-    def _turned(self, first: PrimExpr, columns: int, width: int) -> BufferVar:
-        """The scaled queries of a block as (channels, queries); queries that fill it up are zeros."""
-        builder, size = self.builder, self.shape.size
-        turned = builder.allocate(self.dtype, (size * width,), name="turned", scope="global")
-        scale = operators.const(self.scale, self.dtype)
-        with builder.for_range(0, size, name="channel") as channel:
-            for start, lanes in self._vectors(columns):
-                with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                    token = first + start + lane
-                    element = self.query[self.places[0](self.batch, token, self.head, channel)]
-                    turned[channel * width + start + lane] = element.astype(self.dtype) * scale
-            if width > columns:
-                with builder.for_range(0, width - columns, name="lane", kind="vectorize") as lane:
-                    turned[channel * width + columns + lane] = operators.const(0, self.dtype)
-        return turned
-
-    def _scores(
-        self,
-        turned: BufferVar,
-        scores: BufferVar,
-        largest: BufferVar,
-        queries: tuple[PrimExpr, int],
-        key: PrimExpr,
-        rows: int,
-    ) -> None:
-        """The scores of ``rows`` keys from ``key`` with the queries of a block, masked; their largest is kept."""
-        builder, lanes = self.builder, self.lanes
-        width = _up(queries[1], lanes)
-        size = self.shape.size
-        total = self._product(
-            rows,
-            width,
-            size,
-            lambda row, k: self.keys[(key + row) * size + k],
-            lambda k, place: turned[k * width + place],
-        )
-        for row in range(rows):
-            token = builder.let("token", key + row)
-            for start in range(0, width, lanes):
-                self._mask(total, row * width + start, token, queries[0] + start, queries[1] - start)
-                with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                    score = total[row * width + start + lane]
-                    scores[token * width + start + lane] = score
-                    largest[start + lane] = operators.maximum(largest[start + lane], score)
-
-    def _mask(self, total: BufferVar, at: int, key: PrimExpr, query: PrimExpr, left: int) -> None:
-        """Add the mask to a vector of scores, of which ``left`` queries are real."""
-        if self.mask is None or self.mask_shape is None:
-            return
-        batch, heads, keys, queries = self.mask_shape
-        line = (self.batch if batch > 1 else 0) * heads + (self.head if heads > 1 else 0)
-        line = (line * keys + key) * queries
-        with self.builder.for_range(0, min(left, self.lanes), name="lane", kind="vectorize") as lane:
-            added = self.mask[line + query + lane] if queries > 1 else self.mask[line]
-            total[lane + at] = total[lane + at] + added.astype(self.dtype)
-
-    def _product(
-        self,
-        rows: int,
-        width: int,
-        depth: int,
-        scalar: Callable[[int, PrimExpr], PrimExpr],
-        vector: Callable[[PrimExpr, PrimExpr], PrimExpr],
-    ) -> BufferVar:
-        """Sums over ``depth`` of scalars of rows times elements of vectors, (rows, width), in registers."""
-        builder, lanes = self.builder, self.lanes
-        total = builder.allocate(self.dtype, (rows * width,), name="total", scope="local")
-        self._fill(total, rows * width, 0)
-        with builder.for_range(0, depth, name="k") as k:
-            for row in range(rows):
-                factor = scalar(row, k)
-                for start in range(0, width, lanes):
-                    with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                        place = lane + (row * width + start)
-                        total[place] = total[place] + factor * vector(k, lane + start)
-        return total
-
-    def _raised(self, scores: BufferVar, largest: BufferVar, width: int) -> BufferVar:
-        """Turn scores into exponentials, and give the inverse of each query's sum."""
-        builder, keys = self.builder, self.shape.keys
-        sums = builder.allocate(self.dtype, (width,), name="sums", scope="local")
-        self._fill(sums, width, 0)
-        lowest = operators.const(LOWEST, self.dtype)
-        with builder.for_range(0, keys, name="token") as token:
-            for start, lanes in self._vectors(width):
-                with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                    place = token * width + start + lane
-                    below = scores[place] - largest[lane + start]
-                    raised = Select(below < lowest, operators.const(0, self.dtype), exp(below))
-                    scores[place] = raised
-                    sums[lane + start] = sums[lane + start] + scores[place]
-        inverse = builder.allocate(self.dtype, (width,), name="inverse", scope="global")
-        for start, lanes in self._vectors(width):
-            with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                inverse[lane + start] = operators.const(1, self.dtype) / sums[lane + start]
-        return inverse
-
-    def _weighted(
-        self,
-        scores: BufferVar,
-        inverse: BufferVar,
-        first: PrimExpr,
-        width: int,
-        query: PrimExpr,
-        rows: int,
-        tile: Tile,
-    ) -> None:
-        """Store the results of ``rows`` queries of a block from ``query``."""
-        builder, padded, size = self.builder, self.padded, self.shape.value_size
-        for column in range(0, padded, tile.columns):
-            across = min(tile.columns, padded - column)
-            with builder.new_scope():
-                total = self._product(
-                    rows,
-                    across,
-                    self.shape.keys,
-                    lambda row, k: scores[k * width + query + row],
-                    lambda k, place, column=column: self.values[k * padded + column + place],  # type: ignore[misc]
-                )
-                for row in range(rows):
-                    factor = builder.let("factor", inverse[query + row])
-                    for start, lanes in self._vectors(min(across, size - column)):
-                        with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
-                            channel = lane + (column + start)
-                            at = self.result_place(self.batch, first + query + row, self.head, channel)
-                            value = total[lane + (row * across + start)] * factor
-                            self.out[at] = value.astype(str(self.out.dtype))
-
-
-def _parts(heads: int, blocks: int, cores: int) -> int:
-    """Into how many tasks the queries of a head are cut, so that all cores have about the same to do."""
-    for parts in range(1, blocks + 1):
-        tasks = heads * parts
-        if -(-tasks // cores) * cores <= BALANCE * tasks:
-            return parts
-    return blocks
+    made: Tensor = te.compute(shape.result(layouts[3]), element, name="attention", tag="attention")
+    return made

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import te
+from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.target import generic_func
 from tilewright.te import Tensor
-from tilewright.topi.broadcasting import broadcast_index, broadcast_shapes
+from tilewright.te.broadcast_shape import broadcast_index, broadcast_shapes
 from tilewright.topi.nn.convolution import require_equal
 from tilewright.topi.nn.utils import as_type, refuse_rewritten_layout, sum_types
 from tilewright.topi.utils import InvalidShapeError, equal_const_int
+
+
+def known_shape(out_type: Any) -> Any:
+    """The shape of a result's type where all dimensions are known or symbolic; None where one is unknown."""
+    unknown = any(isinstance(extent, UnknownDimension) for extent in out_type.shape)
+    return None if unknown else out_type.shape
 
 
 def batch_matmul(

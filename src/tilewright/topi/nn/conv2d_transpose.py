@@ -6,8 +6,8 @@ from typing import Any
 
 from tilewright.target import generic_func
 from tilewright.te import Tensor
+from tilewright.topi.layout import layout_transform
 from tilewright.topi.nn.convolution import conv_transpose, transposed_inputs
-from tilewright.topi.transform import layout_transform
 
 __all__ = [
     "conv2d_transpose_alter_layout",

@@ -119,6 +119,16 @@ def dense_pack(
     return add_bias(as_type(product, result), bias)
 
 
+def copy_if_identical(tensor_a: Tensor, tensor_b: Tensor) -> Tensor:
+    """The second tensor, copied where it is the first too: what a schedule does to the one must not touch the other."""
+    if tensor_a is not tensor_b:
+        return tensor_b
+    made: Tensor = te.compute(
+        tensor_b.shape, lambda *indices: tensor_b(*indices), name="copy", tag=tag.ELEMWISE
+    )
+    return made
+
+
 @generic_func
 def matmul_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
     """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""

@@ -16,20 +16,26 @@ from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import sigmoid, tanh
 from tilewright.topi.arguments import check_tensor
-from tilewright.topi.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.utils import get_const_tuple
 
 BLOCK: Final = 16
 """Units whose gates lie together: one vector of the widest registers, whole vectors of the others."""
 
-MOST_ROWS: Final = 4
-"""Rows of a batch that are multiplied by a block of weights at once, at most."""
-
 Values = Sequence[PrimExpr]
 Step = Callable[[IRBuilder, Values, Values, Values, Values], list[PrimExpr]]
 """(builder, what the inputs contribute to each gate, what the state does, biases, the state) to the next state, hidden
 first."""
+
+
+@dataclass(frozen=True)
+class RecurrentTiling:
+    """How the steps of a layer are cut: ``rows`` of the batch, which they divide, are multiplied by a block of weights
+    at once. The blocks of a step are ``cores`` shares, which run in parallel if asked."""
+
+    rows: int = 1
+    cores: int = 1
+    parallel: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,12 @@ whose reset comes after the product with the state and that product's bias."""
 
 
 def recurrent(
-    cell: str, given: Tensor, weight: Tensor, states: Sequence[Tensor], biases: Sequence[Tensor] = ()
+    cell: str,
+    given: Tensor,
+    weight: Tensor,
+    states: Sequence[Tensor],
+    biases: Sequence[Tensor] = (),
+    tiling: RecurrentTiling | None = None,
 ) -> list[Tensor]:
     """The hidden states of all steps (steps, batch, hidden), then the last state, hidden first.
 
@@ -90,10 +101,10 @@ def recurrent(
     for tensor in (given, weight, *states, *biases):
         check_tensor("recurrent", tensor)
     kind = CELLS[cell]
-    blocks, hidden, gates, block = get_const_tuple(weight.shape)
+    blocks, hidden, _, block = get_const_tuple(weight.shape)
     steps, batch = given.shape[:2]
-    rows = _rows_at_once(get_const_tuple([batch])[0], gates * block, str(given.dtype))
-    kernel = _Kernel(kind, steps, batch, hidden, blocks, block, rows, given.dtype)
+    chosen = RecurrentTiling() if tiling is None else tiling
+    kernel = _Kernel(kind, steps, batch, hidden, blocks, block, chosen, given.dtype)
     outputs = [(steps, batch, hidden), *((batch, hidden) for _ in range(kind.states))]
     return loop_kernel(
         "recurrent",
@@ -109,16 +120,6 @@ def recurrent_block(gates: int, hidden: int) -> int:
     return wide if hidden >= wide else BLOCK
 
 
-def _rows_at_once(batch: Any, width: int, dtype: str) -> int:
-    """Rows whose sums fit into the registers together, next to the weights; a divisor of the batch."""
-    cpu = current_cpu()
-    each = -(-width // lanes_of(cpu, dtype))
-    limit = min(MOST_ROWS, max(1, cpu.vector_registers * 3 // 4 // each))
-    if not isinstance(batch, int):
-        return 1
-    return max(count for count in range(1, limit + 1) if batch % count == 0)
-
-
 @dataclass
 class _Kernel:
     """The loops of one layer. State is kept in whole blocks of units, ``padded`` of them a row."""
@@ -129,8 +130,12 @@ class _Kernel:
     hidden: int
     blocks: int
     block: int
-    rows: int
+    tiling: RecurrentTiling
     dtype: Any
+
+    @property
+    def rows(self) -> int:
+        return self.tiling.rows
 
     @property
     def padded(self) -> int:
@@ -148,11 +153,10 @@ class _Kernel:
         ]
         for value, state in zip(initial, [hidden, *others], strict=True):
             self._take_in(builder, value, state)
-        work = self.hidden * self.padded * self.kind.gates
         with builder.for_range(0, self.steps, name="step") as step:
             before = builder.let("before", operators.floormod(step, 2) * whole)
             after = builder.let("after", whole - before)
-            loop = "parallel" if work >= PARALLEL_WORK else "serial"
+            loop = "parallel" if self.tiling.parallel else "serial"
             with builder.for_range(0, self.blocks, name="turn", kind=loop) as turn:
                 number = builder.let("block", self._in_turn(step, turn))
                 with builder.for_range(0, operators.floordiv(self.batch, self.rows), name="rows") as group:
@@ -184,7 +188,7 @@ class _Kernel:
     def _in_turn(self, step: PrimExpr, turn: PrimExpr) -> PrimExpr:
         """Every other step goes through a core's share of the blocks backwards: what the step before left in the
         caches is read first. That the shares are those of the pool is a matter of speed alone."""
-        share, rest = divmod(self.blocks, max(current_cpu().cores, 1))
+        share, rest = divmod(self.blocks, max(self.tiling.cores, 1))
         cut = rest * (share + 1)
         first: PrimExpr = operators.floordiv(turn, share + 1) * (2 * share + 2) + share
         if share:

@@ -16,11 +16,11 @@ from tilewright.ir import operators
 from tilewright.ir.expr import ExprLike, PrimExpr, Select
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ExpressionError
+from tilewright.te.broadcast_shape import as_extents, shape_text
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import all as all_of
 from tilewright.topi.arguments import product
-from tilewright.topi.broadcasting import as_extents, shape_text
 from tilewright.topi.computed import computed
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.random.threefry import threefry, word

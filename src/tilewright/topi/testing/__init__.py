@@ -1,14 +1,5 @@
 """What operators should give, in NumPy and as plainly as it can be said: references for tests."""
 
-from tilewright.topi.testing.common import (
-    compare_numpy_tvm,
-    dispatch,
-    get_broadcast_schedule,
-    get_conv2d_nchw_implement,
-    get_elemwise_schedule,
-    get_injective_schedule,
-    get_reduce_schedule,
-)
 from tilewright.topi.testing.convolution import (
     conv1d_ncw_python,
     conv1d_transpose_ncw_python,

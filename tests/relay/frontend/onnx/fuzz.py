@@ -207,7 +207,7 @@ def run(cases: int, seconds: float, seed: int, folder: Path | None = None, verbo
     before = signal.signal(signal.SIGPROF, _alarm)
     end = time.monotonic() + seconds
     try:
-        # What is loaded on first use is no growth.
+        # What is loaded on first use is not a growth.
         for content in pool[:40]:
             _read(content, record)
         record.read = record.cases = 0

@@ -97,7 +97,7 @@ def test_rotation_keeps_lengths(interleaved: int) -> None:
 def test_heads_that_do_not_fit() -> None:
     """Numbers of heads that do not divide are refused."""
     inputs = {"q": floats(1, 2, 6), "k": floats(1, 2, 6), "v": floats(1, 2, 6)}
-    for heads, complaint in ((4, "6 features do not fall into 4 heads"), (3, "do not share 2")):
+    for heads, complaint in ((4, "6 features cannot be divided into 4 heads"), (3, "cannot share 2")):
         model = node_model("Attention", inputs, opset=23, q_num_heads=heads, kv_num_heads=2)
         with pytest.raises(ModelError, match=complaint):
             run(model, inputs)

@@ -1,4 +1,4 @@
-"""Casts between ordinary types, narrow types and bits."""
+"""Casts between ordinary types, low-precision types and bits."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def test_the_type_of_another_tensor() -> None:
 
 
 def test_bits_are_taken_as_they_are() -> None:
-    """BitCast changes the type and no bit, from and to narrow types too."""
+    """BitCast changes the type and no bit, from and to low-precision types too."""
     given = np.asarray([0x38, 0x7F, 0x80], "uint8")
     found = one("BitCast", given, opset=26, to=TYPES.FLOAT8E4M3FN)
     np.testing.assert_array_equal(found.view("uint8"), given)
     np.testing.assert_array_equal(one("BitCast", given, opset=26, to=TYPES.INT8), given.view("int8"))
-    with pytest.raises(ModelError, match="8 bits are no elements of 16"):
+    with pytest.raises(ModelError, match="8 bits are not elements of 16"):
         from_onnx(node_model("BitCast", {"x": given}, opset=26, to=TYPES.INT16))
 
 

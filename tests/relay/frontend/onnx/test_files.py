@@ -70,9 +70,9 @@ def test_what_is_no_model_is_said(tmp_path: Path) -> None:
     for given, complaint in (
         (tmp_path / "missing.onnx", "cannot be read"),
         (tmp_path, "cannot be read"),
-        (tmp_path / "empty.onnx", "is no ONNX model"),
-        (tmp_path / "text.onnx", "is no ONNX model"),
-        (b"\x00\x01\x02", "is no ONNX model"),
+        (tmp_path / "empty.onnx", "is not an ONNX model"),
+        (tmp_path / "text.onnx", "is not an ONNX model"),
+        (b"\x00\x01\x02", "is not an ONNX model"),
         (12, "not int"),
     ):
         with pytest.raises(ModelError, match=complaint):
@@ -206,7 +206,7 @@ def write_sparse(path: Path, model: onnx.ModelProto, size: int) -> None:
 
 
 def test_initializers_among_the_inputs() -> None:
-    """Old models list them there: they are no inputs of the program."""
+    """Old models list them there: they are not inputs of the program."""
     model = product()
     model.graph.input.append(floats("w", [64, 64]))
     module, params = from_onnx(model)
@@ -215,7 +215,7 @@ def test_initializers_among_the_inputs() -> None:
 
 
 def test_inputs_that_nothing_uses() -> None:
-    """They stay inputs, in their place; initializers that nothing uses are no parameters."""
+    """They stay inputs, in their place; initializers that nothing uses are not parameters."""
     model = product()
     model.graph.input.insert(0, floats("unused", [3]))
     model.graph.initializer.append(numpy_helper.from_array(WEIGHT, "spare"))
@@ -271,7 +271,7 @@ def test_dimensions_of_size_zero() -> None:
 
 
 def test_scalars() -> None:
-    """A scalar is no vector of one element."""
+    """A scalar is not a vector of one element."""
     model = model_of([helper.make_node("Mul", ["x", "x"], ["y"])], [floats("x", [])], ["y"])
     found = run(model, {"x": np.array(3.0, "float32")})[0]
     assert found.shape == () and float(found) == 9.0

@@ -53,7 +53,7 @@ def test_layer_norm_without_a_bias() -> None:
 
 @pytest.mark.parametrize("kind", ["float32", "float16"])
 def test_root_mean_square(kind: str) -> None:
-    """RMSNormalization, narrow floats by way of float32."""
+    """RMSNormalization, low-precision floats by way of float32."""
     inputs = {"x": X.astype(kind), "scale": floats(5).astype(kind)}
     wide = X.astype(kind).astype("float32")
     root = np.sqrt((wide**2).mean(axis=-1, keepdims=True) + 1e-5)

@@ -80,7 +80,7 @@ def test_keep_aspect_ratio(policy: str) -> None:
 
 
 def test_a_region() -> None:
-    """tf_crop_and_resize reads a part, and a given value outside of the data."""
+    """tf_crop_and_resize reads a part, and a given value outside the data."""
     inputs = {
         "x": X,
         "roi": np.array([0, 0, 0.2, 0.3, 1, 1, 0.7, 1.4], "float32"),

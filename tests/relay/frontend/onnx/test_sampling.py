@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("aligned", [0, 1])
 def test_grid_sample(mode: str, padding: str, aligned: int) -> None:
-    """Places inside and outside of an image."""
+    """Places inside and outside an image."""
     inputs = {"x": floats(2, 3, 5, 6), "grid": floats(2, 4, 3, 2, seed=1)}
     attributes = {"mode": mode, "padding_mode": padding, "align_corners": aligned}
     check_like_onnx_runtime("GridSample", inputs, opset=20, rtol=1e-3, **attributes)

@@ -119,11 +119,11 @@ def test_optionals():
 
 
 def test_errors():
-    """Positions that are not there, tensors that are no sequences."""
+    """Positions that are not there, tensors that are not sequences."""
     text = EQUAL.replace("(float[6, 2] x, int64 at)", "(float[6, 2] x)").replace(
         "one = SequenceAt", "at = Constant<value = int64 {3}>() one = SequenceAt"
     )
     with pytest.raises(ModelError, match="position 3 is out of range for 3 elements"):
         from_onnx(onnx.parser.parse_model(text))
-    with pytest.raises(ModelError, match="no sequence"):
+    with pytest.raises(ModelError, match="not a sequence"):
         from_onnx(node_model("SequenceLength", {"x": DATA}))

@@ -125,5 +125,5 @@ def test_errors_name_what_is_needed():
         from_onnx(node_model("Squeeze", {"x": data}, unknown=True))
     with pytest.raises(ModelError, match="axis 5 is out of range"):
         from_onnx(node_model("Unsqueeze", {"x": data}, opset=11, axes=[5]))
-    with pytest.raises(ModelError, match="name one twice"):
+    with pytest.raises(ModelError, match="contain one twice"):
         from_onnx(node_model("Unsqueeze", {"x": data}, opset=11, axes=[1, -3]))

@@ -78,5 +78,5 @@ def test_tensors_that_are_no_groups() -> None:
         "x": np.zeros(2, "float32"),
         "g": np.zeros(2, "float32"),
     }
-    with pytest.raises(ModelError, match="2 tensors are no tensors with a gradient and 1 states"):
+    with pytest.raises(ModelError, match="2 tensors are not tensors with a gradient and 1 states"):
         from_onnx(node_model("Adagrad", inputs, 2, TRAINING_DOMAIN))

@@ -134,5 +134,5 @@ def test_broken_trees_are_errors() -> None:
         from_onnx(tree_model("TreeEnsembleRegressor", DATA, n_targets=1, **lost))
     wide = forest("target", [0], trees=1, depth=2)
     wide["nodes_featureids"][0] = 4
-    with pytest.raises(ModelError, match="feature 4, and the data have 4"):
+    with pytest.raises(ModelError, match="feature 4, but the data have 4"):
         from_onnx(tree_model("TreeEnsembleRegressor", DATA, n_targets=1, **wide))

@@ -20,10 +20,10 @@ from tilewright.relay.ty import Any
     [
         ((2, 3), (4,), "6 elements do not become 4"),
         ((2, 3), (4, -1), "6 elements do not divide by 4"),
-        ((2, 3), (-1, -1), "-1 stands twice"),
+        ((2, 3), (-1, -1), "-1 occurs twice"),
         ((2, 3), (0, 0, 0), "no dimension is left for 0"),
         ((2,), (-3,), "no dimension is left for -3"),
-        ((2, 3), (-5, 6), "-5 is no code"),
+        ((2, 3), (-5, 6), "-5 is not a code"),
         ((6,), (-4, 2), "two numbers follow -4"),
         ((6,), (-4, -1, -1), "needs one of the two numbers"),
         ((6,), (-4, 4, -1), "6 is not 4 times -1"),
@@ -38,7 +38,7 @@ def test_what_does_not_fit_is_named(shape: tuple[int, ...], codes: tuple[int, ..
 
 
 def test_zero_is_a_size_where_it_may_be() -> None:
-    """With allow_zero, 0 is no code, and -1 beside it could be anything."""
+    """With allow_zero, 0 is not a code, and -1 beside it could be anything."""
     assert reshaped((0, 3), (3, 0), allow_zero=True) == (3, 0)
     with pytest.raises(RelationError, match="can be anything"):
         reshaped((0, 3), (0, -1), allow_zero=True)

@@ -1,7 +1,7 @@
 """Writing vector arithmetic as Python expressions.
 
-``Value`` stands for an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and gives a
-new ``Value``. Products and sums carry no fast-math flags: the functions written with this say themselves, by
+``Value`` is an LLVM operand with its element type and lanes; ``a * b + 1.0`` appends instructions and returns a new
+``Value``. Products and sums carry no fast-math flags: the functions written with this module state explicitly, by
 ``multiply_add``, where an FMA may be formed.
 """
 
@@ -134,7 +134,7 @@ class Block:
     def by_parts(
         self, element: str, lanes: int, arguments: Sequence[Value], make: Callable[[Sequence[str]], str]
     ) -> Value:
-        """What ``make`` gives of every part of ``lanes`` lanes of the arguments, put together."""
+        """Applies ``make`` to every part of ``lanes`` lanes of the arguments, and concatenates the results."""
         if lanes == self.lanes:
             return Value(self, element, make([argument.operand for argument in arguments]))
         made = []
@@ -200,7 +200,7 @@ class Block:
     def unless_all_false(
         self, condition: Value, otherwise: Sequence[Value], make: Callable[[], Sequence[Value]]
     ) -> list[Value]:
-        """What ``make`` gives if the condition holds in any lane, else ``otherwise``; a branch that is seldom taken."""
+        """``make()`` if the condition holds in any lane, else ``otherwise``; the branch is rarely taken."""
         function = self.function
         test = condition.operand
         if self.lanes > 1:
@@ -226,7 +226,7 @@ class Block:
         """``yes`` in the lanes where the condition holds, ``no`` in the others."""
         typed = yes if isinstance(yes, Value) else no
         if not isinstance(typed, Value):
-            raise TypeError("a select needs one value that says the type")
+            raise TypeError("a select needs at least one value of known type")
         first, second = typed.lift(yes), typed.lift(no)
         kind = self.type_name(typed.element)
         return self.emit(

@@ -1,9 +1,9 @@
-"""Exponentials and what is made of them: exp, exp2, exp10, sigmoid, tanh, sinh, cosh.
+"""Exponentials and functions derived from them: exp, exp2, exp10, sigmoid, tanh, sinh, cosh.
 
-``x`` is split into ``n * ln 2 + r`` with ``|r| <= ln 2 / 2``; ``exp(r) - 1 = r + r**2 q(r)`` with a polynomial
-``q`` fitted to the least relative error of exp; the power of two is applied by AVX-512's instruction for it, or in
-two steps, so that denormal results are rounded once and overflow gives infinity. ``n`` is read from the bits of a sum
-with a large constant, which no input makes undefined.
+``x`` is split into ``n * ln 2 + r`` with ``|r| <= ln 2 / 2``; ``exp(r) - 1 = r + r**2 q(r)`` with a polynomial ``q``
+fitted for minimal relative error of exp. The power of two is applied by AVX-512's scaling instruction, or in two steps,
+so that denormal results are rounded once and overflow gives infinity. ``n`` is read from the bits of a sum with a large
+constant, which is defined for every input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""float16 and bfloat16 in integer arithmetic, for targets without conversions of their own.
+"""float16 and bfloat16 in integer arithmetic, for targets without conversion instructions.
 
 All conversions round to nearest, ties to even, keep NaN a quiet NaN, and treat denormals exactly.
 """

@@ -1,7 +1,7 @@
-"""The functions that a module uses, each emitted once for a type and number of lanes, to be inlined by LLVM.
+"""The math functions that a module uses, each emitted once per type and number of lanes, and inlined by LLVM.
 
 ``FUNCTIONS`` is the table of all of them. The last column is the largest error over all inputs in units in the last
-place, which the tests hold each function to. What float64 has no polynomial for calls the C library, lane by lane.
+place, which the tests check. Where float64 has no polynomial, the C library is called lane by lane.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilewright.support.errors import CodegenError
 
 Body = Callable[..., Value]
 LIBM_ULP = 2.0
-"""What C libraries promise of their float64 functions."""
+"""The error bound of C libraries' float64 functions."""
 
 
 @dataclass(frozen=True)

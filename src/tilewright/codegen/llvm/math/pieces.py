@@ -1,7 +1,7 @@
-"""Odd functions that end at 1, by polynomials on intervals whose coefficients are picked from registers.
+"""Odd functions with limit 1, by piecewise polynomials whose coefficients are looked up in registers.
 
-One instruction looks up as many coefficients as a register has lanes, in a table that is a register itself; so a
-polynomial of low degree does, with no division and no exponential. The coefficients are computed here, from the
+One permute instruction looks up as many coefficients as a register has lanes, in a table that is itself a register. So
+a low-degree polynomial is enough, with no division and no exponential. The coefficients are computed here, from the
 function in float64.
 """
 

@@ -1,4 +1,4 @@
-"""erf, pow and the elementary rest."""
+"""erf, pow and the remaining elementary functions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """sin, cos and tan in float32.
 
-``x = n * pi/2 + r``. Up to 2**17 the multiple is subtracted in three parts with FMA (in float64 where there is
-none), without loss. Beyond, if any lane is that large, the product with 2/pi is formed from the 96 bits of 2/pi
-that matter (Payne and Hanek's reduction), so that the result is as good for 1e38 as for 1.
+``x = n * pi/2 + r``. Up to 2**17 the multiple is subtracted in three parts with FMA (in float64 where there is no FMA),
+without loss. If any lane is larger, the product with 2/pi is formed from the 96 significant bits of 2/pi (Payne-Hanek
+reduction), so that the result is as accurate for 1e38 as for 1.
 """
 
 from __future__ import annotations

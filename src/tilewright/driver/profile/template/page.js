@@ -126,6 +126,7 @@ function drawPasses() {
 }
 
 function start() {
+  drawChoices();
   drawPasses();
   drawSummary();
   byId("kernels-note").textContent = "Blue: bound by compute; orange: by memory, at the level that its data fits. Click a row for the code.";

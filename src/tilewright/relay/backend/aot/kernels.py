@@ -29,9 +29,9 @@ from tilewright.tir.packed_abi import address_of
 from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, stmt_seq
 from tilewright.tir.transform.bind_target import BindTarget
 from tilewright.tir.transform.convert_for_loops_to_serial import ConvertForLoopsToSerial
+from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.transform.lower_tvm_builtin import fits_stack
 from tilewright.tir.transform.make_unpacked_api import MakeUnpackedAPI
-from tilewright.tir.transform.statement_rewriter import StmtMutator
 from tilewright.tir.transform.verify_memory import VerifyMemory
 
 FAILED = -1

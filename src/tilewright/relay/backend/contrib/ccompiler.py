@@ -21,7 +21,7 @@ from tilewright.relay.expr import Call, Constant, Tuple, Var
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr
 from tilewright.relay.op.shapes import dims, known
-from tilewright.relay.transform.straight_line import straight_line
+from tilewright.relay.transform.lib.straight_line import straight_line
 from tilewright.runtime.loading import ObjectModule
 from tilewright.runtime.registry import register_func
 from tilewright.support.errors import CodegenError

@@ -1,4 +1,4 @@
-"""ONNX models."""
+"""The ONNX frontend."""
 
 from tilewright.relay.frontend.onnx.model import from_onnx
 

@@ -3,9 +3,9 @@
     from tilewright.relay.frontend.onnx import backend
     outputs = backend.prepare(model).run(inputs)
 
-A model whose shapes are all known and that has no control flow is compiled for the graph executor, every other for the
-virtual machine. Where the conversion has to know more than the model says (how many elements a sequence has, the axis
-that an input names), the model is compiled when inputs are at hand, once for each different answer.
+A model with static shapes and without control flow is compiled for the graph executor, every other for the virtual
+machine. Where the conversion needs more than the model says (the length of a sequence, an axis given by an input), the
+model is compiled when inputs are available, once for each different answer.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tilewright.ir.type import TupleType
 from tilewright.relay.build_module import create_executor
 from tilewright.relay.expr import Call, If, Let
 from tilewright.relay.expr_functor import ExprVisitor
+from tilewright.relay.frontend.onnx.low_precision import LOW_PRECISION_TYPES, from_carrier, to_carrier
 from tilewright.relay.frontend.onnx.model import from_onnx
-from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES, from_carrier, to_carrier
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
 from tilewright.relay.frontend.onnx.reading import read_model
 from tilewright.relay.frontend.onnx.tensors import onnx_package
@@ -97,7 +97,7 @@ class TilewrightBackendRep(BackendRep):  # type: ignore[misc]
         return given
 
     def _program(self, given: dict[str, Any]) -> tuple[list[str], Program]:
-        """The program for such inputs, compiled where it is the first time that it is asked for."""
+        """The program for such inputs, compiled on first use."""
         while True:
             # An optional that is empty is another program than one that is not.
             shapes = {
@@ -259,8 +259,8 @@ def _spread(name: str, kind: Any, value: Any, into: dict[str, Any]) -> None:
             _spread(f"{name}.{position}", kind.sequence_type.elem_type, item, into)
     else:
         array = np.asarray(value)
-        narrow = NARROW_TYPES.get(kind.tensor_type.elem_type)
-        into[name] = array if narrow is None else to_carrier(array, narrow)
+        low_precision = LOW_PRECISION_TYPES.get(kind.tensor_type.elem_type)
+        into[name] = array if low_precision is None else to_carrier(array, low_precision)
 
 
 def _as_arrays(value: Any, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a node says held against its operator's schema, and names that are no text."""
+"""Checks of nodes against their operators' schemas, and of names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _schema(domain: str, operator: str, opset: int) -> Any | None:
 
 
 def wrong_attribute(proto: Any, opset: int) -> str:
-    """What is wrong with the attributes of a node: one of another type than the operator has. Or nothing."""
+    """The error in the attributes of a node (one has the wrong type), or None."""
     schema = _schema(proto.domain, proto.op_type, opset)
     if schema is None:
         return ""
@@ -35,7 +35,7 @@ def wrong_attribute(proto: Any, opset: int) -> str:
 
 
 def missing_input(proto: Any, opset: int) -> str:
-    """What is wrong with the inputs of a node: one that the operator needs is left out. Or nothing."""
+    """The error in the inputs of a node (a required one is missing), or None."""
     schema = _schema(proto.domain, proto.op_type, opset)
     if schema is None:
         return ""
@@ -71,4 +71,4 @@ def check_text(model: Any) -> None:
         names += (node.name, node.op_type, node.domain, *node.input, *node.output)
         names += (text for one in node.attribute for text in (one.name, one.ref_attr_name))
     if not all(isinstance(name, str) for name in names):
-        raise ModelError("the model has names that are no text")
+        raise ModelError("the model has names that are not text")

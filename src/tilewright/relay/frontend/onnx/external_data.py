@@ -1,7 +1,7 @@
-"""Tensors in files beside the model, and nowhere else.
+"""Tensors in files next to the model, and nowhere else.
 
-A file that a model names lies in the model's own folder or below it after all links are followed, is an ordinary file
-that has no second name, and is as long as the tensor says. It is opened without following links, and what was opened
+A file that a model names must be in the model's folder or below it after all links are resolved, be a regular file
+without other hard links, and be as long as the tensor says. It is opened without following links, and the opened file
 is checked again.
 """
 
@@ -18,7 +18,7 @@ from tilewright.support.errors import ModelError
 
 
 def is_external(tensor: Any) -> bool:
-    """True if a tensor's data lie in a file of their own."""
+    """True if a tensor's data are in a separate file."""
     return bool(tensor.data_location == onnx_package().TensorProto.EXTERNAL)
 
 
@@ -54,7 +54,7 @@ def inner_tensors(model: Any) -> Iterator[Any]:
 
 
 def entries_of(tensor: Any) -> dict[str, str]:
-    """What a tensor says of its data: location, offset, length."""
+    """A tensor's external data entries: location, offset, length."""
     return {entry.key: entry.value for entry in tensor.external_data}
 
 
@@ -77,7 +77,7 @@ def open_external(tensor: Any, folder: Path | None, length: int) -> tuple[Binary
     status = os.fstat(handle)
     try:
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-            raise ModelError(f"{where}, which is no ordinary file, or has a second name elsewhere")
+            raise ModelError(f"{where}, which is not a regular file, or has another hard link")
         if offset + length > status.st_size:
             raise ModelError(f"{where}, from {offset} for {length} bytes, but the file has {status.st_size}")
     except ModelError:
@@ -99,7 +99,7 @@ def _checked_path(where: str, location: str, folder: Path) -> Path:
     if not real.is_relative_to(folder) or path.is_symlink():
         raise ModelError(f"{where}, which is a link out of the model's folder")
     if not real.is_file():
-        raise ModelError(f"{where}, which is no ordinary file, or has a second name elsewhere")
+        raise ModelError(f"{where}, which is not a regular file, or has another hard link")
     return real
 
 
@@ -107,7 +107,7 @@ def _checked_offset(where: str, entries: Mapping[str, str], length: int) -> int:
     try:
         offset, stated = int(entries.get("offset", 0)), int(entries.get("length", length))
     except ValueError:
-        raise ModelError(f"{where} at an offset or of a length that is no number") from None
+        raise ModelError(f"{where} at an offset or of a length that is not a number") from None
     if offset < 0 or stated != length:
         raise ModelError(
             f"{where}, from {offset} for {stated} bytes, but its shape and type make {length} bytes"

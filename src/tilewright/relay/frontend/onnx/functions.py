@@ -1,4 +1,4 @@
-"""Operators that are defined by a function: the model's own functions, and those of the ONNX standard."""
+"""Operators that are defined by a function: the model's own, and those of the ONNX standard."""
 
 from __future__ import annotations
 

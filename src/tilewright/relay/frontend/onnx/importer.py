@@ -1,8 +1,8 @@
 """From an ONNX graph to graph-level expressions.
 
-Nodes are converted in order. What can be computed now is: a node whose inputs are all constants becomes a constant, and
-of vectors of integers (shapes on their way to a reshape) every element that is known is remembered, so that the shape
-arithmetic of exporters folds away wherever sizes are known.
+Nodes are converted in order, and folded where possible: a node whose inputs are all constants becomes a constant, and
+for integer vectors (shapes on their way to a reshape) every known element is tracked, so that the shape arithmetic of
+exporters folds away wherever sizes are known.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, TupleWrapper, Var, const
 from tilewright.relay.frontend.onnx.checks import missing_input, wrong_attribute
-from tilewright.relay.frontend.onnx.narrow import (
+from tilewright.relay.frontend.onnx.low_precision import (
     AWARE_OPERATORS,
+    LOW_PRECISION_TYPES,
     MOVING_OPERATORS,
-    NARROW_TYPES,
-    NarrowType,
+    LowPrecisionType,
 )
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
@@ -45,7 +45,7 @@ FOLD_LIMIT = 1 << 24
 MOST_DIMENSIONS = 64
 """A model with a tensor of more is refused."""
 LONGEST_PARTIAL = 1024
-"""Elements: longer vectors are no shapes, and not followed element by element."""
+"""Elements: longer vectors are not shapes, and not followed element by element."""
 LARGEST_TENSOR = 1 << 36
 """Bytes: a model that makes a larger tensor is refused before anything is allocated."""
 
@@ -61,7 +61,7 @@ _FAILURES = (
     AssertionError,
     MemoryError,
 )
-"""What a node that makes no sense runs into."""
+"""The errors that an invalid node may cause."""
 
 
 class SequenceValue:
@@ -81,7 +81,7 @@ class OptionalValue:
 
 
 class GraphImporter:
-    """Converts one graph; a subgraph has an importer of its own, which sees the names of those around it."""
+    """Converts one graph; a subgraph has a separate importer, which sees the names of the enclosing ones."""
 
     def __init__(
         self,
@@ -100,7 +100,9 @@ class GraphImporter:
         self.params: dict[str, Any] = parent.params if parent is not None else {}
         self.param_values: dict[Var, np.ndarray[Any, Any]] = parent.param_values if parent is not None else {}
         self.partials: dict[RelayExpr, list[int | None]] = parent.partials if parent is not None else {}
-        self.narrow: dict[RelayExpr, NarrowType] = parent.narrow if parent is not None else {}
+        self.low_precision: dict[RelayExpr, LowPrecisionType] = (
+            parent.low_precision if parent is not None else {}
+        )
 
     # Names
 
@@ -114,10 +116,10 @@ class GraphImporter:
                 graph.values[name] = graph.captured(graph.parent.lookup(name))
                 return graph.values[name]
             graph = graph.parent
-        raise ModelError(f"the model uses {name!r} before any node, input or initializer gives it")
+        raise ModelError(f"the model uses {name!r} before any node, input or initializer defines it")
 
     def captured(self, value: Any) -> Any:
-        """A value from outside of a loop as the loop's body sees it: a variable, so that it is computed once."""
+        """A value from outside a loop as the loop's body sees it: a variable, so that it is computed once."""
         if isinstance(value, SequenceValue):
             return SequenceValue([self.captured(item) for item in value.items], value.dtype)
         if isinstance(value, OptionalValue):
@@ -138,10 +140,10 @@ class GraphImporter:
             self.values[name] = value
 
     def add_initializer(self, tensor: Any, stored: NDArray, freeze: bool) -> None:
-        """A constant of the model: part of the program, or a parameter of ``main`` with its value beside it."""
+        """A constant of the model: part of the program, or a parameter of ``main`` with its value."""
         whole = stored.dtype.is_integral or stored.dtype.is_bool
         if freeze or self.parent is not None or whole or prod(stored.shape) <= 1:
-            self.define(tensor.name, self.mark(Constant(stored), NARROW_TYPES.get(tensor.data_type)))
+            self.define(tensor.name, self.mark(Constant(stored), LOW_PRECISION_TYPES.get(tensor.data_type)))
             return
         variable = Var(tensor.name, TensorType(stored.shape, stored.dtype))
         self.params[tensor.name] = stored
@@ -165,7 +167,7 @@ class GraphImporter:
         return None
 
     def partial_value(self, expr: RelayExpr) -> list[int | None] | None:
-        """What is known of a vector (or scalar) of integers, element by element."""
+        """The known elements of a vector (or scalar) of integers."""
         value = self.known_value(expr)
         if value is not None:
             return (
@@ -197,28 +199,30 @@ class GraphImporter:
             self.partials[expr] = list(items)
         return expr
 
-    def mark(self, expr: RelayExpr, narrow: NarrowType | None) -> RelayExpr:
-        """Remember that an expression is the carrier of a narrow type."""
-        if narrow is not None:
-            self.narrow[expr] = narrow
+    def mark(self, expr: RelayExpr, low_precision: LowPrecisionType | None) -> RelayExpr:
+        """Remember that an expression is the carrier of a low-precision type."""
+        if low_precision is not None:
+            self.low_precision[expr] = low_precision
         return expr
 
-    def _moved_type(self, node: Node, inputs: Sequence[Any]) -> NarrowType | None:
-        """The narrow type that an operator moves from its arguments to its results; an error where it would take
+    def _moved_type(self, node: Node, inputs: Sequence[Any]) -> LowPrecisionType | None:
+        """The low-precision type that an operator moves from its arguments to its results; an error where it would take
         carriers for numbers."""
-        found = next((self.narrow[value] for value in inputs if _is_in(value, self.narrow)), None)
+        found = next(
+            (self.low_precision[value] for value in inputs if _is_in(value, self.low_precision)), None
+        )
         if found is None or node.op_type in AWARE_OPERATORS:
             return None
         if node.op_type in MOVING_OPERATORS:
             return found
-        raise node.fail(f"elements of type {found.name} can be moved, cast, quantised and dequantised alone")
+        raise node.fail(f"elements of type {found.name} can only be moved, cast, quantised and dequantised")
 
-    def _keep_type(self, results: Sequence[Any], narrow: NarrowType | None) -> None:
+    def _keep_type(self, results: Sequence[Any], low_precision: LowPrecisionType | None) -> None:
         for result in results:
-            if narrow is not None and isinstance(result, RelayExpr):
+            if low_precision is not None and isinstance(result, RelayExpr):
                 kind = type_of(result, self.module)
-                if isinstance(kind, TensorType) and kind.dtype == narrow.carrier:
-                    self.narrow.setdefault(result, narrow)
+                if isinstance(kind, TensorType) and kind.dtype == low_precision.carrier:
+                    self.low_precision.setdefault(result, low_precision)
 
     def _mark_declared(self, node: Node, results: Sequence[Any]) -> None:
         """Results of the graphs inside a node are of the types that those graphs declare."""
@@ -228,7 +232,7 @@ class GraphImporter:
         inner = node.attributes.get("body") or node.attributes.get("then_branch")
         declared = [info.type.tensor_type.elem_type for info in inner.output][skipped:] if inner else []
         for result, element_type in zip(results, declared, strict=False):
-            self._keep_type([result], NARROW_TYPES.get(element_type))
+            self._keep_type([result], LOW_PRECISION_TYPES.get(element_type))
 
     # Conversion
 
@@ -296,11 +300,11 @@ class GraphImporter:
         if self._is_constant(result):
             value = Interpreter(self.module).run(result)
             settled = Constant(np.ascontiguousarray(value).reshape(np.shape(value)))
-            return self.mark(settled, self.narrow.get(result))
+            return self.mark(settled, self.low_precision.get(result))
         return result
 
     def _is_constant(self, expr: RelayExpr) -> bool:
-        """True if an expression is made of constants and pure operators alone, and nothing in it is large."""
+        """True if an expression consists only of constants and pure operators, and nothing in it is large."""
         pending, seen = [expr], set()
         while pending:
             current = pending.pop()
@@ -333,7 +337,7 @@ class GraphImporter:
     def convert_body(self, proto: Any, inputs: Sequence[Any], captures: bool = False) -> Body:
         """Convert a graph that an attribute holds, for these values of its inputs.
 
-        With ``captures`` what it uses of the graphs around it stands in variables, which the caller binds.
+        With ``captures``, values of the enclosing graphs are variables, which the caller binds.
         """
         inner = self.subgraph()
         if captures:
@@ -413,13 +417,13 @@ class GraphImporter:
         if len(extents) > MOST_DIMENSIONS or _bytes(kind) > LARGEST_TENSOR:
             raise ModelError(f"the input {name!r} has {len(extents)} dimensions and {_bytes(kind)} bytes")
         variable = Var(name, kind)
-        self.mark(variable, NARROW_TYPES.get(tensor.elem_type))
+        self.mark(variable, LOW_PRECISION_TYPES.get(tensor.elem_type))
         return variable
 
 
 @dataclass(frozen=True)
 class Body:
-    """A converted subgraph: its outputs, and the variables that stand in it for expressions around it."""
+    """A converted subgraph: its outputs, and the variables in it that represent captured expressions."""
 
     outputs: list[Any]
     captures: dict[RelayExpr, Var]
@@ -436,7 +440,8 @@ def _is_in(value: Any, known: Mapping[RelayExpr, Any]) -> bool:
 
 
 def _bytes(kind: Type) -> int:
-    """The size of a value as far as it is known; nothing for what is no tensor or has a dimension that is not known."""
+    """The size of a value as far as it is known; nothing for what is not a tensor or has a dimension that is not
+    known."""
     if isinstance(kind, TupleType):
         return sum(_bytes(field) for field in kind.fields)
     if not isinstance(kind, TensorType):

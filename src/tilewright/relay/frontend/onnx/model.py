@@ -1,4 +1,4 @@
-"""``from_onnx``: reading a model, and making a module of it."""
+"""``from_onnx``: reads a model and converts it to a module."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _convert(
         graph.add_initializer(sparse.values, ndarray.array(dense_array(sparse)), freeze)
     inputs: list[Var] = []
     for info in proto.input:
-        # Old models list initializers among their inputs: those have values, and are no inputs.
+        # Old models list initializers among their inputs: those have values, and are not inputs.
         if info.name not in constants:
             inputs += graph.add_input(info, shapes, dtypes)
     graph.convert(proto)

@@ -1,6 +1,6 @@
-"""Errors about what a conversion has to know and the model leaves to its inputs.
+"""Errors about values that a conversion needs but that the model takes as inputs.
 
-Whoever has the inputs at hand can answer them: give the shapes, or the values of the inputs named, and convert again.
+A caller that has the inputs can provide the shapes, or the values of the inputs named, and convert again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ValueNeeded(ModelError):
 
 
 def value_needed(message: str, expr: RelayExpr) -> ModelError:
-    """The error about a value that has to be known: where it follows from shapes alone, those are what is needed."""
+    """The error about a value that has to be known: if it depends only on shapes, those are requested."""
     found = _Variables()
     found.visit(expr)
     if found.shapes and not found.names:

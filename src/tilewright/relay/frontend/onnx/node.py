@@ -1,4 +1,4 @@
-"""What a converter sees of the node that it converts."""
+"""The interface of a node for converters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import IntImm
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, const
-from tilewright.relay.frontend.onnx.narrow import NarrowType
+from tilewright.relay.frontend.onnx.low_precision import LowPrecisionType
 from tilewright.relay.frontend.onnx.needs import ShapeNeeded, value_needed
 from tilewright.relay.infer import type_of
 from tilewright.support.errors import ModelError
@@ -46,11 +46,11 @@ class Node:
 
     @property
     def num_outputs(self) -> int:
-        """The number of outputs, those that nobody names included."""
+        """The number of outputs, including unnamed ones."""
         return len(self.proto.output)
 
     def wants(self, output: int) -> bool:
-        """True if an output is named, so that somebody may use it."""
+        """True if an output is named, so that it may be used."""
         return output < len(self.proto.output) and bool(self.proto.output[output])
 
     @property
@@ -84,9 +84,9 @@ class Node:
         """The element type of a tensor."""
         return str(self.type_of(expr).dtype)
 
-    def narrow(self, expr: RelayExpr) -> NarrowType | None:
-        """The narrow type that a tensor carries, if it does."""
-        return self.graph.narrow.get(expr)
+    def low_precision(self, expr: RelayExpr) -> LowPrecisionType | None:
+        """The low-precision type that a tensor carries, if it does."""
+        return self.graph.low_precision.get(expr)
 
     def shape(self, expr: RelayExpr) -> tuple[int | None, ...]:
         """The shape of a tensor, None for dimensions that are not known."""
@@ -114,7 +114,7 @@ class Node:
         return None if expr is None else self.graph.known_value(expr)
 
     def partial(self, expr: RelayExpr) -> list[int | None] | None:
-        """What is known of a vector of integers, element by element; None where not even its length is known."""
+        """The known elements of a vector of integers; None if not even its length is known."""
         return self.graph.partial_value(expr)
 
     def required_value(self, expr: RelayExpr | None, what: str) -> np.ndarray[Any, Any]:

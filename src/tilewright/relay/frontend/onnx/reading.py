@@ -1,7 +1,7 @@
-"""Reading a model: from a path, bytes or a proto, with no weight copied more than once.
+"""Reading a model: from a path, bytes or a proto, copying each weight at most once.
 
-Of a path or bytes the large initializers stay where they are until they are asked for; each is then read straight into
-the memory of the parameter that it becomes.
+The large initializers of a path or of bytes are not loaded until they are needed; each is then read directly into the
+memory of the parameter that it becomes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from tilewright.relay.frontend.onnx.checks import check_text
 from tilewright.relay.frontend.onnx.external_data import inner_tensors, is_external, open_external
-from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES
+from tilewright.relay.frontend.onnx.low_precision import LOW_PRECISION_TYPES
 from tilewright.relay.frontend.onnx.tensors import (
     array_of,
     checked_shape,
@@ -32,7 +32,7 @@ _LFS_POINTER = b"version https://git-lfs"
 
 
 class Model:
-    """A model that was read: the proto, and its initializers, which may lie elsewhere."""
+    """A model that was read: the proto, and its initializers, which may be elsewhere."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Model:
                 _bring_in(tensor, folder)
 
     def initializer(self, number: int) -> NDArray:
-        """The value of an initializer of the graph, the carrier for narrow types."""
+        """The value of an initializer of the graph, the carrier for low-precision types."""
         tensor = self.proto.graph.initializer[number]
         place = self._places.get(number)
         if is_external(tensor):
@@ -76,9 +76,9 @@ class Model:
 
 
 def _read(tensor: Any, source: Source, place: Place) -> NDArray:
-    """Raw data as an array of its own memory; what is packed goes through a copy."""
+    """Raw data as an array that owns its memory; packed data are copied."""
     shape = checked_shape(tensor, place.length)
-    if tensor.data_type in NARROW_TYPES:
+    if tensor.data_type in LOW_PRECISION_TYPES:
         copy = onnx_package().TensorProto()
         copy.CopyFrom(tensor)
         copy.ClearField("external_data")
@@ -158,16 +158,14 @@ def _parsed(source: Source, what: str) -> tuple[Any, dict[int, Place]]:
     onnx = onnx_package()
     proto = onnx.ModelProto()
     if source.read(0, min(len(_LFS_POINTER), source.size)) == _LFS_POINTER:
-        raise ModelError(
-            f"{what} is a pointer of Git LFS, not the model itself: fetch it with 'git lfs pull'"
-        )
+        raise ModelError(f"{what} is a Git LFS pointer, not the model: fetch it with 'git lfs pull'")
     try:
         content, places = without_weights(source)
         proto.ParseFromString(content)
     except (ModelError, OSError, ValueError, _decode_error()) as error:
-        raise ModelError(f"{what} is no ONNX model: {error}") from error
+        raise ModelError(f"{what} is not an ONNX model: {error}") from error
     if not proto.ir_version and not proto.graph.node:
-        raise ModelError(f"{what} is no ONNX model: it has neither a version nor a graph")
+        raise ModelError(f"{what} is not an ONNX model: it has neither a version nor a graph")
     return proto, places
 
 

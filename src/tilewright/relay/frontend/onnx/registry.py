@@ -1,11 +1,10 @@
-"""Converters: how each ONNX operator becomes a graph-level expression.
+"""The registry of converters: how each ONNX operator becomes a graph-level expression.
 
     @converter("Clip", since=11)
     def clip(node: Node, data: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr: ...
 
-A converter takes the node and one argument for each input (None where an optional input is left out), and gives an
-expression, or a sequence of expressions for several outputs. The one that an opset uses is that with the largest
-``since`` not above it.
+A converter takes the node and one argument per input (None for an omitted optional input), and returns an expression,
+or a sequence of expressions for several outputs. An opset uses the converter with the largest ``since`` not above it.
 """
 
 from __future__ import annotations
@@ -43,8 +42,3 @@ def find_converter(domain: str, name: str, opset: int) -> Converter | None:
         if since <= opset:
             found = function
     return found
-
-
-def known_operators() -> list[tuple[str, str]]:
-    """Domain and name of every operator that has a converter."""
-    return sorted(_CONVERTERS)

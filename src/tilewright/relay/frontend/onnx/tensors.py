@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES, to_carrier
+from tilewright.relay.frontend.onnx.low_precision import LOW_PRECISION_TYPES, to_carrier
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ModelError
 
@@ -22,10 +22,10 @@ def onnx_package() -> Any:
 
 
 def dtype_name(element_type: int) -> str:
-    """The name of an ONNX element type: "float32", "int64", ... ; that of the carrier for narrow types; an error for
-    strings and the like."""
-    if element_type in NARROW_TYPES:
-        return NARROW_TYPES[element_type].carrier
+    """The name of an ONNX element type: "float32", "int64", ... ; that of the carrier for low-precision types; an error
+    for strings and the like."""
+    if element_type in LOW_PRECISION_TYPES:
+        return LOW_PRECISION_TYPES[element_type].carrier
     onnx = onnx_package()
     names = {
         onnx.TensorProto.FLOAT: "float32",
@@ -56,8 +56,10 @@ _FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data
 
 
 def _element_bits(element_type: int) -> int:
-    narrow = NARROW_TYPES.get(element_type)
-    return narrow.bits if narrow is not None else 8 * DataType(dtype_name(element_type)).itemsize
+    low_precision = LOW_PRECISION_TYPES.get(element_type)
+    return (
+        low_precision.bits if low_precision is not None else 8 * DataType(dtype_name(element_type)).itemsize
+    )
 
 
 def stored_bytes(tensor: Any) -> int:
@@ -79,7 +81,7 @@ def checked_shape(tensor: Any, length: int) -> tuple[int, ...]:
 
 
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:
-    """The value of a TensorProto that holds its data, the carrier for narrow types."""
+    """The value of a TensorProto that holds its data, the carrier for low-precision types."""
     onnx = onnx_package()
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         raise ModelError(f"tensor {tensor.name!r} has its data in a file: load the model by its path")
@@ -91,8 +93,8 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
         found = np.asarray(onnx.numpy_helper.to_array(tensor))
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelError(f"tensor {tensor.name!r} is damaged: {error}") from error
-    narrow = NARROW_TYPES.get(tensor.data_type)
-    return found if narrow is None else to_carrier(found, narrow)
+    low_precision = LOW_PRECISION_TYPES.get(tensor.data_type)
+    return found if low_precision is None else to_carrier(found, low_precision)
 
 
 def _check_count(tensor: Any) -> None:

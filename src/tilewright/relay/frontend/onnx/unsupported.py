@@ -1,4 +1,4 @@
-"""Everything that stands in a model's way, found before anything is converted."""
+"""Finding everything unsupported in a model before anything is converted."""
 
 from __future__ import annotations
 

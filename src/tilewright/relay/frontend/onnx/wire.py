@@ -1,8 +1,8 @@
 """A model's bytes without its weights.
 
-Parsing a whole model copies every weight, and protobuf refuses more than two gigabytes. This walks the outer layers of
-the encoding (model, graph, initializers), leaves the raw data of large initializers out, and says where they lie; the
-rest, small, is parsed as usual. Nothing is decoded that is not needed for that, and every length is checked.
+Parsing a whole model copies every weight, and protobuf rejects more than two gigabytes. This module walks the outer
+layers of the encoding (model, graph, initializers), skips the raw data of large initializers, and records their
+offsets; the small rest is parsed as usual. Nothing else is decoded, and every length is checked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WINDOW = 1 << 16
 
 @dataclass(frozen=True)
 class Place:
-    """Where the raw data of an initializer lie in the model's bytes."""
+    """Where the raw data of an initializer are in the model's bytes."""
 
     offset: int
     length: int
@@ -92,7 +92,7 @@ class _Field:
 
 
 def without_weights(source: Source) -> tuple[bytes, dict[int, Place]]:
-    """The bytes of the model without large initializers, and where those lie, by their number in the graph."""
+    """The bytes of the model without large initializers, and where those are, by their number in the graph."""
     places: dict[int, Place] = {}
     made: list[bytes] = []
     count = 0
@@ -146,9 +146,9 @@ def _fields(source: Source, begin: int, end: int) -> Iterator[_Field]:
         elif kind == 5:
             after = payload + 4
         else:
-            raise ModelError(f"the encoding is damaged at byte {at}: there is no kind {kind} of field")
+            raise ModelError(f"the encoding is damaged at byte {at}: there is no field kind {kind}")
         if number == 0 or after > end:
-            raise ModelError(f"the encoding is damaged at byte {at}: a field reaches beyond what holds it")
+            raise ModelError(f"the encoding is damaged at byte {at}: a field exceeds its container")
         yield _Field(number, kind, at, payload, after)
         at = after
 

@@ -1,4 +1,4 @@
-"""Annotations: operators that give their argument, with a hint to the compiler."""
+"""Annotations: operators that return their argument, with a hint to the compiler."""
 
 from tilewright.relay.op.annotation import annotation
 from tilewright.relay.op.annotation.annotation import (

@@ -1,4 +1,4 @@
-"""Annotations: operators that give their argument, a tensor or a tuple, with a hint to the compiler."""
+"""Annotations: operators that return their argument, a tensor or a tuple, with a hint to the compiler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.function import Function
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, define
-from tilewright.relay.op.layout import elementwise
+from tilewright.relay.op.layout_rules import elementwise
 from tilewright.relay.op.relations import any_type
 from tilewright.relay.op.tensor.device import device_number
 from tilewright.support.errors import ExpressionError
@@ -63,7 +63,7 @@ def _annotation(name: str, description: str, attrs: type[Attrs] | None = None) -
 
 _ON_DEVICE = _annotation("on_device", "Computed on a device of this kind.", OnDeviceAttrs)
 _STOP_FUSION = _annotation("annotation.stop_fusion", "Not fused with what uses it.")
-_CHECKPOINT = _annotation("annotation.checkpoint", "Computed again for the gradient, instead of kept.")
+_CHECKPOINT = _annotation("annotation.checkpoint", "Recomputed for the gradient instead of stored.")
 _COMPILER_BEGIN = _annotation(
     "annotation.compiler_begin", "Enters a region that another code generator takes.", CompilerAttrs
 )
@@ -82,7 +82,7 @@ def on_device(data: RelayExpr, device: Any, is_fixed: bool = False) -> Call:
 
 
 def function_on_device(function: Function, param_devices: Sequence[Any], result_device: Any) -> Function:
-    """A function whose parameters and result lie on devices."""
+    """A function whose parameters and result are on devices."""
     if len(param_devices) != len(function.params):
         raise ExpressionError(
             f"a function of {len(function.params)} parameters is given {len(param_devices)} devices for them"
@@ -100,7 +100,7 @@ def stop_fusion(data: RelayExpr) -> Call:
 
 
 def checkpoint(data: RelayExpr) -> Call:
-    """``data``, computed again where its gradient needs it, instead of kept."""
+    """``data``, recomputed where its gradient needs it, instead of stored."""
     return Call(_CHECKPOINT, (data,))
 
 

@@ -1,4 +1,4 @@
-"""Looking at values while a program runs on the reference executor."""
+"""Inspecting values while a program runs on the reference executor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of patterns: for a code generator, the groups of operators that it takes as one."""
+"""Pattern tables: the groups of operators that an external code generator takes as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``topk`` of as many elements as the program computes."""
+"""``topk`` with a number of elements that the program computes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[Tensor]
         for place in range(rank):
             extent = builder.let("extent", as_int64(ins[0][place]))
             if place == axis:
-                require(builder, k <= extent, "topk: more elements are asked for than there are")
+                require(builder, k <= extent, "topk: more elements are requested than there are")
                 extent = if_then_else(k < 1, extent, k)
             for vector in outs:
                 vector[place] = extent

@@ -13,7 +13,7 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size
 from tilewright.relay.op.shapes import normal_axis, tensor, tensors
-from tilewright.relay.op.transform.broadcasting import copied_vector
+from tilewright.relay.op.transform.broadcast import copied_vector
 from tilewright.relay.op.transform.creation import (
     InitOpAttrs,
     OneHotAttrs,

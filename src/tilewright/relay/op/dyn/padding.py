@@ -46,7 +46,7 @@ def _pad_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Te
     data, widths, value = inputs
 
     def place(axis: int, index: PrimExpr) -> PrimExpr:
-        """Where an element comes from; it lies outside of the data where a constant is added."""
+        """Where an element comes from; it is outside the data where a constant is added."""
         found = index - cast(index.dtype, widths(axis, 0))
         last = data.shape[axis] - 1
         if attrs.pad_mode == "edge":

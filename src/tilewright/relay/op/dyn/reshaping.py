@@ -80,7 +80,7 @@ class _ShapeProgram:
             with builder.if_scope(code.equal(0)):
                 self.result[place] = self.next_dimension()
         with builder.if_scope(code.equal(-1)):
-            require(builder, self.inferred[0] < 0, "reshape: -1 stands twice in the new shape")
+            require(builder, self.inferred[0] < 0, "reshape: -1 occurs twice in the new shape")
             self.inferred[0] = place
             self.balance()
         with builder.if_scope(code.equal(-3)):
@@ -207,7 +207,7 @@ def _squeeze_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list
                 kept = all_of(kept, axis != place, axis != place - rank)
             with builder.if_scope(kept):
                 require(
-                    builder, written[0] < rank - dropped, "squeeze: an axis is out of range, or stands twice"
+                    builder, written[0] < rank - dropped, "squeeze: an axis is out of range, or occurs twice"
                 )
                 outs[0][written[0]] = as_int64(ins[0][place])
                 written[0] = written[0] + 1

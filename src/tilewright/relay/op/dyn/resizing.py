@@ -1,4 +1,4 @@
-"""Images and volumes enlarged by factors, or resized to sizes, that the program computes."""
+"""Upsampling and resizing by factors or to sizes that the program computes."""
 
 from __future__ import annotations
 

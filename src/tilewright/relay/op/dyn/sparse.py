@@ -11,7 +11,7 @@ from tilewright.ir.type import Type
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size
 from tilewright.relay.op.shapes import tensors
-from tilewright.relay.op.transform.broadcasting import copied_vector
+from tilewright.relay.op.transform.broadcast import copied_vector
 from tilewright.relay.op.transform.sparse import SparseToDenseAttrs, check_sparse, of_depth
 from tilewright.relay.op.transform.support import result_shape
 

@@ -11,7 +11,7 @@ from tilewright.relay.op.definition import RelationError
 from tilewright.relay.op.transform.support import constant_shape
 
 MOST_DIMENSIONS = 1024
-"""A vector of more integers is no shape."""
+"""A vector of more integers is not a shape."""
 
 
 def unknown(rank: int) -> list[AnyDimension]:
@@ -30,5 +30,5 @@ def vector_size(kind: TensorType, what: str) -> int:
 
 
 def reference_of(name: str, attrs: Any, *arrays: Any) -> Any:
-    """What the operator with attributes computes: the reference of its dynamic form."""
+    """Evaluates the reference of the operator that takes attributes."""
     return Op.get(name).get_attr("FReference")(attrs, *arrays)

@@ -1,4 +1,4 @@
-"""Images resized, and boxes cut out of images and resized."""
+"""Resizing images, and cropping and resizing boxes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tilewright.relay.expr import Call, Constant
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, Relation, RelationError, define
-from tilewright.relay.op.image.resampling import resized
-from tilewright.relay.op.layout import Layouts, MaybeLayout
-from tilewright.relay.op.nn.layouts import spatial_layouts, whole_extents
+from tilewright.relay.op.image.resize_reference import resized
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
+from tilewright.relay.op.nn.layout_conversion import spatial_layouts, whole_extents
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.op import register_convert_op_layout
 from tilewright.relay.op.shapes import dims, same, tensor
@@ -44,7 +44,7 @@ class Resize1DAttrs(OpAttrs):
 
 @attributes
 class Resize2DAttrs(OpAttrs):
-    """resize2d: the new size, how to read between pixels, and where the pixels of the result lie in the input."""
+    """resize2d: the new size, how to read between pixels, and where the pixels of the result are in the input."""
 
     size: Any = ()
     layout: str = "NCHW"
@@ -72,7 +72,7 @@ class Resize3DAttrs(OpAttrs):
 
 @attributes
 class CropAndResizeAttrs(OpAttrs):
-    """crop_and_resize: the size of a crop, how to read between pixels, and what lies outside of the image."""
+    """crop_and_resize: the size of a crop, how to read between pixels, and what is outside the image."""
 
     crop_size: Any = ()
     layout: str = "NCHW"
@@ -289,7 +289,7 @@ def crop_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def _places(begin: float, end: float, size: int, target: int) -> Any:
-    """Where the pixels of a crop lie along an axis of the image."""
+    """Where the pixels of a crop are along an axis of the image."""
     if target == 1:
         return np.array([0.5 * (begin + end) * (size - 1)])
     return begin * (size - 1) + np.arange(target) * ((end - begin) * (size - 1) / (target - 1))

@@ -1,4 +1,4 @@
-"""Allocation made explicit: what the virtual machine's programs are written with."""
+"""Explicit allocation, for the programs of the virtual machine."""
 
 from tilewright.relay.op.memory import memory
 from tilewright.relay.op.memory.memory import (

@@ -1,4 +1,4 @@
-"""Allocation made explicit: memory (``Storage``), tensors within it, and the end of their lives."""
+"""Explicit allocation: memory (``Storage``), tensors within it, and their deallocation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
-from tilewright.ir.type import GlobalTypeVar, TupleType, Type
-from tilewright.ir.type_relation import TypeCall
+from tilewright.ir.type import GlobalTypeVar, TupleType, Type, TypeCall
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define

@@ -15,8 +15,8 @@ from tilewright.relay.expr import Call, TupleGetItem, TupleWrapper
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call, number
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, along_axis, elementwise
-from tilewright.relay.op.nn.layouts import channel_layouts
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, along_axis, elementwise
+from tilewright.relay.op.nn.layout_conversion import channel_layouts
 from tilewright.relay.op.relations import floating_type, same_type
 from tilewright.relay.op.shapes import dims, normal_axis, same, tensor
 from tilewright.te.tensor import Tensor

@@ -1,4 +1,4 @@
-"""Attention as one operator, which never holds all scores."""
+"""Attention as one operator, which never materializes all scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import as_it_is
+from tilewright.relay.op.layout_rules import as_it_is
 from tilewright.relay.op.shapes import Shape, dims, same, tensor
 from tilewright.te.tensor import Tensor
 from tilewright.topi.nn.attention import AXES, AttentionShape
@@ -92,8 +92,7 @@ def _relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def _result_shape(shape: AttentionShape, attrs: Any) -> tuple[int, ...]:
-    extents = {"N": shape.batch, "T": shape.queries, "H": shape.heads, "C": shape.value_size}
-    return tuple(extents[letter] for letter in attrs.out_layout)
+    return shape.result(attrs.out_layout)
 
 
 def _compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:

@@ -1,7 +1,7 @@
-"""Numbers of a few bits, bit by bit in words, and products of such numbers.
+"""Bit-serial operators: numbers of a few bits, packed bit by bit into words, and products of such numbers.
 
-The lowest bits of an activation are an unsigned number. A weight's bits stand for 0 and 1, or, where the product is
-``unipolar``, for -1 and 1.
+The lowest bits of an activation are an unsigned number. A weight's bits represent 0 and 1, or, if the product is
+``unipolar``, -1 and 1.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.convolution_rules import convolve
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import pad_tuple, per_axis, slid_extents
 from tilewright.relay.op.shapes import combine, dims, normal_axis, require_multiple, tensor
 from tilewright.runtime.ndarray import numpy_dtype
@@ -151,7 +151,7 @@ def _unpacked(words: Any, pack_axis: int, bit_axis: int, pack_type: str) -> Any:
 
 
 def _weights(numbers: Any, bits: int, unipolar: bool) -> Any:
-    """What the bits of weights stand for."""
+    """The values of the bits of weights."""
     low = numbers.astype(np.int64) & ((1 << bits) - 1)
     return 2 * low - ((1 << bits) - 1) if unipolar else low
 

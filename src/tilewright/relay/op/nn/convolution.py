@@ -1,7 +1,8 @@
 """Convolutions over one, two and three axes, and their transposes.
 
-With ``groups`` the channels fall into that many parts, each with its own kernels. A weight whose output channels equal
-the data's channels and the groups is that of a depthwise convolution: its I then counts the kernels of each channel.
+With ``groups`` the channels are divided into that many groups, each with its own kernels. A weight whose output
+channels equal the data's channels and the groups is that of a depthwise convolution: its I is then the number of
+kernels per channel.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tilewright.relay.op.nn.convolution_rules import (
     transposed_completion,
     transposed_relation,
 )
-from tilewright.relay.op.nn.layouts import converted, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted, whole_extents
 from tilewright.relay.op.nn.windows import pad_tuple, per_axis, slid_extents, transposed_extents
 from tilewright.relay.op.op import register_convert_op_layout
 from tilewright.relay.op.shapes import Shape
@@ -191,7 +192,7 @@ class _Window:
         self.data, self.weight, self.out = data, weight, out
 
     def left_over(self) -> tuple[int, ...]:
-        """What the last step of the kernel did not reach, an axis at a time."""
+        """The elements that the last step of the kernel did not reach, per axis."""
         reached: Any = transposed_extents(
             self.out[2:], self.weight[2:], self.strides, self.padding, self.dilation, (0,) * self.rank
         )

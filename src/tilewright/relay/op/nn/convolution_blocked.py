@@ -1,6 +1,6 @@
-"""Convolutions with channels in blocks, and those whose weight is cut into tiles for a matrix product.
+"""Convolutions in blocked layouts, and those whose weight is packed into tiles for a matrix product.
 
-What they compute does not depend on the weight's order, so ``channels`` and ``kernel_size`` stand in the attributes.
+Their shape cannot be inferred from the packed weight, so ``channels`` and ``kernel_size`` are attributes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.definition import OpPattern, Relation, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.nn.convolution import spatial_attributes
 from tilewright.relay.op.nn.convolution_attributes import Conv2DAttrs, ConvGemmWeightTransformAttrs
 from tilewright.relay.op.nn.convolution_rules import convolve, out_dtype, out_layout
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import per_axis, slid_extents
 from tilewright.relay.op.shapes import Dimension, combine, dims, same, tensor
 from tilewright.support.errors import ExpressionError
@@ -185,7 +185,7 @@ def contrib_depthwise_conv2d_nchwc(
     out_layout: str = "",
     out_dtype: str = "",
 ) -> Call:
-    """Each channel of data in layout NCHW8c, say, convolved with kernels of its own, in a weight OIHW1i8o."""
+    """Each channel of data in layout NCHW8c, say, convolved with its own kernels, in a weight OIHW1i8o."""
     attrs = Conv2DAttrs(
         **spatial_attributes(2, strides, padding, dilation, channels, kernel_size),
         groups=groups,

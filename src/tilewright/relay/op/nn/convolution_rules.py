@@ -1,7 +1,7 @@
 """What convolutions over any number of axes share: type relations, references and layouts.
 
-``space`` are the letters of the spatial axes, "W", "HW" or "DHW". Data are brought to N, C, space and weights to O, I,
-space, whatever layouts a call says.
+``space`` are the letters of the spatial axes, "W", "HW" or "DHW". Data are converted to N, C, space and weights to O,
+I, space, whatever layouts a call has.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import IncompleteType, Type
 from tilewright.relay.op.definition import Completion, Relation, RelationError
-from tilewright.relay.op.layout import Layouts, MaybeLayout
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import (
     pad_sides,
     padded_array,
@@ -33,12 +33,12 @@ from tilewright.tir.data_layout import Layout
 
 
 def out_dtype(attrs: Any, data: TensorType) -> str:
-    """The element type of the result: the one that is asked for, else the data's."""
+    """The element type of the result: the one that is requested, else the data's."""
     return str(attrs.out_dtype or data.dtype)
 
 
 def out_layout(attrs: Any) -> str:
-    """The layout of the result: the one that is asked for, else the data's."""
+    """The layout of the result: the one that is requested, else the data's."""
     return str(attrs.out_layout or attrs.data_layout)
 
 

@@ -1,4 +1,4 @@
-"""Convolution whose taps are moved by offsets, and the correlation of two images."""
+"""Deformable convolution, and the correlation of two images."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tilewright.ir.type import IncompleteType, Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.convolution import converts_layout, spatial_attributes
 from tilewright.relay.op.nn.convolution_attributes import DeformableConv2DAttrs
 from tilewright.relay.op.nn.convolution_rules import convolution_relation, out_layout
-from tilewright.relay.op.nn.layouts import converted, converted_array, laid_out, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted, converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import pad_sides, pad_tuple, padded_array, per_axis, slid_extents
 from tilewright.relay.op.shapes import combine, dims, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype

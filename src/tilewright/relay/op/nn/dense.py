@@ -1,4 +1,4 @@
-"""Products of matrices: dense, matmul, batch_matmul, and dense with weights in blocks."""
+"""Matrix products: dense, matmul, batch_matmul, and dense with packed weights."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call, tensor_type
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.windows import wide_product
 from tilewright.relay.op.shapes import Dimension, broadcast_dimension, combine, dims, known, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import Layout
+from tilewright.topi.nn.batch_matmul import known_shape
+from tilewright.topi.nn.dense import copy_if_identical
 
 
 @attributes
@@ -44,7 +46,7 @@ class MatmulAttrs(OpAttrs):
 
 @attributes
 class DensePackAttrs(OpAttrs):
-    """contrib_dense_pack: the weight lies in blocks of units, NC16n say, or of words of units, NC16n4c."""
+    """contrib_dense_pack: the weight is in blocks of units, NC16n say, or of words of units, NC16n4c."""
 
     units: Any = None
     out_dtype: str = ""
@@ -107,6 +109,11 @@ def matrix_completion(types: Sequence[Type], attrs: Any) -> Sequence[Type | None
 
 def _matmul_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
     return [topi.nn.matmul(inputs[0], inputs[1], None, attrs.out_dtype or None, *_flags(attrs))]
+
+
+def _dense_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[Tensor]:
+    data, weight = inputs[0], copy_if_identical(inputs[0], inputs[1])
+    return [topi.nn.dense(data, weight, None, attrs.out_dtype or None)]
 
 
 def _matmul_reference(attrs: Any, a: Any, b: Any) -> Any:
@@ -172,7 +179,7 @@ DENSE = define(
     attrs=DenseAttrs,
     relation=matrix_product,
     completion=matrix_completion,
-    compute=_matmul_compute,
+    compute=_dense_compute,
     reference=_matmul_reference,
     gradient=_matmul_gradient,
     layout=dense_layouts,
@@ -299,7 +306,8 @@ def _batched_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> lis
     return [
         topi.nn.batch_matmul(
             inputs[0],
-            inputs[1],
+            copy_if_identical(inputs[0], inputs[1]),
+            known_shape(out_type),
             out_dtype=attrs.out_dtype or None,
             transpose_a=attrs.transpose_a,
             transpose_b=attrs.transpose_b,

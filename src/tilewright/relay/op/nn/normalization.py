@@ -1,6 +1,6 @@
-"""Normalisation: by batch, layer, instance and group, by length, and by the response around an element.
+"""Batch, layer, instance and group normalisation, L2 normalisation, and local response normalisation.
 
-References work in float64: the mean is taken first, then the mean of squared differences.
+References work in float64: first the mean, then the mean of squared differences.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, TupleWrapper
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, along_axis, moved_axis
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, along_axis, moved_axis
 from tilewright.relay.op.nn.activation import vector_completion
-from tilewright.relay.op.nn.layouts import channel_layouts
+from tilewright.relay.op.nn.layout_conversion import channel_layouts
 from tilewright.relay.op.relations import floating_type
 from tilewright.relay.op.shapes import dims, normal_axes, normal_axis, require_multiple, same, tensors
 from tilewright.support.errors import OpAttributeInvalid

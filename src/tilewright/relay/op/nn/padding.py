@@ -1,4 +1,4 @@
-"""Padding, and spreading elements apart."""
+"""Padding and dilation of tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.relay.expr import Call, Constant, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.shapes import combine, dims, is_any, tensor
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te.tensor import Tensor
@@ -159,7 +159,7 @@ PAD = define(
     layout=pad_layouts,
     kind=OpPattern.INJECTIVE,
     level=2,
-    description="Data with something around them.",
+    description="The data with padding.",
 )
 
 
@@ -200,7 +200,7 @@ def mirror_pad(data: RelayExpr, pad_width: Any, mode: str = "SYMMETRIC") -> Call
 
 
 def dilate_relation(types: Sequence[Type], attrs: Any) -> Type | None:
-    """Each axis longer by what lies between its elements."""
+    """Each axis longer by what is between its elements."""
     data = tensor(types[0], "the data")
     if data is None:
         return None

@@ -1,4 +1,4 @@
-"""Pooling over windows, to a given size and over everything, with the gradients of the two-dimensional ones."""
+"""Pooling over windows, adaptive and global pooling, and the gradients of the two-dimensional ones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tilewright.ir.op import Op
 from tilewright.relay.expr import Call
 from tilewright.relay.op.calls import call, number, tensor_type
 from tilewright.relay.op.definition import Gradient, OpPattern, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
-from tilewright.relay.op.nn.layouts import converted, spatial_layouts
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
+from tilewright.relay.op.nn.layout_conversion import converted, spatial_layouts
 from tilewright.relay.op.nn.pooling_attributes import (
     AdaptivePool1DAttrs,
     AdaptivePool2DAttrs,
@@ -120,7 +120,7 @@ def _global_gradient(orig: Any, grad: RelayExpr) -> list[RelayExpr]:
 
 
 def _converts_layout(op: Op) -> None:
-    """Let ConvertLayout change the layout: one layout is asked for, or one for the data and one for the result."""
+    """Let ConvertLayout change the layout: one layout is requested, or one for the data and one for the result."""
 
     def convert(
         attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], desired_layouts: Sequence[str]

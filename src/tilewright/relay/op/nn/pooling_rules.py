@@ -12,14 +12,14 @@ import numpy as np
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.op.definition import Relation
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import pad_sides, padded_array, per_axis, slid_extents, taps
 from tilewright.relay.op.shapes import dims, same, tensor
 from tilewright.tir.data_layout import Layout
 
 
 def result_layout(attrs: Any) -> str:
-    """The layout of the result: the one that is asked for, else the data's."""
+    """The layout of the result: the one that is requested, else the data's."""
     return str(attrs.out_layout or attrs.layout)
 
 
@@ -123,11 +123,11 @@ class PoolReference:
         return padded_array(whole, self.rest, self.before, after, value)
 
     def views(self, padded: Any) -> Any:
-        """What each tap of the window reads."""
+        """The elements that each tap of the window reads."""
         return taps(padded, self.rest, self.kernel, self.strides, self.dilation, self.sizes)
 
     def counts(self) -> Any:
-        """How many elements each window averages over; what lies beyond the padding never counts."""
+        """How many elements each window averages over; what is beyond the padding never counts."""
         inside = self.before if self.attrs.count_include_pad else (0,) * self.count
         beyond = self.after if self.attrs.count_include_pad else (0,) * self.count
         each = []

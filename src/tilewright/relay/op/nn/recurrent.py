@@ -14,7 +14,7 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, TupleWrapper
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import as_it_is
+from tilewright.relay.op.layout_rules import as_it_is
 from tilewright.relay.op.shapes import dims, same, tensor
 from tilewright.te.tensor import Tensor
 from tilewright.topi.nn.recurrent import CELLS, RecurrentCell
@@ -133,7 +133,7 @@ def contrib_recurrent(
     """The hidden states of all steps and the last state, from what the inputs contribute to the gates.
 
     ``given`` is (steps, batch, blocks * gates * block) and ``weight`` (blocks, hidden, gates, block): the gates of a
-    block of units lie together, in ONNX's order, and units that fill the last block are zeros. ``states`` are (batch,
+    block of units are together, in ONNX's order, and units that fill the last block are zeros. ``states`` are (batch,
     hidden): the hidden one and, for "lstm", the cell. "gru" has a bias, of the candidate's product with the state.
     """
     call = Call(RECURRENT, (given, weight, *states, *biases), RecurrentAttrs(cell))

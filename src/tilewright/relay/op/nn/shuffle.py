@@ -1,4 +1,4 @@
-"""Channels of several groups dealt out in turn, in any blocks of channels."""
+"""Channel shuffle, for plain and blocked layouts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
-from tilewright.relay.op.nn.layouts import converted_array, spatial_layouts, whole_extents
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
+from tilewright.relay.op.nn.layout_conversion import converted_array, spatial_layouts, whole_extents
 from tilewright.relay.op.shapes import dims, require_multiple, tensor
 from tilewright.support.errors import OpAttributeInvalid
 

@@ -1,4 +1,4 @@
-"""Elements moved between space, channels and batch; flattening; a buffer that is moved along."""
+"""Space-to-depth, space-to-batch and their inverses; flattening; the FIFO buffer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import as_it_is
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.layout_rules import as_it_is
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.shapes import (
     Dimension,
     combine,

@@ -1,7 +1,7 @@
-"""Products and sums with sparse matrices.
+"""Sparse matrix products and sums.
 
 A matrix in CSR form is (values, columns, row starts). In BSR form its values are blocks, (count, rows, columns), and
-the others number blocks.
+the other two count in blocks.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, TupleWrapper, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import as_it_is
+from tilewright.relay.op.layout_rules import as_it_is
 from tilewright.relay.op.nn.convolution_rules import convolve
-from tilewright.relay.op.nn.layouts import converted_array, laid_out, whole_extents
+from tilewright.relay.op.nn.layout_conversion import converted_array, laid_out, whole_extents
 from tilewright.relay.op.shapes import Dimension, combine, dims, same, tensors
 
 _PARTS = ("the values", "the columns", "the row starts")

@@ -1,4 +1,4 @@
-"""Images and volumes enlarged by a factor."""
+"""Upsampling images and volumes by a factor."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tilewright.relay.expr import Call, Constant, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, Relation, define
-from tilewright.relay.op.image.resampling import resized
-from tilewright.relay.op.nn.layouts import spatial_layouts, whole_extents
+from tilewright.relay.op.image.resize_reference import resized
+from tilewright.relay.op.nn.layout_conversion import spatial_layouts, whole_extents
 from tilewright.relay.op.op import register_convert_op_layout
 from tilewright.relay.op.shapes import Dimension, combine, dims, tensor
 from tilewright.tir.data_layout import Layout

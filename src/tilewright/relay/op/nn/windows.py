@@ -1,4 +1,4 @@
-"""Windows that slide over the spatial axes: strides, padding and dilation, and the extents that follow from them."""
+"""Sliding windows over the spatial axes: strides, padding and dilation, and the resulting extents."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Convolutions whose weight was transformed for Winograd's minimal filtering, and that transformation.
+"""Winograd convolutions with pre-transformed weights, and the weight transform.
 
-A transformed weight is ``G g G^T``. ``G`` has more rows than columns and full rank, so the weight can be had back from
-it: the references do that, and convolve.
+A transformed weight is ``G g G^T``. ``G`` has more rows than columns and full rank, so the weight can be recovered: the
+references do that, and convolve.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tilewright.relay.op.nn.convolution_attributes import (
 )
 from tilewright.relay.op.nn.convolution_blocked import prepared_layouts, prepared_relation
 from tilewright.relay.op.nn.convolution_rules import convolve, out_layout
-from tilewright.relay.op.nn.layouts import converted, converted_array
+from tilewright.relay.op.nn.layout_conversion import converted, converted_array
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.shapes import dims, known, tensor
 from tilewright.te.tensor import Tensor
@@ -116,7 +116,7 @@ def square_relation(space: str) -> Relation:
         ones = (1,) * count
         steps = (per_axis(attrs.strides, count, "strides"), per_axis(attrs.dilation, count, "dilation"))
         if steps != (ones, ones) or attrs.groups != 1:
-            raise RelationError("minimal filtering takes strides and dilation of 1, and one group")
+            raise RelationError("Winograd convolution needs strides and dilation of 1, and one group")
         if attrs.kernel_size is not None:
             sizes = per_axis(attrs.kernel_size, count, "kernel_size")
             if sizes[-1] != sizes[-2]:
@@ -350,7 +350,7 @@ NNPACK_WEIGHT = define(
     arguments=("weight",),
     attrs=Conv2DWinogradNNPACKWeightTransformAttrs,
     relation=nnpack_weight_relation,
-    # The order inside of a tile is NNPACK's own: only that library can make it.
+    # The order inside a tile is NNPACK's own: only that library can make it.
     reference=None,
     kind=OpPattern.OPAQUE,
     level=10,

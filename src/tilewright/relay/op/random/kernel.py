@@ -1,5 +1,5 @@
-"""Random numbers by Threefry. A generator is a tensor, ten words of uint64: the same generator gives the same numbers
-on every machine, and every operator that uses one gives a new one."""
+"""Random numbers by Threefry. A generator is a tensor of ten uint64 words: the same generator gives the same numbers on
+every machine, and every operator that uses one returns a new one."""
 
 from __future__ import annotations
 

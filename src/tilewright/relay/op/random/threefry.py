@@ -1,6 +1,6 @@
-"""The generators of random numbers on NumPy arrays, word for word what the compiled operators give.
+"""The random number generators on NumPy arrays, with exactly the results of the compiled operators.
 
-See ``topi.random.kernel`` for what the ten words of a generator mean.
+See ``topi.random.kernel`` for the meaning of the ten words of a generator.
 """
 
 from __future__ import annotations

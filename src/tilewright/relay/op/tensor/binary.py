@@ -1,4 +1,4 @@
-"""Operators of two operands of one element type, broadcast together as NumPy does."""
+"""Operators on two operands of one element type, with NumPy broadcasting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tilewright import topi
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Call
-from tilewright.relay.op import layout
+from tilewright.relay.op import layout_rules
 from tilewright.relay.op.calls import call, number
 from tilewright.relay.op.definition import Gradient, OpPattern, Relation, define
 from tilewright.relay.op.relations import (
@@ -50,7 +50,7 @@ def _binary(
             np.bool_ if to_bool else lhs.dtype, copy=False
         ),
         gradient=gradient,
-        layout=layout.broadcast,
+        layout=layout_rules.broadcast,
         kind=OpPattern.BROADCAST,
         level=1 if name in ("add", "subtract", "multiply", "divide") else 4,
         description=description,

@@ -15,7 +15,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import elementwise
+from tilewright.relay.op.layout_rules import elementwise
 from tilewright.relay.op.relations import number_type
 from tilewright.relay.op.shapes import tensor
 from tilewright.relay.op.tensor.reference import Array, fixed_point_product, is_integral

@@ -9,7 +9,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, define
-from tilewright.relay.op.layout import elementwise
+from tilewright.relay.op.layout_rules import elementwise
 from tilewright.relay.op.relations import same_type
 from tilewright.runtime.device import Device, device
 from tilewright.support.errors import ExpressionError

@@ -1,4 +1,4 @@
-"""Functions listed with the operators on tensors whose definitions stand with those that move data."""
+"""Functions that TVM lists with the operators on tensors, but that are defined with those that move data."""
 
 from __future__ import annotations
 

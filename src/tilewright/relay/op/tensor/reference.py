@@ -1,4 +1,4 @@
-"""What NumPy's functions leave open, or do otherwise than the compiled operators."""
+"""References for cases that NumPy leaves undefined or computes differently from the compiled operators."""
 
 from __future__ import annotations
 

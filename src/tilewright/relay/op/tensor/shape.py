@@ -1,4 +1,4 @@
-"""Operators that answer with the shape of a tensor, or with another tensor of its shape."""
+"""Operators that return the shape of a tensor, or another tensor of its shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, define
-from tilewright.relay.op.layout import as_it_is, elementwise, whatever
+from tilewright.relay.op.layout_rules import as_it_is, elementwise, whatever
 from tilewright.relay.op.relations import same_type
 from tilewright.relay.op.shapes import dims, tensor
 from tilewright.runtime.ndarray import numpy_dtype

@@ -13,7 +13,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Call
 from tilewright.relay.op.calls import call, number
 from tilewright.relay.op.definition import Gradient, OpPattern, Relation, define
-from tilewright.relay.op.layout import elementwise
+from tilewright.relay.op.layout_rules import elementwise
 from tilewright.relay.op.relations import boolean_result, floating_type, number_type, same_type
 from tilewright.relay.op.tensor import reference
 from tilewright.relay.op.tensor.reference import Array, floating_test, rounding
@@ -195,7 +195,7 @@ copy = _unary(
     "copy",
     topi.identity,
     lambda data: data.copy(),
-    "The same elements in memory of their own.",
+    "A copy of the tensor.",
     gradient=lambda result, grad: [grad],
     relation=same_type,
 )

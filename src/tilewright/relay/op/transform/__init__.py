@@ -1,6 +1,6 @@
 """Operators that move data: shapes, order, parts, indices, repetition, creation."""
 
-from tilewright.relay.op.transform.broadcasting import (
+from tilewright.relay.op.transform.broadcast import (
     broadcast_to,
     broadcast_to_like,
     collapse_sum_like,

@@ -16,9 +16,9 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import elementwise
+from tilewright.relay.op.layout_rules import elementwise
 from tilewright.relay.op.shapes import tensor, tensors
-from tilewright.relay.op.transform.layouts import first_follows
+from tilewright.relay.op.transform.layout_rules import first_follows
 from tilewright.relay.op.transform.support import Array, array_type
 from tilewright.support.dtype import DataType
 

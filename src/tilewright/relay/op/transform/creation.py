@@ -1,4 +1,4 @@
-"""Operators that make tensors from numbers."""
+"""Operators that create tensors from numbers."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _arange_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[
 
 
 def _arange_gradient(primal: Any, grad: Any) -> list[Any]:
-    """Every element moves with the start; element i with i times the step. The stop decides their number alone."""
+    """Every element moves with the start; element i with i times the step. The stop only decides their number."""
     start, stop, step = primal.args
     ones = call("ones_like", grad)
     position = call("cumsum", ones, axis=0) - ones

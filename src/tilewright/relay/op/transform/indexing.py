@@ -1,4 +1,4 @@
-"""Operators that read elements at indices that are data."""
+"""Operators that gather elements at indices that are data."""
 
 from __future__ import annotations
 
@@ -233,12 +233,12 @@ _GATHER = define(
         call("zeros_like", primal.args[1]),
     ],
     kind=OpPattern.INJECTIVE,
-    description="Elements whose index on one axis stands in another tensor.",
+    description="Elements selected along one axis by an index tensor.",
 )
 
 
 def gather(data: RelayExpr, axis: int, indices: RelayExpr) -> Call:
-    """The element whose index on ``axis`` stands in ``indices``, and whose others are those of the result."""
+    """The element whose index on ``axis`` is in ``indices``, and whose others are those of the result."""
     return Call(_GATHER, (data, indices), GatherAttrs(axis))
 
 
@@ -314,14 +314,14 @@ _GATHER_ND = define(
     reference=_gather_nd_reference,
     gradient=_gather_nd_gradient,
     kind=OpPattern.INJECTIVE,
-    description="Slices at index vectors, which stand along the first axis of the indices.",
+    description="Slices at index vectors, which run along the first axis of the indices.",
 )
 
 
 def gather_nd(
     data: RelayExpr, indices: RelayExpr, batch_dims: int = 0, index_rank: int | None = None
 ) -> Call:
-    """Slices at index vectors, which stand along the first axis of ``indices``."""
+    """Slices at index vectors, which run along the first axis of ``indices``."""
     return Call(_GATHER_ND, (data, indices), GatherNDAttrs(batch_dims, index_rank))
 
 

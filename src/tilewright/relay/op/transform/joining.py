@@ -1,4 +1,4 @@
-"""Operators that join several tensors, and that take one apart."""
+"""Operators that concatenate tensors, and that split one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewright.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is, divides, joined
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is, divides, joined
 from tilewright.relay.op.shapes import (
     Dimension,
     combine,
@@ -29,7 +29,7 @@ from tilewright.relay.op.shapes import (
     tensor,
     tuple_of_tensors,
 )
-from tilewright.relay.op.transform.layouts import convertible, newly
+from tilewright.relay.op.transform.layout_rules import convertible, newly
 from tilewright.relay.op.transform.support import integers
 from tilewright.support.errors import ExpressionError, OpNotImplemented
 
@@ -92,7 +92,7 @@ def _concatenate_gradient(primal: Any, grad: Any) -> list[Any]:
         extent_here = dims(field)[axis]
         if not isinstance(extent_here, int):
             raise OpNotImplemented(
-                f"the gradient of concatenate needs constant sizes along axis {axis}, here is {field}"
+                f"the gradient of concatenate needs constant sizes along axis {axis}, not {field}"
             )
         end += extent_here
         ends.append(end)

@@ -144,7 +144,7 @@ def _matrix_set_diag_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         raise RelationError(f"matrix_set_diag: element types {data.dtype} and {diagonal.dtype} differ")
     if len(shape) < 2 or len(given) != len(shape) - (0 if several else 1):
         raise RelationError(
-            f"matrix_set_diag: {diagonal} holds no diagonals {attrs.k1} to {attrs.k2} of {data}"
+            f"matrix_set_diag: {diagonal} does not hold the diagonals {attrs.k1} to {attrs.k2} of {data}"
         )
     for place in range(len(shape) - 2):
         same(given[place], shape[place], f"matrix_set_diag: dimension {place}")

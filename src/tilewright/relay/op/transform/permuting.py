@@ -1,4 +1,4 @@
-"""Operators that put elements at other places: transposition, reversal, layouts."""
+"""Operators that permute elements: transposition, reversal, layouts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, along_axis, as_it_is
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, along_axis, as_it_is
 from tilewright.relay.op.shapes import (
     Shape,
     combine,
@@ -29,7 +29,7 @@ from tilewright.relay.op.shapes import (
     tensor,
     tensors,
 )
-from tilewright.relay.op.transform.layouts import convertible, newly, whole
+from tilewright.relay.op.transform.layout_rules import convertible, newly, whole
 from tilewright.relay.op.transform.support import Array, integers
 from tilewright.tir.data_layout import Layout, bijective_layout
 
@@ -46,7 +46,7 @@ def _permutation(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
         return tuple(range(rank))[::-1]
     chosen = tuple(normal_axis(axis, rank) for axis in axes)
     if sorted(chosen) != list(range(rank)):
-        raise RelationError(f"transpose: {tuple(axes)} is no order of {rank} axes")
+        raise RelationError(f"transpose: {tuple(axes)} is not a permutation of {rank} axes")
     return chosen
 
 
@@ -222,7 +222,7 @@ def _layout_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 
 def _transformed(attrs: Any, data: Array) -> Array:
-    """Parts beside their axis, the axes in order; then joined, split and ordered as the new layout says."""
+    """Parts moved next to their axis, the axes in order; then fused, split and ordered as in the new layout."""
     source, destination = Layout(attrs.src_layout), Layout(attrs.dst_layout)
     _through_layouts(data.shape, attrs)
     axes = source.primal_axes()

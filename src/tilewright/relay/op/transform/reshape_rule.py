@@ -1,11 +1,11 @@
-"""The shape that ``reshape`` gives, from the shape that is there and the numbers that ask for another.
+"""The result shape of ``reshape``, from the input shape and the requested one.
 
-A positive number is a dimension. The others are codes: 0 takes the next dimension over (it is a dimension of size zero
-where ``allow_zero``); -1, once, is whatever is left; -2 takes over all dimensions that remain; -3 multiplies the next
-two; -4 splits the next one into the two numbers that follow it, of which one may be -1.
+A positive number is a dimension. The others are codes: 0 copies the next dimension (it is a dimension of size zero with
+``allow_zero``); -1, at most once, is inferred; -2 copies all remaining dimensions; -3 multiplies the next two; -4
+splits the next one into the two numbers that follow it, of which one may be -1.
 
-Dimensions that are taken over cancel when -1 is computed, so that an unknown batch size stays where it is:
-(?, 4, 5) with (0, -1) is (?, 20).
+Copied dimensions cancel when -1 is computed, so that an unknown batch size is preserved: (?, 4, 5) with (0, -1) is (?,
+20).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Reading:
     def inferred(self) -> None:
         """The place of -1."""
         if None in self.result:
-            raise self.fail("-1 stands twice")
+            raise self.fail("-1 occurs twice")
         self.result.append(None)
         if self.position < len(self.shape):
             self.loose_inputs.append(self.next_dimension(-1))
@@ -106,7 +106,7 @@ def reshaped(shape: Shape, codes: Sequence[int], allow_zero: bool = False) -> Sh
             reading.split(codes[index], codes[index + 1])
             index += 2
         else:
-            raise reading.fail(f"{code} is no code")
+            raise reading.fail(f"{code} is not a code")
     return _balanced(reading)
 
 

@@ -1,4 +1,4 @@
-"""Operators that give the same elements, in the same order, another shape."""
+"""Operators that change the shape but not the elements or their order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.shapes import (
     Shape,
     dims,
@@ -28,7 +28,7 @@ from tilewright.relay.op.shapes import (
     tensor,
     tensors,
 )
-from tilewright.relay.op.transform.layouts import convertible, newly, whole
+from tilewright.relay.op.transform.layout_rules import convertible, newly, whole
 from tilewright.relay.op.transform.reshape_rule import reshaped, reshaped_from_the_right
 from tilewright.relay.op.transform.support import as_expression, integers, is_computed, result_shape
 from tilewright.te.tensor import Tensor

@@ -1,4 +1,4 @@
-"""Running sums and products, and the different values of a vector."""
+"""Cumulative sums and products, and the unique values of a vector."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.relay.expr import Call, Tuple, TupleWrapper
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call, tensor_type
 from tilewright.relay.op.definition import Gradient, OpPattern, RelationError, define
-from tilewright.relay.op.layout import along_axis
+from tilewright.relay.op.layout_rules import along_axis
 from tilewright.relay.op.shapes import dims, normal_axis, product, tensor
 from tilewright.relay.op.transform.slicing import strided_slice
 from tilewright.relay.op.transform.support import Array, array_type

@@ -1,7 +1,7 @@
-"""Operators that write elements to places that are data.
+"""Operators that write elements at indices that are data.
 
-Negative indices count from the back, updates out of range are left out. Where a place is named twice, "update" keeps
-the last value, and the other modes combine all.
+Negative indices count from the back, out-of-range updates are ignored. If an index occurs twice, "update" keeps the
+last value, and the other modes combine all.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ _SCATTER_ND = define(
 
 
 def scatter_nd(data: RelayExpr, indices: RelayExpr, updates: RelayExpr, mode: str = "update") -> Call:
-    """The data with slices replaced, or combined with others, at index vectors, which stand along the first axis of
+    """The data with slices replaced, or combined with others, at index vectors, which run along the first axis of
     ``indices``."""
     return Call(_SCATTER_ND, (data, indices, updates), ScatterNDAttrs(mode))
 

@@ -1,4 +1,4 @@
-"""Operators that take and replace parts of tensors by begin, end and stride."""
+"""Operators that read and replace parts of tensors by begin, end and stride."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewright.relay.expr import Call, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.shapes import (
     Dimension,
     Shape,
@@ -29,7 +29,7 @@ from tilewright.relay.op.shapes import (
     tensor,
     tensors,
 )
-from tilewright.relay.op.transform.layouts import convertible, newly
+from tilewright.relay.op.transform.layout_rules import convertible, newly
 from tilewright.relay.op.transform.support import (
     Array,
     as_expression,
@@ -148,7 +148,7 @@ def _slice_compute(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> list[
 
 
 def python_slices(attrs: Any, shape: Sequence[int]) -> tuple[slice, ...]:
-    """What ``strided_slice`` takes of each axis."""
+    """The slice that ``strided_slice`` takes of each axis."""
     made = [slice(None)] * len(shape)
     for place, axis in enumerate(_sliced_axes(attrs, len(shape))):
         begin, end, step = _given(attrs, place)

@@ -162,7 +162,7 @@ def _fill_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[Te
         with builder.for_range(0, count, name="i") as i:
             row = builder.let("row", as_int64(indices[i * depth]))
             inside = all_of(row >= 0, row < rows)
-            require(builder, inside, "sparse_fill_empty_rows: an index is outside of the dense shape")
+            require(builder, inside, "sparse_fill_empty_rows: an index is outside the dense shape")
             seen[row] = True
         with (
             builder.for_range(0, rows, name="row") as row,

@@ -1,4 +1,4 @@
-"""What the definitions of this family share: constants out of expressions, shapes of results, shape programs."""
+"""Helpers of the definitions of this family: constants from expressions, result shapes, shape programs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, TupleWrapper
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import as_it_is
+from tilewright.relay.op.layout_rules import as_it_is
 from tilewright.relay.op.shapes import combine, dims, product, same, tensor, tensors
 
 

@@ -1,4 +1,4 @@
-"""Boxes that pass a threshold, and the suppression of boxes that overlap a better one."""
+"""Score thresholds and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, TupleWrapper, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import as_it_is
+from tilewright.relay.op.layout_rules import as_it_is
 from tilewright.relay.op.shapes import dims, product, same, tensor, tensors
 from tilewright.relay.op.vision.boxes import overlap
 from tilewright.support.errors import OpAttributeInvalid

@@ -1,4 +1,4 @@
-"""Regions of an image pooled to a given size, and region proposals."""
+"""ROI align, ROI pooling, and region proposals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import Layouts, MaybeLayout, as_it_is
-from tilewright.relay.op.nn.layouts import converted, converted_array, laid_out, whole_extents
+from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
+from tilewright.relay.op.nn.layout_conversion import converted, converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.op import register_convert_op_layout
 from tilewright.relay.op.shapes import combine, dims, same, tensor, tensors
@@ -48,7 +48,7 @@ class ROIPoolAttrs(OpAttrs):
 
 @attributes
 class ProposalAttrs(OpAttrs):
-    """proposal: the anchors, and how many boxes are looked at and kept."""
+    """proposal: the anchors, and how many boxes are considered and selected."""
 
     scales: Any = ()
     ratios: Any = ()

@@ -12,7 +12,7 @@ from tilewright.ir.type import Type
 from tilewright.relay.expr import Call
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.layout import as_it_is
+from tilewright.relay.op.layout_rules import as_it_is
 from tilewright.relay.op.shapes import combine, dims, require_multiple, tensor
 
 
@@ -33,7 +33,7 @@ def reorg_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     batch, channels, height, width = dims(data)
     stride = attrs.stride
     for extent, divisor in ((channels, stride * stride), (height, stride), (width, stride)):
-        require_multiple(extent, divisor, f"an extent of {extent} is no multiple of {divisor}")
+        require_multiple(extent, divisor, f"an extent of {extent} is not a multiple of {divisor}")
     shape = (
         batch,
         combine(lambda count: count * stride * stride, channels),

@@ -1,4 +1,4 @@
-"""What programs of the virtual machine call: kernels, shape functions, shapes."""
+"""The operators that programs of the virtual machine call: kernels, shape functions, shapes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ShapeFuncAttrs(OpAttrs):
 
 @attributes
 class ReshapeTensorAttrs(OpAttrs):
-    """What is known of the new shape."""
+    """The known part of the new shape."""
 
     newshape: tuple[Any, ...] = ()
 

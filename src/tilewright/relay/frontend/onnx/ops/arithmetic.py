@@ -1,4 +1,4 @@
-"""Operators of two tensors or more that are broadcast together: arithmetic, logic, comparison, choice."""
+"""Operators on two or more tensors that are broadcast together: arithmetic, logic, comparison, selection."""
 
 from __future__ import annotations
 

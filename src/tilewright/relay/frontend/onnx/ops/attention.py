@@ -1,4 +1,4 @@
-"""Attention as the ONNX standard has it, and the rotation of queries and keys by their position."""
+"""Attention of the ONNX standard, and rotary position embeddings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tilewright.relay.frontend.onnx.ops.attention_core import (
     split_heads,
     window_allowed,
 )
-from tilewright.relay.frontend.onnx.ops.shaping import Extent, extent, part, scalar
+from tilewright.relay.frontend.onnx.ops.partial_shapes import Extent, extent, part, scalar
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
 
@@ -105,7 +105,7 @@ def _bias(
 
 @converter("FlexAttention", domain=PREVIEW_DOMAIN)
 def flex_attention(node: Node, queries: Expr, keys: Expr, values: Expr) -> Expr:
-    """Attention whose scores and weights the model changes by graphs of its own."""
+    """Attention whose scores and weights are modified by subgraphs."""
     dtype = node.dtype(queries)
     precision = node.attr("softmax_precision", None)
     wide = "float64" if dtype == "float64" else "float32"
@@ -176,7 +176,7 @@ def rotated(node: Node, data: Expr, cosines: Expr, sines: Expr, size: int, inter
         raise node.fail("the size of a head is not known")
     turned = size or width
     if turned > width or turned % 2:
-        raise node.fail(f"{turned} of {width} features can not be turned in pairs")
+        raise node.fail(f"{turned} of {width} features cannot be rotated in pairs")
     half = turned // 2
     held = node.shape(cosines)[-1]
     if held is not None and held > half:

@@ -1,8 +1,8 @@
-"""Scaled dot-product attention: heads, masks, the scores and what they weigh.
+"""Scaled dot-product attention: heads, masks, scores and weighted sums.
 
-Queries, keys and values are (batch, heads, length, size); several heads of queries may share one of keys and values.
-Masks are biases that are added to the scores, minus infinity where a key is not seen. Batch and lengths need not be
-known.
+Queries, keys and values are (batch, heads, length, size); several query heads may share one head of keys and values.
+Masks are biases that are added to the scores, minus infinity where a key is not visible. Batch and lengths may be
+unknown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import (
+from tilewright.relay.frontend.onnx.ops.partial_shapes import (
     Extent,
     arange,
     as_matrices,
@@ -34,7 +34,7 @@ def split_heads(node: Node, data: Expr, heads: int) -> Expr:
     """(batch, length, heads * size) as (batch, heads, length, size)."""
     width = node.shape(data)[-1]
     if heads < 1 or (width is not None and width % heads):
-        raise node.fail(f"{width} features do not fall into {heads} heads")
+        raise node.fail(f"{width} features cannot be divided into {heads} heads")
     size = -1 if width is None else width // heads
     return relay.transpose(relay.reshape(data, (0, 0, heads, size)), (0, 2, 1, 3))
 
@@ -45,10 +45,10 @@ def merge_heads(data: Expr) -> Expr:
 
 
 def _product(node: Node, a: Expr, b: Expr, transpose_b: bool) -> Expr:
-    """The products of matrices of (batch, heads); heads of ``a`` that share one of ``b`` are rows of one matrix."""
+    """The matrix products of (batch, heads); heads of ``a`` that share one of ``b`` are rows of one matrix."""
     heads, shared = node.shape(a)[1], node.shape(b)[1]
     if heads is None or shared is None or heads % shared:
-        raise node.fail(f"{heads} heads of queries do not share {shared} of keys")
+        raise node.fail(f"{heads} heads of queries cannot share {shared} heads of keys")
     times = heads // shared
     rows = a if times == 1 else relay.reshape(a, (0, shared, -1, node.shape(a)[3] or 0))
     if times > 1 and node.shape(a)[3] is None:
@@ -64,7 +64,7 @@ def _product(node: Node, a: Expr, b: Expr, transpose_b: bool) -> Expr:
 
 @dataclass
 class Attention:
-    """What attention makes: the result, and its scores at each stage."""
+    """The outputs of attention: the result, and its scores at each stage."""
 
     result: Expr
     raw: Expr
@@ -100,7 +100,7 @@ def attend(
     if dtype in ("float32", "float64"):
         raw = _product(node, queries * const(scale, dtype), keys, True)
     else:
-        # Half of the scale on either side keeps narrow floats in range.
+        # Half of the scale on either side keeps low-precision floats in range.
         root = const(float(np.sqrt(scale)), dtype)
         raw = _product(node, queries * root, keys * root, True)
     capped = raw

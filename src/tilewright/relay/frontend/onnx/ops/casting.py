@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES, NarrowInteger, NarrowType, decoded, encoded
+from tilewright.relay.frontend.onnx.low_precision import (
+    LOW_PRECISION_TYPES,
+    LowPrecisionInteger,
+    LowPrecisionType,
+    decoded,
+    encoded,
+)
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.elementwise import is_floating
 from tilewright.relay.frontend.onnx.ops.partials import known_items
@@ -24,27 +30,27 @@ def converted(node: Node, data: RelayExpr, dtype: str) -> RelayExpr:
 
 
 def ordinary(node: Node, data: RelayExpr) -> RelayExpr:
-    """Numbers that the compiler can count with, from a tensor that may carry a narrow type."""
-    narrow = node.narrow(data)
-    return data if narrow is None else decoded(data, narrow)
+    """Numbers that the compiler can count with, from a tensor that may carry a low-precision type."""
+    low_precision = node.low_precision(data)
+    return data if low_precision is None else decoded(data, low_precision)
 
 
-def to_narrow(
-    node: Node, data: RelayExpr, narrow: NarrowType, saturate: bool = True, rounding: str = "up"
+def to_low_precision(
+    node: Node, data: RelayExpr, low_precision: LowPrecisionType, saturate: bool = True, rounding: str = "up"
 ) -> RelayExpr:
-    """The carrier of numbers in a narrow type."""
-    given = converted(node, data, "int32" if isinstance(narrow, NarrowInteger) else "float32")
-    return node.graph.mark(encoded(given, narrow, saturate, rounding), narrow)
+    """The carrier of numbers in a low-precision type."""
+    given = converted(node, data, "int32" if isinstance(low_precision, LowPrecisionInteger) else "float32")
+    return node.graph.mark(encoded(given, low_precision, saturate, rounding), low_precision)
 
 
-def _cast(node: Node, data: RelayExpr, dtype: str, narrow: NarrowType | None) -> RelayExpr:
-    if node.narrow(data) is narrow and node.dtype(data) == dtype:
+def _cast(node: Node, data: RelayExpr, dtype: str, low_precision: LowPrecisionType | None) -> RelayExpr:
+    if node.low_precision(data) is low_precision and node.dtype(data) == dtype:
         return data
     numbers = ordinary(node, data)
-    if narrow is None:
+    if low_precision is None:
         return converted(node, numbers, dtype)
-    return to_narrow(
-        node, numbers, narrow, bool(node.attr("saturate", 1)), str(node.attr("round_mode", "up"))
+    return to_low_precision(
+        node, numbers, low_precision, bool(node.attr("saturate", 1)), str(node.attr("round_mode", "up"))
     )
 
 
@@ -52,28 +58,32 @@ def _cast(node: Node, data: RelayExpr, dtype: str, narrow: NarrowType | None) ->
 def cast(node: Node, data: RelayExpr) -> RelayExpr:
     """To the type that an attribute names."""
     element_type = int(node.attr("to"))
-    return _cast(node, data, dtype_name(element_type), NARROW_TYPES.get(element_type))
+    return _cast(node, data, dtype_name(element_type), LOW_PRECISION_TYPES.get(element_type))
 
 
 @converter("CastLike")
 def cast_like(node: Node, data: RelayExpr, like: RelayExpr) -> RelayExpr:
     """To the type of another tensor."""
-    return _cast(node, data, node.dtype(like), node.narrow(like))
+    return _cast(node, data, node.dtype(like), node.low_precision(like))
 
 
 @converter("BitCast")
 def bit_cast(node: Node, data: RelayExpr) -> RelayExpr:
     """The bits taken as another type of the same width."""
     element_type = int(node.attr("to"))
-    dtype, wanted, given = dtype_name(element_type), NARROW_TYPES.get(element_type), node.narrow(data)
+    dtype, wanted, given = (
+        dtype_name(element_type),
+        LOW_PRECISION_TYPES.get(element_type),
+        node.low_precision(data),
+    )
     from_bits = given.bits if given is not None else _width(node.dtype(data))
     to_bits = wanted.bits if wanted is not None else _width(dtype)
     if from_bits != to_bits:
-        raise node.fail(f"elements of {from_bits} bits are no elements of {to_bits} bits")
+        raise node.fail(f"elements of {from_bits} bits are not elements of {to_bits} bits")
     if from_bits < 8:
         code = relay.bitwise_and(relay.cast(data, "int32"), node.constant((1 << from_bits) - 1, "int32"))
-        if isinstance(wanted, NarrowInteger):
-            return to_narrow(node, code, wanted)
+        if isinstance(wanted, LowPrecisionInteger):
+            return to_low_precision(node, code, wanted)
         return node.graph.mark(relay.cast(code, dtype), wanted)
     if node.dtype(data) == "bool" or dtype == "bool":
         return converted(node, data, dtype)

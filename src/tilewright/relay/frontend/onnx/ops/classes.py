@@ -1,4 +1,4 @@
-"""From the scores of classes to what classifiers give: transformed scores, and labels."""
+"""From the scores of classes to the outputs of classifiers: transformed scores, and labels."""
 
 from __future__ import annotations
 

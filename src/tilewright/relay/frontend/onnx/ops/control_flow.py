@@ -1,8 +1,8 @@
 """If, Loop and Scan.
 
-A condition that is known chooses its branch now; a loop that runs a known and small number of times is written out.
-Other loops are functions that call themselves, whose parameters are the state of the loop; where a dimension changes
-from one turn to the next its type leaves it open.
+A known condition selects its branch at import; a loop with a small, known number of iterations is unrolled. Other loops
+become recursive functions, whose parameters are the state of the loop; a dimension that changes from one iteration to
+the next is dynamic in their types.
 """
 
 from __future__ import annotations

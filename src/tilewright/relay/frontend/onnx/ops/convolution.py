@@ -13,7 +13,7 @@ from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.fused import fused_activation
-from tilewright.relay.frontend.onnx.ops.shaping import check_constants, part
+from tilewright.relay.frontend.onnx.ops.partial_shapes import check_constants, part
 from tilewright.relay.frontend.onnx.ops.windows import (
     KERNEL_LAYOUTS,
     LAYOUTS,
@@ -164,7 +164,7 @@ def deform_conv(
 ) -> Expr:
     """A convolution whose taps are moved by offsets and, where there is a mask, weighted by it.
 
-    relay's own deformable convolution repeats the edge of the image where a tap lies between it and the outside; ONNX
+    relay's own deformable convolution repeats the edge of the image where a tap is between it and the outside; ONNX
     has zeros there, as reading by a grid does.
     """
     spatial_rank(node, data, 2)
@@ -182,7 +182,7 @@ def deform_conv(
 
 
 def _sampled_taps(node: Node, data: Expr, offset: Expr, mask: Expr | None, window: Window, sets: int) -> Expr:
-    """What each tap reads at each place of the result: (batch, channels, taps, places)."""
+    """The value that each tap reads for each output position: (batch, channels, taps, positions)."""
     batch, channels, height, width = node.static_shape(data)
     rows, columns = node.static_shape(offset, "the offset")[2:]
     taps = prod(window.kernel)
@@ -219,7 +219,7 @@ def causal_conv_with_state(
     bias: Expr | None = None,
     state: Expr | None = None,
 ) -> Sequence[Any]:
-    """A depthwise convolution over what is past, which is kept as a state."""
+    """A depthwise convolution over past inputs, which are kept as a state."""
     channels, _, taps = node.static_shape(weight, "the weight")
     if state is not None:
         whole: Expr = relay.concatenate([state, data], axis=2)

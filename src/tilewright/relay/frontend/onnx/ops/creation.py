@@ -1,4 +1,4 @@
-"""Operators that make tensors out of nothing, or of a shape alone."""
+"""Operators that create tensors from nothing, or from a shape."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Constant, const
-from tilewright.relay.frontend.onnx.narrow import NARROW_TYPES
+from tilewright.relay.frontend.onnx.low_precision import LOW_PRECISION_TYPES
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import array_of, dense_array, dtype_name
@@ -24,7 +24,7 @@ def constant(node: Node) -> RelayExpr:
     """The value of an attribute."""
     value = node.attr("value", None)
     if value is not None:
-        return node.graph.mark(Constant(array_of(value)), NARROW_TYPES.get(value.data_type))
+        return node.graph.mark(Constant(array_of(value)), LOW_PRECISION_TYPES.get(value.data_type))
     sparse = node.attr("sparse_value", None)
     if sparse is not None:
         return Constant(dense_array(sparse))
@@ -50,7 +50,7 @@ def constant_of_shape(node: Node, shape: RelayExpr) -> RelayExpr:
     extents = node.value(shape)
     wanted: Any = shape if extents is None else tuple(int(extent) for extent in extents.reshape(-1))
     made = relay.full(const(value.reshape(())), wanted, str(value.dtype))
-    return node.graph.mark(made, None if given is None else NARROW_TYPES.get(given.data_type))
+    return node.graph.mark(made, None if given is None else LOW_PRECISION_TYPES.get(given.data_type))
 
 
 @converter("EyeLike")

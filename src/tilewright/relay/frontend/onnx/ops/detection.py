@@ -6,7 +6,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import part
+from tilewright.relay.frontend.onnx.ops.partial_shapes import part
 from tilewright.relay.frontend.onnx.registry import converter
 
 

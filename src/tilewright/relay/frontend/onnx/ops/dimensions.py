@@ -1,6 +1,6 @@
-"""Shapes on their way through a model: vectors of integers of which some elements are known.
+"""Shapes as values: vectors of integers of which some elements are known.
 
-An extent is an int where it is known, else an expression: a scalar of int64.
+An extent is an int if it is known, otherwise an expression: a scalar of int64.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def vector(node: Node, items: Sequence[Extent]) -> RelayExpr:
 
 
 def with_known(node: Node, data: RelayExpr, extents: Sequence[int | None]) -> RelayExpr:
-    """A tensor of whose type some dimensions are not known, though they are these: they stand in its type."""
+    """A tensor with these known dimensions put into its type."""
     found = node.shape(data)
     if all(have is not None or wanted in (None, 0) for have, wanted in zip(found, extents, strict=True)):
         return data

@@ -1,4 +1,4 @@
-"""Operators of one tensor that work element by element: mathematical functions and activations."""
+"""Elementwise operators on one tensor: mathematical functions and activations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.frontend.onnx.narrow import decoded, round_half_even
+from tilewright.relay.frontend.onnx.low_precision import decoded, round_half_even
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.partials import known_items
 from tilewright.relay.frontend.onnx.registry import converter
@@ -86,8 +86,8 @@ def reciprocal(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 def _decoded(node: Node, data: RelayExpr) -> RelayExpr:
-    narrow = node.narrow(data)
-    return data if narrow is None else decoded(data, narrow)
+    low_precision = node.low_precision(data)
+    return data if low_precision is None else decoded(data, low_precision)
 
 
 @converter("IsNaN")

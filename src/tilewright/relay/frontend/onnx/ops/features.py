@@ -1,4 +1,4 @@
-"""Preparation of features: scaling, filling gaps, encoding."""
+"""Feature preprocessing: scaling, imputation, encoding."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def imputer(node: Node, data: RelayExpr) -> RelayExpr:
     else:
         values, replaced = node.attr("imputed_value_int64s", None), node.attr("replaced_value_int64", 0)
     if not values:
-        raise node.fail("there is no value to put in")
+        raise node.fail("there is no replacement value")
     if np.isnan(replaced):
         gap: RelayExpr = relay.isnan(data)
     else:
@@ -148,7 +148,7 @@ def label_encoder(node: Node, data: RelayExpr) -> RelayExpr:
         raise node.fail(f"{len(keys)} keys do not fit {len(values)} values")
     dtype = node.dtype(data)
     table = dict(zip(keys.astype(dtype).tolist(), values.tolist(), strict=True))
-    # NaN is no key of the sorted ones, and is looked for by itself.
+    # NaN is not a key of the sorted ones, and is looked for by itself.
     ordinary = sorted(key for key in table if key == key)
     fallback = const(np.asarray(_default(node, values.dtype), dtype=values.dtype))
     made: RelayExpr = fallback

@@ -1,8 +1,7 @@
-"""Decision trees as tables, walked by all samples through all trees at once.
+"""Decision trees as tables, traversed by all samples through all trees at once.
 
-The nodes of all trees stand in one table. A walk holds, for each sample and tree, the node that it has reached; each
-step looks up that node's feature, threshold and children. A leaf is its own child, so that short paths wait for long
-ones.
+The nodes of all trees are in one table. A traversal holds, for each sample and tree, the current node; each step looks
+up that node's feature, threshold and children. A leaf is its own child, so that short paths wait for long ones.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def walked(node: Node, data: RelayExpr, forest: Forest) -> RelayExpr:
     if min((forest.features[place] for place in inner), default=0) < 0 or (
         wide is not None and inner and largest >= wide
     ):
-        raise node.fail(f"a tree looks at feature {largest}, and the data have {wide}")
+        raise node.fail(f"a tree reads feature {largest}, but the data have {wide}")
     modes = sorted({forest.modes[place] for place in inner})
     tables = _Tables(
         features=_table(forest.features, "int32"),

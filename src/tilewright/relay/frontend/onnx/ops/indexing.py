@@ -39,7 +39,7 @@ def gather_elements(node: Node, data: RelayExpr, indices: RelayExpr) -> RelayExp
 
 
 def _vectors_first(node: Node, indices: RelayExpr) -> RelayExpr:
-    """Index vectors that stand along the last axis, along the first."""
+    """Index vectors along the last axis, moved to the first."""
     rank = node.rank(indices)
     return relay.transpose(indices, [rank - 1, *range(rank - 1)])
 

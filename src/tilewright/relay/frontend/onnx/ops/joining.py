@@ -1,4 +1,4 @@
-"""Operators that join tensors and take them apart along an axis."""
+"""Operators that concatenate and split tensors along an axis."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def _array(node: Node, name: str, shape: Sequence[int]) -> np.ndarray[Any, Any]:
     try:
         return found.reshape(tuple(shape))
     except ValueError as error:
-        raise node.fail(f"{name} has {found.size} values, which are no {tuple(shape)}") from error
+        raise node.fail(f"{name} has {found.size} values, which are not {tuple(shape)}") from error
 
 
 def _affine(node: Node, rows: RelayExpr, outputs: int) -> RelayExpr:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import extent, shape_vector
+from tilewright.relay.frontend.onnx.ops.partial_shapes import extent, shape_vector
 from tilewright.relay.frontend.onnx.registry import converter
 
 _NEVER = -(2**31)

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix products."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.relay.expr import Constant
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.fused import fused_activation
-from tilewright.relay.frontend.onnx.ops.shaping import (
+from tilewright.relay.frontend.onnx.ops.partial_shapes import (
     Extent,
     as_matrices,
     broadcast,

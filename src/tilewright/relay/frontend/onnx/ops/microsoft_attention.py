@@ -21,7 +21,7 @@ from tilewright.relay.frontend.onnx.ops.attention_core import (
     window_allowed,
 )
 from tilewright.relay.frontend.onnx.ops.matrices import matmul
-from tilewright.relay.frontend.onnx.ops.shaping import Extent, arange, combined, extent, part, scalar
+from tilewright.relay.frontend.onnx.ops.partial_shapes import Extent, arange, combined, extent, part, scalar
 from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 
@@ -45,7 +45,7 @@ def _causal(node: Node, queries: Expr, keys: Expr, offset: Extent) -> Expr | Non
 
 
 def _padding_bias(node: Node, mask: Expr | None, queries: Expr, keys: Expr) -> Expr | None:
-    """What a mask of integers adds to the scores: ``mask_filter_value`` where it is 0."""
+    """The bias of an integer mask: ``mask_filter_value`` where it is 0."""
     if mask is None:
         return None
     rank, dtype = node.rank(mask), node.dtype(queries)
@@ -298,7 +298,7 @@ def _joined(node: Node, past: Expr, new: Expr, start: Expr, total: Expr) -> Expr
     pool = relay.concatenate([past, new], axis=2)
     place = relay.expand_dims(arange(count), axis=0)
     begin = relay.expand_dims(start, axis=1)
-    # Before the start from the cache; from there on from what is new, which lies after the cache.
+    # Before the start from the cache; from there on from what is new, which is after the cache.
     source = relay.where(relay.less(place, begin), place, place - begin + scalar(held))
     final = combined(held, extent(node, new, 2), lambda a, b: a + b)
     source = relay.minimum(source, scalar(final) - const(1, "int64"))

@@ -11,7 +11,7 @@ from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.elementwise import gelu_exact, gelu_tanh
 from tilewright.relay.frontend.onnx.ops.normalization import rms_normalized, trailing_axes
-from tilewright.relay.frontend.onnx.ops.shaping import arange, extent
+from tilewright.relay.frontend.onnx.ops.partial_shapes import arange, extent
 from tilewright.relay.frontend.onnx.registry import DEFAULT_DOMAIN, MICROSOFT_DOMAIN, converter
 
 # Activations

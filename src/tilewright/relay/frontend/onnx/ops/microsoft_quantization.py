@@ -19,7 +19,7 @@ from tilewright.relay.frontend.onnx.ops.quantization import (
     requantized,
     rows_aligned,
 )
-from tilewright.relay.frontend.onnx.ops.quantizing import (
+from tilewright.relay.frontend.onnx.ops.quantization_arithmetic import (
     quantized_of,
     scalar_dequantized,
     scalar_quantized,
@@ -117,7 +117,7 @@ def qlinear_binary(
 def qlinear_concat(node: Node, scale: RelayExpr, zero: RelayExpr, *given: RelayExpr) -> RelayExpr:
     """Quantised tensors, each with a scale and a zero point, joined along an axis with new ones."""
     if len(given) % 3 or not given:
-        raise node.fail(f"{len(given)} inputs are no tensors with a scale and a zero point each")
+        raise node.fail(f"{len(given)} inputs are not tensors with a scale and a zero point each")
     parts = [scalar_dequantized(node, *given[place : place + 3]) for place in range(0, len(given), 3)]
     joined = relay.concatenate(parts, axis=node.axis(0, node.rank(given[0])))
     return scalar_quantized(node, joined, scale, zero, quantized_of(node, zero))
@@ -239,7 +239,7 @@ def matmul_n_bits(
     depth, columns = int(node.attr("K")), int(node.attr("N"))
     bits, block = int(node.attr("bits", 4)), int(node.attr("block_size"))
     if bits not in (2, 4, 8):
-        raise node.fail(f"weights of {bits} bits are not supported: 2, 4 and 8 are")
+        raise node.fail(f"weights of {bits} bits are not supported; only 2, 4 and 8")
     if group_index is not None:
         raise node.fail("g_idx is not supported")
     blocks = -(-depth // block)

@@ -16,7 +16,7 @@ from tilewright.relay.frontend.onnx.registry import converter
 
 @converter("TfIdfVectorizer", since=9)
 def tf_idf_vectorizer(node: Node, data: RelayExpr) -> RelayExpr:
-    """How often each n-gram of a pool stands in a row, as a number, as a weight where there is one, or as the product
+    """How often each n-gram of a pool occurs in a row, as a number, as a weight where there is one, or as the product
     of both. Between the elements of an n-gram as many others may lie as ``max_skip_count`` says, always the same."""
     if node.attr("pool_strings", None):
         raise node.fail("n-grams of strings are not supported")
@@ -46,13 +46,13 @@ def _pools(node: Node) -> Iterator[np.ndarray]:
     pool = np.asarray(node.attr("pool_int64s"), "int64")
     for length, (begin, end) in enumerate(pairwise([*begins, len(pool)]), 1):
         if (end - begin) % length:
-            raise node.fail(f"{end - begin} numbers are no n-grams of {length}")
+            raise node.fail(f"{end - begin} numbers are not n-grams of {length}")
         if end > begin:
             yield pool[begin:end].reshape(-1, length)
 
 
 def _counted(node: Node, rows: RelayExpr, extent: int, pool: np.ndarray) -> RelayExpr:
-    """How often each n-gram of a pool stands in each row."""
+    """How often each n-gram of a pool occurs in each row."""
     count, length = pool.shape
     shortest, longest = int(node.attr("min_gram_length")), int(node.attr("max_gram_length"))
     wanted = const(pool.astype(node.dtype(rows)))

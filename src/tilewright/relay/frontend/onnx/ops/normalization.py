@@ -1,4 +1,4 @@
-"""Normalisation by batch, layer, instance and group, by length, and by the response around an element."""
+"""Batch, layer, instance and group normalisation, L2 and Lp normalisation, and local response normalisation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import extent, extents, reshaped
+from tilewright.relay.frontend.onnx.ops.partial_shapes import extent, extents, reshaped
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
 

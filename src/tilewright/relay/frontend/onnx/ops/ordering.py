@@ -130,7 +130,7 @@ def determinant(node: Node, data: RelayExpr) -> RelayExpr:
     """The determinants of matrices, by elimination with the largest element of each column."""
     size = node.static_shape(data)[-1]
     if size > LARGEST_DETERMINANT:
-        raise node.fail(f"determinants of {size} rows are not supported, up to {LARGEST_DETERMINANT} are")
+        raise node.fail(f"determinants of {size} rows are not supported; the limit is {LARGEST_DETERMINANT}")
     dtype = node.dtype(data)
     rest = relay.reshape(data, (-1, size, size))
     one, zero = const(1, dtype), const(0, dtype)

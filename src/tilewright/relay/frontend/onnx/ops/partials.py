@@ -1,4 +1,4 @@
-"""What is known of small integer tensors, carried through arithmetic."""
+"""Propagating what is known about small integer tensors through arithmetic."""
 
 from __future__ import annotations
 

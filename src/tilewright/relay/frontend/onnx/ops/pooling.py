@@ -1,4 +1,4 @@
-"""Pooling over windows, over everything, and back."""
+"""Pooling over windows, global pooling, and unpooling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import check_constants
+from tilewright.relay.frontend.onnx.ops.partial_shapes import check_constants
 from tilewright.relay.frontend.onnx.ops.windows import (
     LAYOUTS,
     Window,
@@ -87,7 +87,7 @@ def _padded(node: Node, data: Expr, window: Window) -> tuple[Expr, Window]:
 
 @converter("AveragePool")
 def average_pool(node: Node, data: Expr) -> Expr:
-    """The average of each window; what lies beyond the padding never counts."""
+    """The average of each window; what is beyond the padding never counts."""
     padded, window = _window(node, data)
     include = bool(node.attr("count_include_pad", 0))
     made = _average(node, padded, window, include)
@@ -140,7 +140,7 @@ def _least(dtype: str) -> float:
 
 @converter("MaxPool")
 def max_pool(node: Node, data: Expr) -> Sequence[Expr]:
-    """The largest element of each window and, where it is asked for, where that was."""
+    """The largest element of each window and, where it is requested, where that was."""
     data, window = _window(node, data, _least(node.dtype(data)))
     more, at_run_time = _reached(node, data, window)
     made: Expr = _MAX[window.rank](data, **_arguments(window, more, at_run_time))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.frontend.onnx.narrow import round_half_even
+from tilewright.relay.frontend.onnx.low_precision import round_half_even
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.casting import converted
 from tilewright.relay.frontend.onnx.ops.convolution import conv
 from tilewright.relay.frontend.onnx.ops.matrices import matmul
-from tilewright.relay.frontend.onnx.ops.quantizing import (
+from tilewright.relay.frontend.onnx.ops.quantization_arithmetic import (
     Quantized,
     aligned,
     dequantized,
@@ -39,7 +39,7 @@ def quantize_linear(
     precision = int(node.attr("precision", 0))
     spread_zero = None
     if zero is not None:
-        spread_zero = node.graph.mark(aligned(node, zero, data, axis, block), kind.narrow)
+        spread_zero = node.graph.mark(aligned(node, zero, data, axis, block), kind.low_precision)
     return quantized(
         node,
         data,

@@ -1,6 +1,6 @@
 """Operators that draw random numbers.
 
-A generator is seeded by the node's ``seed``, or by its name: a model gives the same numbers in every run.
+A generator is seeded by the node's ``seed``, or by its name: a model produces the same numbers in every run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """RNN, GRU and LSTM.
 
-What the inputs contribute is one matrix product over all steps. The steps of the usual cells are one operator (see
-``recurrent_layer``); those of others are written out where they are not too many, and a loop otherwise. Sequences of
-different lengths keep their state after their end; a backward direction runs over each of them turned around.
+The contribution of the inputs is one matrix product over all steps. The steps of the usual cells are one operator (see
+``recurrent_layer``); those of others are unrolled if there are few, and a loop otherwise. Sequences of different
+lengths keep their state after their end; a backward direction runs over each of them reversed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _activations(
 
 @dataclass
 class Weights:
-    """What one direction multiplies by and adds: for the state, for the state alone, and for peepholes."""
+    """The weights and biases of one direction: for the state, for the state only, and for peepholes."""
 
     state: RelayExpr
     state_bias: RelayExpr | None
@@ -96,7 +96,7 @@ class Weights:
 
 @dataclass
 class Setting:
-    """What all cells of a node share."""
+    """The parameters that all cells of a node share."""
 
     node: Node
     hidden: int
@@ -104,7 +104,7 @@ class Setting:
     functions: list[Function]
 
     def parts(self, data: RelayExpr, count: int) -> list[RelayExpr]:
-        """The gates, which stand side by side in the last axis."""
+        """The gates, which are side by side in the last axis."""
         return list(relay.split(data, count, 1)) if count > 1 else [data]
 
 
@@ -195,7 +195,7 @@ def _steps(
     def step(
         going: RelayExpr | None, now: RelayExpr, values: list[RelayExpr]
     ) -> tuple[list[RelayExpr], RelayExpr]:
-        """The next state, and what the step alone made of the hidden one."""
+        """The next state, and the hidden state of this step."""
         following = cell(own, weights, now, values)
         if going is None:
             return following, following[0]
@@ -317,7 +317,7 @@ def _contributed(
     gates: int,
     hidden: int,
 ) -> tuple[RelayExpr, RelayExpr | None]:
-    """What the inputs contribute to the gates of all steps, biases included; and the bias that a GRU with
+    """The contribution of the inputs to the gates of all steps, including biases; and the bias that a GRU with
     ``linear_before_reset`` adds to the state's own product."""
     extents = [extent_of(node, data, axis) for axis in range(2)]
     flat = relay.reshape(data, (-3, 0))

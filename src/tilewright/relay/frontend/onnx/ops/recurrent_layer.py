@@ -1,4 +1,4 @@
-"""Layers of the usual cells as one operator, which has the loop over time inside."""
+"""Layers of the usual cells as one operator, with the loop over time inside."""
 
 from __future__ import annotations
 

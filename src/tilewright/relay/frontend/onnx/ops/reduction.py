@@ -1,4 +1,4 @@
-"""Operators that combine elements along axes.
+"""Reductions.
 
 Axes are an attribute up to opset 17 (of ReduceSum: 12) and an input after it. No axes means all, or none with
 ``noop_with_empty_axes``.
@@ -109,7 +109,7 @@ _OF_ONE: dict[str, Callable[[Node, RelayExpr], RelayExpr]] = {
     "ReduceLogSum": lambda node, data: in_floats(node, data, relay.log),
     "ReduceSumSquare": lambda node, data: _square(data),
 }
-"""What is left of an operator where no axis is reduced; of the others, the data."""
+"""The result of an operator if no axis is reduced; by default, the data."""
 
 
 def _normal_axes(node: Node, axes: list[int], rank: int) -> tuple[int, ...]:

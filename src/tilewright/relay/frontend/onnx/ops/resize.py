@@ -1,8 +1,8 @@
-"""Resize and Upsample: every axis is resized by itself.
+"""Resize and Upsample: every axis is resized separately.
 
-Where the sizes are known now, the weights of each axis are: a matrix of constants, or a vector of indices for the
-nearest element. Plain images go to the operators of relay.image, which read only what they need. Where a size is not
-known, the program computes the places, for the nearest element and for linear interpolation.
+If the sizes are known at import, so are the weights of each axis: a constant matrix, or a vector of indices for
+nearest-neighbour. Plain images go to the operators of relay.image, which read only what they need. If a size is
+unknown, the program computes the coordinates, for nearest-neighbour and for linear interpolation.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
+from tilewright.relay.frontend.onnx.ops.partial_shapes import Extent, arange, check_constants, extents, scalar
 from tilewright.relay.frontend.onnx.ops.resize_weights import Sampling, indices, weights
-from tilewright.relay.frontend.onnx.ops.shaping import Extent, arange, check_constants, extents, scalar
 from tilewright.relay.frontend.onnx.registry import converter
 
 _IMAGES = {3: relay.image.resize1d, 4: relay.image.resize2d, 5: relay.image.resize3d}
@@ -215,7 +215,7 @@ def _axes_in_ratio(
     regions: Sequence[tuple[float, float]],
     policy: str,
 ) -> list[Axis]:
-    """One scale for all axes: the smallest that the sizes ask for, or the largest."""
+    """One scale for all axes: the smallest that the sizes imply, or the largest."""
     if policy not in ("not_larger", "not_smaller"):
         raise node.fail(f"the policy {policy!r} is not known")
     shape = node.static_shape(data)
@@ -332,7 +332,7 @@ def _extrapolated(node: Node, data: Expr, outside: np.ndarray, place: int, sampl
 
 
 def _places(node: Node, axis: Axis, sampling: Sampling) -> Expr:
-    """Where the elements of the result lie in the data, in float64."""
+    """Where the elements of the result are in the data, in float64."""
     kind = "float64"
     number = arange(axis.target, kind)
     source = relay.cast(scalar(axis.source), kind)

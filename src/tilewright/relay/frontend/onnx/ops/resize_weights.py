@@ -1,4 +1,4 @@
-"""The weights with which the elements of an axis make those of a resized one."""
+"""The interpolation weights of a resized axis."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sampling:
     extrapolation: float = 0.0
 
     def complaint(self) -> str:
-        """What is not known of these, or nothing."""
+        """The unknown parts of these, or None."""
         if self.mode not in ("nearest", "linear", "cubic"):
             return f"the mode {self.mode!r} is not known"
         if self.coordinates not in _COORDINATES:
@@ -48,7 +48,7 @@ class Sampling:
 def places(
     sampling: Sampling, source: int, target: int, scale: float, region: tuple[float, float]
 ) -> tuple[Array, Array]:
-    """Where each element of the result lies in the source, and whether that is outside of it."""
+    """Where each element of the result is in the source, and whether that is outside it."""
     number = np.arange(target, dtype=np.float64)
     whole = scale * source
     inside = np.zeros(target, bool)
@@ -93,19 +93,19 @@ def indices(
 def weights(
     sampling: Sampling, source: int, target: int, scale: float, region: tuple[float, float]
 ) -> tuple[Array, Array]:
-    """The matrix (target, source) of weights, and which elements of the result lie outside.
+    """The matrix (target, source) of weights, and which elements of the result are outside.
 
-    What lies before the first element is the first, and after the last the last; with ``exclude_outside`` it has no
+    What is before the first element is the first, and after the last the last; with ``exclude_outside`` it has no
     weight. With ``antialias`` the kernel is as wide as an element of a smaller result.
     """
     place, outside = places(sampling, source, target, scale, region)
-    narrow = min(scale, 1.0) if sampling.antialias else 1.0
-    radius = (1 if sampling.mode == "linear" else 2) / narrow
+    shrink = min(scale, 1.0) if sampling.antialias else 1.0
+    radius = (1 if sampling.mode == "linear" else 2) / shrink
     reach = int(np.ceil(radius)) + 1
     low = np.floor(place).astype(np.int64)
     taps = low[:, None] + np.arange(-reach, reach + 1)
     kernel = _linear if sampling.mode == "linear" else _cubic(sampling.cubic)
-    given = kernel((taps - place[:, None]) * narrow)
+    given = kernel((taps - place[:, None]) * shrink)
     if sampling.exclude_outside:
         given = np.where((taps < 0) | (taps >= source), 0.0, given)
     if sampling.antialias or sampling.exclude_outside:

@@ -1,4 +1,4 @@
-"""Images read at given places, and columns of windows put together to images."""
+"""GridSample, AffineGrid and Col2Im."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import check_constants
+from tilewright.relay.frontend.onnx.ops.partial_shapes import check_constants
 from tilewright.relay.frontend.onnx.ops.windows import attribute_list, operators
 from tilewright.relay.frontend.onnx.registry import converter
 
@@ -48,7 +48,7 @@ def affine_grid(node: Node, maps: Expr, size: Expr) -> Expr:
     """The places to which affine maps send the elements of an image or a volume."""
     sizes = node.ints(size, "the size")[2:]
     if any(count < 1 for count in sizes):
-        raise node.fail(f"images of the size {sizes} have no places")
+        raise node.fail(f"images of the size {sizes} are empty")
     check_constants(node, len(sizes) + 1, *sizes)
     aligned = bool(node.attr("align_corners", 0))
     lines = [
@@ -63,7 +63,7 @@ def affine_grid(node: Node, maps: Expr, size: Expr) -> Expr:
 
 @converter("Col2Im", since=18)
 def col2im(node: Node, columns: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
-    """Windows (batch, channels * taps, places) added up where they lie: a transposed convolution by single taps."""
+    """Windows (batch, channels * taps, places) added up at their positions: a transposed convolution by single taps."""
     image, block = node.ints(image_shape, "the image's shape"), node.ints(block_shape, "the block's shape")
     rank = len(image)
     if rank not in _TRANSPOSED or len(block) != rank:
@@ -80,7 +80,7 @@ def col2im(node: Node, columns: Expr, image_shape: Expr, block_shape: Expr) -> E
         more.append(room % strides[axis])
     channels = node.shape(columns)[1]
     if channels is None or channels % taps:
-        raise node.fail(f"{channels} channels are no multiple of the block's {taps} elements")
+        raise node.fail(f"{channels} channels are not a multiple of the block's {taps} elements")
     kernel = np.eye(taps).reshape(taps, 1, *block)
     made = _TRANSPOSED[rank](
         relay.reshape(columns, (-1, taps, *counts)),

@@ -19,7 +19,7 @@ def _items(node: Node, sequence: Any) -> list[Any]:
     if isinstance(sequence, OptionalValue):
         sequence = sequence.item
     if not isinstance(sequence, SequenceValue):
-        raise node.fail("the input is no sequence")
+        raise node.fail("the input is not a sequence")
     return sequence.items
 
 
@@ -116,7 +116,7 @@ def split_to_sequence(node: Node, data: RelayExpr, split: RelayExpr | None = Non
         raise node.fail("the number of parts is not known")
     each = 1 if split is None else node.ints(split, "the size of the parts")[0]
     if each < 1:
-        raise node.fail(f"parts of {each} elements can not be")
+        raise node.fail(f"parts of {each} elements are not possible")
     sizes: list[Extent] = [min(each, extent - begin) for begin in range(0, extent, each)]
     items = parts(node, data, axis, sizes) if sizes else []
     if split is None and not node.attr("keepdims", 1):
@@ -158,7 +158,7 @@ def optional_has_element(node: Node, value: Any = None) -> RelayExpr:
 
 @converter("OptionalGetElement", since=15)
 def optional_get_element(node: Node, value: Any) -> Any:
-    """What an optional holds."""
+    """The value of an optional."""
     if not isinstance(value, OptionalValue):
         return value
     if value.item is None:

@@ -1,4 +1,4 @@
-"""Operators that ask for the shape of a tensor, and that give its elements another one."""
+"""Operators that return the shape of a tensor, and reshapes."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _unsqueezed(node: Node, data: RelayExpr, axes: list[int]) -> RelayExpr:
             raise node.fail(f"axis {axis} is out of range for {rank} dimensions")
     places = sorted(axis % rank for axis in axes)
     if len(set(places)) != len(places):
-        raise node.fail(f"the axes {axes} name one twice")
+        raise node.fail(f"the axes {axes} contain one twice")
     items = node.partial(data)
     made = data
     for place in places:
@@ -161,7 +161,7 @@ def transpose(node: Node, data: RelayExpr) -> RelayExpr:
 
 @converter("Identity")
 def identity(node: Node, data: RelayExpr) -> RelayExpr:
-    """What it is given: a tensor, a sequence or an optional."""
+    """Returns its input: a tensor, a sequence or an optional."""
     return data
 
 

@@ -1,7 +1,7 @@
-"""Fourier transforms, of whole signals and of frames of them, and mel filters.
+"""Fourier transforms, of whole signals and of frames, and mel filters.
 
-A transform is a product with matrices of cosines and sines: lengths are known, and a kernel of matrix products is
-fast for those that audio and vision models use.
+A transform is a product with matrices of cosines and sines: lengths are known, and a matrix product is fast at the
+sizes that audio and vision models use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.ops.shaping import arange, check_constants, combined, extent, part
+from tilewright.relay.frontend.onnx.ops.partial_shapes import arange, check_constants, combined, extent, part
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
 
@@ -57,9 +57,9 @@ def transformed(node: Node, data: Expr, axis: int, count: int, inverse: bool, on
     if size is None or parts is None:
         size, parts = node.static_shape(data)[axis], node.static_shape(data)[-1]
     if parts not in (1, 2):
-        raise node.fail(f"the shape {node.shape(data)} is none of real or complex signals")
+        raise node.fail(f"the shape {node.shape(data)} is neither that of real nor of complex signals")
     if count < 1:
-        raise node.fail(f"a transform of {count} elements can not be")
+        raise node.fail(f"a transform of {count} elements is not possible")
     used = min(size, count // 2 + 1 if inverse and onesided else count)
     check_constants(node, count, used)
     rank = node.rank(data) - 1
@@ -120,7 +120,7 @@ def stft(
     else:
         raise node.fail("neither a window nor a frame length is given")
     if hop < 1 or count < 1:
-        raise node.fail(f"frames of {count} elements every {hop} can not be")
+        raise node.fail(f"frames of {count} elements every {hop} are not possible")
     check_constants(node, count)
     size = extent(node, signal, 1)
     frames = combined(combined(size, count, lambda a, b: a - b), hop, lambda a, b: a // b)

@@ -1,4 +1,4 @@
-"""Operators that take parts of tensors, and that continue them."""
+"""Slicing and padding."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def padded(
 
 
 def _cut(node: Node, data: RelayExpr, widths: Sequence[tuple[int, int]]) -> RelayExpr:
-    """What negative widths leave."""
+    """Crops by negative widths."""
     bounds: dict[int, Bounds] = {
         axis: (max(-one, 0), other if other < 0 else TO_THE_END, 1)
         for axis, (one, other) in enumerate(widths)

@@ -22,7 +22,7 @@ def _groups(node: Node, tensors: Sequence[RelayExpr], states: int) -> list[tuple
     """For each tensor that is optimised: it, its gradient and its states, which come one kind after another."""
     count, rest = divmod(len(tensors), states + 2)
     if rest:
-        raise node.fail(f"{len(tensors)} tensors are no tensors with a gradient and {states} states each")
+        raise node.fail(f"{len(tensors)} tensors are not tensors with a gradient and {states} states each")
     return [tuple(tensors[kind * count + place] for kind in range(states + 2)) for place in range(count)]
 
 

@@ -151,7 +151,7 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def _members(values: Sequence[float]) -> list[list[float]]:
-    """The sets of the nodes that ask for membership, in the order of the nodes; NaN ends each."""
+    """The sets of the nodes that test for membership, in the order of the nodes; NaN ends each."""
     sets: list[list[float]] = [[]]
     for value in values:
         if np.isnan(value):
@@ -167,7 +167,7 @@ def _tensor(node: Node, name: str) -> list[Any]:
 
 
 def _tensor_forest(node: Node) -> Forest:
-    """The trees of the attributes of version 5: inner nodes and leaves stand in lists of their own."""
+    """The trees of the attributes of version 5: inner nodes and leaves are in separate lists."""
     modes, splits = _tensor(node, "nodes_modes"), _tensor(node, "nodes_splits")
     features = [int(item) for item in node.attr("nodes_featureids")]
     yes, no = list(node.attr("nodes_truenodeids")), list(node.attr("nodes_falsenodeids"))
@@ -179,7 +179,7 @@ def _tensor_forest(node: Node) -> Forest:
     for target, weight in zip(node.attr("leaf_targetids"), _tensor(node, "leaf_weights"), strict=True):
         leaves.append(forest.add(0, 0.0, "LEAF"))
         forest.weights[leaves[-1]] = [(int(target), float(weight))]
-    # A node that asks for membership is a chain of nodes, one for each member.
+    # A node that tests for membership is a chain of nodes, one for each member.
     chains: list[list[int]] = []
     for mode, split, feature, lost in zip(modes, splits, features, missing, strict=True):
         if not 0 <= mode < len(_MODES):
@@ -187,7 +187,7 @@ def _tensor_forest(node: Node) -> Forest:
         values = [float(split)] if _MODES[mode] != "MEMBER" else next(sets, [])
         kind = "EQ" if _MODES[mode] == "MEMBER" else _MODES[mode]
         if not values:
-            raise node.fail("a node asks for membership, and membership_values has no set for it")
+            raise node.fail("a node tests for membership, but membership_values has no set for it")
         chains.append([forest.add(feature, value, kind, bool(lost)) for value in values])
     for place, chain in enumerate(chains):
         hit = _target(node, yes[place], yes_leaf[place], leaves, chains)

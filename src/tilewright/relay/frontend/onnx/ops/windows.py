@@ -1,4 +1,4 @@
-"""Windows that slide over the spatial axes: the attributes that convolutions and poolings share."""
+"""Sliding windows over the spatial axes: the attributes that convolutions and poolings share."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def attribute_list(node: Node, name: str, rank: int, default: int) -> tuple[int,
 def window_of(node: Node, data: Expr, kernel: tuple[int, ...], fill: float = 0.0) -> tuple[Expr, Window]:
     """The window that a node's attributes describe, and the data that it slides over.
 
-    Where ``auto_pad`` asks for padding by a size that is not known now, the data come back padded with ``fill`` by the
+    Where ``auto_pad`` requests padding by a size that is not known now, the data come back padded with ``fill`` by the
     program.
     """
     rank = len(kernel)

@@ -1,0 +1,5 @@
+"""TVM's names: where each of them is served from, what is not in this version, and the finder that answers for both.
+
+The core has no file that exists for a name. ``modules`` is the table of TVM's modules and of names that TVM has
+elsewhere, ``providers`` the modules whose names are computed, ``not_there`` what is missing and what to use instead.
+"""

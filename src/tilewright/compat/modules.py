@@ -1,0 +1,171 @@
+"""Where TVM's names are served from: the one table.
+
+Module paths stand without the name of the package. A line ``"ir.transform": "Pass PassInfo"`` says that these names
+are defined in ``tilewright.ir.transform``; ``TVMError=TilewrightError`` that the name has another one there, and ``*``
+stands for all public names of the home.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MODULES: Final[dict[str, dict[str, str]]] = {
+    "_ffi": {
+        "compat.ffi": "DataTypeCode _init_api register_object",
+        "runtime.device": "Device",
+        "runtime.registry": "get_global_func list_global_func_names register_func remove_global_func",
+        "support.dtype": "DataType",
+        "support.errors": "register_error",
+    },
+    "_ffi.base": {
+        "compat.ffi": "c_str integer_types numeric_types py_str string_types",
+        "support.errors": "TVMError=TilewrightError register_error",
+    },
+    "_ffi.registry": {
+        "compat.ffi": "_init_api register_object",
+        "runtime.registry": "get_global_func list_global_func_names register_func remove_global_func",
+    },
+    "_ffi.runtime_ctypes": {
+        "compat.ffi": "ArgTypeCode DataTypeCode TVMByteArray",
+        "runtime.device": "Device",
+        "runtime.library": "TVMArray=DLTensor",
+        "support.dtype": "DataType",
+    },
+    "arith.int_solver": {
+        "arith": (
+            "IntConstraints IntConstraintsTransform IntGroupBounds solve_linear_equations solve_linear_inequalities"
+        ),
+    },
+    "arith.iter_affine_map": {
+        "arith": (
+            "IterMapExpr IterMark IterSplitExpr IterSumExpr detect_iter_map inverse_affine_iter_map "
+            "normalize_iter_map_to_expr subspace_divide"
+        ),
+    },
+    "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
+    "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
+    "contrib.target": {},
+    "contrib.target.onnx": {"relay.backend.onnx_export": "to_onnx"},
+    "driver.build_module": {"compile": "OperatorModule build get_binds lower schedule_to_module"},
+    "error": {
+        "support.errors": (
+            "CodegenError DiagnosticError ExpressionError InternalError LoweringError ModelError OpAttributeInvalid "
+            "OpAttributeRequired OpAttributeUnImplemented OpError OpNotImplemented ParseError RPCError "
+            "RPCSessionTimeoutError RuntimeFailure ScheduleError TVMError=TilewrightError TargetError TilewrightError "
+            "VerifyError register_error"
+        ),
+    },
+    "instrument": {
+        "ir.instrument": (
+            "PassInstrument PassPrintingInstrument PassTimingInstrument PrintAfterAll PrintBeforeAll pass_instrument"
+        ),
+    },
+    "parser": {
+        "relay.from_text": "fromtext parse parse_expr",
+        "relay.parser": "SpanCheck",
+    },
+    "relay.analysis.analysis": {"relay.analysis": "*"},
+    "relay.backend.compile_engine": {
+        "compat.te_compiler": "CCacheKey CCacheValue CachedFunc CompileEngine=TECompiler get",
+        "relay.backend.implementation": "get_valid_implementations select_implementation",
+        "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
+    },
+    "relay.op.image.image": {"relay.op.image": "*"},
+    "relay.op.nn.nn": {"relay.op.nn": "*"},
+    "relay.param_dict": {"runtime.params": "load_param_dict save_param_dict"},
+    "relay.transform.transform": {"relay.transform": "*"},
+    "relay.ty": {
+        "ir.expr": "Any",
+        "ir.tensor_type": "TensorType is_dynamic scalar_type",
+        "ir.type": (
+            "FuncType GlobalTypeVar IncompleteType RefType=RelayRefType RelayRefType ShapeVar TupleType Type TypeCall "
+            "TypeConstraint TypeKind TypeVar"
+        ),
+        "ir.type_relation": "TypeRelation",
+    },
+    "runtime.object": {"support.node": "Object"},
+    "runtime.object_generic": {
+        "compat.ffi": "ObjectGeneric",
+        "ir.convert": "convert convert_to_object=convert",
+        "ir.operators": "const",
+    },
+    "target.codegen": {"target.llvm_version": "llvm_version_major"},
+    "testing.utils": {"testing": "*"},
+    "tir.analysis.analysis": {"tir.analysis": "*"},
+    "tir.buffer": {
+        "ir.buffer": "Buffer BufferRegion decl_buffer",
+        "ir.expr": "DataProducer",
+    },
+    "tir.expr": {
+        "ir.expr": "*",
+        "ir.op": "CallEffectKind",
+    },
+    "tir.generic": {
+        "compat.ffi": "cast",
+        "ir.operators": "add divide=div floordiv multiply subtract",
+    },
+    "tir.stmt_functor": {"tir.functor": "ir_transform post_order_visit substitute"},
+    "tir.transform.transform": {"tir.transform": "*"},
+    "topi.scatter_add": {"topi": "scatter_add"},
+    "topi.tensor": {"topi": "elemwise_sum full full_like"},
+    "topi.testing.common": {"compat.testing_schedules": "*"},
+    "topi.transform": {
+        "topi": (
+            "adv_index arange auto_scheduler_layout_transform concatenate dyn_tile dynamic_strided_slice expand_dims "
+            "expand_like flip gather gather_nd invert_permutation layout_transform matmul matrix_set_diag meshgrid "
+            "ndarray_size one_hot repeat reshape reverse_sequence sequence_mask shape sliding_window sparse_to_dense "
+            "split squeeze stack strided_set strided_slice take take_legalize tensordot tile transpose trilu "
+            "unravel_index where"
+        ),
+    },
+    "transform": {
+        "ir.transform": "ModulePass Pass PassContext PassInfo PrintIR Sequential module_pass",
+    },
+}
+"""Modules that TVM has and the core has not."""
+
+NAMES: Final[dict[str, dict[str, str]]] = {
+    "ir.attrs": {"ir.make_node": "make_node"},
+    "ir.base": {
+        "ir.env_func": "EnvFunc",
+        "ir.serialize": "load_json save_json",
+        "ir.structural": "assert_structural_equal structural_equal",
+        "ir.structural_hash": "structural_hash",
+        "support.span": "SourceName",
+    },
+    "ir.expr": {
+        "ir.base": "BaseExpr RelayExpr",
+        "ir.global_var": "GlobalVar",
+    },
+    "ir.type_relation": {"ir.type": "TypeCall"},
+    "relay.backend.te_compiler": {
+        "compat.te_compiler": "CCacheKey CCacheValue CachedFunc TECompiler get",
+        "relay.backend.implementation": "get_valid_implementations select_implementation",
+    },
+    "relay.expr": {"relay.expr_functor": "bind"},
+    "relay.op.op": {"relay.op.annotation.debug": "debug"},
+    "runtime": {
+        "compat.ffi": "ObjectGeneric",
+        "ir.convert": "convert",
+        "ir.operators": "const",
+    },
+    "runtime.module": {"runtime.loading": "enabled load_module system_lib"},
+    "target.target": {
+        "target.constructors": ("arm_cpu bifrost cuda hexagon intel_graphics mali rasp riscv_cpu rocm vta"),
+    },
+    "te.operation": {
+        "te.create_prim_func": "create_prim_func create_prim_func_from_outputs",
+        "te.extern": "extern",
+        "te.scan": "scan",
+    },
+    "te.tensor": {
+        "te.extern": "ExternOp",
+        "te.hybrid.operation": "HybridOp",
+        "te.operation": "BaseComputeOp ComputeOp PlaceholderOp",
+        "te.scan": "ScanOp",
+        "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
+    },
+    "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi.testing": {"compat.testing_schedules": "*"},
+}
+"""Names that TVM has in another module than the core, which has a module of that path too."""

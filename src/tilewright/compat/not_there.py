@@ -1,0 +1,227 @@
+"""What TVM 0.8 has and this version has not: one table, and modules that say so.
+
+``import tilewright.autotvm`` gives a module in which every name is an error that says what is missing and what to use
+instead. The error of an attribute is an ``AttributeError`` (``hasattr`` works), that of an import an ``ImportError``.
+A module that comes to exist is found before this table is asked.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any, Final
+
+from tilewright.support.errors import TilewrightError
+
+
+class NotInThisVersion(TilewrightError, AttributeError):
+    """A name of TVM's that this version does not have."""
+
+
+class ModuleNotInThisVersion(TilewrightError, ImportError):
+    """A name of TVM's that is imported from a module that this version does not have."""
+
+
+_AUTOTVM = "schedules are computed from the target's caches and registers instead: build without tuning"
+_AUTO_SCHEDULER = "operators have schedules without tuning; write others with te.create_schedule"
+_RPC = "export the library (lib.export_library), copy it to the device and load it there"
+_QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
+_EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
+_COMPILED = "operators are compiled"
+_TOPI = (
+    "topi.nn and topi.x86 are for CPUs; for another device, write the schedule: te.create_schedule and bind"
+)
+_PARTITION = (
+    "operators are compiled; a library of your own takes parts of a graph: a pattern table and relay.ext.NAME"
+)
+
+_DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
+"""Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
+a function, which says when it is called that it is not there."""
+
+_MODULES: Final[dict[str, str]] = {
+    "autotvm": _AUTOTVM,
+    "auto_scheduler": _AUTO_SCHEDULER,
+    "meta_schedule": _AUTO_SCHEDULER,
+    "rpc": _RPC,
+    "exec": _RPC,
+    "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
+    "topi.sparse": "use topi.nn.sparse_dense",
+    **{f"topi.{name}": _TOPI for name in _DEVICES},
+    **{
+        f"relay.op.contrib.{name}": _PARTITION
+        for name in (
+            "arm_compute_lib",
+            "bnns",
+            "cmsisnn",
+            "coreml",
+            "cutlass",
+            "dnnl",
+            "ethosn",
+            "ethosu",
+            "tensorrt",
+            "vitis_ai",
+        )
+    },
+    "relay.qnn": _QUANTIZE,
+    "relay.quantize": _QUANTIZE,
+    "relay.frontend.pytorch": _EXPORT,
+    "relay.frontend.tensorflow": _EXPORT,
+    "relay.frontend.tensorflow2": _EXPORT,
+    "relay.frontend.tflite": _EXPORT,
+    "relay.frontend.mxnet": _EXPORT,
+    "relay.frontend.keras": _EXPORT,
+    "relay.frontend.caffe": _EXPORT,
+    "relay.frontend.caffe2": _EXPORT,
+    "relay.frontend.coreml": _EXPORT,
+    "relay.frontend.darknet": _EXPORT,
+    "relay.frontend.paddlepaddle": _EXPORT,
+    "relay.frontend.common": "the ONNX importer keeps its helpers to itself",
+    "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
+    "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
+    "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
+    "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
+    **{
+        f"contrib.{name}": _COMPILED
+        for name in ("cublas", "cublaslt", "cudnn", "miopen", "mkl", "mps", "nnpack", "rocblas", "thrust")
+    },
+    "contrib.random": "use relay.random, or NumPy's random numbers as inputs",
+    "contrib.sort": "use topi.sort and topi.argsort",
+    "contrib.sparse": "use topi.nn.sparse_dense",
+    "contrib.rpc": _RPC,
+    "contrib.tflite_runtime": _EXPORT,
+    "contrib.coreml_runtime": _EXPORT,
+    "contrib.ndk": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
+    "contrib.xcode": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
+    "contrib.emcc": "use the target llvm -mtriple=wasm32",
+    "contrib.tedd": "print the schedule, or tvm.lower(..., simple_mode=True)",
+    "contrib.cuda_graph": "use contrib.graph_executor",
+    "contrib.pipeline_executor": "run one graph executor for each part",
+    "contrib.popen_pool": "use concurrent.futures",
+}
+"""What is not there, and what to use instead."""
+
+_PARTS: Final[dict[str, tuple[str, ...]]] = {
+    "autotvm": ("env", "record", "task", "measure", "tuner", "tophub", "graph_tuner", "feature"),
+    "autotvm.task": (
+        "task",
+        "space",
+        "topi_integration",
+        "relay_integration",
+        "dispatcher",
+        "code_hash",
+    ),
+    "autotvm.measure": ("measure", "measure_methods"),
+    "autotvm.tuner": (
+        "tuner",
+        "ga_tuner",
+        "xgboost_tuner",
+        "index_based_tuner",
+        "callback",
+        "sa_model_optimizer",
+    ),
+    "autotvm.graph_tuner": ("base_graph_tuner",),
+    "auto_scheduler": (
+        "compute_dag",
+        "measure",
+        "measure_record",
+        "search_task",
+        "search_policy",
+        "task_scheduler",
+        "dispatcher",
+        "relay_integration",
+        "workload_registry",
+        "loop_state",
+        "feature",
+        "cost_model",
+    ),
+    "auto_scheduler.cost_model": ("cost_model", "xgb_model"),
+    "rpc": ("client", "server", "tracker", "proxy", "base"),
+    "relay.qnn": ("op", "transform"),
+    "relay.qnn.op": ("qnn",),
+    "relay.quantize": ("quantize", "_calibrate"),
+    "contrib.cuda_graph": ("cuda_graph_executor",),
+    "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
+}
+"""The modules within those that are packages."""
+
+_NAMES: Final[dict[str, dict[str, str]]] = {
+    "relay.frontend": {
+        name: _EXPORT
+        for name in (
+            "from_pytorch",
+            "from_tensorflow",
+            "from_tflite",
+            "from_mxnet",
+            "from_keras",
+            "from_caffe",
+            "from_caffe2",
+            "from_coreml",
+            "from_darknet",
+            "from_paddle",
+        )
+    },
+}
+"""Names that modules of this version do not have yet."""
+
+_PACKAGE = "tilewright"
+
+
+def advice_on(name: str) -> str | None:
+    """What to use instead of a module, of what is inside it, or of a name; None where the tables do not know it."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        if ".".join(parts[:length]) in _MODULES:
+            return _MODULES[".".join(parts[:length])]
+    package, _, last = name.rpartition(".")
+    return _NAMES.get(package, {}).get(last)
+
+
+def is_module(name: str) -> bool:
+    """True if this is a module of the table, so that importing it is no error yet."""
+    package, _, last = name.rpartition(".")
+    return name in _MODULES or last in _PARTS.get(package, ())
+
+
+def message_about(name: str, advice: str) -> str:
+    return f"{_PACKAGE}.{name} is not in this version of Tilewright: {advice}"
+
+
+def incomplete_modules() -> set[str]:
+    """The modules of which a part is in the tables."""
+    parts = {*_MODULES, *(f"{package}.{part}" for package, within in _PARTS.items() for part in within)}
+    return {*_NAMES, *(name.rpartition(".")[0] for name in parts)}
+
+
+class _MissingFunction:
+    """A function that is not there: the error comes when it is used."""
+
+    def __init__(self, name: str, advice: str) -> None:
+        self.__name__, self._message = name.rpartition(".")[2], message_about(name, advice)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotInThisVersion(self._message)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotInThisVersion(self._message)
+
+
+class MissingModule(ModuleType):
+    """A module of which nothing is there."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        whole = f"{self.__name__.removeprefix(f'{_PACKAGE}.')}.{name}"
+        if is_module(whole):
+            return importlib.import_module(f"{_PACKAGE}.{whole}")
+        if whole.startswith("topi.") and whole.split(".")[1] in _DEVICES:
+            return _MissingFunction(whole, _TOPI)
+        raise NotInThisVersion(message_about(whole, advice_on(whole) or ""))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """TVM has functions of the name of their module: ``relay.quantize.quantize``."""
+        whole = self.__name__.removeprefix(f"{_PACKAGE}.")
+        raise NotInThisVersion(message_about(whole, advice_on(whole) or ""))

@@ -1,5 +1,0 @@
-"""The name that ``debug_executor`` had before TVM 0.8."""
-
-from tilewright.contrib.debugger.debug_executor import GraphModuleDebug, create
-
-__all__ = ["GraphModuleDebug", "create"]

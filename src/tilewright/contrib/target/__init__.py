@@ -1,1 +1,0 @@
-"""Formats that modules are written to."""

@@ -1,0 +1,223 @@
+"""ConvolveImages: convolutions of lines and of volumes become convolutions of images.
+
+For images there are kernels with channels in blocks and minimal filtering. A line is an image of one row. A volume is a
+batch of images, its frames; a kernel of several frames is one of as many times the channels, with the frames that it
+reads beside one another, or, where those would take too much memory, a sum over its frames. What follows elementwise is
+computed on the images as well, so that from one convolution to the next nothing is put in order in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
+from tilewright.ir.transform import PassContext
+from tilewright.relay.expr import Call, Tuple, const
+from tilewright.relay.function import Function
+from tilewright.relay.op.calls import call
+from tilewright.relay.op.definition import OpPattern
+from tilewright.relay.transform.lib.convolution_geometry import Walk, walk_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
+    Constants,
+    OperatorRewriter,
+    Rule,
+    constant_shape,
+    is_call,
+    rewritten,
+    tensor_of,
+)
+from tilewright.support.dtype import DataType
+from tilewright.target import Target
+
+_CONVOLUTIONS = ("nn.conv1d", "nn.conv3d")
+_PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
+LARGEST_STACK = 64 << 20
+"""Bytes of frames beside one another: larger volumes are not to be held as often as a kernel has frames."""
+_FRAMES_FIRST = (0, 2, 1, 3, 4)
+"""The order of a volume's axes in which frames come before channels, and the way back."""
+
+
+def _as_images(expr: RelayExpr, shape: Constants) -> RelayExpr:
+    """A line as an image of one row, a volume as a batch of its frames."""
+    if len(shape) == 3:
+        return call("reshape", expr, newshape=(*shape[:2], 1, shape[2]))
+    batch, channels, depth, height, width = shape
+    turned = call("transpose", expr, axes=_FRAMES_FIRST)
+    return call("reshape", turned, newshape=(batch * depth, channels, height, width))
+
+
+def _from_images(images: RelayExpr, shape: Constants) -> RelayExpr:
+    """The way back."""
+    if len(shape) == 3:
+        return call("reshape", images, newshape=shape)
+    batch, channels, depth, height, width = shape
+    apart = call("reshape", images, newshape=(batch, depth, channels, height, width))
+    return call("transpose", apart, axes=_FRAMES_FIRST)
+
+
+def _frames(images: RelayExpr, walk: Walk, dtype: str) -> list[RelayExpr]:
+    """For each frame of the kernel, the frames of the data that it is multiplied with, one for each of the result."""
+    batch, channels, depth, height, width = walk.shape
+    taps, step, stride = walk.kernel[2], walk.dilation[0], walk.strides[0]
+    around = walk.before[0], walk.after[0]
+    if (taps, stride, around) == (1, 1, (0, 0)):
+        return [images]
+    # One volume keeps the shape of a batch of images, whose channels may lie in blocks.
+    axis = 0 if batch == 1 else 1
+    if axis:
+        images = call("reshape", images, newshape=(batch, depth, channels, height, width))
+    if any(around):
+        widths = [(0, 0)] * axis + [around] + [(0, 0)] * 3
+        images = call("nn.pad", images, const(0.0, dtype), pad_width=tuple(widths))
+    reach = (walk.result[2] - 1) * stride + 1
+    found: list[RelayExpr] = [
+        call(
+            "strided_slice",
+            images,
+            begin=(tap * step,),
+            end=(tap * step + reach,),
+            strides=(stride,),
+            axes=(axis,),
+        )
+        for tap in range(taps)
+    ]
+    if not axis:
+        return found
+    shape = (batch * walk.result[2], channels, height, width)
+    return [call("reshape", one, newshape=shape) for one in found]
+
+
+def _in_plane(values: Constants, of_a_line: int) -> Constants:
+    """Of a value for each axis, those of rows and columns."""
+    return (of_a_line, *values)[-2:]
+
+
+def _convolved(images: RelayExpr, weight: RelayExpr, walk: Walk, attrs: Any) -> RelayExpr:
+    """The convolution of images with the rows and columns of the kernel."""
+    return call(
+        "nn.conv2d",
+        images,
+        weight,
+        strides=_in_plane(walk.strides, 1),
+        padding=_in_plane(walk.before, 0) + _in_plane(walk.after, 0),
+        dilation=_in_plane(walk.dilation, 1),
+        groups=attrs.groups,
+        channels=walk.kernel[0],
+        kernel_size=_in_plane(walk.kernel[2:], 1),
+        out_dtype=attrs.out_dtype,
+    )
+
+
+def _convolved_volume(images: RelayExpr, weight: RelayExpr, walk: Walk, attrs: Any, dtype: str) -> RelayExpr:
+    """The convolution of the frames of a volume."""
+    outputs, inputs, depth, *taps = walk.kernel
+    frames = _frames(images, walk, dtype)
+    size = DataType(dtype).bits // 8 * walk.shape[0] * walk.result[2] * prod(walk.shape[3:]) * inputs * depth
+    if depth == 1 or size <= LARGEST_STACK:
+        beside = frames[0] if depth == 1 else call("concatenate", Tuple(frames), axis=1)
+        turned = call("transpose", weight, axes=_FRAMES_FIRST)
+        flat = call("reshape", turned, newshape=(outputs, depth * inputs, *taps))
+        return _convolved(beside, flat, walk, attrs)
+    total: RelayExpr | None = None
+    for tap, frame in enumerate(frames):
+        part = call("strided_slice", weight, begin=(tap,), end=(tap + 1,), strides=(1,), axes=(2,))
+        part = call("reshape", part, newshape=(outputs, inputs, *taps))
+        made = _convolved(frame, part, walk, attrs)
+        total = made if total is None else call("add", made, total)
+    assert total is not None
+    return total
+
+
+class _ToImages(OperatorRewriter):
+    """Remembers of every rewritten tensor the images that it was made from."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.images: dict[RelayExpr, RelayExpr] = {}
+
+    def rule_of(self, op: Op) -> Rule | None:
+        """Convolutions, and what may follow them."""
+        if op.name in _CONVOLUTIONS:
+            return self._convolution
+        return self._elementwise if op.get_attr("TOpPattern") in _PATTERNS else None
+
+    def _convolution(self, old: Call, new: Call) -> RelayExpr | None:
+        attrs: Any = new.attrs
+        walk = walk_of(old)
+        dtype = str(tensor_of(old.args[0]).dtype)
+        if walk is None or not dtype.startswith("float"):
+            return None
+        images = self.images.get(new.args[0]) or _as_images(new.args[0], walk.shape)
+        outputs, inputs, *taps = walk.kernel
+        if len(taps) == 1:
+            weight = call("reshape", new.args[1], newshape=(outputs, inputs, 1, *taps))
+            made = _convolved(images, weight, walk, attrs)
+        elif taps[0] > 1 and attrs.groups > 1:
+            return None
+        else:
+            made = _convolved_volume(images, new.args[1], walk, attrs, dtype)
+        return self._remember(made, walk.result)
+
+    def _remember(self, images: RelayExpr, shape: Constants) -> RelayExpr:
+        made = _from_images(images, shape)
+        self.images[made] = images
+        return made
+
+    def _elementwise(self, old: Call, new: Call) -> RelayExpr | None:
+        """The operator on images, where its operands are the same for all pixels or images themselves."""
+        if not any(argument in self.images for argument in new.args):
+            return None
+        shape = constant_shape(old)
+        if shape is None or not (_has_no_axis(new) or _adds_to_channels(new)):
+            return None
+        operands: list[RelayExpr] = []
+        for argument, before in zip(new.args, old.args, strict=True):
+            made = self._operand(argument, constant_shape(before), shape, _adds_to_channels(new))
+            if made is None:
+                return None
+            operands.append(made)
+        return self._remember(Call(new.op, tuple(operands), new.attrs), shape)
+
+    def _operand(
+        self, argument: RelayExpr, extents: Constants | None, shape: Constants, by_axis: bool
+    ) -> RelayExpr | None:
+        if extents is None:
+            return None
+        if extents == shape:
+            return self.images.get(argument) or _as_images(argument, shape)
+        if by_axis or prod(extents) == 1:
+            return argument if len(extents) <= 1 else call("reshape", argument, newshape=(1,))
+        whole = (1,) * (len(shape) - len(extents)) + extents
+        channels = shape[1]
+        if whole != (1, channels) + (1,) * (len(shape) - 2):
+            return None
+        return call("reshape", argument, newshape=(channels, 1, 1))
+
+
+def _has_no_axis(new: Call) -> bool:
+    return not any(hasattr(new.attrs, name) for name in ("axis", "shape", "newshape"))
+
+
+def _adds_to_channels(new: Call) -> bool:
+    attrs: Any = new.attrs
+    return is_call(new, "nn.bias_add") and attrs.axis == 1
+
+
+@dataclass
+class ConvolveImages(FunctionPass):
+    """conv1d and conv3d of constant shape become conv2d on processors that compute those in blocks."""
+
+    name = "ConvolveImages"
+    opt_level = 3
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """Rewrite one function."""
+        target = Target.current()
+        if target is None or "cpu" not in target.keys:
+            return func
+        return rewritten(_ToImages(), func)

@@ -1,0 +1,200 @@
+"""Products of narrow numbers on processors: what Legalize and AlterOpLayout put in the place of one.
+
+Dot-product instructions take words, of four integers or two bfloat16, so depths are filled up to whole words and
+weights are packed into them. Most x86 processors multiply unsigned by signed integers alone: data of the other kind
+are moved by 128, and 128 times the sum of the weights, which is known when the program is compiled, is taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import const
+from tilewright.relay.op.calls import call
+from tilewright.relay.op.nn.windows import pad_sides
+from tilewright.relay.target.cpu.shapes import constant_shape
+from tilewright.schedule.cpu.layouts import dense_block
+from tilewright.schedule.cpu.machine import current_cpu
+from tilewright.schedule.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
+from tilewright.schedule.cpu.narrow import narrow_conv2d_layouts, uses_words, wanted_data_type
+from tilewright.support.dtype import DataType
+from tilewright.tir.packed_lanes import numbers_of_word
+from tilewright.topi.utils import get_const_tuple
+
+OFFSET = 128
+
+
+# The kind of integers
+
+
+def _other_kind(attrs: Any, types: Sequence[Any]) -> str | None:
+    """The type that the data of a product should have; None where it is the one that they have."""
+    if attrs.out_dtype != "int32":
+        return None
+    return wanted_data_type(current_cpu(), types[0].dtype, types[1].dtype)
+
+
+def _moved(data: RelayExpr, kind: str) -> RelayExpr:
+    """Integers of eight bits as those of the other kind: 128 more if unsigned, 128 less if signed."""
+    if kind == "uint8":
+        return call("bitwise_xor", call("cast", data, dtype=kind), const(OFFSET, kind))
+    return call("cast", call("bitwise_xor", data, const(OFFSET, "uint8")), dtype=kind)
+
+
+def _without_offset(made: RelayExpr, sums: RelayExpr, kind: str) -> RelayExpr:
+    """The product that it would be of the data as they were; ``sums`` are those of the weights."""
+    return call(
+        "subtract" if kind == "uint8" else "add", made, call("multiply", sums, const(OFFSET, "int32"))
+    )
+
+
+def _sum(weight: RelayExpr, axes: tuple[int, ...]) -> RelayExpr:
+    return call("sum", call("cast", weight, dtype="int32"), axis=axes, keepdims=False, exclude=False)
+
+
+def legal_conv2d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
+    """A convolution of integers of the kind that the processor multiplies."""
+    kind = _other_kind(attrs, types)
+    plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
+    kernel = constant_shape(types[1].shape)
+    if kind is None or not plain or kernel is None or _is_depthwise(attrs, kernel):
+        return None
+    before, after = pad_sides(attrs.padding, 2)
+    data = _moved(inputs[0], kind)
+    if any((*before, *after)):
+        # What stands for zero has moved too.
+        width = ((0, 0), (0, 0), *zip(before, after, strict=True))
+        zero = const(OFFSET if kind == "uint8" else -OFFSET, kind)
+        data = call("nn.pad", data, zero, pad_width=width)
+    made = call(
+        "nn.conv2d",
+        data,
+        inputs[1],
+        strides=attrs.strides,
+        padding=(0, 0, 0, 0),
+        dilation=attrs.dilation,
+        groups=attrs.groups,
+        channels=attrs.channels,
+        kernel_size=attrs.kernel_size,
+        out_dtype=attrs.out_dtype,
+    )
+    sums = call("reshape", _sum(inputs[1], (1, 2, 3)), newshape=(1, kernel[0], 1, 1))
+    return _without_offset(made, sums, kind)
+
+
+def _is_depthwise(attrs: Any, kernel: tuple[int, ...]) -> bool:
+    return attrs.groups > 1 and kernel[1] == 1
+
+
+def legal_dense(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
+    """A dense layer of integers of the kind that the processor multiplies."""
+    kind = _other_kind(attrs, types)
+    if kind is None or len(types[1].shape) != 2:
+        return None
+    made = call("nn.dense", _moved(inputs[0], kind), inputs[1], units=attrs.units, out_dtype=attrs.out_dtype)
+    return _without_offset(made, _sum(inputs[1], (1,)), kind)
+
+
+def legal_batch_matmul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
+    """Products of matrices of integers of the kind that the processor multiplies."""
+    kind = _other_kind(attrs, types)
+    if kind is None:
+        return None
+    made = call(
+        "nn.batch_matmul",
+        _moved(inputs[0], kind),
+        inputs[1],
+        out_dtype=attrs.out_dtype,
+        transpose_a=attrs.transpose_a,
+        transpose_b=attrs.transpose_b,
+    )
+    sums = call("expand_dims", _sum(inputs[1], (2 if attrs.transpose_b else 1,)), axis=1, num_newaxis=1)
+    return _without_offset(made, sums, kind)
+
+
+# Layouts
+
+
+def narrow_conv2d(
+    attrs: Any,
+    inputs: Sequence[RelayExpr],
+    data: tuple[int, ...],
+    kernel: tuple[int, ...],
+    tinfos: Sequence[Any],
+) -> RelayExpr | None:
+    """A conv2d of NCHW, of ``data`` (channels, height, width), with its channels in blocks of words; None where it
+    should stay as it is."""
+    dtype = str(tinfos[0].dtype)
+    numbers = numbers_of_word(dtype)
+    missing = -data[0] % numbers if attrs.groups == 1 else 0
+    channels = data[0] + missing
+    layouts = narrow_conv2d_layouts(channels, kernel[0], attrs.groups, dtype)
+    if layouts is None or _is_depthwise(attrs, kernel):
+        return None
+    value, weight = (
+        _filled(each, 1, missing, 4, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
+    )
+    words = layouts.ic_bn // numbers
+    outputs, depth = kernel[0] // layouts.oc_bn, (kernel[1] + missing) // layouts.ic_bn
+    weight = call(
+        "reshape",
+        weight,
+        newshape=(outputs, layouts.oc_bn, depth, words, numbers, *kernel[2:]),
+    )
+    weight = call("transpose", weight, axes=(0, 2, 5, 6, 3, 1, 4))
+    return call(
+        "nn.contrib_conv2d_NCHWc",
+        value,
+        weight,
+        strides=attrs.strides,
+        padding=attrs.padding,
+        dilation=attrs.dilation,
+        groups=attrs.groups,
+        channels=kernel[0],
+        kernel_size=kernel[2:],
+        data_layout=layouts.data_layout,
+        kernel_layout=layouts.kernel_layout,
+        out_layout=layouts.out_layout,
+        out_dtype=attrs.out_dtype,
+    )
+
+
+def _filled(value: RelayExpr, axis: int, missing: int, rank: int, dtype: Any) -> RelayExpr:
+    """A tensor with so many zeros after an axis."""
+    if not missing:
+        return value
+    zero = const(0.0 if DataType(dtype).is_float else 0, str(dtype))
+    width = tuple((0, missing if number == axis else 0) for number in range(rank))
+    return call("nn.pad", value, zero, pad_width=width)
+
+
+def narrow_dense(
+    attrs: Any, inputs: Sequence[RelayExpr], weight: tuple[int, ...], tinfos: Sequence[Any]
+) -> RelayExpr:
+    """A dense layer with its weight in blocks of words of units."""
+    (rows,) = get_const_tuple([tinfos[0].shape[0]])
+    units, depth = weight
+    numbers = numbers_of_word(tinfos[0].dtype)
+    in_tiles = has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST
+    missing = -depth % (numbers * TILE if in_tiles else numbers)
+    words = (depth + missing) // numbers
+    block = dense_block(units, rows if isinstance(rows, int) else None, words, "int32")
+    block = 2 * TILE if in_tiles else block
+    value, packed = (
+        _filled(each, 1, missing, 2, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
+    )
+    return call(
+        "nn.contrib_dense_pack",
+        value,
+        _filled(packed, 0, -units % block, 2, tinfos[1].dtype),
+        units=units,
+        out_dtype=attrs.out_dtype,
+        weight_layout=f"NC{block}n{numbers}c",
+    )
+
+
+def is_narrow(attrs: Any, tinfos: Sequence[Any]) -> bool:
+    """True if a product is computed in words on the current target."""
+    return uses_words(tinfos[0].dtype, tinfos[1].dtype, attrs.out_dtype)

@@ -1,0 +1,114 @@
+"""SplitDilation: a dilated convolution as several plain ones, where minimal filtering makes those faster.
+
+With a dilation of d, a pixel of the result hangs on every d-th pixel alone. So the picture is d x d pictures, each of
+every d-th pixel of every d-th row, and the convolution is the plain one of each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.transform import PassContext
+from tilewright.relay.expr import Call, const
+from tilewright.relay.function import Function
+from tilewright.relay.op.calls import call
+from tilewright.relay.transform.lib.convolution_geometry import walk_of
+from tilewright.relay.transform.lib.function_pass import FunctionPass
+from tilewright.relay.transform.lib.rewriting import (
+    Constants,
+    OperatorRewriter,
+    rewritten,
+    tensor_of,
+)
+from tilewright.schedule.cpu.machine import current_cpu
+from tilewright.schedule.cpu.winograd_model import Convolution, choose_winograd_tile
+from tilewright.target import Target
+
+
+@dataclass(frozen=True)
+class _Phases:
+    """The shape of the picture, the distance of the taps, and the channels of the result."""
+
+    shape: Constants
+    steps: Constants
+    outputs: int
+
+    @property
+    def extents(self) -> Constants:
+        """Rows and columns of one of the pictures."""
+        return tuple(-(-extent // step) for extent, step in zip(self.shape[2:], self.steps, strict=True))
+
+    def apart(self, data: RelayExpr, dtype: str) -> RelayExpr:
+        """All the pictures, as a batch."""
+        batch, channels, height, width = self.shape
+        (down, across), (rows, columns) = self.steps, self.extents
+        more = rows * down - height, columns * across - width
+        if any(more):
+            widths = ((0, 0), (0, 0), (0, more[0]), (0, more[1]))
+            data = call("nn.pad", data, const(0.0, dtype), pad_width=widths)
+        split = call("reshape", data, newshape=(batch, channels, rows, down, columns, across))
+        turned = call("transpose", split, axes=(0, 3, 5, 1, 2, 4))
+        return call("reshape", turned, newshape=(batch * down * across, channels, rows, columns))
+
+    def together(self, pictures: RelayExpr) -> RelayExpr:
+        """The picture that the pictures are."""
+        batch, _, height, width = self.shape
+        (down, across), (rows, columns), channels = self.steps, self.extents, self.outputs
+        split = call("reshape", pictures, newshape=(batch, down, across, channels, rows, columns))
+        turned = call("transpose", split, axes=(0, 3, 4, 1, 5, 2))
+        whole = call("reshape", turned, newshape=(batch, channels, rows * down, columns * across))
+        if (rows * down, columns * across) == (height, width):
+            return whole
+        return call("strided_slice", whole, begin=(0, 0), end=(height, width), strides=(1, 1), axes=(2, 3))
+
+
+def _phases(old: Call, attrs: Any) -> _Phases | None:
+    """The phases of a convolution of three by three taps whose result is as large as its data; None for others."""
+    walk = walk_of(old)
+    if walk is None or walk.kernel[2:] != (3, 3) or attrs.groups != 1:
+        return None
+    if walk.strides != (1, 1) or walk.dilation == (1, 1):
+        return None
+    if not walk.before == walk.after == walk.dilation:
+        return None
+    return _Phases(walk.shape, walk.dilation, walk.kernel[0])
+
+
+def _split(old: Call, new: Call) -> RelayExpr | None:
+    attrs: Any = new.attrs
+    found = _phases(old, attrs)
+    dtype = str(tensor_of(old).dtype)
+    if found is None or dtype != "float32" or str(tensor_of(old.args[0]).dtype) != dtype:
+        return None
+    cpu = current_cpu()
+    batch, inputs, height, width = found.shape
+    dilated = Convolution(batch, inputs, found.outputs, height, width, cpu.lanes(32))
+    rows, columns = found.extents
+    plain = replace(dilated, batch=batch * prod(found.steps), height=rows, width=columns)
+    largest = PassContext.current().get("relay.winograd.largest_tile")
+    if choose_winograd_tile(cpu, plain, largest, instead_of=dilated) is None:
+        return None
+    made = new.replace(
+        args=(found.apart(new.args[0], dtype), new.args[1]),
+        attrs=attrs.replace(dilation=(1, 1), padding=(1, 1, 1, 1)),
+    )
+    return found.together(made)
+
+
+@dataclass
+class SplitDilation(FunctionPass):
+    """Dilated convolutions that minimal filtering makes faster become plain ones, on processors."""
+
+    name = "SplitDilation"
+    opt_level = 3
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """Rewrite one function."""
+        target = Target.current()
+        if target is None or "cpu" not in target.keys:
+            return func
+        return rewritten(OperatorRewriter({"nn.conv2d": _split}), func)

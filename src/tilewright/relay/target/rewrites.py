@@ -1,0 +1,41 @@
+"""What a kind of device may ask of the graph level: passes, layouts that it prefers, operators that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.transform import Pass
+from tilewright.relay.expr import Call
+from tilewright.relay.function import Function
+from tilewright.tir.data_layout import Layout
+
+AlterLayout = Callable[[Any, Sequence[RelayExpr], Sequence[Any], Any], RelayExpr | None]
+"""(attrs, inputs, types of the inputs, type of the result) to the call in another layout, None to leave it."""
+LegalForm = Callable[[Any, Sequence[RelayExpr], Sequence[Any]], RelayExpr | None]
+"""(attrs, inputs, types of the inputs and of the result) to what stands for the call, None to leave it."""
+
+
+class LayoutPlan(Protocol):
+    """Layouts that were chosen for a whole function before its calls are replaced one by one."""
+
+    @property
+    def layouts(self) -> Mapping[RelayExpr, Layout]:
+        """The layouts of tensors between calls that have no preference."""
+
+    def around(self, call: Call) -> AbstractContextManager[None]:
+        """What has to be in force while the rule for this call is asked."""
+
+
+@dataclass(frozen=True)
+class GraphRewrites:
+    """The rewrites that targets of one key want."""
+
+    passes: tuple[Callable[[], Pass], ...] = ()
+    """Passes over canonical programs, before constants are folded for the last time but one."""
+    alter_layout: Mapping[str, AlterLayout] = field(default_factory=dict)
+    legalize: Mapping[str, LegalForm] = field(default_factory=dict)
+    plan_layouts: Callable[[Function], LayoutPlan] | None = None

@@ -1,3 +1,0 @@
-"""The passes, under the name of the module that TVM has them in."""
-
-from tilewright.relay.transform import *  # noqa: F403

@@ -1,0 +1,112 @@
+"""What kind of reduction a stage is: which axis makes vectors, which make rows, which repeat panels.
+
+The innermost data axis makes the vectors, because results are stored along it. Reads that move with it are the
+*panel*, the others are *scalars* that a whole vector shares. A data axis that the panel does not move with gives
+rows that share it; one that only the panel moves with repeats panels; one that both move with is a batch.
+So a matrix product, a convolution in a blocked or channels-last layout and a product of batches are one case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, IterVar
+from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.access import Read, assumed, constant_extent, extent_of
+from tilewright.schedule.cpu.graph import Kept
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """Positions of the data axes by what they are; ``panel_axis`` and ``row_axes`` are those that a tile covers,
+    the inner one first. ``gathers``: the elements of a vector are not neighbours in memory."""
+
+    vector: int
+    panel_axis: int | None
+    row_axes: tuple[int, ...]
+    panel_axes: frozenset[int]
+    batch_axes: frozenset[int]
+    panel: tuple[Read, ...]
+    scalars: tuple[Read, ...]
+    shares_panel: bool
+    gathers: bool
+
+    @property
+    def is_product(self) -> bool:
+        """True if rows share a panel and vectors share scalars: what a tile of both saves loads for."""
+        return bool(self.scalars) and self.shares_panel and bool(self.row_axes)
+
+    @property
+    def panel_bytes(self) -> int:
+        """Memory that all panels take together."""
+        return sum(_bytes(read) for read in {id(read.tensor): read for read in self.panel}.values())
+
+    def scalar_bytes(self, axes: Sequence[IterVar]) -> int:
+        """Memory that the scalars of one batch take."""
+        batch = prod(extent_of(axes[position]) for position in self.batch_axes)
+        total = sum(_bytes(read) for read in {id(read.tensor): read for read in self.scalars}.values())
+        return total // max(batch, 1)
+
+
+def _bytes(read: Read) -> int:
+    return prod(assumed(extent) for extent in read.tensor.shape) * max(read.tensor.dtype.bits // 8, 1)
+
+
+def vector_position(kept: Kept) -> int | None:
+    """The innermost data axis with more than one value; None where there is none."""
+    axes = kept.compute.axes
+    return next((number for number in range(len(axes) - 1, -1, -1) if extent_of(axes[number]) > 1), None)
+
+
+def classify(kept: Kept, vector: int, lanes: int = 4) -> Contraction:
+    """The axes of a reduction whose vectors, of so many lanes, run along this one."""
+    axes = kept.compute.axes
+    panel = tuple(read for read in kept.reads if read.moves_with(axes[vector]))
+    scalars = tuple(read for read in kept.reads if not read.moves_with(axes[vector]))
+    others = [number for number in range(len(axes)) if number != vector and extent_of(axes[number]) > 1]
+    in_panel = {number for number in others if any(read.moves_with(axes[number]) for read in panel)}
+    in_scalars = {number for number in others if any(read.moves_with(axes[number]) for read in scalars)}
+    inner_first = sorted(others, reverse=True)
+    if scalars:
+        rows = [number for number in inner_first if number not in in_panel]
+        panels = [number for number in inner_first if number in in_panel and number not in in_scalars]
+        shares = bool(rows)
+    else:
+        rows, panels, shares = inner_first, [], False
+    if not rows:
+        rows = [number for number in inner_first if number not in panels]
+        shares = False
+    return Contraction(
+        vector,
+        panels[0] if panels else None,
+        tuple(rows[:2]),
+        frozenset(panels),
+        frozenset(number for number in others if number not in rows and number not in panels),
+        panel,
+        scalars,
+        shares,
+        not all(read.is_contiguous(axes[vector], min(lanes, extent_of(axes[vector]))) for read in panel),
+    )
+
+
+def block_of(axis: IterVar, reads: Sequence[Read]) -> int | None:
+    """The block that a layout cuts an axis into: the largest constant that indices divide it by."""
+    found = [
+        int(part.b.value)
+        for read in reads
+        for index in read.indices
+        for part in post_order(index)
+        if isinstance(part, (FloorDiv, FloorMod)) and part.a is axis.var and isinstance(part.b, IntImm)
+    ]
+    extent = constant_extent(axis)
+    fitting = [block for block in found if extent is not None and 1 < block < extent and extent % block == 0]
+    return max(fitting, default=None)
+
+
+def step_of(read: Read, axis: IterVar, distance: int) -> int:
+    """How far the address moves over so many steps of an axis from its start; 0 where that is not known."""
+    origin = {one.var: 0 for one in read.axes}
+    start, end = read.address(origin), read.address({**origin, axis.var: distance})
+    return 0 if start is None or end is None else abs(end - start)

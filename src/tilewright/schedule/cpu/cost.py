@@ -1,0 +1,97 @@
+"""What an expression costs for each element, and how large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.ir.expr import Call, Div, FloorDiv, FloorMod, Mod, PrimExpr, ProducerLoad, Select, Var
+from tilewright.ir.functor import post_order
+from tilewright.ir.intrinsics import DOT_PRODUCTS
+from tilewright.schedule.cpu.access import values_of
+from tilewright.support.node import Node
+from tilewright.te.operation import ComputeOp
+from tilewright.te.tensor import Operation
+
+_CHEAP_CALLS: Final = frozenset(
+    f"tir.{name}"
+    for name in (
+        *("abs", "fabs", "floor", "ceil", "trunc", "nearbyint", "fma", "isnan", "isinf", "isfinite"),
+        *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"),
+        *("if_then_else", "likely", "reinterpret", "pack_word", *DOT_PRODUCTS),
+    )
+)
+_MIDDLING_CALLS: Final = frozenset(f"tir.{name}" for name in ("sqrt", "rsqrt", "round"))
+
+DIVISION: Final = 8
+FUNCTION: Final = 20
+"""Operations that a division and a function such as ``exp`` count for: what they take beside an addition."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """``operations`` an element, and whether the expression chooses between values (a padding, a concatenation)."""
+
+    operations: int
+    chooses: bool
+
+
+def cost_of(operation: ComputeOp) -> Cost:
+    """The cost of one element; of a reduction, of one step of it."""
+    seen: set[int] = set()
+    pending: list[Node] = list(values_of(operation))
+    operations, chooses = 0, False
+    while pending:
+        part = pending.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        # The arithmetic of indices is left to the loops: most of it leaves the inner one.
+        if isinstance(part, ProducerLoad):
+            continue
+        operations += _weight(part)
+        chooses = chooses or _is_choice(part)
+        pending.extend(part.children())
+    return Cost(operations, chooses)
+
+
+def _is_choice(part: Node) -> bool:
+    return isinstance(part, Select) or (isinstance(part, Call) and _name(part) == "tir.if_then_else")
+
+
+def _name(call: Call) -> str:
+    return str(getattr(call.op, "name", call.op))
+
+
+def _weight(part: Node) -> int:
+    """What one node costs; constants and variables are free."""
+    if isinstance(part, Var) or not part.children():
+        return 0
+    if isinstance(part, Call):
+        name = _name(part)
+        if name in _CHEAP_CALLS:
+            return 1
+        return DIVISION if name in _MIDDLING_CALLS else FUNCTION
+    if isinstance(part, (Div, Mod, FloorDiv, FloorMod)):
+        return DIVISION
+    return 1
+
+
+def expanded_size(operation: ComputeOp, inlined: Mapping[Operation, int]) -> int:
+    """How many nodes the expressions have as trees, with what is inlined put in: lowering walks them so."""
+    total = 0
+    sizes: dict[int, int] = {}
+    for value in operation.body:
+        for part in post_order(value):
+            size = 1 + sum(sizes[id(child)] for child in part.children() if id(child) in sizes)
+            if isinstance(part, ProducerLoad):
+                size += inlined.get(getattr(part.producer, "op", None), 0)  # type: ignore[arg-type]
+            sizes[id(part)] = size
+        total += sizes[id(value)]
+    return total
+
+
+def loads_nothing(value: PrimExpr) -> bool:
+    """True for an expression of constants and axes alone."""
+    return not any(isinstance(part, ProducerLoad) for part in post_order(value))

@@ -1,0 +1,108 @@
+"""Products of matrices whose left one does not stay in the second cache.
+
+Their reduction is cut into pieces. A piece of a panel stays in the first cache while all rows pass by it; each tile of
+rows sums its piece in registers and adds that to a buffer, from which the results are made when the last piece is done.
+The tile is wide rather than high: every row is a stream of its own through the caches, and long rows a power of two
+apart fall on the same few lines of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.contraction import Contraction
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.loops import run_parallel
+from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.target.cpu import CPUDescription
+from tilewright.te.schedule.stage import Stage
+
+MOST_ROWS: Final = 256
+"""Rows up to which the way of the panels from memory counts; more rows hide it, and gain nothing from pieces."""
+FEWEST_TILES: Final = 4
+"""Tiles of rows from which a panel is read often enough to be kept near."""
+UNROLLED: Final = 4
+"""Steps of the reduction in an iteration of its loop."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The register tile, in elements, and how many steps of the reduction a piece has."""
+
+    rows: int
+    columns: int
+    depth: int
+
+
+def choose_pieces(cpu: CPUDescription, rows: int, columns: int, depth: int, dtype: str) -> Pieces | None:
+    """How to cut a product; None where it is better computed in one: where the second cache holds the left matrix, or
+    several panels at a time, by which all rows can pass."""
+    lanes = lanes_of(cpu, dtype)
+    size = cpu.vector_bits // 8 // lanes
+    vectors = max(cpu.vector_registers // 8, 1)
+    width, height = vectors * lanes, (cpu.vector_registers - vectors - 1) // vectors
+    if columns % width or not FEWEST_TILES * height <= rows <= MOST_ROWS:
+        return None
+    if size * rows * depth <= cpu.l2_bytes // 2 or size * width * depth <= cpu.l2_bytes // 4:
+        return None
+    most = cpu.l1d_bytes * 3 // 4 // (size * width)
+    fitting = [steps for steps in range(UNROLLED, most + 1, UNROLLED) if depth % steps == 0]
+    longest = max(fitting, default=0)
+    return Pieces(height, width, longest) if 2 * longest > most else None
+
+
+def pieces_of(kept: Kept, found: Contraction, cpu: CPUDescription) -> Pieces | None:
+    """How to cut a reduction, if it is the plain product of two matrices and the right one lies in fitting panels."""
+    axes = kept.compute.axes
+    every = (*axes, *kept.compute.reduce_axis)
+    if not found.is_product or found.vector != 1 or len(axes) != 2 or len(every) != 3:
+        return None
+    if any(constant_extent(axis) is None for axis in every):
+        return None
+    rows, columns, depth = (extent_of(axis) for axis in every)
+    pieces = choose_pieces(cpu, rows, columns, depth, str(kept.operation.output(0).dtype))
+    if pieces is None or not all(read.is_contiguous(axes[1], pieces.columns) for read in found.panel):
+        return None
+    return pieces
+
+
+def schedule_in_pieces(
+    result: Stage, reduction: Stage, kept: Kept, pieces: Pieces, cpu: CPUDescription
+) -> None:
+    """Schedule the product and the stage that makes the results of it."""
+    row, column = result.op.axis
+    panel, lane = result.split(column, factor=pieces.columns)
+    result.reorder(panel, row, lane)
+    result.vectorize(lane)
+    run_parallel(result, cpu, [panel], [extent_of(column) // pieces.columns], kept.work())
+    _add_pieces(result, panel, reduction, pieces)
+
+
+def _add_pieces(result: Stage, place: IterVar, reduction: Stage, pieces: Pieces) -> None:
+    """The sums of all pieces for the rows and the panel of an iteration of the result's loop."""
+    number, _ = reduction.split(reduction.op.reduce_axis[0], factor=pieces.depth)
+    schedule = reduction.schedule
+    inside = schedule[schedule.rfactor(reduction.op.output(0), number)]
+    reduction.compute_at(result, place)
+    row, lane = reduction.op.axis
+    tile, row = reduction.split(row, factor=pieces.rows)
+    reduction.reorder(*reduction.op.reduce_axis, tile, row, lane)
+    reduction.unroll(row)
+    reduction.vectorize(lane)
+    reduction.pragma(tile, "loop_partition_hint")
+    _sum_in_registers(inside, reduction, tile)
+
+
+def _sum_in_registers(piece: Stage, reduction: Stage, tile: IterVar) -> None:
+    piece.compute_at(reduction, tile)
+    piece.set_scope("local")
+    number, row, lane = piece.op.axis
+    step, unrolled = piece.split(piece.op.reduce_axis[0], factor=UNROLLED)
+    piece.reorder(number, step, unrolled, row, lane)
+    piece.unroll(unrolled)
+    piece.unroll(row)
+    piece.vectorize(lane)
+    piece.pragma(step, "prefetch_next_panel")

@@ -1,0 +1,119 @@
+"""Reductions along rows of their inputs, such as a matrix product with a transposed matrix: every result is a vector
+of partial sums until its end. Several results at a time share the rows that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.loops import parallel_prefix
+from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.schedule.cpu.row_reduction import partial_widths, reduce_in_vectors, row_length
+from tilewright.target.cpu import CPUDescription
+from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.schedule.stage import Stage
+
+MOST_ROWS: Final = 8
+"""Results at a time along the innermost axis: more streams of memory than that are not followed well."""
+
+
+def schedule_dot_products(
+    schedule: Schedule, kept: Kept, result: Kept | None, rows: Sequence[int], cpu: CPUDescription
+) -> None:
+    """Schedule a reduction whose ``rows`` (positions of reduction axes) are contiguous, and the stage that reads it
+    in place, if there is one."""
+    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
+    work = kept.work()
+    sizes = _tile_sizes(kept, cpu)
+    together = prod(sizes)
+    widths = partial_widths(row_length(kept, rows), lanes, 4 if together == 1 else 1)
+    partial = [schedule[tensor] for tensor in reduce_in_vectors(schedule, kept, rows, widths)]
+    root = kept.stage if result is None else result.stage
+    if not root.op.axis:
+        return
+    place = _tile_root(root, sizes, work, cpu, has_inner=bool(partial) or result is not None)
+    inner = partial if result is None else [*partial, kept.stage]
+    for stage in inner:
+        stage.compute_at(root, place)
+        stage.set_scope("local")
+        if together > 1:
+            _unroll_tile(stage, sizes)
+
+
+def _tile_sizes(kept: Kept, cpu: CPUDescription) -> list[int]:
+    """How many results to compute at a time along each data axis: where they share what they read, a few along the
+    two innermost axes that do."""
+    axes = kept.compute.axes
+    sizes = [1] * len(axes)
+    sharing = [
+        number
+        for number in range(len(axes) - 1, -1, -1)
+        if extent_of(axes[number]) > 1 and not all(read.moves_with(axes[number]) for read in kept.reads)
+    ][:2]
+    # Code for what is left over at ends that are not constant is long already.
+    known = [
+        constant_extent(axis) for axis in (*(axes[number] for number in sharing), *kept.compute.reduce_axis)
+    ]
+    if not sharing or None in known:
+        return sizes
+    # All that is multiplied is vectors: of the registers, one input's rows take some, the sums most.
+    room = cpu.vector_registers - 2
+    others = _near_divisor(axes[sharing[1]], 4 if room > 16 else 3) if len(sharing) > 1 else 1
+    sizes[sharing[0]] = _near_divisor(axes[sharing[0]], min((room - others) // others, MOST_ROWS))
+    if len(sharing) > 1:
+        sizes[sharing[1]] = others
+    return sizes
+
+
+def _near_divisor(axis: IterVar, most: int) -> int:
+    """A size up to ``most`` that divides the axis, unless it would be less than half of that."""
+    extent = constant_extent(axis)
+    if extent is None:
+        return most
+    size = next(size for size in range(min(most, extent), 0, -1) if extent % size == 0)
+    return size if 2 * size > most or size == extent else min(most, extent)
+
+
+def _tile_root(root: Stage, sizes: Sequence[int], work: int, cpu: CPUDescription, has_inner: bool) -> IterVar:
+    """Cut the result into tiles, run them in parallel, and give the loop around a tile."""
+    outer: list[IterVar] = []
+    inner: list[IterVar] = []
+    counts: list[int | None] = []
+    for axis, size in zip(list(root.op.axis), sizes, strict=True):
+        extent = constant_extent(axis)
+        if size == 1:
+            outer.append(axis)
+            counts.append(extent)
+        else:
+            rest, part = root.split(axis, factor=size)
+            outer.append(rest)
+            inner.append(part)
+            counts.append(None if extent is None else -(-extent // size))
+    if len(outer) > 1 and sizes[-1] > 1 and sizes[-2] > 1:
+        # The rows of the innermost axis stay in the first cache while those of the other pass by.
+        outer[-2:], counts[-2:] = [outer[-1], outer[-2]], [counts[-1], counts[-2]]
+    root.reorder(*outer, *inner)
+    for axis in inner if has_inner else ():
+        root.unroll(axis)
+    number = parallel_prefix(cpu, counts, work)
+    if number == 0:
+        return outer[-1]
+    fused = root.fuse(*outer[:number])
+    root.parallel(fused)
+    return fused if number == len(outer) else outer[-1]
+
+
+def _unroll_tile(stage: Stage, sizes: Sequence[int]) -> None:
+    """Put the results of a tile inside of the loop over their rows, and unroll them."""
+    data = list(stage.op.axis[: len(sizes)])
+    tiled = [axis for axis, size in zip(data, sizes, strict=True) if size > 1]
+    others = [axis for axis in stage.leaf_iter_vars if not any(axis is one for one in tiled)]
+    lanes = [axis for axis in others if any(axis is one for one in stage.op.axis[len(sizes) :])]
+    first = [axis for axis in others if not any(axis is one for one in lanes)]
+    stage.reorder(*first, *tiled, *lanes)
+    for axis in tiled:
+        stage.unroll(axis)

@@ -1,0 +1,107 @@
+"""Elementwise stages: contiguous axes become one, that one vectors, the others parallel.
+
+Where the neighbours of a vector lie far apart in what it is read from, as in a transposition, each of them brings a
+whole line of the cache with it. The axis along which those lines run goes through them before the next vector is made.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from tilewright.ir.expr import IterVar
+from tilewright.schedule.cpu.access import constant_extent, extent_of
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.loops import run_parallel, vector_factor
+from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.target.cpu import CPUDescription
+
+
+def collapsible(kept: Kept, axes: list[IterVar]) -> int:
+    """How many of the last axes are as good as one: every read moves with them as over a flat array."""
+    count = 1
+    reads = kept.reads
+    while count < len(axes):
+        outer, inner = axes[-count - 1], axes[-count]
+        extent = constant_extent(inner)
+        if constant_extent(outer) is None or extent is None:
+            break
+        steps = [(read.steps(outer, extent_of(outer)), read.steps(inner, extent)) for read in reads]
+        apart = extent_of(outer) > 1
+        if apart and not all(
+            one is not None and other is not None and one == other * extent for one, other in steps
+        ):
+            break
+        count += 1
+    return count
+
+
+def vectorize_inner(
+    kept: Kept, axes: list[IterVar], cpu: CPUDescription, wanted: int | None = None
+) -> list[tuple[IterVar, int | None]]:
+    """Make vectors of the innermost of these axes, and give the loops left outside with their iterations. ``wanted`` is
+    how many elements they should have, if that divides the axis."""
+    stage = kept.stage
+    if not axes:
+        return []
+    together = collapsible(kept, axes)
+    outer: list[tuple[IterVar, int | None]] = [(axis, constant_extent(axis)) for axis in axes[:-together]]
+    last = axes[-together:]
+    extents = [constant_extent(axis) for axis in last]
+    extent = prod(one for one in extents if one is not None) if None not in extents else None
+    inner = stage.fuse(*last) if together > 1 else last[0]
+    dtype = kept.operation.output(0).dtype
+    factor = vector_factor(extent, lanes_of(cpu, dtype))
+    if wanted is not None and extent is not None and extent % wanted == 0:
+        factor = wanted
+    if extent is not None and extent <= factor:
+        if extent > 1:
+            stage.vectorize(inner)
+        else:
+            outer.append((inner, 1))
+        return outer
+    count = None if extent is None else -(-extent // factor)
+    rest, inner = stage.split(inner, factor=factor)
+    stage.vectorize(inner)
+    return [*outer, (rest, count)]
+
+
+def crossing_axis(kept: Kept, cpu: CPUDescription) -> IterVar | None:
+    """The axis that runs through the lines which a vector is gathered from; None where vectors are neighbours, or what
+    they are gathered from stays in the first cache."""
+    axes = list(kept.compute.axes)
+    size = kept.operation.output(0).dtype.bits // 8
+    if not axes or kept.elements() * size <= cpu.l1d_bytes:
+        return None
+    vector, lanes = axes[-1], lanes_of(cpu, kept.operation.output(0).dtype)
+    apart = [read for read in kept.reads if (read.steps(vector, lanes) or 0) > 1]
+    along = [
+        axis
+        for axis in axes[: -collapsible(kept, axes)]
+        if (constant_extent(axis) or 0) >= lanes and all(read.steps(axis, lanes) == 1 for read in apart)
+    ]
+    return along[-1] if apart and along else None
+
+
+def schedule_injective_root(kept: Kept, cpu: CPUDescription) -> None:
+    """Loops of its own for an elementwise stage."""
+    if kept.elements() == 0:
+        return
+    crossing, lanes = crossing_axis(kept, cpu), lanes_of(cpu, kept.operation.output(0).dtype)
+    loops = vectorize_inner(kept, list(kept.compute.axes), cpu, None if crossing is None else lanes)
+    if crossing is not None:
+        loops = _through_lines(kept, loops, crossing, lanes)
+    if loops:
+        axes = [axis for axis, _ in loops]
+        run_parallel(kept.stage, cpu, axes, [count for _, count in loops], kept.work())
+
+
+def _through_lines(
+    kept: Kept, loops: list[tuple[IterVar, int | None]], crossing: IterVar, lanes: int
+) -> list[tuple[IterVar, int | None]]:
+    """Put the part of an axis that runs through one line inside of all loops, and give the others."""
+    stage = kept.stage
+    rest, line = stage.split(crossing, factor=lanes)
+    extent = extent_of(crossing)
+    outside = [(rest, -(-extent // lanes)) if axis is crossing else (axis, count) for axis, count in loops]
+    stage.reorder(*[axis for axis, _ in outside], line)
+    return outside

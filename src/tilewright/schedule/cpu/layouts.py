@@ -1,0 +1,108 @@
+"""The blocked layouts that a processor's kernels want: how many channels lie together.
+
+The block of a number of channels depends on that number alone, so that what one operator gives in blocks, the next
+one takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.schedule.cpu.deep_product import choose_pieces
+from tilewright.schedule.cpu.loops import vector_fill
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.tile_model import TileProblem, choose_tile
+from tilewright.target.cpu import CPUDescription, describe_cpu
+from tilewright.target.target import TargetLike
+
+WORTH_BLOCKING: Final = 0.4
+"""The share of a vector that a block must fill to be worth a change of layout."""
+
+
+@dataclass(frozen=True)
+class Conv2DLayouts:
+    """Layouts of a convolution with channels in blocks of ``ic_bn`` (input) and ``oc_bn`` (output)."""
+
+    ic_bn: int
+    oc_bn: int
+    data_layout: str
+    kernel_layout: str
+    out_layout: str
+
+
+@dataclass(frozen=True)
+class Conv2DWorkload:
+    """What the blocks of a convolution are chosen by."""
+
+    in_channels: int
+    out_channels: int
+    groups: int = 1
+    dtype: str = "float32"
+
+    @property
+    def is_depthwise(self) -> bool:
+        """True if every channel of the input is a group of its own."""
+        return self.groups > 1 and self.groups == self.in_channels
+
+
+def channel_block(channels: int, lanes: int) -> int:
+    """How many channels to keep together: a vector of them, or the divisor that makes most of each vector."""
+    if channels % lanes == 0:
+        return lanes
+    divisors = [size for size in range(1, min(channels, 4 * lanes) + 1) if channels % size == 0]
+    return max(divisors, key=lambda size: (vector_fill(size, lanes), -size))
+
+
+def choose_conv2d_blocking(cpu: CPUDescription, workload: Conv2DWorkload) -> tuple[int, int] | None:
+    """The blocks of input and output channels; None where vectors of channels would be mostly empty."""
+    lanes = lanes_of(cpu, workload.dtype)
+    if workload.is_depthwise:
+        block = channel_block(workload.in_channels, lanes)
+        multiplier = workload.out_channels // workload.in_channels
+        blocks = (block, block if multiplier == 1 else channel_block(workload.out_channels, lanes))
+    else:
+        inputs, outputs = (
+            channel_block(count // workload.groups, lanes)
+            for count in (workload.in_channels, workload.out_channels)
+        )
+        blocks = (inputs, outputs)
+    return blocks if vector_fill(blocks[1], lanes) >= WORTH_BLOCKING else None
+
+
+def conv2d_layouts(
+    in_channels: int,
+    out_channels: int,
+    groups: int = 1,
+    dtype: str = "float32",
+    target: TargetLike | None = None,
+) -> Conv2DLayouts | None:
+    """The layouts in which a two-dimensional convolution runs best on the target (without one, the current target);
+    None if it should stay as it is."""
+    cpu = current_cpu() if target is None else describe_cpu(target)
+    workload = Conv2DWorkload(in_channels, out_channels, groups, dtype)
+    blocks = choose_conv2d_blocking(cpu, workload)
+    if blocks is None:
+        return None
+    return layouts_of_blocks(*blocks, workload.is_depthwise)
+
+
+def layouts_of_blocks(inputs: int, outputs: int, is_depthwise: bool) -> Conv2DLayouts:
+    """The layouts with these blocks of input and output channels."""
+    inner = 1 if is_depthwise else inputs
+    return Conv2DLayouts(inputs, outputs, f"NCHW{inputs}c", f"OIHW{inner}i{outputs}o", f"NCHW{outputs}c")
+
+
+def dense_block(
+    units: int, rows: int | None, depth: int, dtype: str = "float32", target: TargetLike | None = None
+) -> int:
+    """How many units of a dense layer to pack together: as many as a register tile is wide."""
+    cpu = current_cpu() if target is None else describe_cpu(target)
+    lanes = lanes_of(cpu, dtype)
+    if units <= lanes:
+        return units
+    pieces = None if rows is None else choose_pieces(cpu, rows, units, depth, dtype)
+    if pieces is not None:
+        return pieces.columns
+    problem = TileProblem((rows, 1), units, 4 * lanes, 1, lanes, depth, True, True)
+    return max(choose_tile(cpu, problem).columns, lanes)

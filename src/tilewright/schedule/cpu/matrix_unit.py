@@ -1,0 +1,100 @@
+"""Tiles of products of matrices for a processor's matrix unit.
+
+A step multiplies a tile of rows by words with one of words by columns. Two tiles of rows and two of columns share
+what they load; the sums of all four stay in the unit over the whole reduction. A step takes as long as its products,
+each a cycle for every row, or as its loads, two rows of a tile a cycle, whichever is longer.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Final
+
+from tilewright.ir.expr import Call
+from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.access import constant_extent, extent_of, values_of
+from tilewright.schedule.cpu.contraction import Contraction, step_of
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.tile_model import TAIL_PENALTY
+from tilewright.support.dtype import DataType
+from tilewright.target.cpu import CPUDescription
+
+TILE: Final = 16
+"""Rows of a tile, words of a row, columns."""
+FEWEST: Final = 8
+"""Rows and words below which a tile is too empty to be worth it."""
+START: Final = 80
+"""Cycles in which the unit is configured, and sums are loaded and stored."""
+
+_FEATURES: Final = {
+    "tir.dot_uint8_int8": "amx-int8",
+    "tir.dot_int8_int8": "amx-int8",
+    "tir.dot_bfloat16": "amx-bf16",
+}
+
+
+def has_matrix_unit(cpu: CPUDescription, dtype: DataType | str) -> bool:
+    """True if the processor has a unit for numbers of a type, and the system one way to ask for it."""
+    feature = "amx-bf16" if DataType(dtype).is_float else "amx-int8"
+    return feature in cpu.features and cpu.triple.startswith("x86_64") and "linux" in cpu.triple
+
+
+def matrix_tile(kept: Kept, found: Contraction, cpu: CPUDescription) -> tuple[list[int], int] | None:
+    """The size of a tile along each data axis, and the words of a step; None where the unit does not fit."""
+    names = {
+        str(getattr(part.op, "name", ""))
+        for value in values_of(kept.compute)
+        for part in post_order(value)
+        if isinstance(part, Call)
+    }
+    needed = [feature for name, feature in _FEATURES.items() if name in names]
+    if len(needed) != 1 or needed[0] not in cpu.features or "linux" not in cpu.triple:
+        return None
+    axes, reduced = kept.compute.axes, kept.compute.reduce_axis
+    if not found.is_product or found.gathers or None in [constant_extent(axis) for axis in (*axes, *reduced)]:
+        return None
+    columns = extent_of(axes[found.vector])
+    width = next((size for size in (2 * TILE, TILE) if columns % size == 0), 0)
+    width = width if all(read.is_contiguous(axes[found.vector], width) for read in found.panel) else 0
+    inner = min(
+        (axis for axis in reduced if extent_of(axis) > 1),
+        key=lambda axis: min(step_of(read, axis, 1) for read in found.panel),
+        default=None,
+    )
+    if not width or inner is None or any(step_of(read, inner, 1) != 1 for read in found.scalars):
+        return None
+    words = next(size for size in range(TILE, 0, -1) if extent_of(inner) % size == 0)
+    extents = [extent_of(axes[position]) for position in found.row_axes] + [1, 1]
+    if words < FEWEST or prod(extents) < FEWEST:
+        return None
+    steps = prod(extent_of(axis) for axis in reduced) // words
+    rows = min(_candidates(extents), key=lambda tile: _cycles(extents, tile, width, words, steps))
+    sizes = [1] * len(axes)
+    for position, size in zip(found.row_axes, rows, strict=False):
+        sizes[position] = size
+    sizes[found.vector] = width
+    return sizes, words
+
+
+def _candidates(extents: list[int]) -> list[tuple[int, int]]:
+    """Two tiles of one axis, or one tile of the whole inner axis for each of two values of the outer one."""
+    inner, outer = extents[:2]
+    found = [(size, 1) for size in range(1, min(inner, 2 * TILE) + 1)]
+    if inner <= TILE and outer > 1:
+        found.append((inner, 2))
+    return found
+
+
+def _cycles(extents: list[int], tile: tuple[int, int], width: int, words: int, steps: int) -> float:
+    """What all tiles of these sizes take for one panel of columns."""
+    cuts = []
+    for extent, size in zip(extents, tile, strict=False):
+        whole, rest = divmod(extent, size)
+        cuts.append([(part, count) for part, count in ((size, whole), (rest, 1)) if part and count])
+    total = 0.0
+    for (one, many), (other, others) in product(*cuts):
+        rows, parts = one * other, width // TILE
+        step = max(rows * parts, (rows + words * parts) / 2)
+        total += many * others * (START + steps * step)
+    return total * TAIL_PENALTY ** sum(len(cut) > 1 for cut in cuts)

@@ -1,0 +1,25 @@
+"""How a processor cuts the steps of a recurrent layer: rows by its registers, shares by its cores."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tilewright.schedule.cpu.machine import PARALLEL_WORK, current_cpu, lanes_of
+from tilewright.te.tensor import Tensor
+from tilewright.topi.nn.recurrent import RecurrentTiling
+from tilewright.topi.utils import get_const_tuple
+
+MOST_ROWS: Final = 4
+"""Rows of a batch that are multiplied by a block of weights at once, at most."""
+
+
+def recurrent_tiling(given: Tensor, weight: Tensor) -> RecurrentTiling:
+    """The tiling for the current target of a layer with these inputs and weights (see ``topi.nn.recurrent``)."""
+    cpu = current_cpu()
+    blocks, hidden, gates, block = get_const_tuple(weight.shape)
+    (batch,) = get_const_tuple([given.shape[1]])
+    # Sums of as many rows as fit into the registers together, next to the weights.
+    each = -(-gates * block // lanes_of(cpu, str(given.dtype)))
+    limit = min(MOST_ROWS, max(1, cpu.vector_registers * 3 // 4 // each))
+    rows = max(count for count in range(1, limit + 1) if batch % count == 0) if isinstance(batch, int) else 1
+    return RecurrentTiling(rows, cpu.cores, hidden * blocks * block * gates >= PARALLEL_WORK)

@@ -1,0 +1,328 @@
+"""A reduction and what follows it, computed tile by tile with the accumulators in registers.
+
+The stage that stores the result is cut into tiles; the reduction is computed at each tile, into a buffer so small
+that it lives in registers, and what follows (a bias, a residual, an activation) is applied to the tile before it
+is stored. Loops around the tiles are ordered so that what the inner ones read again stays in the second cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from tilewright.ir.expr import Call, IterVar
+from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
+from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
+from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.loops import parallel_prefix
+from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.target.cpu import CPUDescription
+from tilewright.te.schedule.stage import Stage
+
+MOST_UNROLLED: Final = 100
+"""Vector operations that the inner loop of a reduction is unrolled to."""
+MOST_UNROLLED_OF_WINDOWS: Final = 64
+"""The same where rows read vectors of their own that overlap, as in a depthwise convolution: LLVM keeps what several
+steps read, beside accumulators in most registers, and has none left for it."""
+MOST_UNROLLED_WINDOW: Final = 160
+"""The same where the whole reduction is unrolled, as over the window of a pooling."""
+ROWS_WORTH_PACKING: Final = 32
+MATRIX_UNIT: Final = "matrix_unit"
+"""The pragma of loops that the pass UseMatrixUnit gives to the matrix unit."""
+
+
+@dataclass(frozen=True)
+class OuterLoop:
+    """A loop around the tiles: its axis, its iterations (None if not constant), whether its last tile is cut off."""
+
+    axis: IterVar
+    count: int | None
+    is_cut: bool
+
+
+def tile_stages(
+    result: Stage,
+    reduction: Stage,
+    kept: Kept,
+    found: Contraction,
+    sizes: Sequence[int],
+    cpu: CPUDescription,
+    first: Sequence[int] = (),
+    words: int = 0,
+) -> IterVar | None:
+    """Schedule both stages with tiles of these sizes, one for each data axis.
+
+    ``first`` are axes whose loops are outermost, in this order, and parallel; the loop that they become is given
+    back, for producers to be computed at. With ``words``, the matrix unit computes a tile, so many words a step.
+    """
+    axes = list(result.op.axis)
+    outer: dict[int, OuterLoop] = {}
+    inner: dict[int, IterVar] = {}
+    for position, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
+        extent = constant_extent(axis)
+        if extent is not None and size >= extent:
+            inner[position] = axis
+        elif size == 1:
+            outer[position] = OuterLoop(axis, extent, False)
+        else:
+            rest, part = result.split(axis, factor=size)
+            count = None if extent is None else -(-extent // size)
+            outer[position] = OuterLoop(rest, count, extent is None or extent % size != 0)
+            inner[position] = part
+    order = _tile_order(found, range(len(axes)))
+    inner_axes = [inner[position] for position in order if position in inner]
+    loops, panel_loops = _outer_order(result, kept, found, outer, sizes, cpu, first)
+    result.reorder(*[loop.axis for loop in loops], *inner_axes)
+    packed = panel_loops and is_scattered(kept, found, sizes)
+    leading = len([number for number in first if number in outer])
+    shared, panel_place, place = _parallel(result, kept, loops, cpu, leading, panel_loops if packed else 0)
+    if packed and panel_place is not None:
+        _pack(reduction, found, result, panel_place, cpu)
+    checks = has_likely(kept)
+    for loop in loops:
+        # The last tile of an axis is code of its own, so that the others check nothing.
+        if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
+            result.pragma(loop.axis, "loop_partition_hint")
+    for axis in inner_axes[:-1] if not words else ():
+        result.unroll(axis)
+    _vectorize(result, found.vector, inner)
+    reduction.compute_at(result, place)
+    reduction.set_scope("local")
+    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
+    if words:
+        _reduce_in_matrix_unit(reduction, kept, found, sizes, words)
+    else:
+        _reduce_in_tile(reduction, kept, found, sizes, lanes, _asks_ahead(kept, found, sizes, cpu))
+    return shared
+
+
+def has_likely(kept: Kept) -> bool:
+    """True if elements are read under conditions that hold for most of them: inside of an image with a border."""
+    return any(
+        isinstance(part, Call) and getattr(part.op, "name", "") == "tir.likely"
+        for value in values_of(kept.compute)
+        for part in post_order(value)
+    )
+
+
+def _tile_order(found: Contraction, positions: Sequence[int]) -> list[int]:
+    """The order of the loops inside of a tile: rows, panels, the vector innermost."""
+    last = [number for number in (found.panel_axis, found.vector) if number is not None]
+    return [number for number in positions if number not in last] + last
+
+
+def _vectorize(stage: Stage, vector: int, inner: dict[int, IterVar]) -> None:
+    if vector in inner and (constant_extent(inner[vector]) or 2) > 1:
+        stage.vectorize(inner[vector])
+
+
+def _outer_order(
+    result: Stage,
+    kept: Kept,
+    found: Contraction,
+    outer: dict[int, OuterLoop],
+    sizes: Sequence[int],
+    cpu: CPUDescription,
+    first: Sequence[int],
+) -> tuple[list[OuterLoop], int]:
+    """The loops around the tiles, outermost first, and how many of them choose the panels; 0 where there are none."""
+    leading = [outer[position] for position in first if position in outer]
+    rest = [position for position in outer if position not in first]
+    if not found.is_product:
+        return leading + [outer[position] for position in rest], 0
+    batch = [outer[position] for position in rest if position in found.batch_axes]
+    panels = [position for position in rest if position in found.panel_axes or position == found.vector]
+    others = [
+        outer[position] for position in rest if position not in found.batch_axes and position not in panels
+    ]
+    around, within = [outer[position] for position in panels], list[OuterLoop]()
+    axes = kept.compute.axes
+    if panels and found.scalar_bytes(axes) > cpu.l2_bytes // 2:
+        # All rows pass by as many panels as the second cache holds well.
+        main = max(panels, key=lambda position: outer[position].count or 0)
+        together = cpu.l2_bytes // 4 // max(_bytes_of_a_panel(kept, found, sizes), 1)
+        loop = outer[main]
+        if together > 1 and loop.count is not None and loop.count > 1:
+            factor = _best_group(loop.count, min(together, loop.count))
+            groups, within_group = result.split(loop.axis, factor=factor)
+            around = [outer[position] for position in panels if position != main]
+            around.append(OuterLoop(groups, -(-loop.count // factor), loop.count % factor != 0))
+            within = [OuterLoop(within_group, factor, loop.is_cut)]
+    choosing = leading + batch + around
+    return choosing + others + within, len(choosing) if others and around else 0
+
+
+def _bytes_of_a_panel(kept: Kept, found: Contraction, sizes: Sequence[int]) -> int:
+    steps = prod(extent_of(axis) for axis in kept.compute.reduce_axis)
+    return 4 * steps * prod(sizes[number] for number in {found.vector, *found.panel_axes})
+
+
+def _asks_ahead(kept: Kept, found: Contraction, sizes: Sequence[int], cpu: CPUDescription) -> bool:
+    """True if panels come from beyond the second cache, and that holds the one in use and the next."""
+    return (
+        found.is_product
+        and found.panel_bytes > cpu.l2_bytes // 4
+        and 2 * _bytes_of_a_panel(kept, found, sizes) <= cpu.l2_bytes * 3 // 4
+    )
+
+
+def _best_group(count: int, most: int) -> int:
+    """The largest divisor up to ``most``, unless it is far from it."""
+    divisor = next(size for size in range(most, 0, -1) if count % size == 0)
+    return divisor if 2 * divisor > most else most
+
+
+def is_scattered(kept: Kept, found: Contraction, sizes: Sequence[int]) -> bool:
+    """True if the panel's rows lie far apart in memory and enough rows of results share them: then it is copied
+    together before it is used."""
+    axes = kept.compute.axes
+    rows = prod(extent_of(axes[position]) for position in range(len(axes)) if position in found.row_axes)
+    if not found.is_product or len(found.panel) != 1 or rows < ROWS_WORTH_PACKING:
+        return False
+    steps = [step_of(found.panel[0], axis, 1) for axis in kept.compute.reduce_axis if extent_of(axis) > 1]
+    return min((step for step in steps if step), default=0) > sizes[found.vector]
+
+
+def _pack(reduction: Stage, found: Contraction, result: Stage, place: IterVar, cpu: CPUDescription) -> None:
+    """Copy what the panels of one iteration need into a buffer of their own."""
+    tensor = found.panel[0].tensor
+    schedule = reduction.schedule
+    if not any(one is tensor for one in reduction.op.input_tensors):
+        # It is read through something that is inlined.
+        return
+    copy = schedule[schedule.cache_read(tensor, "global", [reduction.op])]
+    copy.compute_at(result, place)
+    inner = copy.op.axis[-1]
+    _, part = copy.split(inner, factor=lanes_of(cpu, tensor.dtype))
+    copy.vectorize(part)
+
+
+def _parallel(
+    result: Stage, kept: Kept, loops: list[OuterLoop], cpu: CPUDescription, leading: int, panel_loops: int
+) -> tuple[IterVar | None, IterVar | None, IterVar]:
+    """Make the first loops parallel. Gives the loop that the ``leading`` ones became, the one that the first
+    ``panel_loops`` end with, and the innermost loop; each None where it is not a loop of its own."""
+    work = kept.work()
+    if not loops:
+        return None, None, result.fuse()
+    counts = [loop.count for loop in loops]
+    if leading:
+        number = leading
+        is_parallel = parallel_prefix(cpu, counts[:leading], work) > 0
+    else:
+        number = _parallel_loops(loops, counts, cpu, work, panel_loops)
+        is_parallel = number > 0
+    if number == 0:
+        return None, loops[panel_loops - 1].axis if panel_loops else None, loops[-1].axis
+    fused = result.fuse(*[loop.axis for loop in loops[:number]])
+    if is_parallel:
+        result.parallel(fused)
+    innermost = loops[-1].axis if len(loops) > number else fused
+    panel: IterVar | None = None
+    if panel_loops >= number:
+        panel = fused if panel_loops == number else loops[panel_loops - 1].axis
+    return fused if leading else None, panel, innermost
+
+
+def _parallel_loops(
+    loops: list[OuterLoop], counts: list[int | None], cpu: CPUDescription, work: int, panel_loops: int
+) -> int:
+    """How many loops to run in parallel. Of those whose last tile is cut off one is fused with others, because the end
+    of a second one could not be split off; and rows that share a packed panel are left to one core, unless that would
+    leave cores without work."""
+    cut = [number for number, loop in enumerate(loops) if loop.is_cut]
+    whole = cut[1] if len(cut) > 1 else len(loops)
+    for limit in (min(whole, panel_loops or whole), whole):
+        number = parallel_prefix(cpu, counts[:limit], work)
+        if number and prod(count or 32 for count in counts[:number]) >= cpu.cores:
+            return number
+    return parallel_prefix(cpu, counts, work)
+
+
+def _reduce_in_tile(
+    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], lanes: int, ahead: bool
+) -> None:
+    """The loops of the reduction inside of one tile; ``ahead``: the next panel is asked for while one is read."""
+    axes = list(reduction.op.axis)
+    steps = _reduction_loops(reduction, kept, found)
+    vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
+    vectors *= -(-sizes[found.vector] // lanes)
+    tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
+    if found.panel_axis in tiled and sizes[found.panel_axis] > prod(sizes[row] for row in found.row_axes):
+        # The numbers of few rows stay in registers while the panels pass by.
+        tiled.remove(found.panel_axis)
+        tiled.insert(0, found.panel_axis)
+    fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
+    extents = [extent for _, extent in steps]
+    total = prod(extents) if None not in extents else None  # type: ignore[arg-type]
+    plain = not found.gathers and all(
+        constant_extent(kept.compute.axes[position]) is not None for position in tiled
+    )
+    if plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW:
+        for axis, _ in steps:
+            reduction.unroll(axis)
+    elif steps:
+        axis, extent = steps[-1]
+        most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
+        factor = _unroll_factor(extent, most // max(vectors, 1)) if plain else 1
+        if factor > 1:
+            rest, part = reduction.split(axis, factor=factor)
+            reduction.unroll(part)
+            steps = [*steps[:-1], (rest, None), (part, factor)]
+            axis = rest
+        if ahead:
+            reduction.pragma(axis, "prefetch_next_panel")
+    reduction.reorder(*fixed, *[axis for axis, _ in steps], *[axes[position] for position in tiled])
+    for position in tiled:
+        if position == found.vector:
+            reduction.vectorize(axes[position])
+        else:
+            reduction.unroll(axes[position])
+
+
+def _reduce_in_matrix_unit(
+    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], words: int
+) -> None:
+    """The loops of a reduction that the matrix unit takes as a whole, the words of a step apart."""
+    axes = list(reduction.op.axis)
+    steps = [axis for axis, _ in _reduction_loops(reduction, kept, found)]
+    rest, part = reduction.split(steps[-1], factor=words)
+    tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
+    fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
+    order = [*steps[:-1], rest, part, *(axes[position] for position in tiled)]
+    reduction.reorder(*fixed, *order)
+    reduction.vectorize(axes[found.vector])
+    reduction.pragma(order[0], MATRIX_UNIT)
+
+
+def _unroll_factor(extent: int | None, most: int) -> int:
+    """The largest number of steps up to ``most`` that divides the loop; if there is one, a multiple of four, so that
+    machines that multiply by an element of a vector load the numbers of a row together."""
+    if extent is None:
+        return 1
+    factors = [factor for factor in range(1, min(most, extent, 8) + 1) if extent % factor == 0]
+    return max(factors, key=lambda factor: (factor % 4 == 0, factor), default=1)
+
+
+def _reduction_loops(reduction: Stage, kept: Kept, found: Contraction) -> list[tuple[IterVar, int | None]]:
+    """The reduction axes, blocks of the layout split off, in the order in which the panel lies in memory."""
+    reads: Sequence[Read] = found.panel or kept.reads
+    main = max(
+        reads, key=lambda read: sum(read.moves_with(axis) for axis in kept.compute.reduce_axis), default=None
+    )
+    loops: list[tuple[int, int, IterVar, int | None]] = []
+    for number, (axis, known) in enumerate(
+        zip(reduction.op.reduce_axis, kept.compute.reduce_axis, strict=True)
+    ):
+        block, extent = block_of(known, kept.reads), constant_extent(known)
+        if block is None or extent is None:
+            loops.append((step_of(main, known, 1) if main else 0, -number, axis, extent))
+        else:
+            rest, part = reduction.split(axis, factor=block)
+            loops.append((step_of(main, known, block) if main else 0, -number, rest, extent // block))
+            loops.append((step_of(main, known, 1) if main else 0, -number, part, block))
+    loops.sort(key=lambda loop: loop[:2], reverse=True)
+    return [(axis, extent) for _, _, axis, extent in loops]

@@ -1,0 +1,131 @@
+"""The schedule of a convolution by minimal filtering.
+
+Outputs are computed in blocks of whole rows of tiles. For each block the inputs are transformed into a buffer that
+stays in the second cache, multiplied into another one, and transformed back, with what follows the convolution, on the
+way to memory. Blocks are what runs in parallel; where the image has too few of them, its inputs are transformed as a
+whole, and groups of output channels run in parallel too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewright.schedule.cpu.access import extent_of
+from tilewright.schedule.cpu.contraction import classify, vector_position
+from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.injective import schedule_injective_root
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.reduction import tile_sizes
+from tilewright.schedule.cpu.tagged import schedule_of, storing_stage
+from tilewright.schedule.cpu.tile_schedule import tile_stages
+from tilewright.schedule.cpu.winograd_model import Blocks, Convolution, choose_winograd_blocks
+from tilewright.target.cpu import CPUDescription
+from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.schedule.stage import Stage
+from tilewright.te.tensor import Tensor
+from tilewright.topi.tag import WINOGRAD
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages of the convolution, in the order of the computation."""
+
+    gathered: Stage
+    halfway: Stage
+    turned: Stage
+    product: Stage
+    back_rows: Stage
+    back: Stage
+    convolution: Stage
+
+
+def schedule_winograd(outs: Tensor | Sequence[Tensor]) -> Schedule:
+    """The schedule of a convolution tagged as Winograd's and what follows it elementwise."""
+    schedule, convolution = schedule_of(outs, WINOGRAD)
+    cpu = current_cpu()
+    stages = _stages(schedule, convolution)
+    result = storing_stage(schedule, convolution, vars(stages).values())
+    _schedule_blocks(schedule, stages, result, cpu)
+    for kept in kept_stages(schedule):
+        if kept.stage.is_output and kept.stage is not result:
+            schedule_injective_root(kept, cpu)
+    return schedule
+
+
+def _stages(schedule: Schedule, convolution: Stage) -> Stages:
+    chain = [convolution]
+    while len(chain) < 7:
+        chain.append(schedule[chain[-1].op.input_tensors[0]])
+    return Stages(*reversed(chain))
+
+
+def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPUDescription) -> None:
+    tile = extent_of(stages.back.op.axis[0])
+    blocks = _chosen_blocks(stages, cpu)
+    batch, outer, height, width, inner = result.op.axis
+    block, within = result.split(height, factor=blocks.rows * tile)
+    row, down = result.split(within, factor=tile)
+    column, right = result.split(width, factor=tile)
+    group, member = result.split(outer, factor=blocks.group)
+    result.reorder(batch, block, group, member, row, column, down, right, inner)
+    _unroll_and_vectorize(result, [down, right], inner)
+    if blocks.inputs_first:
+        place = result.fuse(batch, block, group)
+        result.parallel(place)
+    else:
+        shared = result.fuse(batch, block)
+        result.parallel(shared)
+        place = group
+        stages.turned.compute_at(result, shared)
+    for stage in (stages.back_rows, stages.back):
+        stage.compute_at(result, column)
+        stage.set_scope("local")
+        _unroll_and_vectorize(stage, stage.op.axis[:2], stage.op.axis[-1])
+    _schedule_inputs(stages, blocks.inputs_first)
+    _schedule_product(schedule, stages.product, blocks.group, result, place, cpu)
+
+
+def _unroll_and_vectorize(stage: Stage, unrolled: Sequence[Any], vector: Any) -> None:
+    for axis in unrolled:
+        stage.unroll(axis)
+    stage.vectorize(vector)
+
+
+def _schedule_inputs(stages: Stages, in_parallel: bool) -> None:
+    turned = stages.turned
+    first, second, outer, batch, row, column, inner = turned.op.axis
+    turned.reorder(outer, batch, row, column, first, second, inner)
+    _unroll_and_vectorize(turned, [first, second], inner)
+    if in_parallel:
+        turned.parallel(turned.fuse(outer, batch, row))
+    for stage in (stages.gathered, stages.halfway):
+        stage.compute_at(turned, column)
+        stage.set_scope("local")
+        _unroll_and_vectorize(stage, stage.op.axis[:2], stage.op.axis[-1])
+
+
+def _schedule_product(
+    schedule: Schedule, stage: Stage, group: int, result: Stage, place: Any, cpu: CPUDescription
+) -> None:
+    (local,) = schedule.cache_write([stage.op.output(0)], "local")
+    kept = next(kept for kept in kept_stages(schedule) if kept.stage is schedule[local])
+    vector = vector_position(kept)
+    assert vector is not None
+    lanes = lanes_of(cpu, local.dtype)
+    found = classify(kept, vector, lanes)
+    # The block is one core's and was made to fit its cache: neither is to be done again.
+    inside = replace(cpu, cores=1, l2_bytes=1 << 40)
+    sizes = tile_sizes(kept, found, lanes, inside, group)
+    tile_stages(stage, schedule[local], kept, found, sizes, inside)
+    stage.compute_at(result, place)
+
+
+def _chosen_blocks(stages: Stages, cpu: CPUDescription) -> Blocks:
+    """The blocks by the model, from the sizes that the stages have."""
+    inputs, block = (extent_of(stages.turned.op.axis[number]) for number in (2, 6))
+    batch, outer, height, width, lanes = (extent_of(axis) for axis in stages.convolution.op.axis)
+    size = stages.convolution.op.output(0).dtype.bits // 8
+    convolution = Convolution(batch, inputs * block, outer * lanes, height, width, lanes, size)
+    return choose_winograd_blocks(cpu, convolution, extent_of(stages.back.op.axis[0]))[0]

@@ -1,0 +1,63 @@
+"""Ways to compute an operator, as users add them: a tensor expression, a schedule, a name and a level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewright.target.target import Target
+
+DEFAULT_LEVEL = 10
+
+
+@dataclass
+class OpImplementation:
+    """One way to compute an operator: a tensor expression and a schedule for it."""
+
+    compute_function: Callable[..., Any]
+    schedule_function: Callable[..., Any]
+    name: str
+    plevel: int
+
+    def compute(self, attrs: Any, inputs: Sequence[Any], out_type: Any) -> list[Any]:
+        """The output tensors."""
+        made = self.compute_function(attrs, inputs, out_type)
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+
+    def schedule(self, attrs: Any, outs: Sequence[Any], target: Target) -> Any:
+        """The schedule of output tensors, within a fused function too."""
+        return self.schedule_function(attrs, outs, target)
+
+
+@dataclass
+class OpSpecialization:
+    """Implementations that hold under a condition, or always."""
+
+    implementations: list[OpImplementation] = field(default_factory=list)
+    condition: Any = None
+
+
+class OpStrategy:
+    """The implementations of an operator for a target; the one with the highest level is taken."""
+
+    def __init__(self) -> None:
+        self.specializations: list[OpSpecialization] = []
+
+    def add_implementation(
+        self,
+        compute: Callable[..., Any],
+        schedule: Callable[..., Any],
+        name: str = "default",
+        plevel: int = DEFAULT_LEVEL,
+    ) -> None:
+        """One more way."""
+        if not self.specializations:
+            self.specializations.append(OpSpecialization())
+        self.specializations[0].implementations.append(OpImplementation(compute, schedule, name, plevel))
+
+    @property
+    def implementations(self) -> list[OpImplementation]:
+        """All ways, the one to take first."""
+        found = [one for each in self.specializations for one in each.implementations]
+        return sorted(found, key=lambda one: -one.plevel)

@@ -1,5 +1,0 @@
-"""Walking and rewriting statements, under the public names; defined in ``tilewright.tir.functor``."""
-
-from tilewright.tir.functor import ir_transform, post_order_visit, substitute
-
-__all__ = ["ir_transform", "post_order_visit", "substitute"]

@@ -1,0 +1,43 @@
+"""Products of matrices whose second one is packed, or transposed, on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import te
+from tilewright.te import Tensor
+from tilewright.topi.nn.batch_matmul import batch_matmul
+from tilewright.topi.nn.dense import add_bias, dense_pack
+from tilewright.topi.nn.packing import PACK, pack_weight
+from tilewright.topi.nn.word_products import batch_matmul_words
+from tilewright.topi.tag import INJECTIVE
+
+
+def dense_packed(
+    data: Tensor, weight: Tensor, bias: Tensor | None, out_dtype: str | None, block: int
+) -> Tensor:
+    """``data @ weight.T + bias`` with the weight packed into blocks of so many units, which divide all units."""
+    return dense_pack(data, pack_weight(weight, block), bias, out_dtype)
+
+
+def dense_packed_words(data: Tensor, weight: Tensor, bias: Tensor | None, out_dtype: str | None) -> Tensor:
+    """``data @ weight.T + bias`` as a product of one batch, whose words are packed on the way."""
+    rows, units = data.shape[0], weight.shape[0]
+    first, second = (
+        te.compute((1, *each.shape), lambda b, i, j, each=each: each[i, j], name="batch", tag=INJECTIVE)
+        for each in (data, weight)
+    )
+    product = batch_matmul_words(first, second, (1, rows, units), out_dtype)
+    made = te.compute((rows, units), lambda i, j: product[0, i, j], name="T_dense", tag=INJECTIVE)
+    return add_bias(made, bias)
+
+
+def batch_matmul_turned(
+    tensor_a: Tensor, tensor_b: Tensor, oshape: Any, out_dtype: str | None, transpose_a: bool
+) -> Tensor:
+    """``A[b] @ B[b].T`` for each ``b``, with ``B`` transposed in memory first."""
+    batch, columns, depth = tensor_b.shape
+    turned: Tensor = te.compute(
+        (batch, depth, columns), lambda b, k, j: tensor_b[b, j, k], name="turned", tag=PACK
+    )
+    return batch_matmul(tensor_a, turned, oshape, out_dtype, transpose_a, False)

@@ -1,0 +1,90 @@
+"""What is not in this version says so, however it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import tilewright as tvm
+from tilewright import relay
+from tilewright.compat.not_there import ModuleNotInThisVersion, NotInThisVersion
+from tilewright.support.errors import TilewrightError
+
+
+def test_attributes() -> None:
+    """A name within a missing module: an error of ours that is an AttributeError, with advice."""
+    with pytest.raises(
+        NotInThisVersion, match=r"tilewright\.autotvm\.tuner\.XGBTuner is not in this version .*: sched"
+    ):
+        tvm.autotvm.tuner.XGBTuner
+    assert issubclass(NotInThisVersion, TilewrightError) and issubclass(NotInThisVersion, AttributeError)
+    assert not hasattr(tvm.autotvm.tuner, "XGBTuner")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "autotvm",
+        "auto_scheduler.cost_model",
+        "rpc",
+        "exec.rpc_server",
+        "relay.qnn.op",
+        "relay.frontend.pytorch",
+        "relay.op.contrib.tensorrt",
+        "runtime.profiler_vm",
+        "contrib.cublas",
+    ],
+)
+def test_modules_can_be_imported(name: str) -> None:
+    """So that a script fails where it uses one, not where it names it."""
+    module = importlib.import_module(f"tilewright.{name}")
+    package, _, last = f"tilewright.{name}".rpartition(".")
+    assert getattr(importlib.import_module(package), last) is module
+    assert "Not in this version" in str(module.__doc__)
+    with pytest.raises(NotInThisVersion, match="is not in this version"):
+        module.anything
+
+
+def test_imports_from_missing_modules() -> None:
+    """``from tvm.autotvm.tuner import XGBTuner`` fails with the same advice."""
+    with pytest.raises(ModuleNotInThisVersion, match="is not in this version"):
+        from tilewright.autotvm.tuner import XGBTuner  # noqa: F401
+    with pytest.raises(ImportError, match="export the model to ONNX"):
+        from tilewright.relay.frontend import from_pytorch  # noqa: F401
+
+
+def test_a_function_of_the_name_of_its_module() -> None:
+    """``relay.quantize.quantize(mod, params)`` fails with the same advice."""
+    with pytest.raises(NotInThisVersion, match="quantized already"):
+        relay.quantize.quantize(tvm.IRModule(), {})
+
+
+def test_packages_say_it_too() -> None:
+    """A module that is missing can be asked for as an attribute, before anything imported it."""
+    for package, name in [
+        (relay.op.contrib, "dnnl"),
+        (tvm.runtime, "profiler_vm"),
+        (tvm, "meta_schedule"),
+    ]:
+        with pytest.raises(NotInThisVersion, match=f"{name}.anything is not in this version"):
+            getattr(package, name).anything
+        with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+            package.nonsense
+
+
+def test_functions_for_other_devices_can_be_named() -> None:
+    """A table of schedules by device can be made; the entry of a device that is not there fails when it is called."""
+    table = {"cpu": tvm.topi.x86.schedule_pool, "gpu": tvm.topi.cuda.schedule_pool}
+    with pytest.raises(NotInThisVersion, match=r"topi\.cuda\.schedule_pool is not in this version"):
+        table["gpu"]([], "NCHW")
+    with pytest.raises(NotInThisVersion, match=r"topi\.arm_cpu\.conv2d is not in this version"):
+        tvm.topi.arm_cpu.conv2d.schedule
+
+
+def test_other_names_are_plain_errors() -> None:
+    """What TVM has not either is no attribute."""
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        relay.nonsense
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("tilewright.nonsense")

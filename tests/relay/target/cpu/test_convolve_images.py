@@ -1,0 +1,147 @@
+"""ConvolveImages: lines and volumes as images, what goes along with them, and what stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.relay.transform.checks import after, operators, typed
+
+import tilewright as tvm
+from tilewright import relay
+from tilewright.ir.structural import assert_structural_equal
+from tilewright.relay.target.cpu import convolve_images
+from tilewright.relay.transform import ConvolveImages
+
+CONVOLUTIONS = {1: relay.nn.conv1d, 3: relay.nn.conv3d}
+GENERATOR = np.random.default_rng(3)
+
+
+def as_images(function: relay.Expr) -> relay.Function:
+    """The function after the pass, for the processor."""
+    with tvm.target.Target("llvm"):
+        return after(ConvolveImages(), function)
+
+
+def weights(*shape: int) -> relay.Expr:
+    """A constant of normal noise."""
+    return relay.const(GENERATOR.standard_normal(shape).astype("float32"))
+
+
+def assert_same(given: relay.Function, made: relay.Function) -> None:
+    """Both give the same, on the reference interpreter and compiled."""
+    arrays = [
+        GENERATOR.standard_normal([int(extent) for extent in one.checked_type.shape]).astype("float32")
+        for one in typed(given).params
+    ]
+    module = tvm.IRModule.from_expr(given)
+    expected = relay.create_executor("debug", module).evaluate()(*arrays).numpy()
+    interpreted = relay.create_executor("debug", tvm.IRModule.from_expr(made)).evaluate()(*arrays).numpy()
+    with tvm.transform.PassContext(opt_level=3):
+        compiled = relay.create_executor("graph", module).evaluate()(*arrays).numpy()
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(interpreted, expected, rtol=0, atol=1e-5 * scale)
+    np.testing.assert_allclose(compiled, expected, rtol=0, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "attributes"),
+    [
+        ((1, 4, 11), (6, 4, 3), {}),
+        ((2, 4, 11), (6, 4, 3), {"padding": (1, 2), "strides": (2,)}),
+        ((2, 4, 11), (4, 2, 3), {"groups": 2, "dilation": (2,)}),
+        ((1, 4, 11), (4, 1, 5), {"groups": 4, "padding": (2, 2)}),
+        ((1, 3, 5, 6, 7), (4, 3, 3, 3, 3), {"padding": (1, 1, 1)}),
+        ((2, 3, 5, 6, 7), (4, 3, 3, 3, 3), {"padding": (1, 1, 1), "strides": (2, 2, 2)}),
+        ((1, 3, 7, 6, 7), (4, 3, 2, 1, 3), {"padding": (2, 0, 1, 1, 0, 2), "dilation": (3, 1, 2)}),
+        ((2, 4, 5, 6, 7), (4, 4, 3, 1, 1), {"padding": (1, 0, 0)}),
+        ((1, 4, 5, 6, 7), (4, 4, 1, 1, 1), {"strides": (2, 1, 1)}),
+        ((2, 4, 5, 6, 7), (4, 2, 1, 3, 3), {"groups": 2}),
+    ],
+)
+def test_a_convolution(shape: tuple[int, ...], kernel: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    """Is one of images, and the same."""
+    data = relay.var("data", shape=shape)
+    made = CONVOLUTIONS[len(shape) - 2](data, weights(*kernel), **attributes)
+    given = relay.Function([data], made)
+    found = as_images(given)
+    assert "nn.conv2d" in operators(found)
+    assert not {"nn.conv1d", "nn.conv3d"} & set(operators(found))
+    assert_same(given, found)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_large_volumes_are_summed(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where frames beside one another would be too large, one convolution for each frame of the kernel."""
+    monkeypatch.setattr(convolve_images, "LARGEST_STACK", 0)
+    data = relay.var("data", shape=(batch, 3, 5, 6, 7))
+    made = relay.nn.conv3d(data, weights(4, 3, 3, 3, 3), padding=(1, 1, 1), strides=(2, 1, 2))
+    given = relay.Function([data], relay.nn.relu(made))
+    found = as_images(given)
+    assert operators(found).count("nn.conv2d") == 3
+    assert "concatenate" not in operators(found)
+    assert_same(given, found)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_what_follows_goes_along(rank: int) -> None:
+    """Bias, activation and a residual are computed on images; order is restored once, at the end."""
+    extents = {1: (9,), 3: (3, 5, 6)}[rank]
+    data = relay.var("data", shape=(1, 4, *extents))
+    ones = (1,) * rank
+    first = CONVOLUTIONS[rank](data, weights(4, 4, *(3,) * rank), padding=ones)
+    first = relay.nn.relu(relay.add(first, weights(4, *ones)))
+    second = CONVOLUTIONS[rank](first, weights(4, 4, *(3,) * rank), padding=ones)
+    second = relay.multiply(relay.nn.bias_add(second, weights(4)), relay.const(0.5))
+    given = relay.Function([data], relay.nn.relu(relay.add(second, first)))
+    found = as_images(given)
+    assert_same(given, found)
+    end = found.body
+    assert end.op.name == {1: "reshape", 3: "transpose"}[rank]
+    before_end = end.args[0] if rank == 1 else end.args[0].args[0]
+    assert before_end.op.name == "nn.relu"
+    assert operators(found).count("transpose") == (0 if rank == 1 else 4)
+
+
+def test_an_operand_along_the_line_stays_outside() -> None:
+    """What differs from pixel to pixel is not the same for all images."""
+    data = relay.var("data", shape=(2, 4, 9))
+    made = relay.multiply(relay.nn.conv1d(data, weights(4, 4, 1)), weights(9))
+    given = relay.Function([data], made)
+    found = as_images(given)
+    assert found.body.op.name == "multiply"
+    assert_same(given, found)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        relay.nn.conv3d(
+            relay.var("x", shape=(1, 4, 5, 6, 7)), relay.var("w", shape=(4, 1, 3, 3, 3)), groups=4
+        ),
+        relay.nn.conv1d(relay.var("x", shape=(1, 4, relay.Any())), relay.var("w", shape=(4, 4, 3))),
+        relay.nn.conv1d(
+            relay.var("x", shape=(1, 9, 4)),
+            relay.var("w", shape=(3, 4, 4)),
+            data_layout="NWC",
+            kernel_layout="WIO",
+            kernel_size=3,
+            channels=4,
+        ),
+        relay.nn.conv1d(
+            relay.var("x", shape=(1, 4, 9), dtype="int8"), relay.var("w", shape=(4, 4, 3), dtype="int8")
+        ),
+    ],
+    ids=["groups of several frames", "unknown extent", "another layout", "integers"],
+)
+def test_what_stays(given: relay.Expr) -> None:
+    """Nothing changes."""
+    assert_structural_equal(as_images(given), typed(given))
+
+
+def test_other_targets_keep_theirs() -> None:
+    """Graphics processors have kernels of their own."""
+    given = relay.nn.conv1d(relay.var("x", shape=(1, 4, 9)), relay.var("w", shape=(4, 4, 3)))
+    with tvm.target.Target("cuda"):
+        assert_structural_equal(after(ConvolveImages(), given), typed(given))

@@ -1,0 +1,74 @@
+"""Elementwise stages whose vectors are gathered from lines of the cache."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as tvm
+from tilewright import te, tir, topi
+from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.injective import crossing_axis
+from tilewright.schedule.cpu.schedule import construct_schedule
+from tilewright.target.cpu import describe_cpu
+
+
+def transposition(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[te.Tensor, te.Tensor]:
+    """A placeholder, and itself with its axes in another order, times two."""
+    given = te.placeholder(shape, name="given")
+    return given, topi.multiply(topi.transpose(given, order), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [
+        ((200, 300), (1, 0)),
+        ((64, 1024), (1, 0)),
+        ((3, 50, 70, 20), (0, 3, 1, 2)),
+        ((2, 40, 33, 16), (0, 3, 1, 2)),
+        ((2, 3, 37, 41, 16), (0, 1, 4, 2, 3)),
+        ((17, 1000), (1, 0)),
+    ],
+)
+def test_transpositions(shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    """Every element goes where it should, whether or not lines and vectors divide the axes."""
+    given, made = transposition(shape, order)
+    with tvm.target.Target("llvm"):
+        function = tvm.build(construct_schedule([made]), [given, made], "llvm")
+    value = np.random.default_rng(0).random(shape, "float32")
+    result = tvm.nd.empty([shape[axis] for axis in order])
+    function(tvm.nd.array(value), result)
+    np.testing.assert_array_equal(result.numpy(), 2 * value.transpose(order))
+
+
+@pytest.mark.parametrize(
+    ("shape", "order", "axis"),
+    [
+        ((200, 300), (1, 0), 0),
+        ((2, 64, 64, 16), (0, 3, 1, 2), 1),
+        ((200, 300), (0, 1), None),
+        ((20, 30), (1, 0), None),
+        ((300, 200, 4), (1, 0, 2), None),
+    ],
+)
+def test_the_axis_through_the_lines(shape: tuple[int, ...], order: tuple[int, ...], axis: int | None) -> None:
+    """It is the one that is contiguous in what is read; there is none for vectors of neighbours, or where all that is
+    read stays in the first cache."""
+    _, made = transposition(shape, order)
+    schedule = te.create_schedule(made.op)
+    schedule[made.op.input_tensors[0]].compute_inline()
+    kept = next(one for one in kept_stages(schedule) if one.stage.op.name == made.op.name)
+    found = crossing_axis(kept, describe_cpu("llvm -mcpu=skylake-avx512"))
+    assert found is (None if axis is None else made.op.axis[axis])
+
+
+def test_lines_are_read_before_the_next_vector() -> None:
+    """The innermost loop goes through a line, and each of its iterations makes one vector."""
+    given, made = transposition((1024, 256), (1, 0))
+    lanes = describe_cpu("llvm").lanes(32)
+    with tvm.target.Target("llvm"):
+        module = tvm.lower(construct_schedule([made]), [given, made])
+    loops = [part for part in post_order(module["main"].body) if isinstance(part, tir.For)]
+    assert int(loops[0].extent) == lanes
+    assert isinstance(loops[0].body, tir.Store) and loops[0].body.value.dtype.lanes == lanes

@@ -1,0 +1,98 @@
+"""Register tiles: what is chosen for layers that everybody knows, and that it always fits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
+from tilewright.target.cpu import describe_cpu
+
+AVX512, AVX2, NEON = (
+    describe_cpu(f"llvm {options}")
+    for options in ("-mcpu=skylake-avx512", "-mcpu=haswell", "-mtriple=aarch64-linux-gnu -mcpu=cortex-a72")
+)
+
+
+def blocked(size: int, outputs: int, steps: int, lanes: int) -> TileProblem:
+    """A convolution with channels in blocks of a vector."""
+    return TileProblem((size, size), lanes, lanes, outputs // lanes, lanes, steps, True, True)
+
+
+@pytest.mark.parametrize(
+    ("size", "outputs", "steps", "expected"),
+    [
+        (56, 64, 576, Tile((14, 1), 16, 2)),
+        (28, 128, 1152, Tile((14, 1), 16, 2)),
+        (14, 256, 2304, Tile((14, 1), 16, 2)),
+        (7, 512, 4608, Tile((7, 2), 16, 2)),
+    ],
+)
+def test_convolutions_of_resnet_50(size: int, outputs: int, steps: int, expected: Tile) -> None:
+    """Fourteen rows of two vectors, over two lines of the image where a line has but seven."""
+    assert choose_tile(AVX512, blocked(size, outputs, steps, 16)) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "outputs", "steps"),
+    [(56, 64, 64), (56, 64, 576), (28, 512, 128), (28, 256, 512), (14, 1024, 256), (7, 512, 4608)],
+)
+def test_sixteen_registers_hold_ten_accumulators_or_more(size: int, outputs: int, steps: int) -> None:
+    """Eight cover the latency of two units exactly, and in practice stay a fifth behind."""
+    tile = choose_tile(AVX2, blocked(size, outputs, steps, 8))
+    assert tile.accumulators // 8 >= 10
+
+
+def test_products_take_two_vectors_or_more() -> None:
+    """One vector a row would load a number for each multiply-add."""
+    for cpu in (AVX512, AVX2, NEON):
+        lanes = cpu.lanes(32)
+        tile = choose_tile(cpu, TileProblem((1024, 1), 1024, 4 * lanes, 1, lanes, 1024, True, True))
+        assert tile.columns >= 2 * lanes and tile.rows[0] >= 4
+
+
+def test_one_row_takes_vectors_side_by_side() -> None:
+    """A single row keeps as many sums going as the columns give."""
+    assert choose_tile(AVX512, TileProblem((1, 1), 4096, 64, 1, 16, 4096, True, True)) == Tile((1, 1), 64, 1)
+
+
+def test_unknown_extents_have_small_tiles() -> None:
+    """What is left over at an end that is not constant costs code for each row."""
+    rows = choose_tile(AVX512, TileProblem((None, 1), 768, 64, 1, 16, 768, True, True))
+    columns = choose_tile(AVX512, TileProblem((64, 1), None, 64, 1, 16, 768, True, True))
+    assert rows.rows[0] <= 6 and columns.columns == 16 and columns.rows[0] <= 4
+
+
+sizes = st.integers(1, 70)
+
+
+@given(
+    st.sampled_from([AVX512, AVX2, NEON]),
+    st.tuples(sizes | st.none(), sizes),
+    sizes,
+    sizes,
+    st.integers(1, 5000),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_tile_fits_the_registers_and_the_axes(
+    cpu: object,
+    rows: tuple[int | None, int],
+    columns: int,
+    panels: int,
+    steps: int,
+    shares: bool,
+    scalars: bool,
+) -> None:
+    """Accumulators, panel and one number at a time never need more registers than there are; of several panels one
+    vector at a time, with the numbers of all rows, is enough. NEON keeps the numbers of several steps for every row."""
+    lanes = cpu.lanes(32)  # type: ignore[attr-defined]
+    tile = choose_tile(cpu, TileProblem(rows, columns, 4 * lanes, panels, lanes, steps, shares, scalars))  # type: ignore[arg-type]
+    vectors = -(-tile.columns // lanes) * tile.panels
+    count = tile.rows[0] * tile.rows[1] * vectors
+    staying = min(vectors, tile.rows[0] * tile.rows[1]) if tile.panels > 1 else vectors
+    if cpu is NEON and scalars and shares:
+        staying = vectors + tile.rows[0] * tile.rows[1]
+    assert count == 1 or count + (staying if shares else 1) + 1 <= cpu.vector_registers  # type: ignore[attr-defined]
+    assert tile.columns <= columns and tile.panels <= panels and tile.rows[1] <= rows[1]

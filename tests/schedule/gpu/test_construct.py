@@ -1,0 +1,181 @@
+"""The plain schedule for devices with threads: every store is made by a thread, and the results are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tvm
+from tilewright import te, topi
+from tilewright.schedule import gpu, schedule
+from tilewright.support.errors import ScheduleError
+from tilewright.te import Tensor
+from tilewright.tir.analysis import verify_memory
+from tilewright.tir.interpreter import interpret
+from tilewright.tir.stmt import AttrStmt
+from tilewright.tir.stmt_functor import post_order_visit
+
+CUDA = tvm.target.Target("cuda")
+Graph = tuple[list[Tensor], Tensor, Callable[..., Any]]
+
+
+def elementwise() -> Graph:
+    a = te.placeholder((5, 7), name="a")
+    return [a], topi.exp(topi.nn.relu(a)), lambda x: np.exp(np.maximum(x, 0))
+
+
+def broadcast() -> Graph:
+    a, b = te.placeholder((4, 1, 3), name="a"), te.placeholder((5, 1), name="b")
+    return [a, b], topi.add(a, b), lambda x, y: x + y
+
+
+def reduction() -> Graph:
+    a = te.placeholder((4, 300), name="a")
+    return [a], topi.sum(a, axis=1), lambda x: x.sum(axis=1)
+
+
+def scalar() -> Graph:
+    a = te.placeholder((30,), name="a")
+    return [a], topi.multiply(topi.max(a), 2.0), lambda x: x.max() * 2
+
+
+def softmax() -> Graph:
+    a = te.placeholder((3, 11), name="a")
+
+    def expected(x: Any) -> Any:
+        raised = np.exp(x - x.max(axis=1, keepdims=True))
+        return raised / raised.sum(axis=1, keepdims=True)
+
+    return [a], topi.nn.softmax(a), expected
+
+
+def conv2d() -> Graph:
+    a, w = te.placeholder((1, 3, 6, 6), name="a"), te.placeholder((4, 3, 3, 3), name="w")
+    made = topi.nn.relu(topi.nn.conv2d_nchw(a, w, 1, 1, 1))
+
+    def expected(x: Any, y: Any) -> Any:
+        return np.maximum(topi.testing.conv2d_nchw_python(x, y, 1, 1), 0)
+
+    return [a, w], made, expected
+
+
+def dense() -> Graph:
+    a, w = te.placeholder((5, 8), name="a"), te.placeholder((6, 8), name="w")
+    return [a, w], topi.nn.dense(a, w), lambda x, y: x @ y.T
+
+
+def batch_matmul() -> Graph:
+    a, w = te.placeholder((2, 5, 8), name="a"), te.placeholder((2, 6, 8), name="w")
+    return [a, w], topi.nn.batch_matmul(a, w), lambda x, y: x @ y.swapaxes(1, 2)
+
+
+def pool() -> Graph:
+    a = te.placeholder((1, 2, 6, 6), name="a")
+    made = topi.nn.pool2d(a, (2, 2), (2, 2), (1, 1), (0, 0, 0, 0), "max")
+    return [a], made, lambda x: x.reshape(1, 2, 3, 2, 3, 2).max(axis=(3, 5))
+
+
+def transpose() -> Graph:
+    a = te.placeholder((3, 4, 5), name="a")
+    return [a], topi.transpose(a, (2, 0, 1)), lambda x: x.transpose(2, 0, 1)
+
+
+def concatenate() -> Graph:
+    a, b = te.placeholder((3, 4), name="a"), te.placeholder((3, 2), name="b")
+    return [a, b], topi.concatenate((a, b), axis=1), lambda x, y: np.concatenate((x, y), axis=1)
+
+
+GRAPHS = [
+    *(elementwise, broadcast, reduction, scalar, softmax, conv2d, dense),
+    *(batch_matmul, pool, transpose, concatenate),
+]
+
+
+def threads_of(function: Any) -> dict[str, list[int]]:
+    """The extents of the thread axes, kernel by kernel."""
+    found: dict[str, list[int]] = {}
+
+    def visit(node: Any) -> None:
+        if isinstance(node, AttrStmt) and node.attr_key == "thread_extent":
+            found.setdefault(node.node.thread_tag, []).append(int(node.value))
+
+    post_order_visit(function.body, visit)
+    return found
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_every_store_is_made_by_a_thread(graph: Callable[[], Graph]) -> None:
+    """The host touches no memory of the device, and the values are those of NumPy."""
+    inputs, output, expected = graph()
+    module = tvm.lower(schedule(output, CUDA), [*inputs, output], name="main")
+    function = module["main"]
+    assert verify_memory(function.with_attr("target", CUDA))
+    random = np.random.default_rng(1)
+    arrays = [
+        random.standard_normal([int(extent) for extent in one.shape]).astype("float32") for one in inputs
+    ]
+    result = np.zeros([int(extent) for extent in output.shape], "float32")
+    interpret(function, *arrays, result)
+    np.testing.assert_allclose(result, expected(*arrays), rtol=1e-5, atol=1e-6)
+
+
+def test_blocks_of_threads() -> None:
+    """Elements are dealt out to blocks of as many threads as the target has, at most 256; the last one may be partly
+    empty."""
+    a = te.placeholder((3, 1000))
+    made = topi.exp(a)
+    for text, threads in (("cuda", 256), ("cuda -max_num_threads=64", 64), ("opencl", 256)):
+        target = tvm.target.Target(text)
+        function = tvm.lower(schedule(made, target), [a, made], name="main")["main"]
+        assert threads_of(function) == {
+            "blockIdx.x": [-(-3000 // threads)],
+            "threadIdx.x": [threads],
+        }
+
+
+def test_unknown_extents() -> None:
+    """A kernel for any number of rows."""
+    n = te.var("n")
+    a = te.placeholder((n, 3))
+    made = topi.exp(a)
+    function = tvm.lower(schedule(made, CUDA), [a, made], name="main")["main"]
+    assert verify_memory(function.with_attr("target", CUDA))
+
+
+def test_statements_without_threads_are_refused() -> None:
+    """The error names the operator and where it can run."""
+    a = te.placeholder((4, 5))
+    with pytest.raises(ScheduleError, match="sort.* has no GPU kernel yet.*PlanDevices"):
+        schedule(topi.sort(a), CUDA)
+
+
+def test_statements_that_bind_threads_stay_as_they_are() -> None:
+    """Whoever writes statements for the device binds its threads."""
+
+    def body(ins: Any, outs: Any) -> Any:
+        builder = tvm.tir.ir_builder.create()
+        thread = te.thread_axis("threadIdx.x")
+        builder.scope_attr(thread, "thread_extent", 8)
+        source, target = builder.buffer_ptr(ins[0]), builder.buffer_ptr(outs[0])
+        target[thread] = source[thread] + 1.0
+        return builder.get()
+
+    a = te.placeholder((8,), name="a")
+    made = te.extern([a.shape], [a], body, name="plus_one", dtype="float32")
+    function = tvm.lower(schedule(made, CUDA), [a, made], name="main")["main"]
+    assert verify_memory(function.with_attr("target", CUDA))
+
+
+def test_no_elements() -> None:
+    """Nothing to launch."""
+    a = te.placeholder((0, 3))
+    made = topi.exp(a)
+    assert tvm.lower(schedule(made, CUDA), [a, made], name="main") is not None
+
+
+def test_threads_without_a_target() -> None:
+    """As many as every device has."""
+    assert gpu.construct.threads_per_block() == 256
