@@ -188,9 +188,9 @@ class Module:
         if not address:
             return None
         self._bind_imports()
-        # The lists, not their present content: a module may be imported after the function was looked up.
-        keep_alive = (self._owner(), self._imports, self._bindings)
-        function = PackedFunc(address, name=plain, keep_alive=keep_alive)
+        # The list, not its present content: a module may be imported after the function was looked up. What the code calls
+        # is bound; the imported modules themselves may refer to this one, and would never end.
+        function = PackedFunc(address, name=plain, keep_alive=(self._owner(), self._bindings))
         self._functions[name] = function
         return function
 
