@@ -109,8 +109,8 @@ def _require_loops(name: str, function: PrimFunc) -> None:
     for part in post_order(function.body):
         if isinstance(part, AttrStmt) and part.attr_key == "thread_extent":
             raise CodegenError(
-                f"{name} cannot run on {KIND}: its threads share memory or wait for one another, and this device runs them "
-                "one after another"
+                f"{name} cannot run on {KIND}: its threads share memory or wait for one another, and this device runs "
+                "them one after another"
             )
 
 

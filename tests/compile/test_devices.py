@@ -1,6 +1,6 @@
 """Code for a device with memory of its own: host functions launch kernels, from one loop to models on two devices.
 
-The device is the guarded one: whoever reads its memory around its driver crashes. ``device`` counts what is left behind.
+The device is the guarded one: whoever reads its memory around its driver crashes. ``device`` counts what is left.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def test_several_stages_and_types(device: Device) -> None:
 
 
 def test_names_do_not_collide(device: Device) -> None:
-    """Modules with kernels of one name each launch their own, whatever is registered, and also when others have ended."""
+    """Modules with kernels of one name each launch their own, whatever is registered, and when others have ended."""
     modules = [scaled(factor) for factor in (2.0, 3.0, 5.0)]
     values = np.arange(8, dtype="float32")
 
@@ -150,7 +150,9 @@ def test_wrong_devices(device: Device) -> None:
     with pytest.raises(ValueError, match=r"the device number of argument 1 \(y\) is 1, expected 0"):
         module(there, nd.empty((4,), "float32", guarded(1)))
     kernel = module.imported_modules[0]["scale_kernel0"]
-    with pytest.raises(ValueError, match=r"argument 0 of scale_kernel0 must be on guarded\(0\), not on cpu\(0\)"):
+    with pytest.raises(
+        ValueError, match=r"argument 0 of scale_kernel0 must be on guarded\(0\), not on cpu\(0\)"
+    ):
         kernel(here, there, 4, 1, 32)
     with pytest.raises(TypeError, match="takes 3 arguments, then 2 extents of thread axes; 3 were given"):
         kernel(there, there, 4)
@@ -171,7 +173,9 @@ def test_threads_that_wait_for_one_another(device: Device) -> None:
     y = te.compute((1,), lambda i: te.sum(x[k], k), name="y")
     schedule = te.create_schedule(y.op)
     schedule[y].bind(y.op.reduce_axis[0], te.thread_axis("threadIdx.x"))
-    with pytest.raises(CodegenError, match="default_function_kernel0 cannot run on guarded: its threads share memory"):
+    with pytest.raises(
+        CodegenError, match="default_function_kernel0 cannot run on guarded: its threads share memory"
+    ):
         tvm.build(schedule, [x, y], KIND)
 
 
@@ -341,7 +345,10 @@ def test_models(device: Device, name: str, level: int, targets: Any) -> None:
     params = {one: value for one, value in values.items() if one != "x"}
     launches = counts(device).launches
     with PassContext(opt_level=level):
-        check_all(run_graph(relay.build(module, targets, params=params), targets, values_but(values, params)), expected)
+        check_all(
+            run_graph(relay.build(module, targets, params=params), targets, values_but(values, params)),
+            expected,
+        )
         middle = counts(device).launches
         check_all(run_machine(relay.vm.compile(module, targets, params=params), targets, values), expected)
     assert launches < middle < counts(device).launches
@@ -356,7 +363,9 @@ def test_weights_are_on_the_device(device: Device) -> None:
     """They are copied there once, not with every run."""
     function = residual_model()
     values = arguments_of(function)
-    library = relay.build(tvm.IRModule.from_expr(function), TARGETS, params=values_but(values, {"x": values["x"]}))
+    library = relay.build(
+        tvm.IRModule.from_expr(function), TARGETS, params=values_but(values, {"x": values["x"]})
+    )
     model = graph_executor.GraphModule(library["default"](cpu(), device))
     # The image and the weights of the convolution are on the device, the bias is on the host.
     places = [model.module.input_device(place) for place in range(model.get_num_inputs())]

@@ -37,7 +37,9 @@ def test_launching_needs_a_driver() -> None:
     """Arguments are checked first, and a function outlives its module."""
     function = made()["second"]
     gc.collect()
-    with pytest.raises(TypeError, match="takes 0 arguments, then 1 extents of thread axes and the bytes of its shared"):
+    with pytest.raises(
+        TypeError, match="takes 0 arguments, then 1 extents of thread axes and the bytes of its shared"
+    ):
         function(1)
     if LIBRARY.tilewright_device_table(2) is None:
         with pytest.raises(RuntimeError, match=r"cuda\(0\) cannot be used: this runtime has no driver"):

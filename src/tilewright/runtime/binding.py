@@ -1,8 +1,8 @@
 """Slots of generated code, bound to the functions that the code calls by name.
 
-Generated code calls another function through a slot, one for each name and library (``tilewright_bind_function``). Modules
-bind the slots of their code to the functions of what they import. A library that is loaded twice has one set of slots for
-both modules, so what is bound to a slot is a list: its first function is called until whoever bound it is gone.
+Generated code calls another function through a slot, one for each name and library (``tilewright_bind_function``).
+Modules bind the slots of their code to the functions of what they import. A library that is loaded twice has one set of
+slots for both modules, so what is bound to a slot is a list: its first function is called until whoever bound it is gone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _bound: dict[int, list[PackedFunc]] = {}
 
 
 class Bindings:
-    """The slots that one module has bound. They are unbound when it ends; until then it keeps the code that they are in."""
+    """The slots that one module has bound, unbound when it ends. Until then it keeps the code that they are in."""
 
     def __init__(self, code: object) -> None:
         self._code = code

@@ -201,7 +201,9 @@ def name_device(name: str, device_type: int) -> None:
     """Has a kind of device known by one more name, whether or not there is a driver for it here."""
     known = Device.STR2MASK.setdefault(name, device_type)
     if known != device_type:
-        raise failure("ValueError", f"{name!r} is the name of device type {known}, and cannot be that of {device_type}")
+        raise failure(
+            "ValueError", f"{name!r} is the name of device type {known}, and cannot be that of {device_type}"
+        )
 
 
 def device_number(name: str) -> int | None:

@@ -1,7 +1,7 @@
 """Kernels for a kind of device: an image that its driver loads, and how each kernel is called.
 
-Host code launches a kernel as a packed function: its arguments, the extents of its thread axes, and where it has dynamic
-shared memory the bytes of it. The image is loaded on a device when a kernel is first launched there.
+Host code launches a kernel as a packed function: its arguments, the extents of its thread axes, and the bytes of
+its dynamic shared memory if it has any. The image is loaded on a device when a kernel is first launched there.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ STORAGE_KEY = "device_module"
 
 @dataclass(frozen=True)
 class Kernel:
-    """How a kernel is called: the types of its arguments ("handle" for a pointer), and the thread axes in the order of the
-    extents that follow them ("blockIdx.x" to "threadIdx.z")."""
+    """How a kernel is called: the types of its arguments ("handle" for a pointer), and the thread axes in the order of
+    the extents that follow them ("blockIdx.x" to "threadIdx.z")."""
 
     name: str
     arguments: tuple[str, ...]
@@ -114,7 +114,9 @@ class DeviceModule(Module):
         found = self.sources.get(fmt or self.format)
         if found is None:
             has = f"; it has {', '.join(self.sources)}" if self.sources else ""
-            raise failure("ValueError", f"the {self._type_key} module has no source in the format {fmt!r}{has}")
+            raise failure(
+                "ValueError", f"the {self._type_key} module has no source in the format {fmt!r}{has}"
+            )
         return found
 
     def save_to_bytes(self) -> bytes:
@@ -153,7 +155,9 @@ class DeviceModule(Module):
                 sources=sources,
             )
         except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise failure("ValueError", f"the module of kernels in the library is damaged: {error}") from error
+            raise failure(
+                "ValueError", f"the module of kernels in the library is damaged: {error}"
+            ) from error
 
 
 register_module_loader(STORAGE_KEY, DeviceModule.load_from_bytes)

@@ -120,8 +120,8 @@ class Module:
     def import_module(self, module: Module) -> None:
         """Attaches another module; ``get_function`` may search it, and ``export_library`` takes it along.
 
-        Where the code of this module calls a function by a name that the other has (or that one of its own imports has),
-        it calls that one, whatever is registered globally. Of several, it is the one that was imported first.
+        Where the code of this module calls a function by a name that the other has (or that one of its own imports
+        has), it calls that one, whatever is registered globally. Of several, it is the one that was imported first.
         """
         pending = [module]
         while pending:
@@ -188,8 +188,8 @@ class Module:
         if not address:
             return None
         self._bind_imports()
-        # The list, not its present content: a module may be imported after the function was looked up. What the code calls
-        # is bound; the imported modules themselves may refer to this one, and would never end.
+        # The list, not its present content: a module may be imported after the function was looked up. What the code
+        # calls is bound; the imported modules themselves may refer to this one, and would never end.
         function = PackedFunc(address, name=plain, keep_alive=(self._owner(), self._bindings))
         self._functions[name] = function
         return function

@@ -3,8 +3,8 @@
 A kind is the first part of a target string. Its options are typed: ``Bool``, ``Integer``, ``String``, ``Array<String>``
 and, where targets contain targets, ``Target`` and ``Array<Target>``.
 
-What passes and tools need to know about a kind is a field of ``TargetKind``; none of them has a list of kinds. A new kind
-registers itself and its code generator from its own file: ``register_kind(TargetKind("mine", 12, ("mine", "gpu")))``.
+What passes and tools need to know about a kind is a field of ``TargetKind``; none of them has a list of kinds. A new
+kind registers itself and its code generator from its own file: ``register_kind(TargetKind("mine", 12, ("mine", "gpu")))``.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class TargetKind:
     own_options: dict[str, str] = field(default_factory=dict, repr=False)
     defaults: dict[str, Any] = field(default_factory=dict, repr=False)
     own_memory: bool = False
-    """The device has memory that host code cannot touch: only kernels may use it, and the driver is told which device of
-    the kind they run on."""
+    """The device has memory that host code cannot touch: only kernels may use it, and the driver is told which device
+    of the kind they run on."""
     warp_shuffle: bool = False
     """The threads of a warp can read one another's registers."""
 
@@ -196,8 +196,8 @@ KINDS: Final[dict[str, TargetKind]] = {kind.name: kind for kind in _ALL_KINDS}
 
 
 def register_kind(kind: TargetKind) -> TargetKind:
-    """Make a kind known. Its name is also one of its device's: ``tvm.device(kind.name)`` and, in dictionaries of targets,
-    ``{kind.name: target}``."""
+    """Make a kind known. Its name is also one of its device's: ``tvm.device(kind.name)`` and, in dictionaries of
+    targets, ``{kind.name: target}``."""
     if kind.name in KINDS:
         raise TargetError(
             f"there is a kind of target {kind.name!r} already, for device type {KINDS[kind.name].device_type}; "

@@ -18,8 +18,8 @@ _MAGIC = b"TWLLVM04"
 @dataclass(frozen=True)
 class LLVMCode:
     """The code of some functions. ``declared`` are the symbols that it expects to find, ``slots`` those through which
-    it calls packed functions; ``bitcode`` is the optimised LLVM IR, ``text`` the IR before that, and ``program`` the loops
-    that both were made from."""
+    it calls packed functions; ``bitcode`` is the optimised LLVM IR, ``text`` the IR before that, and ``program`` the
+    loops that both were made from."""
 
     function_names: tuple[str, ...]
     features: tuple[str, ...]

@@ -405,8 +405,7 @@ class _FunctionBuilder:
                 shape = self.code.value(Opcode.LOAD_CONST, self.program.constant(ndarray.array(extents)))
             return self.code.value(Opcode.RESHAPE_TENSOR, inputs[0], shape)
         outputs = [
-            self.new_tensor(kind, shape, device)
-            for kind, shape in zip(kernel.results, shapes, strict=True)
+            self.new_tensor(kind, shape, device) for kind, shape in zip(kernel.results, shapes, strict=True)
         ]
         self.code.emit(Opcode.INVOKE_PACKED, kernel.number, len(outputs), (*inputs, *outputs))
         return self.packed(function.body.checked_type, iter(outputs))
