@@ -2,7 +2,7 @@
 
 Generated code calls another function through a slot, one for each name and library (``tilewright_bind_function``).
 Modules bind the slots of their code to the functions of what they import. A library that is loaded twice has one set of
-slots for both modules, so what is bound to a slot is a list: its first function is called until whoever bound it is gone.
+slots for both modules, so a slot has a list of functions: the first one is called until whoever bound it is gone.
 """
 
 from __future__ import annotations

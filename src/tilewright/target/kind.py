@@ -4,7 +4,7 @@ A kind is the first part of a target string. Its options are typed: ``Bool``, ``
 and, where targets contain targets, ``Target`` and ``Array<Target>``.
 
 What passes and tools need to know about a kind is a field of ``TargetKind``; none of them has a list of kinds. A new
-kind registers itself and its code generator from its own file: ``register_kind(TargetKind("mine", 12, ("mine", "gpu")))``.
+kind registers itself and its code generator from one file: ``register_kind(TargetKind("mine", 12, ("gpu",)))``.
 """
 
 from __future__ import annotations
