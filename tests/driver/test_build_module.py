@@ -164,7 +164,7 @@ def test_get_binds() -> None:
     [
         (lambda s, a, b: tvm.lower(s), "needs the list of its arguments"),
         (lambda s, a, b: tvm.lower(s, [a, 3]), "not 3"),
-        (lambda s, a, b: tvm.lower(s, [a, b, a]), "A stands twice"),
+        (lambda s, a, b: tvm.lower(s, [a, b, a]), "A occurs twice"),
         (lambda s, a, b: tvm.lower(s, [b]), "tensor A is used but is neither an argument"),
         (lambda s, a, b: tvm.lower("text"), "not str"),
         (lambda s, a, b: tvm.lower(s, a), "list"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -235,6 +236,9 @@ def test_rows_are_added_by_users() -> None:
     found = chosen(relay.nn.relu, [(4, 3)], target)
     assert (found.name, found.reason) == ("relu.even", "pairs of rows")
     assert reasons(chosen(relay.nn.relu, [(3, 3)], target)) == {"relu.even": "an odd number of rows"}
+    strategy.add_row(replace(row, operator="tanh", name="tanh.below", plevel=5))
+    below = chosen(relay.tanh, [(4, 3)], target)
+    assert (below.name, reasons(below)) == ("tanh", {"tanh.below": "its level 5 is below 10"})
 
 
 def test_every_row_belongs_to_an_operator_that_is_defined() -> None:

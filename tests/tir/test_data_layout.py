@@ -30,7 +30,7 @@ def test_layout() -> None:
         ("NCHW16c4c", "axis c twice"),
         ("NCHWc", "needs a number"),
         ("NCHW0c", "needs a number"),
-        ("NHW16c", "part c of an axis C that it lacks"),
+        ("NHW16c", "part c of an axis C that it does not have"),
         ("N16CHW", "cannot have a number"),
         ("NC-W", "is not an axis"),
         ("NCHW16", "is not an axis"),

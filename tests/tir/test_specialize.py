@@ -83,7 +83,7 @@ def test_errors() -> None:
         function.specialize({a: decl_buffer((8, 8)), b: decl_buffer((4, 8))})
     with pytest.raises(ExpressionError, match="is a scalar"):
         function.specialize({k: decl_buffer((8,))})
-    with pytest.raises(ExpressionError, match="stands for a buffer"):
+    with pytest.raises(ExpressionError, match="is bound to a buffer"):
         function.specialize({a: 5})
     fixed = function.specialize({a: decl_buffer((8, 16))})
     with pytest.raises(ExpressionError, match="8 cannot be specialised to 4"):

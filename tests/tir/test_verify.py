@@ -186,7 +186,7 @@ def test_parameters() -> None:
     """Parameters are distinct, and buffers belong to handles among them."""
     with pytest.raises(VerifyError, match="a parameter appears twice"):
         verify(PrimFunc([X, X], Evaluate(0)))
-    with pytest.raises(VerifyError, match="parameter x of int32 stands for buffer A"):
+    with pytest.raises(VerifyError, match="parameter x of int32 is bound to buffer A"):
         verify(PrimFunc([X], Evaluate(0), buffer_map={X: A}))
     with pytest.raises(VerifyError, match="x of the buffer map is not a parameter"):
         verify(PrimFunc([], Evaluate(0), buffer_map={X: A}))

@@ -12,8 +12,6 @@ PASS_OPTIONS: Final[dict[str, tuple[type, Any]]] = {
     # Tuned schedules are found by workload and target, with or without these.
     "relay.backend.use_auto_scheduler": (bool, False),
     "relay.backend.use_meta_schedule": (bool, False),
-    # Where an expression lies that nothing places is decided by PlanDevices, from the targets.
-    "relay.fallback_device_type": (int, 1),
 }
 """Keys of ``PassContext(config={...})``, with the type and the default of their values."""
 

@@ -125,7 +125,8 @@ def candidates(
                 found.append(_from_row(row))
             else:
                 refused.append(Refusal(row.name, problem))
-    return found + ([] if definition is None else [definition]), refused
+    found += [] if definition is None else [definition]
+    return sorted(found, key=lambda one: -one.implementation.plevel), refused
 
 
 def choose(

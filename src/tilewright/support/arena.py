@@ -33,11 +33,13 @@ def largest_live_set(requests: Sequence[Request]) -> int:
 
 
 def largest_live_blocks(blocks: Sequence[Sequence[Request]]) -> int:
-    """The same for blocks. The parts of a block follow one another without gaps."""
+    """The same for blocks. What fills a cache line by itself counts as a whole one, unless a part of another block may
+    leave room in its line."""
+    parts_share_lines = any(len(block) > 1 for block in blocks)
     change: dict[int, int] = defaultdict(int)
     for block in blocks:
         for part in block:
-            size = rounded(part.size) if len(block) == 1 else part.size
+            size = part.size if parts_share_lines else rounded(part.size)
             change[part.first] += size
             change[part.last + 1] -= size
     live = most = 0

@@ -62,7 +62,7 @@ def test_a_shared_expression_stays_within_the_scopes_of_its_variables() -> None:
     shared = call("add", x, y)
     inside = Let(y, x, Let(Var("z"), shared, shared))
     assert well_formed(Function([x], inside))
-    with pytest.raises(VerifyError, match="an expression that uses y stands outside"):
+    with pytest.raises(VerifyError, match="an expression uses y outside"):
         verify(Function([x], Tuple([inside, shared])))
 
 
@@ -70,7 +70,7 @@ def test_an_inner_scope_does_not_hide_the_outer_ones() -> None:
     """An expression that binds one variable and uses another still needs the other's scope."""
     x, y = Var("x"), Var("y")
     shared = Let(y, const(1), call("add", x, y))
-    with pytest.raises(VerifyError, match="uses x stands outside"):
+    with pytest.raises(VerifyError, match="uses x outside"):
         verify(Tuple([Function([x], shared), shared]))
 
 

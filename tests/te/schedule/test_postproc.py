@@ -70,7 +70,7 @@ def test_a_thread_that_runs_is_not_launched_again() -> None:
     ("make", "message"),
     [
         (lambda a, c: [c], "tensor A is used but is neither an argument nor computed"),
-        (lambda a, c: [a, c, a], "A stands twice"),
+        (lambda a, c: [a, c, a], "A occurs twice"),
         (lambda a, c: [a, c, "x"], "not 'x'"),
     ],
 )

@@ -197,7 +197,7 @@ def test_a_part_that_is_missing() -> None:
     k_outer, k_inner = s[c].split(c.op.reduce_axis[0], factor=2)
     s[c].reorder(j_outer, k_outer, j_inner, k_inner)
     s[c].tensorize(j_inner, dot(4, 2, ("body",)))
-    mismatch(s, [a, b, c], "gives no reduce_update")
+    mismatch(s, [a, b, c], "does not define reduce_update")
 
 
 def test_loops_of_the_intrinsic_replace_those_of_the_stage() -> None:

@@ -109,6 +109,6 @@ def test_an_intrinsic_without_a_part_it_needs() -> None:
     k = te.reduce_axis((0, 5), name="k")
     b = te.compute((3, 4), lambda i: intrin(a[i, k, 0:4], reduce_axis=k), name="B")
     with pytest.raises(
-        ScheduleError, match="on stage B: intrinsic copy_row gives no reduce_init and reduce_update"
+        ScheduleError, match="on stage B: intrinsic copy_row does not define reduce_init and reduce_update"
     ):
         tvm.lower(te.create_schedule(b.op), [a, b])

@@ -46,9 +46,7 @@ def test_reverse_inline() -> None:
     expected = chain_in_one.body.block.body.body.body.block
     tvm.ir.assert_structural_equal(schedule.get(producer).body, expected.body, map_free_vars=True)
     assert [region.buffer.name for region in schedule.get(producer).reads] == ["A"]
-    refused(
-        schedule, lambda: schedule.get(consumer), "the block that this random variable stood for is no longer"
-    )
+    refused(schedule, lambda: schedule.get(consumer), "the block of this random variable no longer exists")
 
 
 def test_into_a_reduction_and_with_another_index() -> None:
