@@ -2,9 +2,10 @@
 
 import pytest
 
+from tilewright.runtime import device, ext_dev
 from tilewright.support.errors import TargetError
 from tilewright.target import Target, TargetKind
-from tilewright.target.kind import get_kind
+from tilewright.target.kind import get_kind, register_kind
 
 ALL_KINDS = [
     *(
@@ -93,11 +94,15 @@ def test_options_cannot_be_changed_through_the_listing():
 
 def test_own_kinds():
     """A kind that is registered makes targets, and its name is its device's; a name that is taken is refused."""
-    kind = register_kind(TargetKind("test_kind_own", 12, ("test_kind_own", "gpu"), {"lanes": "Integer"}, {"lanes": 4}))
+    kind = register_kind(
+        TargetKind("test_kind_own", 12, ("test_kind_own", "gpu"), {"lanes": "Integer"}, {"lanes": 4})
+    )
     made = Target("test_kind_own -lanes=8")
     assert made.kind is kind and made.attrs["lanes"] == 8 and "gpu" in made.keys
     assert device("test_kind_own", 3) == ext_dev(3)
-    with pytest.raises(TargetError, match="there is a kind of target 'test_kind_own' already, for device type 12"):
+    with pytest.raises(
+        TargetError, match="there is a kind of target 'test_kind_own' already, for device type 12"
+    ):
         register_kind(TargetKind("test_kind_own", 13, ()))
     with pytest.raises(TargetError, match="there is a kind of target 'llvm' already"):
         register_kind(TargetKind("llvm", 1, ()))
@@ -110,6 +115,15 @@ def test_what_passes_ask_of_a_kind():
     """Memory that the host cannot touch, and shuffles within a warp, are the kind's to say."""
     own = [name for name in ALL_KINDS if get_kind(name).own_memory]
     assert own == [
-        "cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu", "sdaccel", "aocl", "aocl_sw_emu"
+        "cuda",
+        "nvptx",
+        "rocm",
+        "opencl",
+        "metal",
+        "vulkan",
+        "webgpu",
+        "sdaccel",
+        "aocl",
+        "aocl_sw_emu",
     ]
     assert [name for name in ALL_KINDS if get_kind(name).warp_shuffle] == ["cuda", "rocm"]

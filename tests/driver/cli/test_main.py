@@ -77,7 +77,7 @@ def test_targets_lists_all_kinds(capsys):
     assert "mcpu" in rows[0]["options"] and "--kind llvm" in table
     # What is said to be made is what there are code generators for.
     given = {row["kind"] for row in rows if row["gives"]}
-    assert given == set(codegen._GENERATORS) and "a description only" in table
+    assert given == set(codegen.generator._GENERATORS) and "a description only" in table
 
 
 def test_targets_lists_options_of_a_kind(capsys):

@@ -124,8 +124,10 @@ def test_other_targets() -> None:
     x = relay.var("x", shape=(2,))
     compiled = relay.vm.compile(module(relay.Function([x], relay.exp(x))), "cuda")
     assert "expf" in compiled.lib.imported_modules[0].get_source("cu")
-    with pytest.raises(TilewrightError, match="uses device 0 of the kind cuda, and the machine was not given it"):
-        runtime.vm.VirtualMachine(compiled, runtime.cpu()).run(random(2))
+    with pytest.raises(
+        TilewrightError, match="uses device 0 of the kind cuda, and the machine was not given it"
+    ):
+        VirtualMachine(compiled, tvm.cpu()).run(random(2))
     with pytest.raises(TargetError, match="no code generator for targets of kind 'rocm'"):
         relay.vm.compile(module(relay.Function([x], relay.exp(x))), "rocm")
 
