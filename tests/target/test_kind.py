@@ -2,9 +2,10 @@
 
 import pytest
 
+from tilewright.runtime import device, ext_dev
 from tilewright.support.errors import TargetError
 from tilewright.target import Target, TargetKind
-from tilewright.target.kind import get_kind
+from tilewright.target.kind import get_kind, register_kind
 
 ALL_KINDS = [
     *(
@@ -26,8 +27,8 @@ ALL_KINDS = [
 
 
 def test_all_kinds_are_there():
-    """The seventeen kinds are listed, and each makes a target."""
-    assert Target.list_kinds() == ALL_KINDS
+    """The seventeen kinds are listed before those that somebody registered, and each makes a target."""
+    assert Target.list_kinds()[: len(ALL_KINDS)] == ALL_KINDS
     for name in Target.list_kinds():
         assert Target(name).kind is get_kind(name)
 
@@ -89,3 +90,40 @@ def test_options_cannot_be_changed_through_the_listing():
     kind.options["nonsense"] = "Bool"
     assert isinstance(kind, TargetKind)
     assert "nonsense" not in kind.options
+
+
+def test_own_kinds():
+    """A kind that is registered makes targets, and its name is its device's; a name that is taken is refused."""
+    kind = register_kind(
+        TargetKind("test_kind_own", 12, ("test_kind_own", "gpu"), {"lanes": "Integer"}, {"lanes": 4})
+    )
+    made = Target("test_kind_own -lanes=8")
+    assert made.kind is kind and made.attrs["lanes"] == 8 and "gpu" in made.keys
+    assert device("test_kind_own", 3) == ext_dev(3)
+    with pytest.raises(
+        TargetError, match="there is a kind of target 'test_kind_own' already, for device type 12"
+    ):
+        register_kind(TargetKind("test_kind_own", 13, ()))
+    with pytest.raises(TargetError, match="there is a kind of target 'llvm' already"):
+        register_kind(TargetKind("llvm", 1, ()))
+    with pytest.raises(ValueError, match="'gpu' is the name of device type 2, and cannot be that of 12"):
+        register_kind(TargetKind("gpu", 12, ()))
+    assert "gpu" not in Target.list_kinds()
+
+
+def test_what_passes_ask_of_a_kind():
+    """Memory that the host cannot touch, and shuffles within a warp, are the kind's to say."""
+    own = [name for name in ALL_KINDS if get_kind(name).own_memory]
+    assert own == [
+        "cuda",
+        "nvptx",
+        "rocm",
+        "opencl",
+        "metal",
+        "vulkan",
+        "webgpu",
+        "sdaccel",
+        "aocl",
+        "aocl_sw_emu",
+    ]
+    assert [name for name in ALL_KINDS if get_kind(name).warp_shuffle] == ["cuda", "rocm"]

@@ -1,7 +1,15 @@
 """Code generators: from loop programs to machine code or source, chosen by the kind of the target."""
 
 from tilewright.codegen import c, cuda, llvm, metal, opencl, webgpu
-from tilewright.codegen.generator import Code, CodeGenerator, generator_for, known_kinds, makes_host_code, register
+from tilewright.codegen.generator import (
+    Code,
+    CodeGenerator,
+    generator_for,
+    known_kinds,
+    makes_host_code,
+    register,
+    what_is_made,
+)
 from tilewright.codegen.program import LoopProgram
 from tilewright.codegen.source import SourceCode, SourceGenerator
 from tilewright.ir.module import IRModule

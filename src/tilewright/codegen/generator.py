@@ -36,6 +36,8 @@ class CodeGenerator(ABC):
     """Makes code for the kinds of target in ``kinds``."""
 
     kinds: tuple[str, ...]
+    gives: str = "machine code"
+    """What it makes, for lists of targets."""
     makes_host_code: bool = False
     """True if callers can call the code directly; other code is launched by a host's."""
     links_separate_code: bool = True
@@ -91,3 +93,11 @@ def makes_host_code(target: Target) -> bool:
     """True if code for this target can be called directly, and can launch that of others."""
     found = _GENERATORS.get(target.kind.name)
     return found is not None and found.makes_host_code
+
+
+def what_is_made(kind: str) -> str:
+    """What is made for a kind of target, for people; empty where there is no generator for it."""
+    found = _GENERATORS.get(kind)
+    if found is None:
+        return ""
+    return f"{found.gives}; models" if found.makes_host_code else found.gives

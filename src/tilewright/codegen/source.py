@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tilewright.codegen.generator import Code, CodeGenerator
 from tilewright.codegen.program import LoopProgram
 from tilewright.ir.module import IRModule
+from tilewright.runtime.loading import register_module_loader
 from tilewright.runtime.module import Module, SourceModule
 from tilewright.target.target import Target
 
@@ -46,13 +47,16 @@ class SourceGenerator(CodeGenerator):
         names: Callable[[IRModule], list[str]],
         module_class: type[SourceModule] = SourceModule,
         makes_host_code: bool = False,
+        language: str = "",
     ) -> None:
         self.kinds = (kind,)
+        self.gives = f"{language or kind} source"
         self.makes_host_code = makes_host_code
         self.suffix = suffix
         self.generate = generate
         self.names = names
         self.module_class = module_class
+        register_module_loader(kind, SourceModule.load_from_bytes)
 
     def compile(self, program: LoopProgram, target: Target) -> SourceCode:
         """Print the module."""

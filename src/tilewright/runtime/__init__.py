@@ -18,6 +18,7 @@ from tilewright.runtime.device import (
     vulkan,
     webgpu,
 )
+from tilewright.runtime.device_module import DeviceModule
 from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.loading import enabled, load_module, system_lib
 from tilewright.runtime.module import JITModule, Module, SourceModule
@@ -40,6 +41,7 @@ __all__ = [
     "BenchmarkResult",
     "DataType",
     "Device",
+    "DeviceModule",
     "JITModule",
     "Module",
     "NDArray",

@@ -9,7 +9,14 @@ import ctypes
 import json
 from typing import ClassVar
 
-from tilewright.runtime.device_table import Attribute, has_driver, host_readable, read_attribute
+from tilewright.runtime.device_table import (
+    Attribute,
+    driver_name,
+    find_driver,
+    has_driver,
+    host_readable,
+    read_attribute,
+)
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, DLDevice
 
@@ -60,8 +67,9 @@ class Device:
 
     @property
     def kind(self) -> str:
-        """The name of the kind of device."""
-        return _NAMES.get(self.device_type % RPC_OFFSET, f"device{self.device_type % RPC_OFFSET}")
+        """The name of the kind of device: its driver's, or where there is none DLPack's."""
+        number = self.device_type % RPC_OFFSET
+        return driver_name(number) or _NAMES.get(number, f"device{number}")
 
     @property
     def described(self) -> DLDevice:
@@ -189,11 +197,26 @@ class Device:
         return f"{self.kind}({self.device_id})"
 
 
+def name_device(name: str, device_type: int) -> None:
+    """Has a kind of device known by one more name, whether or not there is a driver for it here."""
+    known = Device.STR2MASK.setdefault(name, device_type)
+    if known != device_type:
+        raise failure(
+            "ValueError", f"{name!r} is the name of device type {known}, and cannot be that of {device_type}"
+        )
+
+
+def device_number(name: str) -> int | None:
+    """DLPack's number of a kind of device, by one of its names; None for a name that nobody knows."""
+    number = Device.STR2MASK.get(name)
+    return find_driver(name) if number is None else number
+
+
 def device(dev_type: int | str, dev_id: int = 0) -> Device:
     """A device from a kind, such as ``device("cuda", 1)``, or from the start of a target (``"llvm -mcpu=..."``)."""
     if isinstance(dev_type, str):
         name = dev_type.split()[0] if dev_type.strip() else ""
-        number = Device.STR2MASK.get(name)
+        number = device_number(name)
         if number is None:
             raise failure(
                 "ValueError",

@@ -11,6 +11,13 @@ from tilewright.runtime.library import LIBRARY, QUICK, DLDevice
 # Of tilewright.h: types of values, and flags of devices.
 _NONE, _INT = 0, 1
 _HOST_READS, _ASYNCHRONOUS = 1, 2
+_MOST_TYPES = 128
+
+
+class _TableHead(ctypes.Structure):
+    """How a driver's table begins."""
+
+    _fields_ = (("size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("name", ctypes.c_char_p))
 
 
 class Attribute(IntEnum):
@@ -61,3 +68,16 @@ def host_readable(device_type: int) -> bool:
 def asynchronous(device_type: int) -> bool:
     """True if a kind of device may still be at work when a call has returned."""
     return bool(QUICK.tilewright_device_flags(device_type) & _ASYNCHRONOUS)
+
+
+def driver_name(device_type: int) -> str | None:
+    """What the driver of a kind of device calls it; None where there is no driver."""
+    table = QUICK.tilewright_device_table(device_type)
+    if table is None:
+        return None
+    return (_TableHead.from_address(table).name or b"").decode(errors="replace")
+
+
+def find_driver(name: str) -> int | None:
+    """The kind of device whose driver has this name."""
+    return next((number for number in range(_MOST_TYPES) if driver_name(number) == name), None)

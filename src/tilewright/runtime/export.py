@@ -69,7 +69,7 @@ class _Collected:
                 self.features += [name for name in module.features if name not in self.features]
                 index = parent
             elif data is not None and module is not root:
-                self.stored.append(StoredModule(module.type_key, data, parent))
+                self.stored.append(StoredModule(module.storage_key, data, parent))
                 index = len(self.stored) - 1
             else:
                 raise failure(

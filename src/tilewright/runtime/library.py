@@ -39,6 +39,19 @@ class DLTensor(ctypes.Structure):
     )
 
 
+class KernelDescription(ctypes.Structure):
+    """How a kernel of a device module is called; ``TilewrightKernel`` of tilewright.h."""
+
+    _fields_ = (
+        ("name", c_char_p),
+        ("arg_types", POINTER(DLDataType)),
+        ("num_args", c_int32),
+        ("num_axes", c_int32),
+        ("axes", POINTER(c_char_p)),
+        ("has_shared_bytes", c_int32),
+    )
+
+
 class ByteArray(ctypes.Structure):
     """Bytes with a length, as a function argument."""
 
@@ -78,6 +91,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_list_functions": (c_void_p, ()),
     "tilewright_free_text": (None, (c_void_p,)),
     "tilewright_call_packed": (c_int32, (c_char_p, c_void_p, c_void_p, c_int32, c_void_p)),
+    "tilewright_bind_function": (c_int32, (c_void_p, c_void_p)),
     "tilewright_register_system_symbol": (c_int32, (c_char_p, c_void_p)),
     "tilewright_system_symbol": (c_void_p, (c_char_p,)),
     "tilewright_device_register": (c_int32, (c_int32, c_void_p)),
@@ -104,6 +118,14 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
             c_void_p,
         ),
     ),
+    "tilewright_set_device": (c_int32, (DLDevice,)),
+    "tilewright_current_device": (c_int32, (c_int32,)),
+    "tilewright_device_module_create": (
+        c_int32,
+        (c_int32, c_char_p, c_size_t, POINTER(KernelDescription), c_int32, POINTER(c_void_p)),
+    ),
+    "tilewright_device_module_release": (None, (c_void_p,)),
+    "tilewright_device_module_function": (c_int32, (c_void_p, c_char_p, POINTER(c_void_p))),
     "tilewright_tensor_create": (
         c_int32,
         (POINTER(c_int64), c_int32, DLDataType, DLDevice, POINTER(c_void_p)),

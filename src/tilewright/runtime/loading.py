@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.runtime.artefact import Archive, check_checksum, unpack_imports
-from tilewright.runtime.device import Device
+from tilewright.runtime.device import Device, device_number
 from tilewright.runtime.device_table import host_readable
 from tilewright.runtime.elf import check_elf
 from tilewright.runtime.failure import failure
@@ -248,5 +248,5 @@ def enabled(target: str) -> bool:
         return importlib.util.find_spec("llvmlite") is not None
     if kind in ("cpu", "c", "system_lib", "rpc"):
         return True
-    number = Device.STR2MASK.get(kind)
+    number = device_number(kind)
     return number is not None and not host_readable(number) and Device(number, 0).exist

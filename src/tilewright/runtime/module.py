@@ -11,11 +11,13 @@ says where a function's machine code is (``_address_of``); one that has none say
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.binding import SLOT_PREFIX, Bindings
 from tilewright.runtime.device import Device
 from tilewright.runtime.export import export_library
 from tilewright.runtime.failure import failure
@@ -37,9 +39,17 @@ class Module:
         self._function_names = tuple(function_names)
         self._imports: list[Module] = []
         self._functions: dict[str, PackedFunc] = {}
+        self._unbound: list[Module] = []
+        self._bindings: list[Bindings] = []
+        self._binding = threading.RLock()
         self.features: tuple[str, ...] = ()
 
     # ---- what a kind of module says about itself ----
+
+    @property
+    def storage_key(self) -> str:
+        """By what a file that carries the module as data knows how to make it again; see ``loading``."""
+        return self._type_key
 
     def _address_of(self, symbol: str) -> int:
         """The address of a symbol of this module's machine code; 0 when it has none."""
@@ -108,7 +118,11 @@ class Module:
         return list(self._imports)
 
     def import_module(self, module: Module) -> None:
-        """Attaches another module; ``get_function`` may search it, and ``export_library`` takes it along."""
+        """Attaches another module; ``get_function`` may search it, and ``export_library`` takes it along.
+
+        Where the code of this module calls a function by a name that the other has (or that one of its own imports
+        has), it calls that one, whatever is registered globally. Of several, it is the one that was imported first.
+        """
         pending = [module]
         while pending:
             at = pending.pop()
@@ -116,7 +130,31 @@ class Module:
                 raise failure("ValueError", "a module cannot import itself, directly or through others")
             pending += at._imports
         self._imports.append(module)
+        with self._binding:
+            self._unbound.append(module)
+        if self._functions:  # the code may be running already
+            self._bind_imports()
         module.imported_by(self)
+
+    def _bind_imports(self) -> None:
+        """Has the code of this module call the functions of those that it imports.
+
+        Done when the first function is asked for: code that is only exported is never linked into this process.
+        """
+        with self._binding:
+            while self._unbound:
+                pending = [self._unbound.pop(0)]
+                while pending:
+                    module = pending.pop(0)
+                    pending += module._imports
+                    for name in module._function_names if module._why_not_runnable() is None else ():
+                        slot = self._address_of(SLOT_PREFIX + name)
+                        function = module._find(name) if slot else None
+                        if function is None:
+                            continue
+                        if not self._bindings:
+                            self._bindings.append(Bindings(self._owner()))
+                        self._bindings[0].bind(slot, function)
 
     def imported_by(self, module: Module) -> None:
         """Called when another module has imported this one; a kind that needs its importer keeps it."""
@@ -149,8 +187,10 @@ class Module:
         address = self._address_of(SYMBOL_PREFIX + plain)
         if not address:
             return None
-        # The list, not its present content: a module may be imported after the function was looked up.
-        function = PackedFunc(address, name=plain, keep_alive=(self._owner(), self._imports))
+        self._bind_imports()
+        # The list, not its present content: a module may be imported after the function was looked up. What the code
+        # calls is bound; the imported modules themselves may refer to this one, and would never end.
+        function = PackedFunc(address, name=plain, keep_alive=(self._owner(), self._bindings))
         self._functions[name] = function
         return function
 

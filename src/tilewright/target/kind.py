@@ -2,6 +2,9 @@
 
 A kind is the first part of a target string. Its options are typed: ``Bool``, ``Integer``, ``String``, ``Array<String>``
 and, where targets contain targets, ``Target`` and ``Array<Target>``.
+
+What passes and tools need to know about a kind is a field of ``TargetKind``; none of them has a list of kinds. A new
+kind registers itself and its code generator from one file: ``register_kind(TargetKind("mine", 12, ("gpu",)))``.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tilewright.runtime.device import name_device
 from tilewright.support.errors import TargetError
 
 BOOL: Final = "Bool"
@@ -38,8 +42,13 @@ class TargetKind:
     name: str
     device_type: int
     default_keys: tuple[str, ...]
-    own_options: dict[str, str] = field(repr=False)
+    own_options: dict[str, str] = field(default_factory=dict, repr=False)
     defaults: dict[str, Any] = field(default_factory=dict, repr=False)
+    own_memory: bool = False
+    """The device has memory that host code cannot touch: only kernels may use it, and the driver is told which device
+    of the kind they run on."""
+    warp_shuffle: bool = False
+    """The threads of a warp can read one another's registers."""
 
     @property
     def options(self) -> dict[str, str]:
@@ -109,6 +118,8 @@ _ALL_KINDS: Final = (
             **_options("shared_memory_per_block registers_per_block max_threads_per_block", INTEGER),
         },
         {"max_num_threads": 1024, "thread_warp_size": 32},
+        own_memory=True,
+        warp_shuffle=True,
     ),
     TargetKind(
         "nvptx",
@@ -116,6 +127,7 @@ _ALL_KINDS: Final = (
         ("cuda", "gpu"),
         {**_options("mcpu mtriple", STRING), **_SYSTEM_LIB, **_THREADS},
         {"max_num_threads": 1024, "thread_warp_size": 32},
+        own_memory=True,
     ),
     TargetKind(
         "rocm",
@@ -123,6 +135,8 @@ _ALL_KINDS: Final = (
         ("rocm", "gpu"),
         {**_options("mcpu mtriple", STRING), **_SYSTEM_LIB, **_THREADS},
         {"max_num_threads": 256, "thread_warp_size": 64},
+        own_memory=True,
+        warp_shuffle=True,
     ),
     TargetKind(
         "opencl",
@@ -130,6 +144,7 @@ _ALL_KINDS: Final = (
         ("opencl", "gpu"),
         {**_SYSTEM_LIB, **_THREADS},
         {"max_num_threads": 256, "thread_warp_size": 1},
+        own_memory=True,
     ),
     TargetKind(
         "metal",
@@ -137,6 +152,7 @@ _ALL_KINDS: Final = (
         ("metal", "gpu"),
         {**_SYSTEM_LIB, **_THREADS, "max_function_args": INTEGER},
         {"max_num_threads": 256, "thread_warp_size": 16, "max_function_args": 31},
+        own_memory=True,
     ),
     TargetKind(
         "vulkan",
@@ -147,6 +163,7 @@ _ALL_KINDS: Final = (
             **_THREADS,
         },
         {"max_num_threads": 256, "thread_warp_size": 1},
+        own_memory=True,
     ),
     TargetKind(
         "webgpu",
@@ -154,10 +171,11 @@ _ALL_KINDS: Final = (
         ("webgpu", "gpu"),
         {**_SYSTEM_LIB, "max_num_threads": INTEGER},
         {"max_num_threads": 256},
+        own_memory=True,
     ),
-    TargetKind("sdaccel", _OPENCL, ("sdaccel", "hls"), _SYSTEM_LIB),
-    TargetKind("aocl", _OPENCL, ("aocl", "hls"), _SYSTEM_LIB),
-    TargetKind("aocl_sw_emu", _OPENCL, ("aocl", "hls"), _SYSTEM_LIB),
+    TargetKind("sdaccel", _OPENCL, ("sdaccel", "hls"), _SYSTEM_LIB, own_memory=True),
+    TargetKind("aocl", _OPENCL, ("aocl", "hls"), _SYSTEM_LIB, own_memory=True),
+    TargetKind("aocl_sw_emu", _OPENCL, ("aocl", "hls"), _SYSTEM_LIB, own_memory=True),
     TargetKind(
         "hexagon",
         _HEXAGON,
@@ -175,6 +193,19 @@ _ALL_KINDS: Final = (
 )
 
 KINDS: Final[dict[str, TargetKind]] = {kind.name: kind for kind in _ALL_KINDS}
+
+
+def register_kind(kind: TargetKind) -> TargetKind:
+    """Make a kind known. Its name is also one of its device's: ``tvm.device(kind.name)`` and, in dictionaries of
+    targets, ``{kind.name: target}``."""
+    if kind.name in KINDS:
+        raise TargetError(
+            f"there is a kind of target {kind.name!r} already, for device type {KINDS[kind.name].device_type}; "
+            "kinds cannot be replaced"
+        )
+    name_device(kind.name, kind.device_type)
+    KINDS[kind.name] = kind
+    return kind
 
 
 def get_kind(name: str) -> TargetKind:

@@ -13,13 +13,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilewright.codegen import what_is_made
 from tilewright.runtime.device import Device, device
 from tilewright.runtime.loading import enabled
 from tilewright.support.errors import TilewrightError
 from tilewright.support.options import targets_for_tests
+from tilewright.target.kind import KINDS
 from tilewright.target.target import Target
 
-_GPU_KINDS = ("cuda", "opencl", "rocm", "metal", "vulkan", "webgpu")
+
+def _gpu_kinds() -> list[str]:
+    """The kinds of GPU that code can be made for."""
+    return [kind.name for kind in KINDS.values() if "gpu" in kind.default_keys and what_is_made(kind.name)]
 
 
 def _pytest() -> Any:
@@ -37,7 +42,7 @@ def device_enabled(target: str | Target) -> bool:
 
 def enabled_targets() -> list[tuple[str, Device]]:
     """The targets that tests run on, with their first device: those of ``TVM_TEST_TARGETS``, or all that can run."""
-    names = targets_for_tests() or ("llvm", *_GPU_KINDS)
+    names = targets_for_tests() or ("llvm", *_gpu_kinds())
     return [(name, device(Target(name).kind.name, 0)) for name in names if device_enabled(name)]
 
 
@@ -65,7 +70,7 @@ def _requirement(name: str, available: Callable[[], bool], description: str) -> 
 
 
 def _any_gpu() -> bool:
-    return any(enabled(kind) for kind in _GPU_KINDS)
+    return any(enabled(kind) for kind in _gpu_kinds())
 
 
 def uses_gpu(*args: Any) -> Any:

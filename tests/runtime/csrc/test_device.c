@@ -195,7 +195,7 @@ static void graphs(void) {
   for (int i = 0; i < 4; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
   TilewrightGraph* graph = NULL;
   fails(tilewright_graph_create(graph_text, sizeof graph_text - 1, find, NULL, &graph), "ValueError",
-        "the graph has tensors on a device of the kind ext_dev, and the executor was given none");
+        "the graph has tensors on a device of the kind guarded, and the executor was given none");
   fails(tilewright_graph_create_on(graph_text, sizeof graph_text - 1, find, NULL, NULL, 0, &graph), "ValueError",
         "a graph needs a device to run on");
   mutations();

@@ -43,7 +43,50 @@ static void* race(void* name) {
   return NULL;
 }
 
+static void* slot; /* of all threads */
+
+static void* bind(void* number) {
+  for (int i = 0; i < 2000; ++i) {
+    TilewrightObject* function = make((intptr_t)number % 2 ? &one : &two);
+    CHECK(tilewright_bind_function(&slot, function) == 0);
+    tilewright_object_release(function);
+    int64_t value = call("bound", &slot);
+    CHECK(value == 1 || value == 2);
+  }
+  return NULL;
+}
+
+/* A bound slot calls its function, whatever is registered; an unbound one asks the registry. */
+static void binding(void) {
+  TilewrightObject* first = make(&one);
+  TilewrightObject* second = make(&two);
+  void *own = NULL, *other = NULL;
+  CHECK(tilewright_bind_function(&own, first) == 0 && call("bound", &own) == 1);
+  TVMFFIAny result = {0};
+  CHECK(tilewright_call_packed("bound", &other, NULL, 0, &result) == -1);
+  CHECK(tilewright_bind_function(&other, second) == 0 && call("bound", &other) == 2);
+  tilewright_object_release(first); /* the slot holds it */
+  CHECK(call("bound", &own) == 1);
+  CHECK(tilewright_bind_function(&own, NULL) == 0 && own == NULL);
+  CHECK(tilewright_register_function("bound", second, 0) == 0);
+  CHECK(call("bound", &own) == 2 && own != NULL);
+  TilewrightObject* third = make(&one);
+  CHECK(tilewright_bind_function(&own, third) == 0 && call("bound", &own) == 1); /* also one that remembers an entry */
+  TilewrightObject fake = {.type_index = TILEWRIGHT_TENSOR};
+  CHECK(tilewright_bind_function(&own, &fake) == -1 && call("bound", &own) == 1);
+  CHECK(tilewright_bind_function(&own, NULL) == 0 && tilewright_bind_function(&other, NULL) == 0);
+  tilewright_object_release(third);
+  tilewright_object_release(second);
+
+  pthread_t threads[4];
+  for (intptr_t i = 0; i < 4; ++i) CHECK(pthread_create(&threads[i], NULL, bind, (void*)i) == 0);
+  for (int i = 0; i < 4; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK(tilewright_bind_function(&slot, NULL) == 0);
+  CHECK(tilewright_remove_function("bound") == 0);
+}
+
 int main(void) {
+  binding();
   TilewrightObject* first = make(&one);
   TilewrightObject* second = make(&two);
   void* cache = NULL;

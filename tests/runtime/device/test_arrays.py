@@ -61,7 +61,7 @@ def test_between_arrays(device: Device) -> None:
     np.testing.assert_array_equal(across.numpy(), values * 2)
     first[:] = 7
     np.testing.assert_array_equal(first.numpy(), np.full(1000, 7))
-    assert "7, 7" in repr(first) and "ext_dev(0)" in repr(first)
+    assert "7, 7" in repr(first) and "guarded(0)" in repr(first)
 
 
 def test_large_copies_between_devices(device: Device) -> None:
@@ -151,7 +151,7 @@ def test_exchange(device: Device, code: Code) -> None:
     assert shared.device == device and shared.memory_range() == array.memory_range()
     del array
     np.testing.assert_array_equal(shared.numpy(), [40, 41, 42, 43])
-    with pytest.raises(BufferError, match=r"is on ext_dev\(0\)"):
+    with pytest.raises(BufferError, match=r"is on guarded\(0\)"):
         shared.__dlpack__(dl_device=(1, 0))
     with pytest.raises((BufferError, RuntimeError), match="[Uu]nsupported device"):
         np.from_dlpack(shared)

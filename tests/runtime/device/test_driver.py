@@ -261,10 +261,10 @@ def test_artefacts_of_older_loaders(device: Device, tmp_path: Path) -> None:
     means something else is refused."""
     library = ctypes.CDLL(str(build_artefact(tmp_path)))
     head = struct.Struct("<II")
-    whole = ctypes.string_at(LIBRARY.tilewright_host(), 64)
+    whole = ctypes.string_at(LIBRARY.tilewright_host(), 88)
     size, version = head.unpack_from(whole)
-    assert size == 64
-    offers = [(64, version + 1), (40, version), (48, version)]
+    assert size == 88
+    offers = [(88, version + 1), (40, version), (48, version)]
     tables = [ctypes.create_string_buffer(head.pack(*offer) + whole[8:]) for offer in offers]
     assert [library["__tilewright_bind_host"](table) for table in tables] == [-1, -1, 0]
     argument, result = (c_int64 * 2)(1, 7), (c_int64 * 2)()

@@ -215,7 +215,7 @@ def test_refused(device: Device, code: Code) -> None:
     def create(devices: list[Device] | None = None, **changes: Any) -> None:
         GraphExecutor(make_graph(**changes), kernels, [cpu(), device] if devices is None else devices)
 
-    with pytest.raises(ValueError, match="on a device of the kind ext_dev, and the executor was given none"):
+    with pytest.raises(ValueError, match="on a device of the kind guarded, and the executor was given none"):
         create([cpu()])
     with pytest.raises(ValueError, match="on a device of the kind cpu, and the executor was given none"):
         create([device])

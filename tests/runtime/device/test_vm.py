@@ -188,13 +188,13 @@ def test_conditions_and_shapes_on_a_device(device: Device, code: Code) -> None:
 def test_refused(device: Device, code: Code) -> None:
     """A device that the machine was not given, or that has no driver, is an error when the machine is made."""
     with pytest.raises(
-        ValueError, match="uses device 0 of the kind ext_dev, and the machine was not given it"
+        ValueError, match="uses device 0 of the kind guarded, and the machine was not given it"
     ):
         machine(code, [main_function()], [], cpu())
     only_copy = function(
         "main", [VMParameter("x")], 2, one(Opcode.DEVICE_COPY, 1, 0, *HOST, *SECOND), one(Opcode.RET, 1)
     )
-    with pytest.raises(ValueError, match="uses device 1 of the kind ext_dev"):
+    with pytest.raises(ValueError, match="uses device 1 of the kind guarded"):
         machine(code, [only_copy], [], device)
     with pytest.raises(RuntimeError, match=r"metal\(0\) cannot be used: this runtime has no driver"):
         machine(code, [main_function()], [], device, Device(8))

@@ -17,6 +17,7 @@ from tilewright.ir.expr import Call, IntImm, PrimExpr, StringImm
 from tilewright.ir.function import CallingConv
 from tilewright.ir.module import IRModule
 from tilewright.ir.type import PrimType
+from tilewright.runtime.binding import SLOT_PREFIX
 from tilewright.runtime.module import SourceModule
 from tilewright.support.cbuild import find_compiler
 from tilewright.support.errors import CodegenError
@@ -59,6 +60,16 @@ int32_t tilewright_workspace_free(int32_t device_type, int32_t device_id, void* 
 int32_t tilewright_call_packed(const char* name, void** cache, const tw_any* args, int32_t num_args, tw_any* result);
 void tilewright_any_release(tw_any* value);
 """
+
+# One slot for each packed function and library, which a loader can bind; weak, because other code may call it too.
+_SLOT = """\
+#if defined(__ELF__)
+#define TILEWRIGHT_SLOT __attribute__((weak, visibility("protected")))
+#elif defined(__GNUC__)
+#define TILEWRIGHT_SLOT __attribute__((weak))
+#else
+#define TILEWRIGHT_SLOT static
+#endif"""
 
 _RUNTIME = {line.partition("(")[0].split()[-1]: line for line in _PROTOTYPES.splitlines()}
 
@@ -152,11 +163,18 @@ class HostPrinter(StatementPrinter):
     def do_tvm_call_packed_lowered(self, call: Call) -> None:
         name, stack, begin, end = (self.scalar(argument) for argument in call.args)
         function = self._use("tilewright_call_packed")
-        cache = self.names.fresh("cache")
-        self.line(f"static void* {cache};")
+        callee = call.args[0]
+        assert isinstance(callee, StringImm)
+        if callee.value.isidentifier() and callee.value.isascii():
+            slot = SLOT_PREFIX + callee.value
+            self.runtime["TILEWRIGHT_SLOT"] = _SLOT
+            self.runtime[slot] = f"TILEWRIGHT_SLOT void* {slot};"
+        else:
+            slot = self.names.fresh("slot")
+            self.line(f"static void* {slot};")
         count = int(end) - int(begin)
         self.line(
-            f"if ({function}({name}, &{cache}, {stack} + {begin}, {count}, {stack} + {end}) != 0) return -1;"
+            f"if ({function}({name}, &{slot}, {stack} + {begin}, {count}, {stack} + {end}) != 0) return -1;"
         )
 
     def call_tvm_stack_alloca(self, node: Call) -> str:

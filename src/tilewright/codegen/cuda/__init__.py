@@ -5,4 +5,4 @@ from tilewright.codegen.cuda.kernel import generate_cuda
 from tilewright.codegen.generator import register
 from tilewright.codegen.source import SourceGenerator
 
-register(SourceGenerator("cuda", "cu", generate_cuda, device_function_names))
+register(SourceGenerator("cuda", "cu", generate_cuda, device_function_names, language="CUDA"))

@@ -21,6 +21,7 @@ from tilewright.codegen.llvm.system_library import register_at_start
 from tilewright.codegen.llvm.writer import ModuleText, c_bytes
 from tilewright.codegen.program import LoopProgram
 from tilewright.ir.module import IRModule
+from tilewright.runtime.binding import SLOT_PREFIX
 from tilewright.runtime.features import has_feature
 from tilewright.runtime.library import runtime_symbols
 from tilewright.runtime.module import JITModule
@@ -133,10 +134,15 @@ def compile_llvm(program: LoopProgram, target: TargetLike) -> LLVMCode:
         # Emitting code changes the module, so what is shown later is read from here.
         bitcode = bytes(module.as_bitcode())
         declared = tuple(one.name for one in module.functions if one.is_declaration)
+        slots = tuple(
+            one.name
+            for one in module.global_variables
+            if one.name.startswith(SLOT_PREFIX) and not one.is_declaration
+        )
         object_code = machine.llvm_target_machine.emit_object(module)
     except RuntimeError as problem:
         raise _defect(str(problem), text, mod) from None
-    return LLVMCode(tuple(names), features, declared, object_code, bitcode, text, program)
+    return LLVMCode(tuple(names), features, declared, slots, object_code, bitcode, text, program)
 
 
 def _defect(problem: str, text: str, mod: IRModule) -> InternalError:
@@ -268,7 +274,8 @@ class _LinkedCode:
             )
         for name in self.function_names:
             builder.export_symbol(f"__tvm_ffi_{name}")
-        for name in ("__tilewright_features", "__tilewright_functions"):
+        slots = {slot for unit in self.units for slot in unit.slots}
+        for name in ("__tilewright_features", "__tilewright_functions", *sorted(slots)):
             builder.export_symbol(name)
         with _jit_lock:
             try:

@@ -12,17 +12,19 @@ from tilewright.codegen.program import LoopProgram
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
 
-_MAGIC = b"TWLLVM03"
+_MAGIC = b"TWLLVM04"
 
 
 @dataclass(frozen=True)
 class LLVMCode:
-    """The code of some functions. ``declared`` are the symbols that it expects to find; ``bitcode`` is the optimised
-    LLVM IR, ``text`` the IR before that, and ``program`` the loops that both were made from."""
+    """The code of some functions. ``declared`` are the symbols that it expects to find, ``slots`` those through which
+    it calls packed functions; ``bitcode`` is the optimised LLVM IR, ``text`` the IR before that, and ``program`` the
+    loops that both were made from."""
 
     function_names: tuple[str, ...]
     features: tuple[str, ...]
     declared: tuple[str, ...]
+    slots: tuple[str, ...]
     object_code: bytes
     bitcode: bytes
     text: str
@@ -31,7 +33,12 @@ class LLVMCode:
     def to_bytes(self) -> bytes:
         """The code as one block, with a checksum."""
         head = json.dumps(
-            {"functions": self.function_names, "features": self.features, "declared": self.declared}
+            {
+                "functions": self.function_names,
+                "features": self.features,
+                "declared": self.declared,
+                "slots": self.slots,
+            }
         ).encode()
         sources = zlib.compress(json.dumps([self.text, self.program.json]).encode(), 1)
         parts = (head, self.object_code, zlib.compress(self.bitcode, 1), sources)
@@ -59,6 +66,7 @@ class LLVMCode:
             tuple(head["functions"]),
             tuple(head["features"]),
             tuple(head["declared"]),
+            tuple(head["slots"]),
             parts[1],
             zlib.decompress(parts[2]),
             text,

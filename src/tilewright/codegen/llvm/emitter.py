@@ -22,10 +22,11 @@ from tilewright.codegen.llvm.aliases import AliasScopes
 from tilewright.codegen.llvm.machine import Machine
 from tilewright.codegen.llvm.math.library import MathLibrary
 from tilewright.codegen.llvm.types import integer_constant, splat, vector
-from tilewright.codegen.llvm.writer import FunctionText, ModuleText
+from tilewright.codegen.llvm.writer import FunctionText, ModuleText, quote
 from tilewright.ir.expr import Add, Call, IntImm, Mul, PrimExpr, Sub, Var
 from tilewright.ir.functor import Functor
 from tilewright.ir.op import CallEffectKind
+from tilewright.runtime.binding import SLOT_PREFIX
 from tilewright.support.dtype import FLOAT32, DataType
 from tilewright.support.errors import CodegenError, InternalError
 
@@ -44,6 +45,23 @@ class ModuleContext:
     """Symbols of the functions in the module, by the name that calls use."""
     imported: list[str] = field(default_factory=list)
     """LLVM IR (or paths of files with it) that schedules ask to link in."""
+    slots: set[str] = field(default_factory=set)
+    """The symbols through which packed functions are called."""
+
+    def packed_slot(self, name: str) -> str:
+        """The operand of the slot through which a packed function is called: one for each name and library.
+
+        Protected: a library never takes the slots of another that was loaded before it.
+        """
+        if not name.isprintable():  # such a name cannot be a symbol's
+            symbol = self.text.unique("packed")
+            self.text.add_global(f"@{symbol} = internal global ptr null, align 8")
+            return f"@{symbol}"
+        symbol = quote(SLOT_PREFIX + name)
+        if symbol not in self.slots:
+            self.slots.add(symbol)
+            self.text.add_global(f"@{symbol} = weak protected global ptr null, align 8")
+        return f"@{symbol}"
 
 
 @dataclass

@@ -205,14 +205,13 @@ def call_packed(emitter: Emitter, node: Call) -> str:
             symbol, "i32", [("ptr", "null"), ("ptr", arguments), ("i32", str(count)), ("ptr", result)]
         )
     else:
-        cache = text.unique("packed")
-        text.add_global(f"@{cache} = internal global ptr null, align 8")
+        slot = emitter.module.packed_slot(name.value)
         status = emitter.call_c(
             "tilewright_call_packed",
             "i32",
             [
                 ("ptr", text.string(name.value)),
-                ("ptr", f"@{cache}"),
+                ("ptr", slot),
                 ("ptr", arguments),
                 ("i32", str(count)),
                 ("ptr", result),

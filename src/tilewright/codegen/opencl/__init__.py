@@ -5,4 +5,4 @@ from tilewright.codegen.generator import register
 from tilewright.codegen.opencl.kernel import generate_opencl
 from tilewright.codegen.source import SourceGenerator
 
-register(SourceGenerator("opencl", "cl", generate_opencl, device_function_names))
+register(SourceGenerator("opencl", "cl", generate_opencl, device_function_names, language="OpenCL"))

@@ -5,4 +5,4 @@ from tilewright.codegen.generator import register
 from tilewright.codegen.source import SourceGenerator
 from tilewright.codegen.webgpu.kernel import generate_webgpu
 
-register(SourceGenerator("webgpu", "wgsl", generate_webgpu, device_function_names))
+register(SourceGenerator("webgpu", "wgsl", generate_webgpu, device_function_names, language="WGSL"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from tilewright.codegen import what_is_made
 from tilewright.driver.cli.output import bytes_text, show_json, show_table
 from tilewright.target.cpu import describe_cpu
 from tilewright.target.cpu_models import MODELS
@@ -18,16 +19,6 @@ _TRIPLES = {
     "arm": "arm-none-eabi",
     "riscv": "riscv64-unknown-elf",
     "wasm": "wasm32-unknown-unknown",
-}
-
-# What this version generates for a kind; models only where "models" is listed.
-_GIVES = {
-    "llvm": "machine code; models",
-    "c": "C source; models",
-    "cuda": "CUDA source",
-    "opencl": "OpenCL source",
-    "metal": "Metal source",
-    "webgpu": "WGSL source",
 }
 
 
@@ -58,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [
             {
                 "kind": kind.name,
-                "gives": _GIVES.get(kind.name, ""),
+                "gives": what_is_made(kind.name),
                 "keys": list(kind.default_keys),
                 "options": sorted(kind.own_options),
             }

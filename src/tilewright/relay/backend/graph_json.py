@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tilewright.relay.analysis.work import count_bytes, count_flops, source_names
-from tilewright.relay.backend.graph import Entry, ExecutorGraph
+from tilewright.relay.backend.graph import CPU, Entry, ExecutorGraph
 from tilewright.relay.backend.memory_plan import GraphMemory
 
 
@@ -50,7 +50,7 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
                 "shape": ["list_shape", [list(kind.concrete_shape) for kind in kinds]],
                 "storage_id": ["list_int", [memory.storage_of[entry] for entry in entries]],
                 "storage_offset": ["list_int", memory.offsets],
-                **({"device_index": ["list_int", devices]} if len(graph.devices) > 1 else {}),
+                **({"device_index": ["list_int", devices]} if graph.devices != [CPU] else {}),
                 # Where in its storage each tensor begins; a graph without it has every tensor at the beginning.
                 **({"tensor_offset": ["list_int", inside]} if any(inside) else {}),
             },

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 
+from tilewright.codegen import generator_for
 from tilewright.compile import CacheReport, Unit, UnitRequest, compile_loops, compile_units
 from tilewright.compile.dump import dump_passes, dump_text
 from tilewright.compile.units import RemoteLowering, context_from_json, context_to_json
@@ -72,7 +73,10 @@ def _request(
 
 def _is_own(function: Function, target: Target) -> bool:
     """True if everything that decides the code of a primitive function is this package's own."""
-    return all(is_own(op, target) for op in _operators(function))
+    generator = type(generator_for(target))
+    return generator.__module__.startswith("tilewright.") and all(
+        is_own(op, target) for op in _operators(function)
+    )
 
 
 def _operators(function: Function) -> Iterator[Op]:

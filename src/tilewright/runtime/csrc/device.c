@@ -18,7 +18,7 @@ static _Atomic(const TilewrightDeviceTable*) tables[MOST_TYPES] = {[kDLCPU] = &t
 /* The runtime that loaded this artefact, if it shares its devices; NULL where the tables are our own. */
 static const TilewrightHost* host_with_devices(void) {
   const TilewrightHost* host = tw_bound_host();
-  return host != NULL && host->size >= offsetof(TilewrightHost, device_register) + sizeof host->device_register ? host : NULL;
+  return TW_HOST_HAS(host, device_register) ? host : NULL;
 }
 
 int32_t tilewright_device_register(int32_t device_type, const TilewrightDeviceTable* table) {
@@ -197,6 +197,32 @@ int32_t tw_device_clear(DLDevice device, void* pointer, uint64_t num_bytes) {
   }
   tw_aligned_free(zeros);
   return status;
+}
+
+/* ---- the device of a thread ---- */
+static _Thread_local int32_t current_devices[MOST_TYPES];
+
+int32_t tilewright_set_device(DLDevice device) {
+  const TilewrightHost* host = tw_bound_host();
+  if (TW_HOST_HAS(host, set_device)) return host->set_device(device);
+  if (device.device_type < 0 || device.device_type >= MOST_TYPES) return no_driver(device);
+  current_devices[device.device_type] = device.device_id;
+  return 0;
+}
+
+int32_t tilewright_current_device(int32_t device_type) {
+  const TilewrightHost* host = tw_bound_host();
+  if (TW_HOST_HAS(host, current_device)) return host->current_device(device_type);
+  return device_type >= 0 && device_type < MOST_TYPES ? current_devices[device_type] : 0;
+}
+
+int32_t tw_set_device_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
+  (void)self;
+  *result = (TVMFFIAny){0};
+  if (num_args < 2 || args[0].type_index != TILEWRIGHT_INT || args[1].type_index != TILEWRIGHT_INT) {
+    return tw_fail("TypeError", "__tvm_set_device takes the number of a kind of device and that of a device");
+  }
+  return tilewright_set_device((DLDevice){(int32_t)args[0].v_int64, (int32_t)args[1].v_int64});
 }
 
 /* ---- streams ---- */

@@ -24,11 +24,14 @@ const char* tw_data_type_name(TwDataTypeName* name, DLDataType dtype) {
   return name->text;
 }
 
+/* The name that its driver has for a kind of device; without a driver, DLPack's. */
 static void write_device(char* out, size_t size, int64_t device_type) {
   static const char* const names[] = {NULL,     "cpu",   "cuda", "cuda_host", "opencl", NULL,    NULL,       "vulkan",
                                       "metal",  "vpi",   "rocm", "rocm_host", "ext_dev", "cuda_managed", "oneapi", "webgpu",
                                       "hexagon"};
   const char* name = device_type >= 0 && device_type < (int64_t)(sizeof names / sizeof *names) ? names[device_type] : NULL;
+  const TilewrightDeviceTable* driver = device_type >= 0 && device_type <= INT32_MAX ? tilewright_device_table((int32_t)device_type) : NULL;
+  if (driver != NULL) name = driver->name;
   if (name != NULL) {
     snprintf(out, size, "%s", name);
   } else {
@@ -41,22 +44,14 @@ const char* tw_device_kind(TwDeviceKind* kind, int32_t device_type) {
   return kind->text;
 }
 
-static void write_argument_type(char* out, size_t size, int64_t type_index) {
+const char* tw_argument_kind(int32_t type_index) {
   static const char* const names[] = {"None",   "an integer", "a bool", "a float", "a pointer", "a data type",
                                       "a device", "a tensor", "a string", "bytes", "a reference", "a string", "bytes"};
-  const char* name = "an object";
-  if (type_index >= 0 && type_index < (int64_t)(sizeof names / sizeof *names)) {
-    name = names[type_index];
-  } else if (type_index == TILEWRIGHT_STRING) {
-    name = "a string";
-  } else if (type_index == TILEWRIGHT_BYTES) {
-    name = "bytes";
-  } else if (type_index == TILEWRIGHT_FUNCTION) {
-    name = "a function";
-  } else if (type_index == TILEWRIGHT_TENSOR) {
-    name = "a tensor";
-  }
-  snprintf(out, size, "%s", name);
+  if (type_index >= 0 && type_index < (int32_t)(sizeof names / sizeof *names)) return names[type_index];
+  if (type_index == TILEWRIGHT_STRING) return "a string";
+  if (type_index == TILEWRIGHT_BYTES) return "bytes";
+  if (type_index == TILEWRIGHT_FUNCTION) return "a function";
+  return type_index == TILEWRIGHT_TENSOR ? "a tensor" : "an object";
 }
 
 /* The value that a placeholder `{digits}` or `{digits:letter}` at `text` stands for, written to `out`. Returns the
@@ -77,7 +72,7 @@ static size_t write_placeholder(const char* text, const int64_t* values, int32_t
   } else if (form == 'k') {
     write_device(out, size, values[index]);
   } else if (form == 'a') {
-    write_argument_type(out, size, values[index]);
+    snprintf(out, size, "%s", tw_argument_kind((int32_t)values[index]));
   } else {
     snprintf(out, size, "%" PRId64, values[index]);
   }

@@ -13,6 +13,9 @@ static const TilewrightHost own_table = {
     .parallel_launch = tilewright_parallel_launch,
     .device_table = tilewright_device_table,
     .device_register = tilewright_device_register,
+    .bind_function = tilewright_bind_function,
+    .set_device = tilewright_set_device,
+    .current_device = tilewright_current_device,
 };
 
 const TilewrightHost* tilewright_host(void) { return &own_table; }

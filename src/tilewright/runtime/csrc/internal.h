@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "platform.h"
 #include "tilewright.h"
@@ -53,6 +54,9 @@ typedef struct {
 } TwDeviceKind;
 const char* tw_device_kind(TwDeviceKind* kind, int32_t device_type);
 
+/* What kind of argument a value is: "a tensor", "an integer". */
+const char* tw_argument_kind(int32_t type_index);
+
 /* Starts an object with one reference. `deleter(self, flags)`: bit 0 ends the value, bit 1 frees the memory. */
 void tw_object_init(TilewrightObject* object, int32_t type_index, void (*deleter)(void* self, int flags));
 enum { TW_DELETE_VALUE = 1, TW_DELETE_MEMORY = 2 };
@@ -82,6 +86,7 @@ void tw_allow_cpus(const TwCpus* before); /* this thread again */
 
 /* Functions of the runtime itself that the registry starts with. */
 int32_t tw_cache_flush_cpu_non_first_arg(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_set_device_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 
 /* The table of the runtime that loaded this artefact, or NULL: an artefact then stands on its own copy. */
 #ifdef TILEWRIGHT_EMBEDDED
@@ -89,5 +94,9 @@ const TilewrightHost* tw_bound_host(void);
 #else
 static inline const TilewrightHost* tw_bound_host(void) { return NULL; }
 #endif
+
+/* True if the table of a host, which may be older than this file, has a member. */
+#define TW_HOST_HAS(host, member) \
+  ((host) != NULL && (host)->size >= offsetof(TilewrightHost, member) + sizeof (host)->member)
 
 #endif

@@ -42,14 +42,20 @@ static Entry* find_entry(const char* name, bool create) {
   return entry;
 }
 
+static bool add_builtin(const char* name, TilewrightFunction call) {
+  Entry* entry = find_entry(name, true);
+  if (entry == NULL) return false;
+  return entry->function != NULL || tilewright_function_create(call, NULL, NULL, NULL, &entry->function) == 0;
+}
+
 /* Without memory for them, the runtime's own functions are tried again the next time. */
 static void lock_registry(void) {
   tw_mutex_lock(&lock);
   if (has_builtins) return;
   if (!watches_forks) tw_at_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
   watches_forks = true;
-  Entry* entry = find_entry("cache_flush_cpu_non_first_arg", true);
-  has_builtins = entry != NULL && tilewright_function_create(tw_cache_flush_cpu_non_first_arg, NULL, NULL, NULL, &entry->function) == 0;
+  has_builtins = add_builtin("cache_flush_cpu_non_first_arg", tw_cache_flush_cpu_non_first_arg) &&
+                 add_builtin("__tvm_set_device", tw_set_device_packed);
 }
 
 int32_t tilewright_register_function(const char* name, TilewrightObject* function, int32_t override) {
@@ -158,17 +164,37 @@ static void take_error_of_tvm_ffi(void) {
 #endif
 }
 
+/* A slot is empty, remembers an entry of the registry, or is bound to a function: its address plus one. */
+static TilewrightObject* bound_function(const void* content) {
+  return (uintptr_t)content & 1 ? (TilewrightObject*)((uintptr_t)content - 1) : NULL;
+}
+
+int32_t tilewright_bind_function(void** slot, TilewrightObject* function) {
+  const TilewrightHost* host = tw_bound_host();
+  if (TW_HOST_HAS(host, bind_function)) return host->bind_function(slot, function);
+  if (function != NULL && function->type_index != TILEWRIGHT_FUNCTION) {
+    return tw_fail("TypeError", "code can be bound to a function, and to nothing else");
+  }
+  if (function != NULL) tilewright_object_retain(function);
+  lock_registry();
+  TilewrightObject* before = bound_function(*slot);
+  *slot = function == NULL ? NULL : (void*)((uintptr_t)function + 1);
+  tw_mutex_unlock(&lock);
+  tilewright_object_release(before); /* outside the lock: a finalizer may use the registry */
+  return 0;
+}
+
 int32_t tilewright_call_packed(const char* name, void** cache, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   const TilewrightHost* host = tw_bound_host();
   if (host != NULL) return host->call_packed(name, cache, args, num_args, result);
-  _Atomic(Entry*)* remembered = (_Atomic(Entry*)*)cache;
   lock_registry();
-  Entry* entry = atomic_load_explicit(remembered, memory_order_relaxed);
-  if (entry == NULL) {
-    entry = find_entry(name, false);
-    atomic_store_explicit(remembered, entry, memory_order_relaxed);
+  TilewrightObject* function = bound_function(*cache);
+  if (function != NULL) {
+    tilewright_object_retain(function); /* it may be unbound while it runs */
+  } else {
+    if (*cache == NULL) *cache = find_entry(name, false);
+    function = retain_function(*cache);
   }
-  TilewrightObject* function = retain_function(entry);
   tw_mutex_unlock(&lock);
   bool foreign = function == NULL;
   if (foreign) function = find_in_tvm_ffi(name);

@@ -208,6 +208,12 @@ TILEWRIGHT_API void tilewright_free_text(char* text);
 TILEWRIGHT_API int32_t tilewright_call_packed(const char* name, void** cache, const TVMFFIAny* args, int32_t num_args,
                                               TVMFFIAny* result);
 
+/* Has whoever calls through this slot (the `cache` of `tilewright_call_packed`) call a function, whatever is registered
+ * under the name. The slot holds a reference. NULL: the registry decides again. Generated code has one slot for each name
+ * and library, as the symbol `__tilewright_packed_<name>`; a slot that is bound has to be unbound before its library is
+ * unloaded. */
+TILEWRIGHT_API int32_t tilewright_bind_function(void** slot, TilewrightObject* function);
+
 /* Functions that are linked into the program itself, found by `tilewright_system_symbol`. Generated constructors call the
  * first; `name` must live as long as the program. */
 TILEWRIGHT_API int32_t tilewright_register_system_symbol(const char* name, void* address);
@@ -309,6 +315,37 @@ TILEWRIGHT_API int32_t tilewright_module_unload(DLDevice device, void* module);
 TILEWRIGHT_API int32_t tilewright_module_function(DLDevice device, void* module, const char* name, void** out);
 TILEWRIGHT_API int32_t tilewright_launch(DLDevice device, void* function, void* const* args, int32_t num_args, const int32_t grid[3],
                                          const int32_t block[3], uint32_t shared_bytes, void* stream);
+
+/* The device of a kind that the calling thread's kernels are launched on; 0 until set. Generated code sets the device of its
+ * arguments, as the global function `__tvm_set_device(device_type, device_id)`. */
+TILEWRIGHT_API int32_t tilewright_set_device(DLDevice device);
+TILEWRIGHT_API int32_t tilewright_current_device(int32_t device_type);
+
+/* ---- Modules of kernels ----------------------------------------------------------------------------------------------- */
+/* How a kernel is called: its arguments, then the extents of its thread axes and, if it wants it, the bytes of its dynamic
+ * shared memory. */
+typedef struct {
+  const char* name;
+  const DLDataType* arg_types; /* kDLOpaqueHandle for a pointer; integers, bool, float32 and float64 */
+  int32_t num_args;
+  int32_t num_axes;
+  const char* const* axes; /* "blockIdx.x" to "threadIdx.z", in the order of their extents */
+  int32_t has_shared_bytes;
+} TilewrightKernel;
+
+typedef struct TilewrightDeviceModule TilewrightDeviceModule;
+
+/* Kernels for a kind of device, from an image in the form that its driver takes. Everything is copied, but for an image of
+ * size 0, which is passed on to the driver as it is. The image is loaded on a device when a kernel is first launched on it.
+ * On success `*out` holds one reference. */
+TILEWRIGHT_API int32_t tilewright_device_module_create(int32_t device_type, const void* image, size_t size,
+                                                       const TilewrightKernel* kernels, int32_t num_kernels,
+                                                       TilewrightDeviceModule** out);
+TILEWRIGHT_API void tilewright_device_module_release(TilewrightDeviceModule* module); /* NULL is fine */
+
+/* A kernel as a function that launches it on the calling thread's device and stream. It takes pointers, or tensors of that
+ * device, for pointers. A new reference, which keeps the module alive. */
+TILEWRIGHT_API int32_t tilewright_device_module_function(TilewrightDeviceModule* module, const char* name, TilewrightObject** out);
 
 /* ---- Tensors -------------------------------------------------------------------------------------------------------- */
 /* A tensor object holds its DLTensor right after the header. New storage is aligned to 64 bytes, not initialised. */
@@ -500,6 +537,10 @@ typedef struct {
   /* Givers of a smaller `size` end here: an artefact then has the devices of its own copy. */
   const TilewrightDeviceTable* (*device_table)(int32_t device_type);
   int32_t (*device_register)(int32_t device_type, const TilewrightDeviceTable* table);
+  /* Or here: it has no slots to bind, and devices are selected by `__tvm_set_device` alone. */
+  int32_t (*bind_function)(void** slot, TilewrightObject* function);
+  int32_t (*set_device)(DLDevice device);
+  int32_t (*current_device)(int32_t device_type);
 } TilewrightHost;
 
 /* Changes where a member that is there already does. Members that are added at the end show in `size`. */

@@ -31,8 +31,6 @@ from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, IfThenElse, LetStm
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
-_SHUFFLING_TARGETS = frozenset({"cuda", "rocm"})
-
 
 @dataclass(frozen=True)
 class _Thread:
@@ -303,6 +301,6 @@ class LowerThreadAllreduce(PrimFuncPass):
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
         target = function.attrs.get("target")
         warp_size = None
-        if isinstance(target, Target) and target.kind.name in _SHUFFLING_TARGETS:
+        if isinstance(target, Target) and target.kind.warp_shuffle:
             warp_size = int(target.attrs.get("thread_warp_size", 32))
         return function.with_body(_Lower(warp_size).visit(function.body))

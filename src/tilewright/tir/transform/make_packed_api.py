@@ -29,9 +29,6 @@ from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
 
-# Devices whose driver must be told which one the calling thread uses.
-_DEVICES_TO_SELECT = frozenset({2, 10})
-
 
 class _ReturnValues(StmtMutator):
     """``ret(value)`` becomes a write of the result and a return of zero."""
@@ -115,7 +112,8 @@ def make_packed_api(function: PrimFunc, num_unpacked_params: int = 0) -> PrimFun
             binder.bind_buffer(param, buffer, args, index, device_type, device_id)
     body = _ReturnValues(result).visit(function.body)
     body = AttrStmt(StringImm("default"), "compute_scope", StringImm(f"{name}_compute_"), body)
-    body = _with_device(body, device_type, device_id if device_id in binder.values else None)
+    selects = isinstance(target, Target) and target.kind.own_memory
+    body = _with_device(body, device_type, device_id if device_id in binder.values else None, selects)
     if not ends_with_return(function.body):
         body = stmt_seq(body, Evaluate(return_zero()))
     params = (self_handle, args, num_args, result, *unpacked)
@@ -125,11 +123,11 @@ def make_packed_api(function: PrimFunc, num_unpacked_params: int = 0) -> PrimFun
     return PrimFunc(params, body, PrimType("int32"), {}, DictAttrs(attrs), function.span)
 
 
-def _with_device(body: Stmt, device_type: int, device_id: Var | None) -> Stmt:
-    """The body with the device that its memory and kernels are on."""
+def _with_device(body: Stmt, device_type: int, device_id: Var | None, selects: bool) -> Stmt:
+    """The body with the device that its memory and kernels are on; kernels are launched on the thread's device."""
     if device_id is None:
         return body
-    if device_type in _DEVICES_TO_SELECT:
+    if selects:
         select = operators.call("tvm_call_packed", "int32", ["__tvm_set_device", device_type, device_id])
         body = stmt_seq(Evaluate(select), body)
     body = AttrStmt(StringImm("default"), "device_type", device_type, body)

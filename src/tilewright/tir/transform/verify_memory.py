@@ -20,9 +20,6 @@ from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.device_region import enters_device
 from tilewright.tir.transform.lib.scoped_rewriter import ScopedVisitor
 
-_DEVICES_WITH_OWN_MEMORY = frozenset({2, 4, 7, 8, 9, 10, 15})
-"""CUDA, OpenCL, Vulkan, Metal, simulators, ROCm and WebGPU, by DLPack's numbers."""
-
 
 @dataclass(frozen=True)
 class Violation:
@@ -87,7 +84,7 @@ class _Finder(ScopedVisitor):
 def memory_violations(function: PrimFunc) -> list[Violation]:
     """Every access of the host to memory of the function's device."""
     target = function.attrs.get("target")
-    if not isinstance(target, Target) or target.kind.device_type not in _DEVICES_WITH_OWN_MEMORY:
+    if not isinstance(target, Target) or not target.kind.own_memory:
         return []
     if function.attrs.get("calling_conv", CallingConv.DEFAULT) != CallingConv.DEFAULT:
         return []

@@ -120,8 +120,16 @@ def test_only_what_main_reaches_is_compiled() -> None:
 
 
 def test_other_targets() -> None:
-    """Are refused with a reason."""
+    """Give the kernels of that target, and a machine needs the device; a target without code is refused."""
     x = relay.var("x", shape=(2,))
+    compiled = relay.vm.compile(module(relay.Function([x], relay.exp(x))), "cuda")
+    assert "expf" in compiled.lib.imported_modules[0].get_source("cu")
+    with pytest.raises(
+        TilewrightError, match="uses device 0 of the kind cuda, and the machine was not given it"
+    ):
+        VirtualMachine(compiled, tvm.cpu()).run(random(2))
+    with pytest.raises(TargetError, match="no code generator for targets of kind 'rocm'"):
+        relay.vm.compile(module(relay.Function([x], relay.exp(x))), "rocm")
     with pytest.raises(TargetError, match="no scheduler for target kind 'hexagon'"):
         relay.vm.compile(module(relay.Function([x], relay.exp(x))), "hexagon")
 

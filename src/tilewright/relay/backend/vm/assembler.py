@@ -26,6 +26,8 @@ _PURE = frozenset(
         Opcode.GET_TAG,
         Opcode.LOAD_CONSTI,
         Opcode.ALLOC_STORAGE,
+        Opcode.ALLOC_STORAGE_ON,
+        Opcode.LOAD_CONST_ON,
         Opcode.SHAPE_OF,
         Opcode.DEVICE_COPY,
         Opcode.ALLOC_REF,

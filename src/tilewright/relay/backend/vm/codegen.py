@@ -6,7 +6,7 @@ closure is the function with values for these. A function that is called by its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,8 +63,9 @@ class _Task:
 class ProgramBuilder:
     """Compiles the functions of a module, whose operators are in primitive functions."""
 
-    def __init__(self, module: IRModule, prefix: str) -> None:
+    def __init__(self, module: IRModule, prefix: str, device_of: Callable[[RelayExpr], int]) -> None:
         self.module = module
+        self.device_of = device_of
         self.kernels = Kernels(prefix)
         self.constants: list[NDArray] = []
         self.texts: list[str] = []
@@ -115,7 +116,8 @@ class ProgramBuilder:
     def constructor(self, constructor: Constructor) -> int:
         """The number of a function that calls a constructor."""
         if constructor not in self._constructors:
-            params = [Var(f"x{place}", kind) for place, kind in enumerate(constructor.inputs)]
+            # Without types: a constructor takes values wherever they are.
+            params = [Var(f"x{place}") for place in range(len(constructor.inputs))]
             made = Function(params, Call(constructor, params))
             self._constructors[constructor] = self.add(constructor.name_hint, [], made)
         return self._constructors[constructor]
@@ -153,7 +155,8 @@ class _FunctionBuilder:
     places: dict[Var, int] = field(default_factory=dict)
     parts: dict[int, tuple[int, ...]] = field(default_factory=dict)
     known: dict[Var, _Known] = field(default_factory=dict)
-    constants: set[int] = field(default_factory=set)
+    constants: dict[int, int] = field(default_factory=dict)
+    """The registers of constants, each with its kind of device."""
 
     def build(self) -> VMFunction:
         """The words of the function."""
@@ -165,7 +168,16 @@ class _FunctionBuilder:
             self.known[task.own] = _Known(task.number, tuple(range(len(task.captured))))
         self.tail(task.body)
         words, registers = self.code.finish()
-        return VMFunction(task.name, tuple(_parameter(one) for one in variables), registers, words)
+        return VMFunction(task.name, tuple([self.parameter(one) for one in variables]), registers, words)
+
+    def parameter(self, variable: Var) -> VMParameter:
+        """How an argument is passed: a tensor is brought to where the program wants it."""
+        kind = getattr(variable, "_checked_type_", None) or variable.type_annotation
+        if not isinstance(kind, TensorType):
+            return VMParameter(variable.name_hint)
+        extents = tuple([getattr(extent, "value", None) for extent in kind.shape])
+        device = self.program.device_of(variable)
+        return VMParameter(variable.name_hint, kind.dtype, extents, None if device == _CPU else (device, 0))
 
     # Blocks
 
@@ -201,7 +213,7 @@ class _FunctionBuilder:
     def owned(self, register: int) -> int:
         """A value that the caller may write to: constants of the program are copied."""
         if register in self.constants:
-            return self.code.value(Opcode.DEVICE_COPY, register, _CPU, 0, _CPU, 0)
+            return self.copy(register, self.constants[register], self.constants[register])
         fields = self.parts.get(register)
         if fields is None:
             return register
@@ -230,9 +242,17 @@ class _FunctionBuilder:
         return self.code.value(Opcode.ALLOC_CLOSURE, known.number, known.captured)
 
     def constant(self, const: Constant) -> int:
-        made = self.code.value(Opcode.LOAD_CONST, self.program.constant(const.data))
-        self.constants.add(made)
+        number, device = self.program.constant(const.data), self.program.device_of(const)
+        if device == _CPU:
+            made = self.code.value(Opcode.LOAD_CONST, number)
+        else:
+            made = self.code.value(Opcode.LOAD_CONST_ON, number, device, 0)
+        self.constants[made] = device
         return made
+
+    def copy(self, register: int, source: int, target: int) -> int:
+        """A tensor again, on a device of another kind or the same."""
+        return self.code.value(Opcode.DEVICE_COPY, register, source, 0, target, 0)
 
     def global_function(self, variable: GlobalVar) -> int:
         return self.code.value(Opcode.ALLOC_CLOSURE, self.program.function(variable), ())
@@ -357,7 +377,7 @@ class _FunctionBuilder:
             )
         arguments = [self.value(argument) for argument in call.args]
         if isinstance(callee, Function) and callee.is_primitive:
-            return self.run_kernel(callee, arguments)
+            return self.run_kernel(call, callee, arguments)
         if isinstance(callee, Constructor):
             return self.code.value(Opcode.ALLOC_DATA, callee.tag, tuple(arguments))
         if isinstance(callee, GlobalVar):
@@ -367,23 +387,26 @@ class _FunctionBuilder:
             return self.code.value(Opcode.INVOKE, known.number, (*known.captured, *arguments))
         return self.code.value(Opcode.INVOKE_CLOSURE, self.value(callee), tuple(arguments))
 
-    def run_kernel(self, function: Function, arguments: Sequence[int]) -> int:
-        kernel = self.program.kernels.of(function)
+    def run_kernel(self, call: Call, function: Function, arguments: Sequence[int]) -> int:
+        device = self.program.device_of(call)
+        kernel = self.program.kernels.of(function, device)
         inputs = [
             register
             for parameter, argument in zip(function.params, arguments, strict=True)
             for register in self.tensors(argument, parameter.checked_type)
         ]
-        shapes = self.result_shapes(kernel, inputs)
         if kernel.is_copy:
-            return self.code.value(Opcode.DEVICE_COPY, inputs[0], _CPU, 0, _CPU, 0)
+            return self.copy(inputs[0], self.program.device_of(call.args[0]), device)
+        shapes = self.result_shapes(kernel, inputs, device)
         if kernel.is_view:
             shape = shapes[0]
             if shape is None:
                 extents = np.asarray(kernel.results[0].concrete_shape, "int64")
                 shape = self.code.value(Opcode.LOAD_CONST, self.program.constant(ndarray.array(extents)))
             return self.code.value(Opcode.RESHAPE_TENSOR, inputs[0], shape)
-        outputs = [self.new_tensor(kind, shape) for kind, shape in zip(kernel.results, shapes, strict=True)]
+        outputs = [
+            self.new_tensor(kind, shape, device) for kind, shape in zip(kernel.results, shapes, strict=True)
+        ]
         self.code.emit(Opcode.INVOKE_PACKED, kernel.number, len(outputs), (*inputs, *outputs))
         return self.packed(function.body.checked_type, iter(outputs))
 
@@ -404,8 +427,8 @@ class _FunctionBuilder:
         register: int = next(registers)
         return register
 
-    def result_shapes(self, kernel: Kernel, inputs: Sequence[int]) -> list[int | None]:
-        """For each result, the register of its shape; None where the shape is constant."""
+    def result_shapes(self, kernel: Kernel, inputs: Sequence[int], device: int) -> list[int | None]:
+        """For each result, the register of its shape; None where the shape is constant. Shapes are on the host."""
         vectors: dict[int, int] = {}
 
         def shape_of(position: int) -> int:
@@ -415,31 +438,42 @@ class _FunctionBuilder:
 
         if kernel.shape is None:
             return [None if place is None else shape_of(place) for place in kernel.copied]
-        given = [
-            inputs[one.position] if one.is_data else shape_of(one.position) for one in kernel.shape.inputs
-        ]
+        given = []
+        for one in kernel.shape.inputs:
+            if not one.is_data:
+                given.append(shape_of(one.position))
+            elif device == _CPU:
+                given.append(inputs[one.position])
+            else:
+                given.append(self.copy(inputs[one.position], device, _CPU))
         shapes = [
             None
             if has_constant_shape(kind)
-            else self.new_tensor(TensorType((len(kind.shape),), "int64"), None)
+            else self.new_tensor(TensorType((len(kind.shape),), "int64"), None, _CPU)
             for kind in kernel.results
         ]
         written = [one for one in shapes if one is not None]
         self.code.emit(Opcode.INVOKE_PACKED, kernel.shape.number, len(written), (*given, *written))
         return shapes
 
-    def new_tensor(self, kind: TensorType, shape: int | None) -> int:
+    def new_tensor(self, kind: TensorType, shape: int | None, device: int) -> int:
         """A tensor with memory of its own."""
         dtype = pack_dtype(kind.dtype)
         if shape is not None:
-            storage = self.code.value(Opcode.ALLOC_STORAGE, shape, 0, dtype)
+            storage = self.new_storage(shape, 0, dtype, device)
             return self.code.value(Opcode.ALLOC_TENSOR_REG, storage, 0, dtype, shape)
         extents = kind.concrete_shape
         size = (kind.dtype.bits * kind.dtype.lanes + 7) // 8
         for extent in extents:
             size *= extent
-        storage = self.code.value(Opcode.ALLOC_STORAGE, -1, size, dtype)
+        storage = self.new_storage(-1, size, dtype, device)
         return self.code.value(Opcode.ALLOC_TENSOR, storage, 0, dtype, extents)
+
+    def new_storage(self, shape: int, size: int, dtype: int, device: int) -> int:
+        """Memory for a tensor of the shape in a register, or without one of so many bytes."""
+        if device == _CPU:
+            return self.code.value(Opcode.ALLOC_STORAGE, shape, size, dtype)
+        return self.code.value(Opcode.ALLOC_STORAGE_ON, shape, size, dtype, device, 0)
 
 
 _HANDLERS: dict[type, Any] = {
@@ -458,15 +492,3 @@ _HANDLERS: dict[type, Any] = {
     Match: _FunctionBuilder.match_expression,
     Call: _FunctionBuilder.call,
 }
-
-
-def _parameter(variable: Var) -> VMParameter:
-    kind = (
-        variable.checked_type
-        if getattr(variable, "_checked_type_", None) is not None
-        else variable.type_annotation
-    )
-    if not isinstance(kind, TensorType):
-        return VMParameter(variable.name_hint)
-    extents = tuple([getattr(extent, "value", None) for extent in kind.shape])
-    return VMParameter(variable.name_hint, kind.dtype, extents)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tilewright.compile import host_of, link
+from tilewright.compile import link
 from tilewright.compile.dump import dump_passes
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
@@ -17,7 +17,7 @@ from tilewright.relay.backend.executor import Executor, ordered_arguments
 from tilewright.relay.backend.external import compile_external
 from tilewright.relay.backend.kernel_units import compile_kernels, compile_shape_functions
 from tilewright.relay.backend.preparation import Params, as_module, owned, prepared, with_main
-from tilewright.relay.backend.targets import build_targets
+from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of
 from tilewright.relay.backend.vm.codegen import ProgramBuilder
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
@@ -27,13 +27,15 @@ from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.runtime.vm_program import VMProgram
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
-from tilewright.target import Target
 
 
 def compile(
     mod: IRModule | Function, target: Any = None, target_host: Any = None, params: Params | None = None
 ) -> Executable:
-    """Compile a module for the virtual machine. ``params`` gives values to parameters of ``main`` by name."""
+    """Compile a module for the virtual machine. ``params`` gives values to parameters of ``main`` by name.
+
+    ``target`` is a target, or a dictionary from devices to targets, as for ``relay.build``.
+    """
     compiler = VMCompiler()
     if params:
         compiler.set_params(params)
@@ -49,7 +51,7 @@ class VMCompiler:
         self._params: dict[str, Any] = {}
         self._builder: ProgramBuilder | None = None
         self._program: VMProgram | None = None
-        self._target: Target | None = None
+        self._targets: BuildTargets | None = None
         self._executable: Executable | None = None
 
     def set_params(self, params: Params) -> None:
@@ -77,27 +79,29 @@ class VMCompiler:
             with dump_passes("graph/2-fuse"):
                 fused = Sequential(fusing_passes(targets.default), name="relay.fuse")(module)
             normal = transform.ToANormalForm()(infer_module(fused))
-        return normal, {}
+            # Where a value is follows from types.
+            return normal if targets.is_single else infer_module(normal), {}
 
     def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
         """Make instructions, and find the kernels that they call."""
-        chosen = build_targets(target, target_host).default
+        targets = build_targets(target, target_host)
         module, _ = self.optimize(mod, target, target_host)
-        builder = ProgramBuilder(module, "tvmgen_default")
-        with recursion_room(), chosen:
+        with recursion_room(), targets.default:
+            builder = ProgramBuilder(module, "tvmgen_default", devices_of(module, targets))
             program = builder.build()
         self._program = replace(program, constants=owned(program.constants, self._params))
-        self._builder, self._target, self._executable = builder, chosen, None
+        self._builder, self._targets, self._executable = builder, targets, None
 
     def codegen(self) -> None:
         """Compile the kernels."""
-        if self._builder is None or self._program is None or self._target is None:
+        if self._builder is None or self._program is None or self._targets is None:
             raise TilewrightError("nothing is lowered yet: call lower first")
-        kernels, target = self._builder.kernels, self._target
-        host = host_of([target])
-        units, _ = compile_kernels(
-            {name: (function, target) for name, function in kernels.functions.items()}, host
-        )
+        kernels, targets, host = self._builder.kernels, self._targets, self._targets.host
+        chosen = {
+            name: (function, targets.of(kernels.devices[name]))
+            for name, function in kernels.functions.items()
+        }
+        units, _ = compile_kernels(chosen, host)
         shapes = compile_shape_functions(kernels.shape_functions, host)
         library = link([*units.values(), *shapes.values()], host)
         for part in compile_external(kernels.external):

@@ -46,7 +46,7 @@ class Kernel:
 
 class Kernels:
     """All kernels so far. ``functions`` and ``shape_functions`` are what has to be compiled, by name; ``external`` what
-    other code generators compile."""
+    other code generators compile. ``devices`` has the kind of device of each of ``functions``."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -54,19 +54,20 @@ class Kernels:
         self.functions: dict[str, Function] = {}
         self.shape_functions: dict[str, Function] = {}
         self.external: dict[str, Function] = {}
-        self._known: dict[int, list[tuple[Function, Kernel]]] = {}
+        self.devices: dict[str, int] = {}
+        self._known: dict[tuple[int, int], list[tuple[Function, Kernel]]] = {}
 
-    def of(self, function: Function) -> Kernel:
-        """The kernel of a primitive function; functions of one structure share it."""
-        digest = structural_hash(function)
+    def of(self, function: Function, device: int) -> Kernel:
+        """The kernel of a primitive function; functions of one structure on one kind of device share it."""
+        digest = (device, structural_hash(function))
         for known, kernel in self._known.get(digest, ()):
             if structural_equal(known, function):
                 return kernel
-        made = self._new(function)
+        made = self._new(function, device)
         self._known.setdefault(digest, []).append((function, made))
         return made
 
-    def _new(self, function: Function) -> Kernel:
+    def _new(self, function: Function, device: int) -> Kernel:
         results = tensor_types(function.body.checked_type)
         label = " + ".join(operator_names(function)) or "copy"
         name = kernel_name(function, self.prefix)
@@ -90,6 +91,7 @@ class Kernels:
         number = -1
         if not view and not copy:
             self.functions[name] = function
+            self.devices[name] = device
             number = self._add(name, label)
         return Kernel(number, results, copied, shape, view, copy)
 
