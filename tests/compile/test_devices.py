@@ -30,6 +30,7 @@ from tilewright.runtime import device as find_device
 from tilewright.runtime import ndarray as nd
 from tilewright.runtime.device_module import DeviceModule, Kernel
 from tilewright.runtime.vm import Executable, VirtualMachine
+from tilewright.support.cbuild import SOURCES, find_compiler, runtime_sources
 from tilewright.support.errors import CodegenError, LoweringError, TargetError, TilewrightError
 from tilewright.target import Target
 from tilewright.target.kind import TargetKind, register_kind
@@ -220,6 +221,28 @@ def test_exported_library(device: Device, tmp_path: Path, suffix: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout) == (0, "63.0\n"), done.stderr
+
+
+def test_exported_library_from_c(device: Device, tmp_path: Path) -> None:
+    """A program without Python loads the library and launches its kernels; one whose kernels are damaged is refused."""
+    library, program = tmp_path / "scale.so", tmp_path / "launch"
+    scaled(7.0).export_library(str(library))
+    flags = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-DTILEWRIGHT_STATIC", "-I", SOURCES]
+    source = Path(__file__).with_name("launch.c")
+    find_compiler().run([*flags, source, *runtime_sources(), "-o", program, "-pthread", "-ldl", "-lm"])
+    done = subprocess.run([program, library], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7 14 21 28 35 1", "")
+    content = library.read_bytes()
+    for damage in (
+        (b'"kernels": [{', b'"kernelz": [{'),
+        (b'"int32"], "axes"', b'"int9x"], "axes"'),
+        (b"TWIMPORT", b"TWEXPORT"),
+    ):
+        assert damage[0] in content
+        broken = tmp_path / "broken.so"
+        broken.write_bytes(content.replace(*damage))
+        done = subprocess.run([program, broken], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "its modules of kernels are not readable" in done.stderr
 
 
 # ---- kinds of target, and names of devices ----

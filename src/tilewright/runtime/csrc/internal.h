@@ -84,6 +84,13 @@ typedef struct {
 TwCpus tw_keep_off_cpu(int32_t thread, int32_t cpu);
 void tw_allow_cpus(const TwCpus* before); /* this thread again */
 
+/* The slots of generated code are symbols: this, and the name of the function that is called. */
+#define TW_SLOT_PREFIX "__tilewright_packed_"
+
+/* Binds the code of a library to the modules of kernels that it carries in a block. The slots hold them. */
+typedef void* (*TwFindSymbol)(void* library, const char* name);
+int32_t tw_bind_imports(const char* block, uint64_t size, const char* path, void* library, TwFindSymbol find);
+
 /* Functions of the runtime itself that the registry starts with. */
 int32_t tw_cache_flush_cpu_non_first_arg(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 int32_t tw_set_device_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);

@@ -517,7 +517,8 @@ TILEWRIGHT_API int32_t tilewright_reference_create(const TVMFFIAny* value, Tilew
 TILEWRIGHT_API void tilewright_reference_read(const TilewrightObject* reference, TVMFFIAny* out);
 
 /* ---- Shared libraries -------------------------------------------------------------------------------------------------------- */
-/* Loads an artefact and binds it to this runtime; NULL with an error. It stays loaded. */
+/* Loads an artefact and binds it to this runtime, and its code to the kernels that it carries; NULL with an error. It stays
+ * loaded. */
 TILEWRIGHT_API void* tilewright_library_open(const char* path);
 
 /* A `TilewrightFind` over such a library, or, for NULL, over the functions that are linked into the program itself
