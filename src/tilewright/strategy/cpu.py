@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tilewright.schedule.cpu.attention import attention
 from tilewright.schedule.cpu.layouts import conv2d_layouts, dense_block
-from tilewright.schedule.cpu.narrow import uses_words
+from tilewright.schedule.cpu.low_precision import uses_packed_lanes
 from tilewright.schedule.cpu.recurrent import recurrent_tiling
 from tilewright.strategy.row import Row
 from tilewright.support.dtype import DataType
@@ -23,11 +23,15 @@ from tilewright.topi.nn.conv2d_packed import conv2d_nchw_packed
 from tilewright.topi.nn.conv2d_transpose_NCHWc import conv2d_transpose_NCHWc
 from tilewright.topi.nn.conv2d_winograd_NCHWc import conv2d_winograd_NCHWc
 from tilewright.topi.nn.dense import copy_if_identical
-from tilewright.topi.nn.dense_packed import batch_matmul_turned, dense_packed, dense_packed_words
+from tilewright.topi.nn.dense_packed import batch_matmul_transposed, dense_packed, dense_packed_lanes
 from tilewright.topi.nn.depthwise_conv2d_unpadded import depthwise_conv2d_NCHWc_unpadded, depthwise_result
+from tilewright.topi.nn.packed_lane_products import (
+    batch_matmul_packed_lanes,
+    conv2d_NCHWc_packed_lanes,
+    dense_pack_packed_lanes,
+)
 from tilewright.topi.nn.recurrent import CELLS, recurrent
 from tilewright.topi.nn.utils import pad_amounts
-from tilewright.topi.nn.word_products import batch_matmul_words, conv2d_NCHWc_words, dense_words
 from tilewright.topi.utils import get_const_int, get_const_tuple
 
 Inputs = Sequence[Tensor]
@@ -86,23 +90,23 @@ def _window(attrs: Any) -> tuple[Any, Any, Any, str, str]:
     return strides, attrs.padding, dilation, attrs.data_layout, out_layout
 
 
-def _words_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
+def _packed_lanes_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
     """Why a product is not computed in words that dot-product instructions multiply; None where it is."""
-    if uses_words(data.dtype, weight.dtype, out_dtype):
+    if uses_packed_lanes(data.dtype, weight.dtype, out_dtype):
         return None
     return f"no dot product of {data.dtype} and {weight.dtype} to {out_dtype or data.dtype} on this target"
 
 
-def _conv2d_words_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+def _conv2d_packed_lanes_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     if len(inputs[1].shape) != 7:
         return "the weight is not packed into words"
-    return _words_refused(inputs[0], inputs[1], attrs.out_dtype or None)
+    return _packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
-def _conv2d_words(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+def _conv2d_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     data, weight = inputs
     result = attrs.out_dtype or str(data.dtype)
-    return [conv2d_NCHWc_words(data, weight, *_window(attrs), result, get_const_int(weight.shape[6]))]
+    return [conv2d_NCHWc_packed_lanes(data, weight, *_window(attrs), result, get_const_int(weight.shape[6]))]
 
 
 def _winograd_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
@@ -162,11 +166,11 @@ def _unpadded(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
 # Products of matrices
 
 
-def dense_words_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
+def dense_packed_lanes_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
     """Why a dense layer is not computed in words; None where it is."""
     if len(data.shape) != 2:
         return f"data of {len(data.shape)} dimensions, not 2"
-    return _words_refused(data, weight, out_dtype)
+    return _packed_lanes_refused(data, weight, out_dtype)
 
 
 def dense_packed_refused(data: Tensor, weight: Tensor) -> str | None:
@@ -194,12 +198,12 @@ def _matrices(inputs: Inputs) -> tuple[Tensor, Tensor]:
     return inputs[0], copy_if_identical(inputs[0], inputs[1])
 
 
-def _dense_words_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
-    return dense_words_refused(inputs[0], inputs[1], attrs.out_dtype or None)
+def _dense_packed_lanes_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+    return dense_packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
-def _dense_words(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
-    return [dense_packed_words(*_matrices(inputs), None, attrs.out_dtype or None)]
+def _dense_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+    return [dense_packed_lanes(*_matrices(inputs), None, attrs.out_dtype or None)]
 
 
 def _dense_packed_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
@@ -211,28 +215,30 @@ def _dense_packed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     return [dense_packed(data, weight, None, attrs.out_dtype or None, units_per_block(data, weight))]
 
 
-def _dense_pack_words_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+def _dense_pack_packed_lanes_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     if len(inputs[1].shape) != 4:
         return "the weight is not packed into words"
-    return _words_refused(inputs[0], inputs[1], attrs.out_dtype or None)
+    return _packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
-def _dense_pack_words(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
-    return [dense_words(inputs[0], inputs[1], None, attrs.out_dtype or None, out_type.shape[1])]
+def _dense_pack_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+    return [dense_pack_packed_lanes(inputs[0], inputs[1], None, attrs.out_dtype or None, out_type.shape[1])]
 
 
-def _batch_words_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
-    return _words_refused(inputs[0], inputs[1], attrs.out_dtype or None)
+def _batch_matmul_packed_lanes_refused(
+    attrs: Any, inputs: Inputs, out_type: Any, target: Target
+) -> str | None:
+    return _packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
-def _batch_words(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+def _batch_matmul_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     first, second = _matrices(inputs)
     flags = attrs.transpose_a, attrs.transpose_b
     shape = batch_matmul(first, second, known_shape(out_type), attrs.out_dtype or None, *flags).shape
-    return [batch_matmul_words(first, second, shape, attrs.out_dtype or None, *flags)]
+    return [batch_matmul_packed_lanes(first, second, shape, attrs.out_dtype or None, *flags)]
 
 
-def turned_refused(tensor_a: Tensor, transpose_a: bool, transpose_b: bool) -> str | None:
+def batch_matmul_transposed_refused(tensor_a: Tensor, transpose_a: bool, transpose_b: bool) -> str | None:
     """Why the second matrix of a product is not transposed in memory first; None where it is."""
     if not transpose_b:
         return "the second matrix is not transposed"
@@ -244,14 +250,14 @@ def turned_refused(tensor_a: Tensor, transpose_a: bool, transpose_b: bool) -> st
     return None
 
 
-def _turned_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
-    return turned_refused(inputs[0], attrs.transpose_a, attrs.transpose_b)
+def _batch_matmul_transposed_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+    return batch_matmul_transposed_refused(inputs[0], attrs.transpose_a, attrs.transpose_b)
 
 
-def _turned(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+def _batch_matmul_transposed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     first, second = _matrices(inputs)
     shape = known_shape(out_type)
-    return [batch_matmul_turned(first, second, shape, attrs.out_dtype or None, attrs.transpose_a)]
+    return [batch_matmul_transposed(first, second, shape, attrs.out_dtype or None, attrs.transpose_a)]
 
 
 # Kernels that are written as loops
@@ -287,10 +293,10 @@ ROWS: Final = (
     Row(
         "nn.contrib_conv2d_NCHWc",
         "cpu",
-        "conv2d_NCHWc_words.cpu",
-        _conv2d_words,
-        "topi.nn.conv2d_NCHWc_words",
-        _conv2d_words_refused,
+        "conv2d_NCHWc_packed_lanes.cpu",
+        _conv2d_packed_lanes,
+        "topi.nn.conv2d_NCHWc_packed_lanes",
+        _conv2d_packed_lanes_refused,
         "dot-product instructions multiply whole words",
     ),
     Row(
@@ -323,10 +329,10 @@ ROWS: Final = (
     Row(
         "nn.dense",
         "cpu",
-        "dense_words.cpu",
-        _dense_words,
-        "topi.nn.dense_packed_words",
-        _dense_words_refused,
+        "dense_packed_lanes.cpu",
+        _dense_packed_lanes,
+        "topi.nn.dense_packed_lanes",
+        _dense_packed_lanes_refused,
         "dot-product instructions multiply whole words",
     ),
     Row(
@@ -341,28 +347,28 @@ ROWS: Final = (
     Row(
         "nn.contrib_dense_pack",
         "cpu",
-        "dense_pack_words.cpu",
-        _dense_pack_words,
-        "topi.nn.dense_words",
-        _dense_pack_words_refused,
+        "dense_pack_packed_lanes.cpu",
+        _dense_pack_packed_lanes,
+        "topi.nn.dense_pack_packed_lanes",
+        _dense_pack_packed_lanes_refused,
         "dot-product instructions multiply whole words",
     ),
     Row(
         "nn.batch_matmul",
         "cpu",
-        "batch_matmul_words.cpu",
-        _batch_words,
-        "topi.nn.batch_matmul_words",
-        _batch_words_refused,
+        "batch_matmul_packed_lanes.cpu",
+        _batch_matmul_packed_lanes,
+        "topi.nn.batch_matmul_packed_lanes",
+        _batch_matmul_packed_lanes_refused,
         "dot-product instructions multiply whole words",
     ),
     Row(
         "nn.batch_matmul",
         "cpu",
-        "batch_matmul_turned.cpu",
-        _turned,
-        "topi.nn.batch_matmul_turned",
-        _turned_refused,
+        "batch_matmul_transposed.cpu",
+        _batch_matmul_transposed,
+        "topi.nn.batch_matmul_transposed",
+        _batch_matmul_transposed_refused,
         "many rows repay transposing the second matrix",
     ),
     Row(

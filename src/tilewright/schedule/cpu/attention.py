@@ -147,16 +147,16 @@ class _Kernel:
         """The results of ``columns`` queries from the one that is ``first``."""
         builder, shape = self.builder, self.shape
         width = _up(columns, self.lanes)
-        turned = self._turned(first, columns, width)
+        transposed = self._transposed(first, columns, width)
         scores = builder.allocate(self.dtype, (shape.keys * width,), name="scores", scope="global")
         largest = builder.allocate(self.dtype, (width,), name="largest", scope="local")
         self._fill(largest, width, float("-inf"))
         rows = self.tile.rows[0]
         with builder.for_range(0, shape.keys // rows, name="group") as group:
-            self._scores(turned, scores, largest, (first, columns), group * rows, rows)
+            self._scores(transposed, scores, largest, (first, columns), group * rows, rows)
         if shape.keys % rows:
             whole = operators.const(shape.keys // rows * rows, "int32")
-            self._scores(turned, scores, largest, (first, columns), whole, shape.keys % rows)
+            self._scores(transposed, scores, largest, (first, columns), whole, shape.keys % rows)
         inverse = self._raised(scores, largest, width)
         tile = choose_tile(
             current_cpu(),
@@ -174,25 +174,25 @@ class _Kernel:
             with self.builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
                 target[lane + start] = operators.const(value, self.dtype)
 
-    def _turned(self, first: PrimExpr, columns: int, width: int) -> BufferVar:
+    def _transposed(self, first: PrimExpr, columns: int, width: int) -> BufferVar:
         """The scaled queries of a block as (channels, queries); queries that fill it up are zeros."""
         builder, size = self.builder, self.shape.size
-        turned = builder.allocate(self.dtype, (size * width,), name="turned", scope="global")
+        transposed = builder.allocate(self.dtype, (size * width,), name="transposed", scope="global")
         scale = operators.const(self.scale, self.dtype)
         with builder.for_range(0, size, name="channel") as channel:
             for start, lanes in self._vectors(columns):
                 with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
                     token = first + start + lane
                     element = self.query[self.places[0](self.batch, token, self.head, channel)]
-                    turned[channel * width + start + lane] = element.astype(self.dtype) * scale
+                    transposed[channel * width + start + lane] = element.astype(self.dtype) * scale
             if width > columns:
                 with builder.for_range(0, width - columns, name="lane", kind="vectorize") as lane:
-                    turned[channel * width + columns + lane] = operators.const(0, self.dtype)
-        return turned
+                    transposed[channel * width + columns + lane] = operators.const(0, self.dtype)
+        return transposed
 
     def _scores(
         self,
-        turned: BufferVar,
+        transposed: BufferVar,
         scores: BufferVar,
         largest: BufferVar,
         queries: tuple[PrimExpr, int],
@@ -208,7 +208,7 @@ class _Kernel:
             width,
             size,
             lambda row, k: self.keys[(key + row) * size + k],
-            lambda k, place: turned[k * width + place],
+            lambda k, place: transposed[k * width + place],
         )
         for row in range(rows):
             token = builder.let("token", key + row)

@@ -15,7 +15,7 @@ from math import prod
 from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, IterVar
 from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, assumed, constant_extent, extent_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ def _bytes(read: Read) -> int:
     return prod(assumed(extent) for extent in read.tensor.shape) * max(read.tensor.dtype.bits // 8, 1)
 
 
-def vector_position(kept: Kept) -> int | None:
+def vector_position(materialized: MaterializedStage) -> int | None:
     """The innermost data axis with more than one value; None where there is none."""
-    axes = kept.compute.axes
+    axes = materialized.compute.axes
     return next((number for number in range(len(axes) - 1, -1, -1) if extent_of(axes[number]) > 1), None)
 
 
-def classify(kept: Kept, vector: int, lanes: int = 4) -> Contraction:
+def classify(materialized: MaterializedStage, vector: int, lanes: int = 4) -> Contraction:
     """The axes of a reduction whose vectors, of so many lanes, run along this one."""
-    axes = kept.compute.axes
-    panel = tuple(read for read in kept.reads if read.moves_with(axes[vector]))
-    scalars = tuple(read for read in kept.reads if not read.moves_with(axes[vector]))
+    axes = materialized.compute.axes
+    panel = tuple(read for read in materialized.reads if read.moves_with(axes[vector]))
+    scalars = tuple(read for read in materialized.reads if not read.moves_with(axes[vector]))
     others = [number for number in range(len(axes)) if number != vector and extent_of(axes[number]) > 1]
     in_panel = {number for number in others if any(read.moves_with(axes[number]) for read in panel)}
     in_scalars = {number for number in others if any(read.moves_with(axes[number]) for read in scalars)}

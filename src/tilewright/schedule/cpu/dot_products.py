@@ -9,7 +9,7 @@ from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.cpu.row_reduction import partial_widths, reduce_in_vectors, row_length
@@ -22,21 +22,25 @@ MOST_ROWS: Final = 8
 
 
 def schedule_dot_products(
-    schedule: Schedule, kept: Kept, result: Kept | None, rows: Sequence[int], cpu: CPUDescription
+    schedule: Schedule,
+    materialized: MaterializedStage,
+    result: MaterializedStage | None,
+    rows: Sequence[int],
+    cpu: CPUDescription,
 ) -> None:
     """Schedule a reduction whose ``rows`` (positions of reduction axes) are contiguous, and the stage that reads it
     in place, if there is one."""
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    work = kept.work()
-    sizes = _tile_sizes(kept, cpu)
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    work = materialized.work()
+    sizes = _tile_sizes(materialized, cpu)
     together = prod(sizes)
-    widths = partial_widths(row_length(kept, rows), lanes, 4 if together == 1 else 1)
-    partial = [schedule[tensor] for tensor in reduce_in_vectors(schedule, kept, rows, widths)]
-    root = kept.stage if result is None else result.stage
+    widths = partial_widths(row_length(materialized, rows), lanes, 4 if together == 1 else 1)
+    partial = [schedule[tensor] for tensor in reduce_in_vectors(schedule, materialized, rows, widths)]
+    root = materialized.stage if result is None else result.stage
     if not root.op.axis:
         return
     place = _tile_root(root, sizes, work, cpu, has_inner=bool(partial) or result is not None)
-    inner = partial if result is None else [*partial, kept.stage]
+    inner = partial if result is None else [*partial, materialized.stage]
     for stage in inner:
         stage.compute_at(root, place)
         stage.set_scope("local")
@@ -44,19 +48,21 @@ def schedule_dot_products(
             _unroll_tile(stage, sizes)
 
 
-def _tile_sizes(kept: Kept, cpu: CPUDescription) -> list[int]:
+def _tile_sizes(materialized: MaterializedStage, cpu: CPUDescription) -> list[int]:
     """How many results to compute at a time along each data axis: where they share what they read, a few along the
     two innermost axes that do."""
-    axes = kept.compute.axes
+    axes = materialized.compute.axes
     sizes = [1] * len(axes)
     sharing = [
         number
         for number in range(len(axes) - 1, -1, -1)
-        if extent_of(axes[number]) > 1 and not all(read.moves_with(axes[number]) for read in kept.reads)
+        if extent_of(axes[number]) > 1
+        and not all(read.moves_with(axes[number]) for read in materialized.reads)
     ][:2]
     # Code for what is left over at ends that are not constant is long already.
     known = [
-        constant_extent(axis) for axis in (*(axes[number] for number in sharing), *kept.compute.reduce_axis)
+        constant_extent(axis)
+        for axis in (*(axes[number] for number in sharing), *materialized.compute.reduce_axis)
     ]
     if not sharing or None in known:
         return sizes

@@ -21,13 +21,13 @@ from tilewright.te.tensor import Operation
 
 
 @dataclass(eq=False)
-class Kept:
+class MaterializedStage:
     """A stage that is not inlined, with its operation as it will be: what is inlined put in."""
 
     stage: Stage
     operation: Operation
     reads: list[Read] = field(default_factory=list)
-    readers: list[Kept] = field(default_factory=list)
+    readers: list[MaterializedStage] = field(default_factory=list)
 
     @property
     def compute(self) -> ComputeOp:
@@ -70,43 +70,50 @@ class Kept:
         return self.elements() * (STORE_WORK + steps * max(cost_of(self.compute).operations, 1))
 
 
-def kept_stages(schedule: Schedule) -> list[Kept]:
+def materialized_stages(schedule: Schedule) -> list[MaterializedStage]:
     """The stages that are computed, producers first, each with its readers."""
-    found: dict[Operation, Kept] = {}
+    found: dict[Operation, MaterializedStage] = {}
     # Both lists have the same order: normalisation only replaces the operations.
     for stage, normal in zip(schedule.stages, schedule.normalize().stages, strict=True):
         if normal.attach_type == AttachType.INLINED_ALREADY or not normal.op.input_tensors:
             if isinstance(normal.op, ComputeOp) and normal.attach_type != AttachType.INLINED_ALREADY:
-                found[normal.op] = Kept(stage, normal.op)
+                found[normal.op] = MaterializedStage(stage, normal.op)
             continue
         reads = reads_of(normal.op) if isinstance(normal.op, ComputeOp) else []
-        kept = Kept(stage, normal.op, reads)
-        found[normal.op] = kept
+        materialized = MaterializedStage(stage, normal.op, reads)
+        found[normal.op] = materialized
         for operation in dict.fromkeys(tensor.op for tensor in normal.op.input_tensors):
             if operation in found:
-                found[operation].readers.append(kept)
+                found[operation].readers.append(materialized)
     return list(found.values())
 
 
-def cones(stages: list[Kept], roots: set[Kept]) -> dict[Kept, list[Kept]]:
+def cones(
+    stages: list[MaterializedStage], roots: set[MaterializedStage]
+) -> dict[MaterializedStage, list[MaterializedStage]]:
     """The cone of each root, producers first. Stages that belong to no single root are added to the roots."""
-    owner: dict[Kept, Kept] = {}
-    for kept in reversed(stages):
-        owners = {owner[reader] for reader in kept.readers}
+    owner: dict[MaterializedStage, MaterializedStage] = {}
+    for materialized in reversed(stages):
+        owners = {owner[reader] for reader in materialized.readers}
         single = next(iter(owners)) if len(owners) == 1 else None
-        if kept in roots or not kept.is_movable or single is None or not single.is_schedulable:
-            roots.add(kept)
-            owner[kept] = kept
+        if (
+            materialized in roots
+            or not materialized.is_movable
+            or single is None
+            or not single.is_schedulable
+        ):
+            roots.add(materialized)
+            owner[materialized] = materialized
         else:
-            owner[kept] = single
-    found: dict[Kept, list[Kept]] = {root: [] for root in stages if root in roots}
-    for kept in stages:
-        if owner[kept] is not kept:
-            found[owner[kept]].append(kept)
+            owner[materialized] = single
+    found: dict[MaterializedStage, list[MaterializedStage]] = {root: [] for root in stages if root in roots}
+    for materialized in stages:
+        if owner[materialized] is not materialized:
+            found[owner[materialized]].append(materialized)
     return found
 
 
-def reads_in_place(reader: Kept, producer: Kept) -> bool:
+def reads_in_place(reader: MaterializedStage, producer: MaterializedStage) -> bool:
     """True if every read of the producer is at the very index that the reader computes."""
     axes = reader.compute.axes
     for read in reader.reads:
@@ -118,28 +125,28 @@ def reads_in_place(reader: Kept, producer: Kept) -> bool:
     return True
 
 
-def row_axes(root: Kept, cone: list[Kept]) -> list[IterVar]:
+def row_axes(root: MaterializedStage, cone: list[MaterializedStage]) -> list[IterVar]:
     """Axes of the root along which the whole cone can be computed slice by slice, with nothing repeated."""
     found = []
     for position, axis in enumerate(root.compute.axes):
-        dimension: dict[Kept, int] = {root: position}
-        if all(_slice_dimension(kept, dimension) for kept in reversed(cone)):
+        dimension: dict[MaterializedStage, int] = {root: position}
+        if all(_slice_dimension(materialized, dimension) for materialized in reversed(cone)):
             found.append(axis)
     return found
 
 
-def _slice_dimension(kept: Kept, dimension: dict[Kept, int]) -> bool:
+def _slice_dimension(materialized: MaterializedStage, dimension: dict[MaterializedStage, int]) -> bool:
     """Find the dimension of a stage that its readers index with their sliced axis; False if there is none."""
     places: set[int | None] = set()
-    for reader in kept.readers:
+    for reader in materialized.readers:
         sliced: Var = reader.compute.axes[dimension[reader]].var
         for read in reader.reads:
-            if read.tensor.op is kept.operation:
+            if read.tensor.op is materialized.operation:
                 places.add(_only_place(read.indices, sliced))
     place = places.pop() if len(places) == 1 else None
     if place is None:
         return False
-    dimension[kept] = place
+    dimension[materialized] = place
     return True
 
 

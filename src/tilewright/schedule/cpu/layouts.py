@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tilewright.schedule.cpu.deep_product import choose_pieces
 from tilewright.schedule.cpu.loops import vector_fill
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.split_reduction import choose_reduction_split
 from tilewright.schedule.cpu.tile_model import TileProblem, choose_tile
 from tilewright.target.cpu import CPUDescription, describe_cpu
 from tilewright.target.target import TargetLike
@@ -101,8 +101,8 @@ def dense_block(
     lanes = lanes_of(cpu, dtype)
     if units <= lanes:
         return units
-    pieces = None if rows is None else choose_pieces(cpu, rows, units, depth, dtype)
-    if pieces is not None:
-        return pieces.columns
+    reduction_split = None if rows is None else choose_reduction_split(cpu, rows, units, depth, dtype)
+    if reduction_split is not None:
+        return reduction_split.columns
     problem = TileProblem((rows, 1), units, 4 * lanes, 1, lanes, depth, True, True)
     return max(choose_tile(cpu, problem).columns, lanes)

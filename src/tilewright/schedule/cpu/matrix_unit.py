@@ -15,7 +15,7 @@ from tilewright.ir.expr import Call
 from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, step_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.tile_model import TAIL_PENALTY
 from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
@@ -40,18 +40,20 @@ def has_matrix_unit(cpu: CPUDescription, dtype: DataType | str) -> bool:
     return feature in cpu.features and cpu.triple.startswith("x86_64") and "linux" in cpu.triple
 
 
-def matrix_tile(kept: Kept, found: Contraction, cpu: CPUDescription) -> tuple[list[int], int] | None:
+def matrix_tile(
+    materialized: MaterializedStage, found: Contraction, cpu: CPUDescription
+) -> tuple[list[int], int] | None:
     """The size of a tile along each data axis, and the words of a step; None where the unit does not fit."""
     names = {
         str(getattr(part.op, "name", ""))
-        for value in values_of(kept.compute)
+        for value in values_of(materialized.compute)
         for part in post_order(value)
         if isinstance(part, Call)
     }
     needed = [feature for name, feature in _FEATURES.items() if name in names]
     if len(needed) != 1 or needed[0] not in cpu.features or "linux" not in cpu.triple:
         return None
-    axes, reduced = kept.compute.axes, kept.compute.reduce_axis
+    axes, reduced = materialized.compute.axes, materialized.compute.reduce_axis
     if not found.is_product or found.gathers or None in [constant_extent(axis) for axis in (*axes, *reduced)]:
         return None
     columns = extent_of(axes[found.vector])
@@ -64,17 +66,17 @@ def matrix_tile(kept: Kept, found: Contraction, cpu: CPUDescription) -> tuple[li
     )
     if not width or inner is None or any(step_of(read, inner, 1) != 1 for read in found.scalars):
         return None
-    words = next(size for size in range(TILE, 0, -1) if extent_of(inner) % size == 0)
+    packed_lanes = next(size for size in range(TILE, 0, -1) if extent_of(inner) % size == 0)
     extents = [extent_of(axes[position]) for position in found.row_axes] + [1, 1]
-    if words < FEWEST or prod(extents) < FEWEST:
+    if packed_lanes < FEWEST or prod(extents) < FEWEST:
         return None
-    steps = prod(extent_of(axis) for axis in reduced) // words
-    rows = min(_candidates(extents), key=lambda tile: _cycles(extents, tile, width, words, steps))
+    steps = prod(extent_of(axis) for axis in reduced) // packed_lanes
+    rows = min(_candidates(extents), key=lambda tile: _cycles(extents, tile, width, packed_lanes, steps))
     sizes = [1] * len(axes)
     for position, size in zip(found.row_axes, rows, strict=False):
         sizes[position] = size
     sizes[found.vector] = width
-    return sizes, words
+    return sizes, packed_lanes
 
 
 def _candidates(extents: list[int]) -> list[tuple[int, int]]:
@@ -86,7 +88,7 @@ def _candidates(extents: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _cycles(extents: list[int], tile: tuple[int, int], width: int, words: int, steps: int) -> float:
+def _cycles(extents: list[int], tile: tuple[int, int], width: int, packed_lanes: int, steps: int) -> float:
     """What all tiles of these sizes take for one panel of columns."""
     cuts = []
     for extent, size in zip(extents, tile, strict=False):
@@ -95,6 +97,6 @@ def _cycles(extents: list[int], tile: tuple[int, int], width: int, words: int, s
     total = 0.0
     for (one, many), (other, others) in product(*cuts):
         rows, parts = one * other, width // TILE
-        step = max(rows * parts, (rows + words * parts) / 2)
+        step = max(rows * parts, (rows + packed_lanes * parts) / 2)
         total += many * others * (START + steps * step)
     return total * TAIL_PENALTY ** sum(len(cut) > 1 for cut in cuts)

@@ -7,15 +7,15 @@ from math import prod
 
 from tilewright.ir.expr import Reduce
 from tilewright.schedule.cpu.access import constant_extent, extent_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Tensor
 
 
-def row_reduction_axes(kept: Kept, lanes: int) -> list[int]:
+def row_reduction_axes(materialized: MaterializedStage, lanes: int) -> list[int]:
     """Positions of the last reduction axes that together are a contiguous row of at least a vector; none where
     the reduction cannot be factored."""
-    operation = kept.compute
+    operation = materialized.compute
     first = operation.body[0]
     # Tuples (argmax) would have to break ties by index in whatever order the parts come.
     if not isinstance(first, Reduce) or len(first.source) != 1 or first.init or lanes < 2:
@@ -28,25 +28,25 @@ def row_reduction_axes(kept: Kept, lanes: int) -> list[int]:
         extent = extents[position]
         if extent is None:
             break
-        steps = [read.steps(axes[position], extent) for read in kept.reads]
+        steps = [read.steps(axes[position], extent) for read in materialized.reads]
         if extent > 1 and not all(step == 0 or step == length for step in steps):
             break
         positions.insert(0, position)
         length *= extent
     if not positions and axes and extents[-1] is None:
         # A row whose length is not constant: its neighbours are looked at all the same.
-        if all(read.is_contiguous(axes[-1], extent_of(axes[-1])) for read in kept.reads):
+        if all(read.is_contiguous(axes[-1], extent_of(axes[-1])) for read in materialized.reads):
             return [len(axes) - 1]
-    moving = any(read.moves_with(axes[position]) for position in positions for read in kept.reads)
+    moving = any(read.moves_with(axes[position]) for position in positions for read in materialized.reads)
     return positions if moving and length >= max(lanes // 2, 2) else []
 
 
 def reduce_in_vectors(
-    schedule: Schedule, kept: Kept, rows: Sequence[int], widths: Sequence[int]
+    schedule: Schedule, materialized: MaterializedStage, rows: Sequence[int], widths: Sequence[int]
 ) -> list[Tensor]:
     """Factor the reduction into vectors of these widths, one after another, and give the tensors of partial results,
     which are to be placed where the reduction is."""
-    stage = kept.stage
+    stage = materialized.stage
     axes = stage.op.reduce_axis
     chosen = [axes[position] for position in rows]
     row = stage.fuse(*chosen) if len(chosen) > 1 else chosen[0]
@@ -68,9 +68,9 @@ def reduce_in_vectors(
     return made
 
 
-def row_length(kept: Kept, rows: Sequence[int]) -> int | None:
+def row_length(materialized: MaterializedStage, rows: Sequence[int]) -> int | None:
     """How long the row of these reduction axes is; None if that is not constant."""
-    extents = [constant_extent(kept.compute.reduce_axis[position]) for position in rows]
+    extents = [constant_extent(materialized.compute.reduce_axis[position]) for position in rows]
     return None if None in extents else prod(extent for extent in extents if extent is not None)
 
 

@@ -26,9 +26,9 @@ def storing_stage(schedule: Schedule, tagged: Stage, own: Iterable[Stage]) -> St
     """
     outputs = [stage for stage in schedule.stages if stage.is_output]
     result = outputs[0] if len(outputs) == 1 and _extents(outputs[0]) == _extents(tagged) else tagged
-    kept = {id(stage) for stage in (tagged, *own)}
+    materialized = {id(stage) for stage in (tagged, *own)}
     for stage in schedule.stages:
-        if id(stage) not in kept and isinstance(stage.op, ComputeOp) and not stage.is_output:
+        if id(stage) not in materialized and isinstance(stage.op, ComputeOp) and not stage.is_output:
             stage.compute_inline()
     if result is not tagged:
         tagged.compute_inline()

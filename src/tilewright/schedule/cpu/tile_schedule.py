@@ -16,7 +16,7 @@ from tilewright.ir.expr import Call, IterVar
 from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.target.cpu import CPUDescription
@@ -46,17 +46,17 @@ class OuterLoop:
 def tile_stages(
     result: Stage,
     reduction: Stage,
-    kept: Kept,
+    materialized: MaterializedStage,
     found: Contraction,
     sizes: Sequence[int],
     cpu: CPUDescription,
     first: Sequence[int] = (),
-    words: int = 0,
+    packed_lanes: int = 0,
 ) -> IterVar | None:
     """Schedule both stages with tiles of these sizes, one for each data axis.
 
     ``first`` are axes whose loops are outermost, in this order, and parallel; the loop that they become is given
-    back, for producers to be computed at. With ``words``, the matrix unit computes a tile, so many words a step.
+    back, for producers to be computed at. With ``packed_lanes``, the matrix unit computes a tile, so many words a step.
     """
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
@@ -74,36 +74,40 @@ def tile_stages(
             inner[position] = part
     order = _tile_order(found, range(len(axes)))
     inner_axes = [inner[position] for position in order if position in inner]
-    loops, panel_loops = _outer_order(result, kept, found, outer, sizes, cpu, first)
+    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first)
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
-    packed = panel_loops and is_scattered(kept, found, sizes)
+    packed = panel_loops and is_scattered(materialized, found, sizes)
     leading = len([number for number in first if number in outer])
-    shared, panel_place, place = _parallel(result, kept, loops, cpu, leading, panel_loops if packed else 0)
+    shared, panel_place, place = _parallel(
+        result, materialized, loops, cpu, leading, panel_loops if packed else 0
+    )
     if packed and panel_place is not None:
         _pack(reduction, found, result, panel_place, cpu)
-    checks = has_likely(kept)
+    checks = has_likely(materialized)
     for loop in loops:
         # The last tile of an axis is code of its own, so that the others check nothing.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
-    for axis in inner_axes[:-1] if not words else ():
+    for axis in inner_axes[:-1] if not packed_lanes else ():
         result.unroll(axis)
     _vectorize(result, found.vector, inner)
     reduction.compute_at(result, place)
     reduction.set_scope("local")
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    if words:
-        _reduce_in_matrix_unit(reduction, kept, found, sizes, words)
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    if packed_lanes:
+        _reduce_in_matrix_unit(reduction, materialized, found, sizes, packed_lanes)
     else:
-        _reduce_in_tile(reduction, kept, found, sizes, lanes, _asks_ahead(kept, found, sizes, cpu))
+        _reduce_in_tile(
+            reduction, materialized, found, sizes, lanes, _prefetches_panels(materialized, found, sizes, cpu)
+        )
     return shared
 
 
-def has_likely(kept: Kept) -> bool:
+def has_likely(materialized: MaterializedStage) -> bool:
     """True if elements are read under conditions that hold for most of them: inside of an image with a border."""
     return any(
         isinstance(part, Call) and getattr(part.op, "name", "") == "tir.likely"
-        for value in values_of(kept.compute)
+        for value in values_of(materialized.compute)
         for part in post_order(value)
     )
 
@@ -121,7 +125,7 @@ def _vectorize(stage: Stage, vector: int, inner: dict[int, IterVar]) -> None:
 
 def _outer_order(
     result: Stage,
-    kept: Kept,
+    materialized: MaterializedStage,
     found: Contraction,
     outer: dict[int, OuterLoop],
     sizes: Sequence[int],
@@ -139,11 +143,11 @@ def _outer_order(
         outer[position] for position in rest if position not in found.batch_axes and position not in panels
     ]
     around, within = [outer[position] for position in panels], list[OuterLoop]()
-    axes = kept.compute.axes
+    axes = materialized.compute.axes
     if panels and found.scalar_bytes(axes) > cpu.l2_bytes // 2:
         # All rows pass by as many panels as the second cache holds well.
         main = max(panels, key=lambda position: outer[position].count or 0)
-        together = cpu.l2_bytes // 4 // max(_bytes_of_a_panel(kept, found, sizes), 1)
+        together = cpu.l2_bytes // 4 // max(_bytes_of_a_panel(materialized, found, sizes), 1)
         loop = outer[main]
         if together > 1 and loop.count is not None and loop.count > 1:
             factor = _best_group(loop.count, min(together, loop.count))
@@ -155,17 +159,19 @@ def _outer_order(
     return choosing + others + within, len(choosing) if others and around else 0
 
 
-def _bytes_of_a_panel(kept: Kept, found: Contraction, sizes: Sequence[int]) -> int:
-    steps = prod(extent_of(axis) for axis in kept.compute.reduce_axis)
+def _bytes_of_a_panel(materialized: MaterializedStage, found: Contraction, sizes: Sequence[int]) -> int:
+    steps = prod(extent_of(axis) for axis in materialized.compute.reduce_axis)
     return 4 * steps * prod(sizes[number] for number in {found.vector, *found.panel_axes})
 
 
-def _asks_ahead(kept: Kept, found: Contraction, sizes: Sequence[int], cpu: CPUDescription) -> bool:
+def _prefetches_panels(
+    materialized: MaterializedStage, found: Contraction, sizes: Sequence[int], cpu: CPUDescription
+) -> bool:
     """True if panels come from beyond the second cache, and that holds the one in use and the next."""
     return (
         found.is_product
         and found.panel_bytes > cpu.l2_bytes // 4
-        and 2 * _bytes_of_a_panel(kept, found, sizes) <= cpu.l2_bytes * 3 // 4
+        and 2 * _bytes_of_a_panel(materialized, found, sizes) <= cpu.l2_bytes * 3 // 4
     )
 
 
@@ -175,14 +181,16 @@ def _best_group(count: int, most: int) -> int:
     return divisor if 2 * divisor > most else most
 
 
-def is_scattered(kept: Kept, found: Contraction, sizes: Sequence[int]) -> bool:
+def is_scattered(materialized: MaterializedStage, found: Contraction, sizes: Sequence[int]) -> bool:
     """True if the panel's rows lie far apart in memory and enough rows of results share them: then it is copied
     together before it is used."""
-    axes = kept.compute.axes
+    axes = materialized.compute.axes
     rows = prod(extent_of(axes[position]) for position in range(len(axes)) if position in found.row_axes)
     if not found.is_product or len(found.panel) != 1 or rows < ROWS_WORTH_PACKING:
         return False
-    steps = [step_of(found.panel[0], axis, 1) for axis in kept.compute.reduce_axis if extent_of(axis) > 1]
+    steps = [
+        step_of(found.panel[0], axis, 1) for axis in materialized.compute.reduce_axis if extent_of(axis) > 1
+    ]
     return min((step for step in steps if step), default=0) > sizes[found.vector]
 
 
@@ -201,11 +209,16 @@ def _pack(reduction: Stage, found: Contraction, result: Stage, place: IterVar, c
 
 
 def _parallel(
-    result: Stage, kept: Kept, loops: list[OuterLoop], cpu: CPUDescription, leading: int, panel_loops: int
+    result: Stage,
+    materialized: MaterializedStage,
+    loops: list[OuterLoop],
+    cpu: CPUDescription,
+    leading: int,
+    panel_loops: int,
 ) -> tuple[IterVar | None, IterVar | None, IterVar]:
     """Make the first loops parallel. Gives the loop that the ``leading`` ones became, the one that the first
     ``panel_loops`` end with, and the innermost loop; each None where it is not a loop of its own."""
-    work = kept.work()
+    work = materialized.work()
     if not loops:
         return None, None, result.fuse()
     counts = [loop.count for loop in loops]
@@ -243,11 +256,16 @@ def _parallel_loops(
 
 
 def _reduce_in_tile(
-    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], lanes: int, ahead: bool
+    reduction: Stage,
+    materialized: MaterializedStage,
+    found: Contraction,
+    sizes: Sequence[int],
+    lanes: int,
+    prefetch: bool,
 ) -> None:
-    """The loops of the reduction inside of one tile; ``ahead``: the next panel is asked for while one is read."""
+    """The loops of the reduction inside of one tile; ``prefetch``: the next panel is asked for while one is read."""
     axes = list(reduction.op.axis)
-    steps = _reduction_loops(reduction, kept, found)
+    steps = _reduction_loops(reduction, materialized, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
     vectors *= -(-sizes[found.vector] // lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
@@ -259,7 +277,7 @@ def _reduce_in_tile(
     extents = [extent for _, extent in steps]
     total = prod(extents) if None not in extents else None  # type: ignore[arg-type]
     plain = not found.gathers and all(
-        constant_extent(kept.compute.axes[position]) is not None for position in tiled
+        constant_extent(materialized.compute.axes[position]) is not None for position in tiled
     )
     if plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW:
         for axis, _ in steps:
@@ -273,7 +291,7 @@ def _reduce_in_tile(
             reduction.unroll(part)
             steps = [*steps[:-1], (rest, None), (part, factor)]
             axis = rest
-        if ahead:
+        if prefetch:
             reduction.pragma(axis, "prefetch_next_panel")
     reduction.reorder(*fixed, *[axis for axis, _ in steps], *[axes[position] for position in tiled])
     for position in tiled:
@@ -284,12 +302,16 @@ def _reduce_in_tile(
 
 
 def _reduce_in_matrix_unit(
-    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], words: int
+    reduction: Stage,
+    materialized: MaterializedStage,
+    found: Contraction,
+    sizes: Sequence[int],
+    packed_lanes: int,
 ) -> None:
     """The loops of a reduction that the matrix unit takes as a whole, the words of a step apart."""
     axes = list(reduction.op.axis)
-    steps = [axis for axis, _ in _reduction_loops(reduction, kept, found)]
-    rest, part = reduction.split(steps[-1], factor=words)
+    steps = [axis for axis, _ in _reduction_loops(reduction, materialized, found)]
+    rest, part = reduction.split(steps[-1], factor=packed_lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
     order = [*steps[:-1], rest, part, *(axes[position] for position in tiled)]
@@ -307,17 +329,21 @@ def _unroll_factor(extent: int | None, most: int) -> int:
     return max(factors, key=lambda factor: (factor % 4 == 0, factor), default=1)
 
 
-def _reduction_loops(reduction: Stage, kept: Kept, found: Contraction) -> list[tuple[IterVar, int | None]]:
+def _reduction_loops(
+    reduction: Stage, materialized: MaterializedStage, found: Contraction
+) -> list[tuple[IterVar, int | None]]:
     """The reduction axes, blocks of the layout split off, in the order in which the panel lies in memory."""
-    reads: Sequence[Read] = found.panel or kept.reads
+    reads: Sequence[Read] = found.panel or materialized.reads
     main = max(
-        reads, key=lambda read: sum(read.moves_with(axis) for axis in kept.compute.reduce_axis), default=None
+        reads,
+        key=lambda read: sum(read.moves_with(axis) for axis in materialized.compute.reduce_axis),
+        default=None,
     )
     loops: list[tuple[int, int, IterVar, int | None]] = []
     for number, (axis, known) in enumerate(
-        zip(reduction.op.reduce_axis, kept.compute.reduce_axis, strict=True)
+        zip(reduction.op.reduce_axis, materialized.compute.reduce_axis, strict=True)
     ):
-        block, extent = block_of(known, kept.reads), constant_extent(known)
+        block, extent = block_of(known, materialized.reads), constant_extent(known)
         if block is None or extent is None:
             loops.append((step_of(main, known, 1) if main else 0, -number, axis, extent))
         else:

@@ -211,10 +211,10 @@ def conv2d_NCHWc_int8(
         value = padded(*at[:-1], at[-1] * n_elems + part.var)
         return value.astype(out_dtype) * kernel(*weight_at, part).astype(out_dtype)
 
-    return conv2d_of_words(data, kernel, stride, padding, dilation, layout, n_elems, product, [part])
+    return conv2d_of_packed_lanes(data, kernel, stride, padding, dilation, layout, n_elems, product, [part])
 
 
-def conv2d_of_words(
+def conv2d_of_packed_lanes(
     data: Tensor,
     kernel: Tensor,
     stride: Any,

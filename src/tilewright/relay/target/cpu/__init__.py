@@ -3,7 +3,7 @@
 from tilewright.relay.target.cpu.choose_blocks import choose_blocks
 from tilewright.relay.target.cpu.convolve_images import ConvolveImages
 from tilewright.relay.target.cpu.layout import conv2d_in_blocks, dense_in_blocks
-from tilewright.relay.target.cpu.narrow import legal_batch_matmul, legal_conv2d, legal_dense
+from tilewright.relay.target.cpu.low_precision import legal_batch_matmul, legal_conv2d, legal_dense
 from tilewright.relay.target.cpu.split_dilation import SplitDilation
 from tilewright.relay.target.cpu.transposed import (
     conv2d_transpose_in_blocks,

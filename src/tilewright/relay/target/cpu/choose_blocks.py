@@ -211,7 +211,7 @@ class _Survey:
         regions = list(dict.fromkeys(one.root() for edge in self.edges for one in (edge.source, edge.result)))
         number = {region: place for place, region in enumerate(regions)}
         blocks = [region.blocks() for region in regions]
-        alone = [
+        variable_costs = [
             [region.cost(block) for block in sizes] for region, sizes in zip(regions, blocks, strict=True)
         ]
         pairs: dict[tuple[int, int], list[list[float]]] = {}
@@ -219,12 +219,14 @@ class _Survey:
             v, w = number[edge.source.root()], number[edge.result.root()]
             costs = [[edge.best(before, after)[0] for after in blocks[w]] for before in blocks[v]]
             if v == w:
-                alone[v] = [cost + costs[place][place] for place, cost in enumerate(alone[v])]
+                variable_costs[v] = [
+                    cost + costs[place][place] for place, cost in enumerate(variable_costs[v])
+                ]
             elif (v, w) in pairs or (w, v) not in pairs:
                 pairs[v, w] = _sum(pairs.get((v, w)), costs)
             else:
                 pairs[w, v] = _sum(pairs[w, v], [list(row) for row in zip(*costs, strict=True)])
-        states = least_cost(alone, pairs)
+        states = least_cost(variable_costs, pairs)
         chosen = {region: sizes[state] for region, sizes, state in zip(regions, blocks, states, strict=True)}
         layouts = {
             expr: Layout(f"NCHW{chosen[region.root()]}c") if chosen[region.root()] > 1 else HOME

@@ -47,8 +47,8 @@ def _as_images(expr: RelayExpr, shape: Constants) -> RelayExpr:
     if len(shape) == 3:
         return call("reshape", expr, newshape=(*shape[:2], 1, shape[2]))
     batch, channels, depth, height, width = shape
-    turned = call("transpose", expr, axes=_FRAMES_FIRST)
-    return call("reshape", turned, newshape=(batch * depth, channels, height, width))
+    transposed = call("transpose", expr, axes=_FRAMES_FIRST)
+    return call("reshape", transposed, newshape=(batch * depth, channels, height, width))
 
 
 def _from_images(images: RelayExpr, shape: Constants) -> RelayExpr:
@@ -120,8 +120,8 @@ def _convolved_volume(images: RelayExpr, weight: RelayExpr, walk: Walk, attrs: A
     size = DataType(dtype).bits // 8 * walk.shape[0] * walk.result[2] * prod(walk.shape[3:]) * inputs * depth
     if depth == 1 or size <= LARGEST_STACK:
         beside = frames[0] if depth == 1 else call("concatenate", Tuple(frames), axis=1)
-        turned = call("transpose", weight, axes=_FRAMES_FIRST)
-        flat = call("reshape", turned, newshape=(outputs, depth * inputs, *taps))
+        transposed = call("transpose", weight, axes=_FRAMES_FIRST)
+        flat = call("reshape", transposed, newshape=(outputs, depth * inputs, *taps))
         return _convolved(beside, flat, walk, attrs)
     total: RelayExpr | None = None
     for tap, frame in enumerate(frames):

@@ -13,7 +13,11 @@ from tilewright.relay.expr import const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.convolution_rules import is_multiplied
 from tilewright.relay.target.cpu.blocks import BlockedConvolution, blocks_in_force
-from tilewright.relay.target.cpu.narrow import is_narrow, narrow_conv2d, narrow_dense
+from tilewright.relay.target.cpu.low_precision import (
+    is_low_precision,
+    low_precision_conv2d,
+    low_precision_dense,
+)
 from tilewright.relay.target.cpu.shapes import constant_shape
 from tilewright.schedule.cpu.layouts import Conv2DLayouts, conv2d_layouts, dense_block, layouts_of_blocks
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
@@ -46,7 +50,7 @@ def _is_plain(attrs: Any) -> bool:
 
 def _blockable(attrs: Any, tinfos: Sequence[Any]) -> _Blockable | None:
     data, kernel = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
-    if not _is_plain(attrs) or data is None or kernel is None or is_narrow(attrs, tinfos):
+    if not _is_plain(attrs) or data is None or kernel is None or is_low_precision(attrs, tinfos):
         return None
     if not blocks_help(tinfos[0].dtype):
         return None
@@ -64,11 +68,11 @@ def conv2d_in_blocks(
     attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
 ) -> RelayExpr | None:
     """A conv2d of NCHW with its channels in blocks; None where it should stay as it is."""
-    if _is_plain(attrs) and is_narrow(attrs, tinfos):
+    if _is_plain(attrs) and is_low_precision(attrs, tinfos):
         data, weights = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
         if data is None or weights is None:
             return None
-        return narrow_conv2d(attrs, inputs, data, weights, tinfos)
+        return low_precision_conv2d(attrs, inputs, data, weights, tinfos)
     found = _blockable(attrs, tinfos)
     if found is None:
         return None
@@ -193,8 +197,8 @@ def dense_in_blocks(
     weight = constant_shape(tinfos[1].shape)
     if weight is None or len(tinfos[0].shape) != 2:
         return None
-    if is_narrow(attrs, tinfos):
-        return narrow_dense(attrs, inputs, weight, tinfos)
+    if is_low_precision(attrs, tinfos):
+        return low_precision_dense(attrs, inputs, weight, tinfos)
     if not blocks_help(tinfos[0].dtype):
         return None
     (rows,) = get_const_tuple([tinfos[0].shape[0]])

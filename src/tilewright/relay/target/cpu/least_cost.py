@@ -23,22 +23,22 @@ Best = dict[tuple[int, ...], int]
 
 
 def least_cost(
-    alone: Sequence[Sequence[float]], pairs: Mapping[tuple[int, int], Sequence[Sequence[float]]]
+    variable_costs: Sequence[Sequence[float]], pairs: Mapping[tuple[int, int], Sequence[Sequence[float]]]
 ) -> list[int]:
     """For each variable the number of its state.
 
     ``alone[v][s]`` is the cost of state ``s`` of variable ``v``; ``pairs[v, w][s][t]`` what states ``s`` of ``v`` and
     ``t`` of ``w`` cost together.
     """
-    problem = _Problem([len(costs) for costs in alone])
-    for v, costs in enumerate(alone):
+    problem = _Problem([len(costs) for costs in variable_costs])
+    for v, costs in enumerate(variable_costs):
         problem.add((v,), {(s,): cost for s, cost in enumerate(costs)})
     for (v, w), rows in pairs.items():
         problem.add((v, w), {(s, t): cost for s, row in enumerate(rows) for t, cost in enumerate(row)})
     eliminated: list[tuple[int, Scope, Best]] = []
     while (chosen := problem.smallest()) is not None:
         eliminated.append(problem.eliminate(chosen))
-    states = [0] * len(alone)
+    states = [0] * len(variable_costs)
     for variable, scope, best_of in reversed(eliminated):
         states[variable] = best_of[tuple(states[other] for other in scope)]
     return states
@@ -87,7 +87,7 @@ class _Problem:
                     del self.factors[other][number]
         if too_large:
             best = min(
-                range(self.sizes[variable]), key=lambda s: (_cost_alone(variable, s, factors.values()), s)
+                range(self.sizes[variable]), key=lambda s: (_variable_cost(variable, s, factors.values()), s)
             )
             for factor in factors.values():
                 self.add(*_fixed(factor, variable, best))
@@ -120,7 +120,7 @@ def _eliminate(
     return best_of, table
 
 
-def _cost_alone(variable: int, state: int, factors: Collection[Factor]) -> float:
+def _variable_cost(variable: int, state: int, factors: Collection[Factor]) -> float:
     """What a state costs if all others fall in with it."""
     return sum(
         min(cost for states, cost in table.items() if states[scope.index(variable)] == state)

@@ -51,16 +51,16 @@ class _Phases:
             widths = ((0, 0), (0, 0), (0, more[0]), (0, more[1]))
             data = call("nn.pad", data, const(0.0, dtype), pad_width=widths)
         split = call("reshape", data, newshape=(batch, channels, rows, down, columns, across))
-        turned = call("transpose", split, axes=(0, 3, 5, 1, 2, 4))
-        return call("reshape", turned, newshape=(batch * down * across, channels, rows, columns))
+        transposed = call("transpose", split, axes=(0, 3, 5, 1, 2, 4))
+        return call("reshape", transposed, newshape=(batch * down * across, channels, rows, columns))
 
     def together(self, pictures: RelayExpr) -> RelayExpr:
         """The picture that the pictures are."""
         batch, _, height, width = self.shape
         (down, across), (rows, columns), channels = self.steps, self.extents, self.outputs
         split = call("reshape", pictures, newshape=(batch, down, across, channels, rows, columns))
-        turned = call("transpose", split, axes=(0, 3, 4, 1, 5, 2))
-        whole = call("reshape", turned, newshape=(batch, channels, rows * down, columns * across))
+        transposed = call("transpose", split, axes=(0, 3, 4, 1, 5, 2))
+        whole = call("reshape", transposed, newshape=(batch, channels, rows * down, columns * across))
         if (rows * down, columns * across) == (height, width):
             return whole
         return call("strided_slice", whole, begin=(0, 0), end=(height, width), strides=(1, 1), axes=(2, 3))

@@ -14,7 +14,7 @@ from typing import Final
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.contraction import Contraction
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import run_parallel
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.target.cpu import CPUDescription
@@ -29,7 +29,7 @@ UNROLLED: Final = 4
 
 
 @dataclass(frozen=True)
-class Pieces:
+class ReductionSplit:
     """The register tile, in elements, and how many steps of the reduction a piece has."""
 
     rows: int
@@ -37,7 +37,9 @@ class Pieces:
     depth: int
 
 
-def choose_pieces(cpu: CPUDescription, rows: int, columns: int, depth: int, dtype: str) -> Pieces | None:
+def choose_reduction_split(
+    cpu: CPUDescription, rows: int, columns: int, depth: int, dtype: str
+) -> ReductionSplit | None:
     """How to cut a product; None where it is better computed in one: where the second cache holds the left matrix, or
     several panels at a time, by which all rows can pass."""
     lanes = lanes_of(cpu, dtype)
@@ -51,44 +53,54 @@ def choose_pieces(cpu: CPUDescription, rows: int, columns: int, depth: int, dtyp
     most = cpu.l1d_bytes * 3 // 4 // (size * width)
     fitting = [steps for steps in range(UNROLLED, most + 1, UNROLLED) if depth % steps == 0]
     longest = max(fitting, default=0)
-    return Pieces(height, width, longest) if 2 * longest > most else None
+    return ReductionSplit(height, width, longest) if 2 * longest > most else None
 
 
-def pieces_of(kept: Kept, found: Contraction, cpu: CPUDescription) -> Pieces | None:
+def reduction_split_of(
+    materialized: MaterializedStage, found: Contraction, cpu: CPUDescription
+) -> ReductionSplit | None:
     """How to cut a reduction, if it is the plain product of two matrices and the right one lies in fitting panels."""
-    axes = kept.compute.axes
-    every = (*axes, *kept.compute.reduce_axis)
+    axes = materialized.compute.axes
+    every = (*axes, *materialized.compute.reduce_axis)
     if not found.is_product or found.vector != 1 or len(axes) != 2 or len(every) != 3:
         return None
     if any(constant_extent(axis) is None for axis in every):
         return None
     rows, columns, depth = (extent_of(axis) for axis in every)
-    pieces = choose_pieces(cpu, rows, columns, depth, str(kept.operation.output(0).dtype))
-    if pieces is None or not all(read.is_contiguous(axes[1], pieces.columns) for read in found.panel):
+    reduction_split = choose_reduction_split(
+        cpu, rows, columns, depth, str(materialized.operation.output(0).dtype)
+    )
+    if reduction_split is None or not all(
+        read.is_contiguous(axes[1], reduction_split.columns) for read in found.panel
+    ):
         return None
-    return pieces
+    return reduction_split
 
 
-def schedule_in_pieces(
-    result: Stage, reduction: Stage, kept: Kept, pieces: Pieces, cpu: CPUDescription
+def schedule_split_reduction(
+    result: Stage,
+    reduction: Stage,
+    materialized: MaterializedStage,
+    reduction_split: ReductionSplit,
+    cpu: CPUDescription,
 ) -> None:
     """Schedule the product and the stage that makes the results of it."""
     row, column = result.op.axis
-    panel, lane = result.split(column, factor=pieces.columns)
+    panel, lane = result.split(column, factor=reduction_split.columns)
     result.reorder(panel, row, lane)
     result.vectorize(lane)
-    run_parallel(result, cpu, [panel], [extent_of(column) // pieces.columns], kept.work())
-    _add_pieces(result, panel, reduction, pieces)
+    run_parallel(result, cpu, [panel], [extent_of(column) // reduction_split.columns], materialized.work())
+    _add_pieces(result, panel, reduction, reduction_split)
 
 
-def _add_pieces(result: Stage, place: IterVar, reduction: Stage, pieces: Pieces) -> None:
+def _add_pieces(result: Stage, place: IterVar, reduction: Stage, reduction_split: ReductionSplit) -> None:
     """The sums of all pieces for the rows and the panel of an iteration of the result's loop."""
-    number, _ = reduction.split(reduction.op.reduce_axis[0], factor=pieces.depth)
+    number, _ = reduction.split(reduction.op.reduce_axis[0], factor=reduction_split.depth)
     schedule = reduction.schedule
     inside = schedule[schedule.rfactor(reduction.op.output(0), number)]
     reduction.compute_at(result, place)
     row, lane = reduction.op.axis
-    tile, row = reduction.split(row, factor=pieces.rows)
+    tile, row = reduction.split(row, factor=reduction_split.rows)
     reduction.reorder(*reduction.op.reduce_axis, tile, row, lane)
     reduction.unroll(row)
     reduction.vectorize(lane)

@@ -16,11 +16,15 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides
 from tilewright.relay.target.cpu.shapes import constant_shape
 from tilewright.schedule.cpu.layouts import dense_block
+from tilewright.schedule.cpu.low_precision import (
+    low_precision_conv2d_layouts,
+    uses_packed_lanes,
+    wanted_data_type,
+)
 from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.schedule.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
-from tilewright.schedule.cpu.narrow import narrow_conv2d_layouts, uses_words, wanted_data_type
 from tilewright.support.dtype import DataType
-from tilewright.tir.packed_lanes import numbers_of_word
+from tilewright.tir.packed_lanes import numbers_per_lane
 from tilewright.topi.utils import get_const_tuple
 
 OFFSET = 128
@@ -117,7 +121,7 @@ def legal_batch_matmul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[
 # Layouts
 
 
-def narrow_conv2d(
+def low_precision_conv2d(
     attrs: Any,
     inputs: Sequence[RelayExpr],
     data: tuple[int, ...],
@@ -127,21 +131,21 @@ def narrow_conv2d(
     """A conv2d of NCHW, of ``data`` (channels, height, width), with its channels in blocks of words; None where it
     should stay as it is."""
     dtype = str(tinfos[0].dtype)
-    numbers = numbers_of_word(dtype)
+    numbers = numbers_per_lane(dtype)
     missing = -data[0] % numbers if attrs.groups == 1 else 0
     channels = data[0] + missing
-    layouts = narrow_conv2d_layouts(channels, kernel[0], attrs.groups, dtype)
+    layouts = low_precision_conv2d_layouts(channels, kernel[0], attrs.groups, dtype)
     if layouts is None or _is_depthwise(attrs, kernel):
         return None
     value, weight = (
         _filled(each, 1, missing, 4, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
     )
-    words = layouts.ic_bn // numbers
+    packed_lanes = layouts.ic_bn // numbers
     outputs, depth = kernel[0] // layouts.oc_bn, (kernel[1] + missing) // layouts.ic_bn
     weight = call(
         "reshape",
         weight,
-        newshape=(outputs, layouts.oc_bn, depth, words, numbers, *kernel[2:]),
+        newshape=(outputs, layouts.oc_bn, depth, packed_lanes, numbers, *kernel[2:]),
     )
     weight = call("transpose", weight, axes=(0, 2, 5, 6, 3, 1, 4))
     return call(
@@ -170,17 +174,17 @@ def _filled(value: RelayExpr, axis: int, missing: int, rank: int, dtype: Any) ->
     return call("nn.pad", value, zero, pad_width=width)
 
 
-def narrow_dense(
+def low_precision_dense(
     attrs: Any, inputs: Sequence[RelayExpr], weight: tuple[int, ...], tinfos: Sequence[Any]
 ) -> RelayExpr:
     """A dense layer with its weight in blocks of words of units."""
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
-    numbers = numbers_of_word(tinfos[0].dtype)
+    numbers = numbers_per_lane(tinfos[0].dtype)
     in_tiles = has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST
     missing = -depth % (numbers * TILE if in_tiles else numbers)
-    words = (depth + missing) // numbers
-    block = dense_block(units, rows if isinstance(rows, int) else None, words, "int32")
+    packed_lanes = (depth + missing) // numbers
+    block = dense_block(units, rows if isinstance(rows, int) else None, packed_lanes, "int32")
     block = 2 * TILE if in_tiles else block
     value, packed = (
         _filled(each, 1, missing, 2, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
@@ -195,6 +199,6 @@ def narrow_dense(
     )
 
 
-def is_narrow(attrs: Any, tinfos: Sequence[Any]) -> bool:
+def is_low_precision(attrs: Any, tinfos: Sequence[Any]) -> bool:
     """True if a product is computed in words on the current target."""
-    return uses_words(tinfos[0].dtype, tinfos[1].dtype, attrs.out_dtype)
+    return uses_packed_lanes(tinfos[0].dtype, tinfos[1].dtype, attrs.out_dtype)

@@ -13,10 +13,10 @@ from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
 from tilewright.target.target import Target
-from tilewright.tir.packed_lanes import can_multiply, numbers_of_word, sum_type
+from tilewright.tir.packed_lanes import can_multiply, numbers_per_lane, sum_type
 
 
-def multiplies_words(cpu: CPUDescription, data: DataType | str, weight: DataType | str) -> bool:
+def multiplies_packed_lanes(cpu: CPUDescription, data: DataType | str, weight: DataType | str) -> bool:
     """True if the processor multiplies words of these types faster than their numbers one by one."""
     target = Target.current()
     if not can_multiply(data, weight) or (target is not None and target.kind.name != "llvm"):
@@ -34,23 +34,23 @@ def wanted_data_type(cpu: CPUDescription, data: DataType | str, weight: DataType
     """The type that data should be brought to by an offset of 128, so that words can be multiplied; None where they
     can be as they are, or not at all."""
     types = (str(data), str(weight))
-    if types not in (("int8", "int8"), ("uint8", "int8")) or multiplies_words(cpu, *types):
+    if types not in (("int8", "int8"), ("uint8", "int8")) or multiplies_packed_lanes(cpu, *types):
         return None
     other = "uint8" if types[0] == "int8" else "int8"
-    return other if multiplies_words(cpu, other, "int8") else None
+    return other if multiplies_packed_lanes(cpu, other, "int8") else None
 
 
-def uses_words(data: DataType | str, weight: DataType | str, out_dtype: DataType | str | None) -> bool:
+def uses_packed_lanes(data: DataType | str, weight: DataType | str, out_dtype: DataType | str | None) -> bool:
     """True if a product of these types with such a result is computed in words on the current target."""
-    if not multiplies_words(current_cpu(), data, weight):
+    if not multiplies_packed_lanes(current_cpu(), data, weight):
         return False
     wanted = (sum_type(data), str(data)) if DataType(data).is_float else (sum_type(data),)
     return str(out_dtype or data) in wanted
 
 
-def narrow_block(channels: int, dtype: DataType | str) -> int:
+def low_precision_block(channels: int, dtype: DataType | str) -> int:
     """How many channels to keep together: words for a whole vector, or the whole words that fill vectors best."""
-    numbers, lanes = numbers_of_word(dtype), lanes_of(current_cpu(), "int32")
+    numbers, lanes = numbers_per_lane(dtype), lanes_of(current_cpu(), "int32")
     if channels % (numbers * lanes) == 0:
         return numbers * lanes
     step = numbers if channels % numbers == 0 else 1
@@ -58,15 +58,15 @@ def narrow_block(channels: int, dtype: DataType | str) -> int:
     return max(divisors, key=lambda size: (vector_fill(size, lanes), -size))
 
 
-def narrow_conv2d_layouts(
+def low_precision_conv2d_layouts(
     in_channels: int, out_channels: int, groups: int, dtype: DataType | str
 ) -> Conv2DLayouts | None:
     """The layouts of a convolution in words: the weight has a seventh axis, of the numbers of a word. None where
     input channels are not whole words, or vectors of output channels would be mostly empty."""
-    numbers, lanes = numbers_of_word(dtype), lanes_of(current_cpu(), "int32")
+    numbers, lanes = numbers_per_lane(dtype), lanes_of(current_cpu(), "int32")
     if in_channels // groups % numbers:
         return None
-    inputs, outputs = (narrow_block(count // groups, dtype) for count in (in_channels, out_channels))
+    inputs, outputs = (low_precision_block(count // groups, dtype) for count in (in_channels, out_channels))
     if vector_fill(outputs, lanes) < WORTH_BLOCKING:
         return None
     kernel = f"OIHW{inputs // numbers}i{outputs}o{numbers}i"
