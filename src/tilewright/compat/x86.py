@@ -1,4 +1,5 @@
-"""The computations of ``topi.x86``: those of ``topi.nn`` with blocks by the machine model, chosen as a build does."""
+"""The computations of ``topi.x86``: those of ``topi.nn``, with block sizes from the machine model and chosen as in a
+build."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def conv2d_NCHWc_int8(
     out_dtype: str = "int32",
     n_elems: int = 4,
 ) -> Tensor:
-    """The convolution of int8 or bfloat16 with channels in blocks, in words where the target multiplies those."""
+    """The convolution of int8 or bfloat16 with channels in blocks, in packed lanes if the target multiplies those."""
     packed_lanes = uses_packed_lanes(data.dtype, kernel.dtype, out_dtype)
     compute = nn.conv2d_NCHWc_packed_lanes if packed_lanes else nn.conv2d_NCHWc_int8
     return compute(data, kernel, stride, padding, dilation, layout, out_layout, out_dtype, n_elems)
@@ -73,7 +74,7 @@ def depthwise_conv2d_NCHWc(
     out_layout: str,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """The depthwise convolution with channels in blocks; a wide image is read where it lies."""
+    """The depthwise convolution with channels in blocks; a wide image is read in place."""
     window = (strides, padding, dilation)
     if cpu.unpadded_refused(data, kernel, *window, out_dtype) is None:
         return nn.depthwise_conv2d_NCHWc_unpadded(data, kernel, *window)
@@ -113,8 +114,8 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> Tensor:
-    """``A[b] @ B[b]`` for each ``b``, either transposed before. A transposed ``B`` is turned once if it is read by
-    many rows."""
+    """``A[b] @ B[b]`` for each ``b``, either transposed before. A transposed ``B`` is copied to its plain
+    layout first if many rows read it."""
     flags = transpose_a, transpose_b
     if uses_packed_lanes(tensor_a.dtype, tensor_b.dtype, out_dtype):
         shape = nn.batch_matmul(tensor_a, tensor_b, oshape, out_dtype, *flags).shape

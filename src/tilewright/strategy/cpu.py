@@ -1,6 +1,7 @@
-"""The rows of processors: packed weights, channels in blocks and hand-written kernels where those are faster.
+"""The CPU rows of the strategy table: packed weights, blocked layouts and hand-written kernels where they are faster.
 
-Predicates and computations run under the target: blocks and tiles come from the machine model of ``schedule.cpu``.
+Predicates and computations run with the target set: block and tile sizes come from the machine model of
+``schedule.cpu``.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from tilewright.topi.utils import get_const_int, get_const_tuple
 Inputs = Sequence[Tensor]
 
 ROWS_WORTH_PACKING: Final = 8
-"""Rows from which a copy of the other matrix is repaid."""
+"""Rows from which a packed copy of the other matrix pays off."""
 WIDE: Final = 20
-"""Columns of a result from which its edges are few beside its inside: the edges are code of their own."""
+"""Columns of a result from which its edges, which have separate code, are a small part of it."""
 
 
 def _are_known(*extents: Any) -> bool:
@@ -54,15 +55,15 @@ def _count(rows: int) -> str:
 
 
 def conv2d_blocks(data: Tensor, kernel: Tensor, groups: int) -> tuple[int, int] | str:
-    """The blocks of channels for a convolution of NCHW with OIHW; or why it should have none."""
+    """The channel blocks for an NCHW/OIHW convolution, or the reason why it should not be blocked."""
     inputs, outputs = get_const_tuple([data.shape[1], kernel.shape[0]])
     if not _are_known(inputs, outputs):
-        return "the numbers of channels are not known"
+        return "the number of channels is not constant"
     layouts = conv2d_layouts(inputs, outputs, groups, str(data.dtype))
     if layouts is None:
         return "vectors of channels would be mostly empty"
     if groups == inputs:
-        return "one channel a group: a layout transform would cost what blocks save"
+        return "depthwise: the layout transforms would cost what blocks save"
     return layouts.ic_bn, layouts.oc_bn
 
 
@@ -72,7 +73,7 @@ def _conv2d_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -
         return f"layout {'/'.join(dict.fromkeys(layouts))}, not NCHW/OIHW"
     kind = DataType(inputs[0].dtype)
     if kind.is_float and kind.bits == 16:
-        return f"{kind} is summed in float32, which the definition does"
+        return f"{kind} is accumulated in float32, as in the definition"
     blocks = conv2d_blocks(inputs[0], inputs[1], attrs.groups)
     return blocks if isinstance(blocks, str) else None
 
@@ -91,7 +92,7 @@ def _window(attrs: Any) -> tuple[Any, Any, Any, str, str]:
 
 
 def _packed_lanes_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
-    """Why a product is not computed in words that dot-product instructions multiply; None where it is."""
+    """Why a product is not computed with dot-product instructions on packed lanes; None if it is."""
     if uses_packed_lanes(data.dtype, weight.dtype, out_dtype):
         return None
     return f"no dot product of {data.dtype} and {weight.dtype} to {out_dtype or data.dtype} on this target"
@@ -99,7 +100,7 @@ def _packed_lanes_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -
 
 def _conv2d_packed_lanes_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     if len(inputs[1].shape) != 7:
-        return "the weight is not packed into words"
+        return "the weight does not have packed lanes"
     return _packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
@@ -112,7 +113,7 @@ def _conv2d_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tens
 def _winograd_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     ranks = (len(inputs[0].shape), len(inputs[1].shape), len(out_type.shape))
     if ranks != (5, 5, 5):
-        return "data and weight are not in blocks"
+        return "data and weight are not blocked"
     taps = tuple(attrs.kernel_size)
     return None if taps == (3, 3) else f"a kernel of {taps[0]}x{taps[1]}, not 3x3"
 
@@ -126,7 +127,7 @@ def _winograd(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
 def _transposed_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     ranks = (len(inputs[0].shape), len(inputs[1].shape), len(out_type.shape))
     if ranks != (5, 6, 5):
-        return "the channels are not in blocks"
+        return "the channels are not blocked"
     if attrs.groups != 1:
         return f"{attrs.groups} groups"
     return None if set(attrs.dilation) == {1} else "it is dilated"
@@ -140,12 +141,12 @@ def _transposed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
 def unpadded_refused(
     data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str | None
 ) -> str | None:
-    """Why a depthwise convolution with channels in blocks needs a padded copy of its image; None where it does not."""
+    """Why a blocked depthwise convolution needs a padded copy of its image; None if it does not."""
     shape, taps = get_const_tuple(data.shape), get_const_tuple(kernel.shape)
     if not _are_known(*shape, *taps) or len(shape) != 5:
-        return "the shapes are not known"
+        return "the shapes are not constant"
     if shape[1] != taps[0] or shape[4] != taps[5]:
-        return "several outputs for a channel"
+        return "several outputs per channel"
     if str(data.dtype) != "float32" or (out_dtype or "float32") != "float32":
         return f"{data.dtype}, not float32"
     if not any(amount > 0 for side in pad_amounts(padding, taps[2:4]) for amount in side):
@@ -163,29 +164,29 @@ def _unpadded(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     return [depthwise_conv2d_NCHWc_unpadded(inputs[0], inputs[1], *_window(attrs)[:3])]
 
 
-# Products of matrices
+# Matrix products
 
 
 def dense_packed_lanes_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
-    """Why a dense layer is not computed in words; None where it is."""
+    """Why a dense layer is not computed in packed lanes; None if it is."""
     if len(data.shape) != 2:
         return f"data of {len(data.shape)} dimensions, not 2"
     return _packed_lanes_refused(data, weight, out_dtype)
 
 
 def dense_packed_refused(data: Tensor, weight: Tensor) -> str | None:
-    """Why the weight of a dense layer is not packed on the way; None where it is."""
+    """Why the weight of a dense layer is not packed inside the kernel; None if it is."""
     rows = get_const_tuple(data.shape[:-1])
     if not _are_known(*rows, *get_const_tuple(weight.shape)):
-        return "the shapes are not known"
+        return "the shapes are not constant"
     if prod(rows) < ROWS_WORTH_PACKING:
         return f"{_count(prod(rows))}, fewer than the {ROWS_WORTH_PACKING} that repay packing the weight"
     return None if len(data.shape) == 2 else f"data of {len(data.shape)} dimensions, not 2"
 
 
 def units_per_block(data: Tensor, weight: Tensor) -> int:
-    """Units of a dense layer to pack together. Weights that do not fall into whole blocks have a narrower block rather
-    than units that do not exist."""
+    """The number of units per block of a dense layer. If the preferred size does not divide the units, a smaller one
+    that does is used, rather than padding."""
     columns, depth = get_const_tuple(weight.shape)
     rows = get_const_tuple(data.shape)[0]
     block = dense_block(columns, rows if isinstance(rows, int) else None, depth, str(data.dtype))
@@ -217,7 +218,7 @@ def _dense_packed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
 
 def _dense_pack_packed_lanes_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     if len(inputs[1].shape) != 4:
-        return "the weight is not packed into words"
+        return "the weight does not have packed lanes"
     return _packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
@@ -239,12 +240,12 @@ def _batch_matmul_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> lis
 
 
 def batch_matmul_transposed_refused(tensor_a: Tensor, transpose_a: bool, transpose_b: bool) -> str | None:
-    """Why the second matrix of a product is not transposed in memory first; None where it is."""
+    """Why the second matrix of a product is not transposed in memory first; None if it is."""
     if not transpose_b:
         return "the second matrix is not transposed"
     (rows,) = get_const_tuple([tensor_a.shape[2 if transpose_a else 1]])
     if not isinstance(rows, int):
-        return "the number of rows is not known"
+        return "the number of rows is not constant"
     if rows < ROWS_WORTH_PACKING:
         return f"{_count(rows)}, fewer than the {ROWS_WORTH_PACKING} that repay transposing the matrix"
     return None
@@ -260,7 +261,7 @@ def _batch_matmul_transposed(attrs: Any, inputs: Inputs, out_type: Any) -> list[
     return [batch_matmul_transposed(first, second, shape, attrs.out_dtype or None, attrs.transpose_a)]
 
 
-# Kernels that are written as loops
+# Hand-written loop nests
 
 
 def _always(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
@@ -297,7 +298,7 @@ ROWS: Final = (
         _conv2d_packed_lanes,
         "topi.nn.conv2d_NCHWc_packed_lanes",
         _conv2d_packed_lanes_refused,
-        "dot-product instructions multiply whole words",
+        "dot-product instructions multiply packed lanes",
     ),
     Row(
         "nn.contrib_conv2d_winograd_without_weight_transform",
@@ -306,7 +307,7 @@ ROWS: Final = (
         _winograd,
         "topi.nn.conv2d_winograd_NCHWc",
         _winograd_refused,
-        "Winograd with channels in blocks: fewer multiplications, in vectors",
+        "Winograd with blocked channels: fewer multiplications, vectorized",
     ),
     Row(
         "nn.conv2d_transpose",
@@ -324,7 +325,7 @@ ROWS: Final = (
         _unpadded,
         "topi.nn.depthwise_conv2d_NCHWc_unpadded",
         _unpadded_refused,
-        "a wide image is read where it lies, without a padded copy",
+        "a wide image is read in place, without a padded copy",
     ),
     Row(
         "nn.dense",
@@ -333,7 +334,7 @@ ROWS: Final = (
         _dense_packed_lanes,
         "topi.nn.dense_packed_lanes",
         _dense_packed_lanes_refused,
-        "dot-product instructions multiply whole words",
+        "dot-product instructions multiply packed lanes",
     ),
     Row(
         "nn.dense",
@@ -351,7 +352,7 @@ ROWS: Final = (
         _dense_pack_packed_lanes,
         "topi.nn.dense_pack_packed_lanes",
         _dense_pack_packed_lanes_refused,
-        "dot-product instructions multiply whole words",
+        "dot-product instructions multiply packed lanes",
     ),
     Row(
         "nn.batch_matmul",
@@ -360,7 +361,7 @@ ROWS: Final = (
         _batch_matmul_packed_lanes,
         "topi.nn.batch_matmul_packed_lanes",
         _batch_matmul_packed_lanes_refused,
-        "dot-product instructions multiply whole words",
+        "dot-product instructions multiply packed lanes",
     ),
     Row(
         "nn.batch_matmul",

@@ -223,7 +223,7 @@ def logical_not(data: Tensor) -> Tensor:
 
 
 def bitwise_not(data: Tensor) -> Tensor:
-    """All bits turned."""
+    """The bitwise complement."""
     return computed(
         data.shape, lambda *i: operators.bitwise_not(data(*i)), name="T_bitwise_not", tag=ELEMWISE
     )

@@ -23,7 +23,7 @@ from tilewright.topi.radix import Workspace, decode, encode, key_type, nth_key
 
 
 def _row_loop(builder: IRBuilder, rows: Rows) -> tuple[bool, WithScope]:
-    """The loop over rows, in parallel; a row that is alone is sorted in parallel itself, as loops in parallel do not
+    """The loop over rows, in parallel; a single row is itself sorted in parallel, as loops in parallel do not
     nest. The first value says whether it is."""
     is_single = isinstance(rows.count, IntImm) and rows.count.value == 1
     kind = "serial" if is_single else "parallel"

@@ -1,4 +1,4 @@
-"""The schedule of one stage in a schedule that exists already."""
+"""Scheduling one stage of an existing schedule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.te.tensor import Tensor
 
 
 def schedule_injective_from_existing(sch: Schedule, out: Tensor) -> Schedule:
-    """Schedule one injective stage of a schedule that exists already: vectors innermost, the rest in parallel."""
+    """Schedule one injective stage of an existing schedule: vectors innermost, the outer loops in parallel."""
     stage = sch[out]
     found = next(
         (materialized for materialized in materialized_stages(sch) if materialized.stage is stage), None

@@ -1,5 +1,4 @@
-"""Several stages over the same rows (softmax, a normalisation): each row goes through all of them while it is in
-the first cache."""
+"""Several stages over the same rows (softmax, normalisation), fused row by row so that each row stays in L1."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from tilewright.te.schedule.stage import Stage
 def has_enough_rows(
     root: MaterializedStage, cone: Sequence[MaterializedStage], rows: Sequence[IterVar], cpu: CPUDescription
 ) -> bool:
-    """True if there are rows for all cores, or so little work that one core may as well do it."""
+    """True if there are rows for all cores, or too little work to be worth more than one."""
     work = root.work() + sum(materialized.work() for materialized in cone)
     return work < PARALLEL_WORK or prod(extent_of(axis) for axis in rows) >= cpu.cores
 
@@ -39,7 +38,7 @@ def schedule_fused_rows(
     rows: Sequence[IterVar],
     cpu: CPUDescription,
 ) -> None:
-    """Compute the cone row by row inside of the root's loops."""
+    """Computes the cone row by row inside the loops of the root."""
     work = root.work() + sum(materialized.work() for materialized in cone)
     stage = root.stage
     positions = [number for number, axis in enumerate(root.compute.axes) if any(axis is row for row in rows)]
@@ -63,7 +62,7 @@ def schedule_fused_rows(
 
 
 def _vectorize_last(materialized: MaterializedStage, cpu: CPUDescription) -> None:
-    """Vectors along the innermost axis that has more than one value."""
+    """Vectorizes the innermost axis with an extent above one."""
     position = vector_position(materialized)
     if position is None:
         return
@@ -83,7 +82,7 @@ def _reduction_in_row(
     row: IterVar,
     cpu: CPUDescription,
 ) -> None:
-    """A reduction inside of the row loop of ``parent``, or of its own where that is None."""
+    """Schedules a reduction inside the row loop of ``parent``, or inside its own if that is None."""
     lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
     along = row_reduction_axes(materialized, lanes)
     stage = materialized.stage

@@ -1,7 +1,7 @@
-"""The stages of a schedule that are left after inlining, and which of them can be computed inside of another.
+"""The graph of the stages that are materialized after inlining, and which of them can be computed inside another.
 
-A *root* is computed by loops of its own. Its *cone* is what is read by it, directly or through others of the cone,
-and by nothing else: what may be computed inside of the root's loops.
+A *root* has a loop nest of its own. Its *cone* is the stages that only the root reads, directly or through other stages
+of the cone: those may be computed inside the root's loops.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tilewright.te.tensor import Operation
 
 @dataclass(eq=False)
 class MaterializedStage:
-    """A stage that is not inlined, with its operation as it will be: what is inlined put in."""
+    """A stage that is not inlined, with its operation after inlining."""
 
     stage: Stage
     operation: Operation
@@ -31,18 +31,18 @@ class MaterializedStage:
 
     @property
     def compute(self) -> ComputeOp:
-        """The operation, of a stage that is known to be a computation."""
+        """The operation of a stage that is known to be a computation."""
         assert isinstance(self.operation, ComputeOp)
         return self.operation
 
     @property
     def is_reduction(self) -> bool:
-        """True for a computation over reduction axes."""
+        """True for a computation with reduction axes."""
         return isinstance(self.operation, ComputeOp) and bool(self.operation.reduce_axis)
 
     @property
     def is_movable(self) -> bool:
-        """True for a computation that nothing else has placed."""
+        """True for a computation that has not been attached to another stage."""
         return (
             isinstance(self.operation, ComputeOp)
             and not self.stage.is_output
@@ -52,7 +52,7 @@ class MaterializedStage:
 
     @property
     def is_schedulable(self) -> bool:
-        """True for a computation whose loops are still as they were made, outside of any scan."""
+        """True for a computation with untransformed loops, outside any scan."""
         return (
             isinstance(self.operation, ComputeOp)
             and self.stage.group is None
@@ -61,17 +61,17 @@ class MaterializedStage:
         )
 
     def elements(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return prod(assumed(extent) for extent in self.operation.output(0).shape)
 
     def work(self) -> int:
-        """Operations for all elements, their way to memory included."""
+        """Operations for all elements, including their stores."""
         steps = prod(extent_of(axis) for axis in self.compute.reduce_axis)
         return self.elements() * (STORE_WORK + steps * max(cost_of(self.compute).operations, 1))
 
 
 def materialized_stages(schedule: Schedule) -> list[MaterializedStage]:
-    """The stages that are computed, producers first, each with its readers."""
+    """The stages that are not inlined, producers first, each with its readers."""
     found: dict[Operation, MaterializedStage] = {}
     # Both lists have the same order: normalisation only replaces the operations.
     for stage, normal in zip(schedule.stages, schedule.normalize().stages, strict=True):
@@ -91,7 +91,7 @@ def materialized_stages(schedule: Schedule) -> list[MaterializedStage]:
 def cones(
     stages: list[MaterializedStage], roots: set[MaterializedStage]
 ) -> dict[MaterializedStage, list[MaterializedStage]]:
-    """The cone of each root, producers first. Stages that belong to no single root are added to the roots."""
+    """The cone of each root, producers first. Stages that several roots read become roots themselves."""
     owner: dict[MaterializedStage, MaterializedStage] = {}
     for materialized in reversed(stages):
         owners = {owner[reader] for reader in materialized.readers}
@@ -114,7 +114,7 @@ def cones(
 
 
 def reads_in_place(reader: MaterializedStage, producer: MaterializedStage) -> bool:
-    """True if every read of the producer is at the very index that the reader computes."""
+    """True if the reader loads the producer only at the index that it computes."""
     axes = reader.compute.axes
     for read in reader.reads:
         if read.tensor.op is producer.operation:
@@ -126,7 +126,7 @@ def reads_in_place(reader: MaterializedStage, producer: MaterializedStage) -> bo
 
 
 def row_axes(root: MaterializedStage, cone: list[MaterializedStage]) -> list[IterVar]:
-    """Axes of the root along which the whole cone can be computed slice by slice, with nothing repeated."""
+    """Axes of the root along which the whole cone can be computed slice by slice without recomputation."""
     found = []
     for position, axis in enumerate(root.compute.axes):
         dimension: dict[MaterializedStage, int] = {root: position}

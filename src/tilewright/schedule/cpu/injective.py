@@ -1,7 +1,7 @@
-"""Elementwise stages: contiguous axes become one, that one vectors, the others parallel.
+"""Injective stages: contiguous axes are fused and vectorized, the others run in parallel.
 
-Where the neighbours of a vector lie far apart in what it is read from, as in a transposition, each of them brings a
-whole line of the cache with it. The axis along which those lines run goes through them before the next vector is made.
+If the elements of a vector are far apart in the source, as in a transpose, each of them loads a whole cache line. The
+axis along which those lines run is then moved innermost, so that a line is used up before it is evicted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.target.cpu import CPUDescription
 
 
 def collapsible(materialized: MaterializedStage, axes: list[IterVar]) -> int:
-    """How many of the last axes are as good as one: every read moves with them as over a flat array."""
+    """The number of trailing axes that can be fused: every load addresses them like a flat array."""
     count = 1
     reads = materialized.reads
     while count < len(axes):
@@ -38,8 +38,8 @@ def collapsible(materialized: MaterializedStage, axes: list[IterVar]) -> int:
 def vectorize_inner(
     materialized: MaterializedStage, axes: list[IterVar], cpu: CPUDescription, wanted: int | None = None
 ) -> list[tuple[IterVar, int | None]]:
-    """Make vectors of the innermost of these axes, and give the loops left outside with their iterations. ``wanted`` is
-    how many elements they should have, if that divides the axis."""
+    """Vectorizes the innermost of these axes, and returns the remaining outer loops with their extents. ``wanted`` is
+    the preferred vector length, used if it divides the axis."""
     stage = materialized.stage
     if not axes:
         return []
@@ -66,8 +66,8 @@ def vectorize_inner(
 
 
 def crossing_axis(materialized: MaterializedStage, cpu: CPUDescription) -> IterVar | None:
-    """The axis that runs through the lines which a vector is gathered from; None where vectors are neighbours, or what
-    they are gathered from stays in the first cache."""
+    """The axis along the cache lines that a vector is gathered from; None if vectors are contiguous, or if the source
+    stays in L1."""
     axes = list(materialized.compute.axes)
     size = materialized.operation.output(0).dtype.bits // 8
     if not axes or materialized.elements() * size <= cpu.l1d_bytes:
@@ -83,7 +83,7 @@ def crossing_axis(materialized: MaterializedStage, cpu: CPUDescription) -> IterV
 
 
 def schedule_injective_root(materialized: MaterializedStage, cpu: CPUDescription) -> None:
-    """Loops of its own for an elementwise stage."""
+    """Schedules an injective stage as a loop nest of its own."""
     if materialized.elements() == 0:
         return
     crossing, lanes = crossing_axis(materialized, cpu), lanes_of(cpu, materialized.operation.output(0).dtype)
@@ -100,7 +100,7 @@ def schedule_injective_root(materialized: MaterializedStage, cpu: CPUDescription
 def _through_lines(
     materialized: MaterializedStage, loops: list[tuple[IterVar, int | None]], crossing: IterVar, lanes: int
 ) -> list[tuple[IterVar, int | None]]:
-    """Put the part of an axis that runs through one line inside of all loops, and give the others."""
+    """Moves the part of an axis that covers one cache line innermost, and returns the outer loops."""
     stage = materialized.stage
     rest, line = stage.split(crossing, factor=lanes)
     extent = extent_of(crossing)

@@ -1,8 +1,8 @@
-"""Products of narrow numbers on processors: for which types and targets they are computed in words, and how channels
-lie in blocks then.
+"""int8 and bfloat16 products on CPUs: which types and targets use dot-product instructions, and the blocked layouts of
+their channels.
 
-A word is what a dot-product instruction multiplies at once: four integers of eight bits, two bfloat16. Results are as
-wide as words, so vectors of results have as many lanes as vectors of words.
+Dot-product instructions multiply packed lanes: 32-bit lanes of four int8 or two bfloat16 numbers each. Results are
+32 bits wide too, so a vector of results has as many lanes as a vector of packed lanes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.tir.packed_lanes import can_multiply, numbers_per_lane, sum_type
 
 
 def multiplies_packed_lanes(cpu: CPUDescription, data: DataType | str, weight: DataType | str) -> bool:
-    """True if the processor multiplies words of these types faster than their numbers one by one."""
+    """True if the CPU has dot-product instructions, or an equally fast sequence, for packed lanes of these types."""
     target = Target.current()
     if not can_multiply(data, weight) or (target is not None and target.kind.name != "llvm"):
         return False
@@ -31,8 +31,8 @@ def multiplies_packed_lanes(cpu: CPUDescription, data: DataType | str, weight: D
 
 
 def wanted_data_type(cpu: CPUDescription, data: DataType | str, weight: DataType | str) -> str | None:
-    """The type that data should be brought to by an offset of 128, so that words can be multiplied; None where they
-    can be as they are, or not at all."""
+    """The type that data should be shifted to by an offset of 128, so that dot-product instructions apply; None if they
+    apply already, or not at all."""
     types = (str(data), str(weight))
     if types not in (("int8", "int8"), ("uint8", "int8")) or multiplies_packed_lanes(cpu, *types):
         return None
@@ -41,7 +41,7 @@ def wanted_data_type(cpu: CPUDescription, data: DataType | str, weight: DataType
 
 
 def uses_packed_lanes(data: DataType | str, weight: DataType | str, out_dtype: DataType | str | None) -> bool:
-    """True if a product of these types with such a result is computed in words on the current target."""
+    """True if a product of these types is computed in packed lanes on the current target."""
     if not multiplies_packed_lanes(current_cpu(), data, weight):
         return False
     wanted = (sum_type(data), str(data)) if DataType(data).is_float else (sum_type(data),)
@@ -49,7 +49,7 @@ def uses_packed_lanes(data: DataType | str, weight: DataType | str, out_dtype: D
 
 
 def low_precision_block(channels: int, dtype: DataType | str) -> int:
-    """How many channels to keep together: words for a whole vector, or the whole words that fill vectors best."""
+    """The number of channels per block: packed lanes for a whole vector, or the divisor that fills vectors best."""
     numbers, lanes = numbers_per_lane(dtype), lanes_of(current_cpu(), "int32")
     if channels % (numbers * lanes) == 0:
         return numbers * lanes
@@ -61,8 +61,8 @@ def low_precision_block(channels: int, dtype: DataType | str) -> int:
 def low_precision_conv2d_layouts(
     in_channels: int, out_channels: int, groups: int, dtype: DataType | str
 ) -> Conv2DLayouts | None:
-    """The layouts of a convolution in words: the weight has a seventh axis, of the numbers of a word. None where
-    input channels are not whole words, or vectors of output channels would be mostly empty."""
+    """The layouts of a convolution in packed lanes: the weight has a seventh axis, of the numbers in a lane. None if
+    the input channels do not fill whole lanes, or vectors of output channels would be mostly empty."""
     numbers, lanes = numbers_per_lane(dtype), lanes_of(current_cpu(), "int32")
     if in_channels // groups % numbers:
         return None

@@ -1,8 +1,8 @@
-"""Tiles of products of matrices for a processor's matrix unit.
+"""GEMM tiles for the matrix unit of a CPU (AMX).
 
-A step multiplies a tile of rows by words with one of words by columns. Two tiles of rows and two of columns share
-what they load; the sums of all four stay in the unit over the whole reduction. A step takes as long as its products,
-each a cycle for every row, or as its loads, two rows of a tile a cycle, whichever is longer.
+A step multiplies a tile of (rows, packed lanes) by one of (packed lanes, columns). Two row tiles and two column tiles
+share their loads; the four tiles of sums stay in the unit during the whole reduction. A step takes as long as its
+multiplications, at one row per cycle, or its loads, at two tile rows per cycle, whichever is longer.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
 
 TILE: Final = 16
-"""Rows of a tile, words of a row, columns."""
+"""Rows of a tile, packed lanes of a row, and columns."""
 FEWEST: Final = 8
-"""Rows and words below which a tile is too empty to be worth it."""
+"""Rows and packed lanes below which a tile is too empty to pay off."""
 START: Final = 80
-"""Cycles in which the unit is configured, and sums are loaded and stored."""
+"""Cycles to configure the unit, and to load and store the sums."""
 
 _FEATURES: Final = {
     "tir.dot_uint8_int8": "amx-int8",
@@ -35,7 +35,7 @@ _FEATURES: Final = {
 
 
 def has_matrix_unit(cpu: CPUDescription, dtype: DataType | str) -> bool:
-    """True if the processor has a unit for numbers of a type, and the system one way to ask for it."""
+    """True if the CPU has a matrix unit for a type, and the operating system can enable it."""
     feature = "amx-bf16" if DataType(dtype).is_float else "amx-int8"
     return feature in cpu.features and cpu.triple.startswith("x86_64") and "linux" in cpu.triple
 
@@ -43,7 +43,7 @@ def has_matrix_unit(cpu: CPUDescription, dtype: DataType | str) -> bool:
 def matrix_tile(
     materialized: MaterializedStage, found: Contraction, cpu: CPUDescription
 ) -> tuple[list[int], int] | None:
-    """The size of a tile along each data axis, and the words of a step; None where the unit does not fit."""
+    """The tile size along each data axis, and the packed lanes per step; None if the matrix unit cannot be used."""
     names = {
         str(getattr(part.op, "name", ""))
         for value in values_of(materialized.compute)
@@ -80,7 +80,7 @@ def matrix_tile(
 
 
 def _candidates(extents: list[int]) -> list[tuple[int, int]]:
-    """Two tiles of one axis, or one tile of the whole inner axis for each of two values of the outer one."""
+    """Up to two tiles along one axis, or one tile of the whole inner axis for each of two outer iterations."""
     inner, outer = extents[:2]
     found = [(size, 1) for size in range(1, min(inner, 2 * TILE) + 1)]
     if inner <= TILE and outer > 1:
@@ -89,7 +89,7 @@ def _candidates(extents: list[int]) -> list[tuple[int, int]]:
 
 
 def _cycles(extents: list[int], tile: tuple[int, int], width: int, packed_lanes: int, steps: int) -> float:
-    """What all tiles of these sizes take for one panel of columns."""
+    """The cycles of all tiles of these sizes for one panel of columns."""
     cuts = []
     for extent, size in zip(extents, tile, strict=False):
         whole, rest = divmod(extent, size)

@@ -1,4 +1,4 @@
-"""Schedules of reductions: along columns in register tiles, along rows in vectors of partial results."""
+"""Scheduling reductions: along columns in register tiles, along rows in vectors of partial results."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def schedule_reduction(
     shared: Sequence[int],
     cpu: CPUDescription,
 ) -> None:
-    """Schedule a reduction with the stage that reads it in place (``result``; without one, a stage is made that
-    stores it) and the stages that it alone reads.
+    """Schedule a reduction with the stage that reads it in place (``result``; if None, a cache-write stage is created)
+    and the producers that only it reads.
 
     ``shared`` are the positions of the data axes along which the producers can be computed slice by slice.
     """
@@ -69,7 +69,7 @@ def schedule_reduction(
 
 
 def _columns_fit(materialized: MaterializedStage, vector: int, lanes: int, has_rows: bool) -> bool:
-    """True if vectors along the innermost data axis read neighbours, and enough of them."""
+    """True if loads are contiguous along the innermost data axis, and that is long enough for vectors."""
     axis = materialized.compute.axes[vector]
     extent = extent_of(axis)
     contiguous = all(read.is_contiguous(axis, min(lanes, extent)) for read in materialized.reads)
@@ -89,7 +89,7 @@ def _with_result(
 def tile_problem(
     materialized: MaterializedStage, found: Contraction, lanes: int, group: int | None = None
 ) -> TileProblem:
-    """What the register tile is chosen by; ``group`` is how many panels are computed at a time, where not all are."""
+    """The input of the register tile model; ``group`` is the number of panels at a time, if not all."""
     axes = materialized.compute.axes
     row_axes = [axes[position] for position in found.row_axes]
     rows = [constant_extent(axis) for axis in row_axes] + [1, 1]
@@ -116,13 +116,13 @@ def tile_sizes(
     cpu: CPUDescription,
     group: int | None = None,
 ) -> list[int]:
-    """The size of the register tile along each data axis; ``group`` as for the problem."""
+    """The size of the register tile along each data axis; ``group`` as in ``tile_problem``."""
     axes = materialized.compute.axes
     vector = axes[found.vector]
     problem = tile_problem(materialized, found, lanes, group)
     tile = choose_tile(cpu, problem)
     if found.gathers:
-        # Each vector is put together from its elements; a few rows share it, more would be code without end.
+        # Vectors are gathered element by element. A few rows share each; more rows would blow up the code.
         rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in problem.rows]
         tile = Tile((rows[0] or 1, 1), min(constant_extent(vector) or lanes, lanes), 1)
     sizes = [1] * len(axes)
@@ -135,8 +135,8 @@ def tile_sizes(
 
 
 def _with_one_unknown(materialized: MaterializedStage, found: Contraction, sizes: list[int]) -> list[int]:
-    """Of the axes whose extent is not constant, one alone is tiled: each has an end with code of its own, and the ends
-    of two multiply. Where vectors would have to be gathered along such an axis, none is."""
+    """Tiles only one axis of dynamic extent: each has a remainder with code of its own, and the remainders of two
+    multiply. If vectors would have to be gathered along a dynamic axis, none is tiled."""
     unknown = [
         position
         for position, axis in enumerate(materialized.compute.axes)
@@ -163,8 +163,8 @@ def _leading(
     sizes: Sequence[int],
     cpu: CPUDescription,
 ) -> list[int]:
-    """The axes whose slices of the producers are made right before they are read: those that all producers have,
-    if there are enough slices for the cores and one fits in the second cache."""
+    """The axes along which producers are computed slice by slice, right before use: those that all producers share, if
+    there are enough slices for the cores and a slice fits in L2."""
     if not producers or found.is_product:
         return []
     axes = materialized.compute.axes
@@ -175,7 +175,7 @@ def _leading(
 
 
 def _inside(producer: MaterializedStage, parent: Stage, place: IterVar, cpu: CPUDescription) -> None:
-    """Compute a producer slice by slice inside of another stage's loop."""
+    """Computes a producer slice by slice inside another stage's loop."""
     producer.stage.compute_at(parent, place)
     axes = producer.compute.axes
     inner = axes[-1] if axes else None
@@ -197,7 +197,7 @@ def _in_plain_loops(
     producers: Sequence[MaterializedStage],
     cpu: CPUDescription,
 ) -> None:
-    """One number, or a reduction that cannot be vectors: loops as they are."""
+    """A scalar, or a reduction that cannot be vectorized: plain loops."""
     for producer in producers:
         schedule_injective_root(producer, cpu)
     axes = list(result.op.axis)

@@ -1,9 +1,9 @@
-"""The constructed schedule of any graph of tensor expressions, for a processor.
+"""Constructs a CPU schedule for any graph of tensor expressions.
 
-What is cheap is put into its readers. Of what is left, every stage that can be computed inside of its only
-reader's loops is, in one of two forms: a reduction in register tiles with what follows it applied to each tile, or
-several stages over the same rows, row by row. The others have loops of their own. Whatever is not a computation
-(a scan, an extern, a hybrid function) stays as it is.
+Cheap stages are inlined. Of the rest, a stage that can be computed inside the loops of its only reader is, in one of
+two forms: a reduction in register tiles with its epilogue applied to each tile, or several stages fused over the same
+rows. The others have loop nests of their own. Operations that are not computations (scan, extern, hybrid) stay as they
+are.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def construct_schedule(outs: Tensor | Sequence[Tensor]) -> Schedule:
 def _fitting_cones(
     stages: list[MaterializedStage], cpu: CPUDescription
 ) -> dict[MaterializedStage, list[MaterializedStage]]:
-    """Roots and their cones such that each is of one of the forms; what does not fit becomes a root."""
+    """Roots and cones such that each has one of the forms above; stages that do not fit become roots."""
     roots: set[MaterializedStage] = set()
     while True:
         found = cones(stages, roots)
@@ -62,20 +62,20 @@ def _fitting_cones(
 
 
 def _misfit(root: MaterializedStage, cone: list[MaterializedStage]) -> MaterializedStage:
-    """The stage to compute on its own: the last product of matrices or the like, else the last stage."""
+    """The stage to make a root: the last GEMM or convolution, else the last stage."""
     heavy = [materialized for materialized in cone if is_heavy(materialized)]
     return (heavy or cone)[-1]
 
 
 def is_heavy(materialized: MaterializedStage) -> bool:
-    """True for a reduction that a register tile pays for: a product of matrices, a convolution."""
+    """True for a reduction that profits from a register tile: a GEMM or a convolution."""
     vector = vector_position(materialized) if materialized.is_reduction else None
     return vector is not None and classify(materialized, vector).is_product
 
 
 def _anchor(root: MaterializedStage, cone: list[MaterializedStage]) -> MaterializedStage | None:
-    """The one reduction of the root and its cone, if the root is it or reads it in place and everything else
-    leads to it alone."""
+    """The only reduction of the root and its cone, if the root is it or reads it in place, and everything else is read
+    only by it."""
     reductions = [materialized for materialized in (*cone, root) if materialized.is_reduction]
     if len(reductions) != 1:
         return None
@@ -91,12 +91,12 @@ def _anchor(root: MaterializedStage, cone: list[MaterializedStage]) -> Materiali
 def _common_rows(
     root: MaterializedStage, cone: list[MaterializedStage], cpu: CPUDescription
 ) -> list[IterVar]:
-    """The rows that the root and its cone have in common, if they should be computed together."""
+    """The rows that the root and its cone share, if they should be fused."""
     if any(is_heavy(materialized) for materialized in (*cone, root)):
         return []
     rows = row_axes(root, cone)
     innermost = vector_position(root)
-    # The axis along which results lie in memory makes the vectors, where other axes are left to be the rows.
+    # The axis along which results are contiguous is vectorized, if other axes are left for the rows.
     outer = [axis for axis in rows if innermost is None or axis is not root.compute.axes[innermost]]
     rows = outer or rows
     return rows if rows and has_enough_rows(root, cone, rows, cpu) else []

@@ -1,9 +1,8 @@
-"""Products of matrices whose left one does not stay in the second cache.
+"""Split the reduction of GEMMs with few rows and a long K, whose left matrix does not fit in L2.
 
-Their reduction is cut into pieces. A piece of a panel stays in the first cache while all rows pass by it; each tile of
-rows sums its piece in registers and adds that to a buffer, from which the results are made when the last piece is done.
-The tile is wide rather than high: every row is a stream of its own through the caches, and long rows a power of two
-apart fall on the same few lines of them.
+A piece of a panel stays in L1 while all rows are streamed past it; each tile of rows accumulates its piece in registers
+and adds it to a buffer, to which the epilogue is applied after the last piece. The tile is wide rather than high: every
+row is a separate memory stream, and long rows a power of two apart map to the same few cache sets.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
 
 MOST_ROWS: Final = 256
-"""Rows up to which the way of the panels from memory counts; more rows hide it, and gain nothing from pieces."""
+"""Rows up to which loading the panels from memory is the bottleneck; with more rows, splitting gains nothing."""
 FEWEST_TILES: Final = 4
-"""Tiles of rows from which a panel is read often enough to be kept near."""
+"""Row tiles from which a panel is reused often enough to be worth keeping in L1."""
 UNROLLED: Final = 4
-"""Steps of the reduction in an iteration of its loop."""
+"""The unroll factor of the reduction loop."""
 
 
 @dataclass(frozen=True)
 class ReductionSplit:
-    """The register tile, in elements, and how many steps of the reduction a piece has."""
+    """The register tile, in elements, and the reduction steps per piece."""
 
     rows: int
     columns: int
@@ -40,8 +39,8 @@ class ReductionSplit:
 def choose_reduction_split(
     cpu: CPUDescription, rows: int, columns: int, depth: int, dtype: str
 ) -> ReductionSplit | None:
-    """How to cut a product; None where it is better computed in one: where the second cache holds the left matrix, or
-    several panels at a time, by which all rows can pass."""
+    """How to split a GEMM; None if it should not be split because L2 holds the left matrix, or several panels at a time
+    past which all rows can be streamed."""
     lanes = lanes_of(cpu, dtype)
     size = cpu.vector_bits // 8 // lanes
     vectors = max(cpu.vector_registers // 8, 1)
@@ -59,7 +58,7 @@ def choose_reduction_split(
 def reduction_split_of(
     materialized: MaterializedStage, found: Contraction, cpu: CPUDescription
 ) -> ReductionSplit | None:
-    """How to cut a reduction, if it is the plain product of two matrices and the right one lies in fitting panels."""
+    """How to split a reduction, if it is a plain GEMM whose right matrix has panels of a matching width."""
     axes = materialized.compute.axes
     every = (*axes, *materialized.compute.reduce_axis)
     if not found.is_product or found.vector != 1 or len(axes) != 2 or len(every) != 3:
@@ -84,7 +83,7 @@ def schedule_split_reduction(
     reduction_split: ReductionSplit,
     cpu: CPUDescription,
 ) -> None:
-    """Schedule the product and the stage that makes the results of it."""
+    """Schedule the GEMM and the stage that stores its results."""
     row, column = result.op.axis
     panel, lane = result.split(column, factor=reduction_split.columns)
     result.reorder(panel, row, lane)
@@ -94,7 +93,7 @@ def schedule_split_reduction(
 
 
 def _add_pieces(result: Stage, place: IterVar, reduction: Stage, reduction_split: ReductionSplit) -> None:
-    """The sums of all pieces for the rows and the panel of an iteration of the result's loop."""
+    """Accumulates all pieces for the rows and the panel of one iteration of the result's loop."""
     number, _ = reduction.split(reduction.op.reduce_axis[0], factor=reduction_split.depth)
     schedule = reduction.schedule
     inside = schedule[schedule.rfactor(reduction.op.output(0), number)]

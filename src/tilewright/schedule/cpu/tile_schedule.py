@@ -1,8 +1,8 @@
-"""A reduction and what follows it, computed tile by tile with the accumulators in registers.
+"""Schedules a reduction and its epilogue in register tiles.
 
-The stage that stores the result is cut into tiles; the reduction is computed at each tile, into a buffer so small
-that it lives in registers, and what follows (a bias, a residual, an activation) is applied to the tile before it
-is stored. Loops around the tiles are ordered so that what the inner ones read again stays in the second cache.
+The stage that stores the result is tiled; the reduction is computed at each tile into a buffer that is small enough for
+registers, and the epilogue (bias, residual, activation) is applied to the tile before it is stored. The loops around
+the tiles are ordered so that data which the inner ones reuse stays in L2.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
 
 MOST_UNROLLED: Final = 100
-"""Vector operations that the inner loop of a reduction is unrolled to."""
+"""Vector operations in the unrolled inner loop of a reduction."""
 MOST_UNROLLED_OF_WINDOWS: Final = 64
-"""The same where rows read vectors of their own that overlap, as in a depthwise convolution: LLVM keeps what several
-steps read, beside accumulators in most registers, and has none left for it."""
+"""The same if rows read overlapping vectors, as in a depthwise convolution: LLVM would keep vectors that several steps
+read in registers, and spill."""
 MOST_UNROLLED_WINDOW: Final = 160
-"""The same where the whole reduction is unrolled, as over the window of a pooling."""
+"""The same if the whole reduction is unrolled, as for the window of a pooling."""
 ROWS_WORTH_PACKING: Final = 32
 MATRIX_UNIT: Final = "matrix_unit"
 """The pragma of loops that the pass UseMatrixUnit gives to the matrix unit."""
@@ -36,7 +36,7 @@ MATRIX_UNIT: Final = "matrix_unit"
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """A loop around the tiles: its axis, its iterations (None if not constant), whether its last tile is cut off."""
+    """A loop around the tiles: its axis, its extent (None if dynamic), and whether its last tile is partial."""
 
     axis: IterVar
     count: int | None
@@ -55,8 +55,8 @@ def tile_stages(
 ) -> IterVar | None:
     """Schedule both stages with tiles of these sizes, one for each data axis.
 
-    ``first`` are axes whose loops are outermost, in this order, and parallel; the loop that they become is given
-    back, for producers to be computed at. With ``packed_lanes``, the matrix unit computes a tile, so many words a step.
+    ``first`` are the axes of the outermost loops, which are parallel; the fused loop is returned, for producers to be
+    attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step.
     """
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
@@ -85,7 +85,7 @@ def tile_stages(
         _pack(reduction, found, result, panel_place, cpu)
     checks = has_likely(materialized)
     for loop in loops:
-        # The last tile of an axis is code of its own, so that the others check nothing.
+        # The last tile of an axis has separate code, so that the others need no bounds checks.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
     for axis in inner_axes[:-1] if not packed_lanes else ():
@@ -104,7 +104,7 @@ def tile_stages(
 
 
 def has_likely(materialized: MaterializedStage) -> bool:
-    """True if elements are read under conditions that hold for most of them: inside of an image with a border."""
+    """True if loads are guarded by conditions that mostly hold: inside an image with a border."""
     return any(
         isinstance(part, Call) and getattr(part.op, "name", "") == "tir.likely"
         for value in values_of(materialized.compute)
@@ -113,7 +113,7 @@ def has_likely(materialized: MaterializedStage) -> bool:
 
 
 def _tile_order(found: Contraction, positions: Sequence[int]) -> list[int]:
-    """The order of the loops inside of a tile: rows, panels, the vector innermost."""
+    """The order of the loops inside a tile: rows, panels, vectors innermost."""
     last = [number for number in (found.panel_axis, found.vector) if number is not None]
     return [number for number in positions if number not in last] + last
 
@@ -132,7 +132,7 @@ def _outer_order(
     cpu: CPUDescription,
     first: Sequence[int],
 ) -> tuple[list[OuterLoop], int]:
-    """The loops around the tiles, outermost first, and how many of them choose the panels; 0 where there are none."""
+    """The loops around the tiles, outermost first, and how many of them select the panel; 0 if none do."""
     leading = [outer[position] for position in first if position in outer]
     rest = [position for position in outer if position not in first]
     if not found.is_product:
@@ -145,7 +145,7 @@ def _outer_order(
     around, within = [outer[position] for position in panels], list[OuterLoop]()
     axes = materialized.compute.axes
     if panels and found.scalar_bytes(axes) > cpu.l2_bytes // 2:
-        # All rows pass by as many panels as the second cache holds well.
+        # All rows are streamed past as many panels as fit comfortably in L2.
         main = max(panels, key=lambda position: outer[position].count or 0)
         together = cpu.l2_bytes // 4 // max(_bytes_of_a_panel(materialized, found, sizes), 1)
         loop = outer[main]
@@ -167,7 +167,7 @@ def _bytes_of_a_panel(materialized: MaterializedStage, found: Contraction, sizes
 def _prefetches_panels(
     materialized: MaterializedStage, found: Contraction, sizes: Sequence[int], cpu: CPUDescription
 ) -> bool:
-    """True if panels come from beyond the second cache, and that holds the one in use and the next."""
+    """True if panels come from beyond L2, and L2 holds the current panel and the next."""
     return (
         found.is_product
         and found.panel_bytes > cpu.l2_bytes // 4
@@ -176,14 +176,14 @@ def _prefetches_panels(
 
 
 def _best_group(count: int, most: int) -> int:
-    """The largest divisor up to ``most``, unless it is far from it."""
+    """The largest divisor up to ``most``; ``most`` itself if that divisor is at most half of it."""
     divisor = next(size for size in range(most, 0, -1) if count % size == 0)
     return divisor if 2 * divisor > most else most
 
 
 def is_scattered(materialized: MaterializedStage, found: Contraction, sizes: Sequence[int]) -> bool:
-    """True if the panel's rows lie far apart in memory and enough rows of results share them: then it is copied
-    together before it is used."""
+    """True if the rows of the panel are far apart in memory and enough result rows share them: then the panel is copied
+    to contiguous memory first."""
     axes = materialized.compute.axes
     rows = prod(extent_of(axes[position]) for position in range(len(axes)) if position in found.row_axes)
     if not found.is_product or len(found.panel) != 1 or rows < ROWS_WORTH_PACKING:
@@ -195,11 +195,11 @@ def is_scattered(materialized: MaterializedStage, found: Contraction, sizes: Seq
 
 
 def _pack(reduction: Stage, found: Contraction, result: Stage, place: IterVar, cpu: CPUDescription) -> None:
-    """Copy what the panels of one iteration need into a buffer of their own."""
+    """Copies the panels of one iteration into a contiguous buffer."""
     tensor = found.panel[0].tensor
     schedule = reduction.schedule
     if not any(one is tensor for one in reduction.op.input_tensors):
-        # It is read through something that is inlined.
+        # It is read through an inlined stage.
         return
     copy = schedule[schedule.cache_read(tensor, "global", [reduction.op])]
     copy.compute_at(result, place)
@@ -216,8 +216,8 @@ def _parallel(
     leading: int,
     panel_loops: int,
 ) -> tuple[IterVar | None, IterVar | None, IterVar]:
-    """Make the first loops parallel. Gives the loop that the ``leading`` ones became, the one that the first
-    ``panel_loops`` end with, and the innermost loop; each None where it is not a loop of its own."""
+    """Makes the first loops parallel. Returns the fused ``leading`` loops, the loop that the first ``panel_loops`` end
+    with, and the innermost loop; each None if it is not a separate loop."""
     work = materialized.work()
     if not loops:
         return None, None, result.fuse()
@@ -243,9 +243,9 @@ def _parallel(
 def _parallel_loops(
     loops: list[OuterLoop], counts: list[int | None], cpu: CPUDescription, work: int, panel_loops: int
 ) -> int:
-    """How many loops to run in parallel. Of those whose last tile is cut off one is fused with others, because the end
-    of a second one could not be split off; and rows that share a packed panel are left to one core, unless that would
-    leave cores without work."""
+    """How many loops to run in parallel. Only one loop with a partial last tile is fused with others, because the tail
+    of a second one could not be peeled; and rows that share a packed panel stay on one core, unless that leaves cores
+    idle."""
     cut = [number for number, loop in enumerate(loops) if loop.is_cut]
     whole = cut[1] if len(cut) > 1 else len(loops)
     for limit in (min(whole, panel_loops or whole), whole):
@@ -263,14 +263,14 @@ def _reduce_in_tile(
     lanes: int,
     prefetch: bool,
 ) -> None:
-    """The loops of the reduction inside of one tile; ``prefetch``: the next panel is asked for while one is read."""
+    """The loops of the reduction inside one tile; ``prefetch``: prefetch the next panel while one is read."""
     axes = list(reduction.op.axis)
     steps = _reduction_loops(reduction, materialized, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
     vectors *= -(-sizes[found.vector] // lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
     if found.panel_axis in tiled and sizes[found.panel_axis] > prod(sizes[row] for row in found.row_axes):
-        # The numbers of few rows stay in registers while the panels pass by.
+        # The scalars of few rows stay in registers while the panels are streamed.
         tiled.remove(found.panel_axis)
         tiled.insert(0, found.panel_axis)
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
@@ -308,7 +308,7 @@ def _reduce_in_matrix_unit(
     sizes: Sequence[int],
     packed_lanes: int,
 ) -> None:
-    """The loops of a reduction that the matrix unit takes as a whole, the words of a step apart."""
+    """The loops of a reduction on the matrix unit, with the packed lanes of a step split off."""
     axes = list(reduction.op.axis)
     steps = [axis for axis, _ in _reduction_loops(reduction, materialized, found)]
     rest, part = reduction.split(steps[-1], factor=packed_lanes)
@@ -321,8 +321,8 @@ def _reduce_in_matrix_unit(
 
 
 def _unroll_factor(extent: int | None, most: int) -> int:
-    """The largest number of steps up to ``most`` that divides the loop; if there is one, a multiple of four, so that
-    machines that multiply by an element of a vector load the numbers of a row together."""
+    """The largest divisor of the loop up to ``most``, preferably a multiple of four, so that machines with multiply-add
+    by element load the scalars of a row as a vector."""
     if extent is None:
         return 1
     factors = [factor for factor in range(1, min(most, extent, 8) + 1) if extent % factor == 0]
@@ -332,7 +332,7 @@ def _unroll_factor(extent: int | None, most: int) -> int:
 def _reduction_loops(
     reduction: Stage, materialized: MaterializedStage, found: Contraction
 ) -> list[tuple[IterVar, int | None]]:
-    """The reduction axes, blocks of the layout split off, in the order in which the panel lies in memory."""
+    """The reduction axes, split at layout blocks, in the memory order of the panel."""
     reads: Sequence[Read] = found.panel or materialized.reads
     main = max(
         reads,

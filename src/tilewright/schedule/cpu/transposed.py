@@ -1,8 +1,8 @@
-"""The schedule of a transposed convolution that is put together from its phases.
+"""The schedule of a transposed convolution that is assembled from its phases.
 
 The result is computed in blocks of whole rows. For each block the phases are computed one after the other, in register
-tiles, into buffers that stay in the cache; then the block is put together, with what follows the convolution, on the
-way to memory. Blocks are what runs in parallel.
+tiles, into buffers that stay in cache; then the block is interleaved, and the epilogue applied, as it is stored. Blocks
+run in parallel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tilewright.te.tensor import Tensor
 from tilewright.topi.tag import TRANSPOSED
 
 SPILLED: Final = 1.3
-"""What phases that do not stay in the second cache count for."""
+"""The slowdown if the phases of a block do not fit in L2."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Blocks:
 
 
 def schedule_transposed(outs: Tensor | Sequence[Tensor]) -> Schedule:
-    """The schedule of a convolution tagged as transposed, in phases, and what follows it elementwise."""
+    """The schedule of a tagged transposed convolution, in phases, with its epilogue."""
     schedule, convolution = schedule_of(outs, TRANSPOSED)
     cpu = current_cpu()
     phases = [schedule[tensor] for tensor in convolution.op.input_tensors]
@@ -93,15 +93,15 @@ def _schedule_phase(
 ) -> None:
     lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
     found = _contraction(materialized, lanes)
-    # The block is one core's and was made to fit its cache: neither is to be done again.
+    # The block belongs to one core and was sized for its cache: neither is decided again.
     inside = replace(cpu, cores=1, l2_bytes=1 << 40)
     tile_stages(phase, local, materialized, found, tile_sizes(materialized, found, lanes, cpu, group), inside)
     phase.compute_at(result, place)
 
 
 def _chosen_blocks(phases: Sequence[MaterializedStage], cpu: CPUDescription) -> Blocks:
-    """The blocks with which the cores are done soonest: the busiest one has the steps of its tiles, and the weights of
-    a group pass by once for each block of rows."""
+    """The blocks with the shortest time of the busiest core: the steps of its tiles, and one pass over the weights of a
+    group per block of rows."""
     batch, outer, height, width, inner = (extent_of(axis) for axis in phases[0].compute.axes)
     dtype = phases[0].operation.output(0).dtype
     size, lanes = dtype.bits // 8, lanes_of(cpu, dtype)

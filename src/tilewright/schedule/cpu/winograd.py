@@ -1,9 +1,9 @@
-"""The schedule of a convolution by minimal filtering.
+"""The schedule of a Winograd convolution.
 
 Outputs are computed in blocks of whole rows of tiles. For each block the inputs are transformed into a buffer that
-stays in the second cache, multiplied into another one, and transformed back, with what follows the convolution, on the
-way to memory. Blocks are what runs in parallel; where the image has too few of them, its inputs are transformed as a
-whole, and groups of output channels run in parallel too.
+stays in L2, multiplied into another one, and transformed back, with the epilogue applied, as they are stored. Blocks
+run in parallel; if the image has too few of them, all inputs are transformed first, and groups of output channels run
+in parallel too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Stages:
 
 
 def schedule_winograd(outs: Tensor | Sequence[Tensor]) -> Schedule:
-    """The schedule of a convolution tagged as Winograd's and what follows it elementwise."""
+    """The schedule of a tagged Winograd convolution with its epilogue."""
     schedule, convolution = schedule_of(outs, WINOGRAD)
     cpu = current_cpu()
     stages = _stages(schedule, convolution)
@@ -119,7 +119,7 @@ def _schedule_product(
     assert vector is not None
     lanes = lanes_of(cpu, local.dtype)
     found = classify(materialized, vector, lanes)
-    # The block is one core's and was made to fit its cache: neither is to be done again.
+    # The block belongs to one core and was sized for its cache: neither is decided again.
     inside = replace(cpu, cores=1, l2_bytes=1 << 40)
     sizes = tile_sizes(materialized, found, lanes, inside, group)
     tile_stages(stage, schedule[local], materialized, found, sizes, inside)
@@ -127,7 +127,7 @@ def _schedule_product(
 
 
 def _chosen_blocks(stages: Stages, cpu: CPUDescription) -> Blocks:
-    """The blocks by the model, from the sizes that the stages have."""
+    """The blocks that the model chooses for the sizes of the stages."""
     inputs, block = (extent_of(stages.transformed.op.axis[number]) for number in (2, 6))
     batch, outer, height, width, lanes = (extent_of(axis) for axis in stages.convolution.op.axis)
     size = stages.convolution.op.output(0).dtype.bits // 8

@@ -1,4 +1,4 @@
-"""Convolution by Winograd's minimal filtering with channels in blocks: the weight is transformed and packed before.
+"""Winograd convolution with blocked channels; the weight is transformed and packed beforehand.
 
 Tiles of ``m x m`` outputs read ``n x n`` inputs (n = m + 2 for a kernel of three taps). Inputs are transformed along
 one axis after the other, multiplied with the weight as one matrix product for each of the ``n x n`` positions, and

@@ -105,7 +105,8 @@ def conv(
     name: str = "conv",
     tag: str = "",
 ) -> Tensor:
-    """The convolution (without turning the kernel) of ``data`` with ``kernel``, its output in the layout of ``data``.
+    """The convolution (cross-correlation, the kernel is not flipped) of ``data`` with ``kernel``, its output in the
+    layout of ``data``.
 
     With ``groups``, the channels of input and output fall into as many parts, each with its own kernels.
     """
@@ -218,7 +219,7 @@ def _taps(kernel: Tensor, letters: str, layout: str) -> Mapping[str, IterVar]:
 def transposed_inputs(
     data: Tensor, kernel: Tensor, strides: Any, padding: Any, output_padding: Any, dilation: Any = 1
 ) -> tuple[Tensor, Tensor]:
-    """The input spread apart by the strides and padded, and the kernel turned around with output channels first.
+    """The input dilated by the strides and padded, and the flipped kernel with output channels first.
 
     A plain convolution of stride one of these two is the transposed convolution. ``data`` is (batch, channels,
     space...), ``kernel`` (input channels, output channels, space...).

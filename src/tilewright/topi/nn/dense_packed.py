@@ -1,4 +1,4 @@
-"""Products of matrices whose second one is packed, or transposed, on the way."""
+"""Matrix products that pack or transpose the second matrix as part of the kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def dense_packed(
 
 
 def dense_packed_lanes(data: Tensor, weight: Tensor, bias: Tensor | None, out_dtype: str | None) -> Tensor:
-    """``data @ weight.T + bias`` as a product of one batch, whose words are packed on the way."""
+    """``data @ weight.T + bias`` as a batched product of one, packed into lanes by the kernel."""
     rows, units = data.shape[0], weight.shape[0]
     first, second = (
         te.compute((1, *each.shape), lambda b, i, j, each=each: each[i, j], name="batch", tag=INJECTIVE)

@@ -1,4 +1,4 @@
-"""Convolutions and products of matrices of int8 and bfloat16, in words that dot-product instructions multiply."""
+"""int8 and bfloat16 convolutions and matrix products in packed lanes, as dot-product instructions multiply them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewright.topi.utils import get_const_int, get_const_tuple, simplify
 
 
 def packed_lane_at(tensor: Tensor, *indices: Any) -> Any:
-    """The word whose numbers lie along the last axis, the last index counting words."""
+    """The packed lane of adjacent numbers along the last axis; the last index counts lanes."""
     numbers = numbers_per_lane(tensor.dtype)
     *outer, word = indices
     return pack_word(*[tensor(*outer, word * numbers + place) for place in range(numbers)])
@@ -34,12 +34,12 @@ def conv2d_NCHWc_packed_lanes(
     out_dtype: str = "int32",
     n_elems: int = 4,
 ) -> Tensor:
-    """The convolution of narrow numbers with channels in blocks, a word of ``n_elems`` channels at a time.
+    """The int8 or bfloat16 convolution with blocked channels, in packed lanes of ``n_elems`` channels.
 
-    The kernel is (output blocks, input blocks, height, width, words of an input block, channels of an output block,
-    channels of a word).
+    The kernel is (output blocks, input blocks, height, width, lanes of an input block, channels of an output block,
+    channels of a lane).
     """
-    require_equal(n_elems, numbers_per_lane(data.dtype), "n_elems and the numbers of a word")
+    require_equal(n_elems, numbers_per_lane(data.dtype), "n_elems and the numbers in a packed lane")
 
     def product(padded: Tensor, at: Sequence[Any], weight_at: Sequence[Any]) -> Any:
         weight = pack_word(*[kernel(*weight_at, place) for place in range(n_elems)])
@@ -56,8 +56,8 @@ def _product(data: Tensor, weight: Tensor, first: Any, second: Any) -> Any:
 def dense_pack_packed_lanes(
     data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None, units: Any = None
 ) -> Tensor:
-    """``dense`` with weights (blocks of units, words, units of a block, numbers of a word). With ``units`` the last
-    block holds no more than are left of them."""
+    """``dense`` with weights (blocks of units, packed lanes, units of a block, numbers of a lane). With ``units``, the
+    last block may be partial."""
     numbers, block = get_const_int(weight.shape[3]), get_const_int(weight.shape[2])
     require_equal(data.shape[1], weight.shape[1] * numbers, "the summed dimensions of dense_pack")
     k = te.reduce_axis((0, weight.shape[1]), name="k")
@@ -84,8 +84,8 @@ def batch_matmul_packed_lanes(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> Tensor:
-    """``A[b] @ B[b]`` for each ``b``, with the words of ``B`` packed on the way. Depths that are no whole words end in
-    zeros."""
+    """``A[b] @ B[b]`` for each ``b``, with ``B`` packed into lanes by the kernel. The reduction is padded with zeros
+    to whole lanes."""
     depth = tensor_a.shape[1 if transpose_a else 2]
     numbers = numbers_per_lane(tensor_a.dtype)
     packed_lanes = simplify((depth + numbers - 1) // numbers)
@@ -95,7 +95,8 @@ def batch_matmul_packed_lanes(
     def packed(
         tensor: Tensor, transposed: bool, name: str, order: Callable[[Any, Any], tuple[Any, Any]]
     ) -> Tensor:
-        """(batch, words and rows in this order); ``transposed``: the numbers of a word lie along the second axis."""
+        """(batch, lanes and rows in the given order); ``transposed``: the numbers of a lane are along the second
+        axis."""
         extent = tensor.shape[2 if transposed else 1]
         zero = tir.const(0, tensor.dtype)
 

@@ -142,7 +142,7 @@ def write_attention(graph: GraphWriter, call: Any, *operands: str) -> str:
 
 @writes("nn.contrib_dense_pack")
 def write_dense_pack(graph: GraphWriter, call: Any, data: str, weight: str) -> str:
-    """A dense layer whose weight lies in blocks of units."""
+    """A dense layer with its weight in blocks of units."""
     blocks, features, block = shape_of(call.args[1])
     plain = graph.reshape(graph.transpose(weight, [0, 2, 1]), [blocks * block, features])
     return _typed(graph, call, graph.node("Gemm", [data, plain], transA=0, transB=1))
@@ -307,7 +307,7 @@ def write_lrn(graph: GraphWriter, call: Any, data: str) -> str:
     """By the response of the channels around."""
     attrs = call.attrs
     if int(attrs.axis) % len(call.checked_type.shape) != 1:
-        raise ModelError("lrn can be written along axis 1 alone")
+        raise ModelError("lrn can only be exported along axis 1")
     return graph.node(
         "LRN",
         [data],

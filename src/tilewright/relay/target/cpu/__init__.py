@@ -1,4 +1,4 @@
-"""Graph rewrites for processors: channels in blocks, packed weights, Winograd, words for dot-product instructions."""
+"""Graph rewrites for CPUs: blocked layouts, packed weights, Winograd, packed lanes for dot-product instructions."""
 
 from tilewright.relay.target.cpu.choose_blocks import choose_blocks
 from tilewright.relay.target.cpu.convolve_images import ConvolveImages

@@ -1,8 +1,8 @@
-"""The cheapest assignment of states to variables whose costs are known alone and in pairs.
+"""The cheapest assignment of states to variables with unary and pairwise costs.
 
-Variables are eliminated one by one: what the neighbours of a variable pay for its best state, for every combination of
-theirs, becomes a cost of the neighbours. That is exact. For chains, residual blocks and branches that join again the
-tables stay small; where they would not, the variable with the most neighbours takes the state that is best by itself.
+Variables are eliminated one by one: the cost of the best state of a variable, for every combination of its neighbours'
+states, becomes a cost of the neighbours. That is exact. For chains, residual blocks and branches that join again the
+tables stay small; otherwise the variable with the most neighbours is fixed to the state that is best by itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import prod
 from typing import Final
 
 LARGEST_TABLE: Final = 50_000
-"""Entries of a table from which on a variable is fixed and not eliminated."""
+"""The table size above which a variable is fixed instead of eliminated."""
 
 Scope = tuple[int, ...]
 Table = dict[tuple[int, ...], float]
@@ -27,8 +27,8 @@ def least_cost(
 ) -> list[int]:
     """For each variable the number of its state.
 
-    ``alone[v][s]`` is the cost of state ``s`` of variable ``v``; ``pairs[v, w][s][t]`` what states ``s`` of ``v`` and
-    ``t`` of ``w`` cost together.
+    ``variable_costs[v][s]`` is the cost of state ``s`` of variable ``v``; ``pairs[v, w][s][t]`` what states ``s`` of
+    ``v`` and ``t`` of ``w`` cost together.
     """
     problem = _Problem([len(costs) for costs in variable_costs])
     for v, costs in enumerate(variable_costs):
@@ -45,7 +45,7 @@ def least_cost(
 
 
 class _Problem:
-    """The factors that are left, by the variables that they are over."""
+    """The remaining factors, by their variables."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes
@@ -55,7 +55,7 @@ class _Problem:
         self.added = 0
 
     def add(self, scope: Scope, table: Table) -> None:
-        """One more factor."""
+        """Add a factor."""
         for variable in scope:
             self.factors[variable][self.added] = scope, table
         self.added += 1
@@ -121,7 +121,7 @@ def _eliminate(
 
 
 def _variable_cost(variable: int, state: int, factors: Collection[Factor]) -> float:
-    """What a state costs if all others fall in with it."""
+    """The cost of a state if all other variables are chosen in its favour."""
     return sum(
         min(cost for states, cost in table.items() if states[scope.index(variable)] == state)
         for scope, table in factors

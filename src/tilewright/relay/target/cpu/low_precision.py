@@ -1,8 +1,8 @@
-"""Products of narrow numbers on processors: what Legalize and AlterOpLayout put in the place of one.
+"""int8 and bfloat16 products on CPUs: the rules of Legalize and AlterOpLayout.
 
-Dot-product instructions take words, of four integers or two bfloat16, so depths are filled up to whole words and
-weights are packed into them. Most x86 processors multiply unsigned by signed integers alone: data of the other kind
-are moved by 128, and 128 times the sum of the weights, which is known when the program is compiled, is taken off.
+Dot-product instructions multiply packed lanes of four int8 or two bfloat16 numbers, so the reduction is padded to whole
+lanes and weights are packed. Most x86 CPUs multiply only unsigned by signed integers: data of the other signedness are
+shifted by 128, and 128 times the sum of the weights, a compile-time constant, is subtracted.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from tilewright.topi.utils import get_const_tuple
 OFFSET = 128
 
 
-# The kind of integers
+# Signedness
 
 
 def _other_kind(attrs: Any, types: Sequence[Any]) -> str | None:
-    """The type that the data of a product should have; None where it is the one that they have."""
+    """The type that the data of a product should be converted to; None to leave it."""
     if attrs.out_dtype != "int32":
         return None
     return wanted_data_type(current_cpu(), types[0].dtype, types[1].dtype)
 
 
 def _moved(data: RelayExpr, kind: str) -> RelayExpr:
-    """Integers of eight bits as those of the other kind: 128 more if unsigned, 128 less if signed."""
+    """8-bit integers converted to the other signedness: 128 more if unsigned, 128 less if signed."""
     if kind == "uint8":
         return call("bitwise_xor", call("cast", data, dtype=kind), const(OFFSET, kind))
     return call("cast", call("bitwise_xor", data, const(OFFSET, "uint8")), dtype=kind)
 
 
 def _without_offset(made: RelayExpr, sums: RelayExpr, kind: str) -> RelayExpr:
-    """The product that it would be of the data as they were; ``sums`` are those of the weights."""
+    """The product of the original data; ``sums`` are the sums of the weights."""
     return call(
         "subtract" if kind == "uint8" else "add", made, call("multiply", sums, const(OFFSET, "int32"))
     )
@@ -59,7 +59,7 @@ def _sum(weight: RelayExpr, axes: tuple[int, ...]) -> RelayExpr:
 
 
 def legal_conv2d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
-    """A convolution of integers of the kind that the processor multiplies."""
+    """A convolution with data of the signedness that the CPU multiplies."""
     kind = _other_kind(attrs, types)
     plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
     kernel = constant_shape(types[1].shape)
@@ -68,7 +68,7 @@ def legal_conv2d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) 
     before, after = pad_sides(attrs.padding, 2)
     data = _moved(inputs[0], kind)
     if any((*before, *after)):
-        # What stands for zero has moved too.
+        # The zero point is shifted too.
         width = ((0, 0), (0, 0), *zip(before, after, strict=True))
         zero = const(OFFSET if kind == "uint8" else -OFFSET, kind)
         data = call("nn.pad", data, zero, pad_width=width)
@@ -93,7 +93,7 @@ def _is_depthwise(attrs: Any, kernel: tuple[int, ...]) -> bool:
 
 
 def legal_dense(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
-    """A dense layer of integers of the kind that the processor multiplies."""
+    """A dense layer with data of the signedness that the CPU multiplies."""
     kind = _other_kind(attrs, types)
     if kind is None or len(types[1].shape) != 2:
         return None
@@ -102,7 +102,7 @@ def legal_dense(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -
 
 
 def legal_batch_matmul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
-    """Products of matrices of integers of the kind that the processor multiplies."""
+    """A batched matrix product with data of the signedness that the CPU multiplies."""
     kind = _other_kind(attrs, types)
     if kind is None:
         return None
@@ -128,8 +128,8 @@ def low_precision_conv2d(
     kernel: tuple[int, ...],
     tinfos: Sequence[Any],
 ) -> RelayExpr | None:
-    """A conv2d of NCHW, of ``data`` (channels, height, width), with its channels in blocks of words; None where it
-    should stay as it is."""
+    """An NCHW conv2d of ``data`` (channels, height, width) with its channels in blocks of packed lanes; None to leave
+    it as it is."""
     dtype = str(tinfos[0].dtype)
     numbers = numbers_per_lane(dtype)
     missing = -data[0] % numbers if attrs.groups == 1 else 0
@@ -166,7 +166,7 @@ def low_precision_conv2d(
 
 
 def _filled(value: RelayExpr, axis: int, missing: int, rank: int, dtype: Any) -> RelayExpr:
-    """A tensor with so many zeros after an axis."""
+    """A tensor padded with zeros at the end of an axis."""
     if not missing:
         return value
     zero = const(0.0 if DataType(dtype).is_float else 0, str(dtype))
@@ -177,7 +177,7 @@ def _filled(value: RelayExpr, axis: int, missing: int, rank: int, dtype: Any) ->
 def low_precision_dense(
     attrs: Any, inputs: Sequence[RelayExpr], weight: tuple[int, ...], tinfos: Sequence[Any]
 ) -> RelayExpr:
-    """A dense layer with its weight in blocks of words of units."""
+    """A dense layer with its weight in blocks of packed lanes."""
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
     numbers = numbers_per_lane(tinfos[0].dtype)
@@ -200,5 +200,5 @@ def low_precision_dense(
 
 
 def is_low_precision(attrs: Any, tinfos: Sequence[Any]) -> bool:
-    """True if a product is computed in words on the current target."""
+    """True if a product is computed in packed lanes on the current target."""
     return uses_packed_lanes(tinfos[0].dtype, tinfos[1].dtype, attrs.out_dtype)
