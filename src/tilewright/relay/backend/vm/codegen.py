@@ -40,10 +40,8 @@ from tilewright.relay.function import Function
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.vm_program import Opcode, VMFunction, VMParameter, VMProgram, pack_dtype
-from tilewright.support.dtype import DataType
 from tilewright.support.errors import LoweringError
 
-_INT64 = pack_dtype(DataType("int64"))
 _CPU = 1
 
 
