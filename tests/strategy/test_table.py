@@ -94,10 +94,10 @@ def test_half_floats_are_added_in_float32() -> None:
         (relay.nn.dense, [(2, 4), (3, 4)], "float32", "nn.dense"),
         (relay.nn.dense, [(8, 4), (3, 4)], "float32", "dense_packed.cpu"),
         (relay.nn.batch_matmul, [(2, 3, 4), (2, 5, 4)], "float32", "nn.batch_matmul"),
-        (relay.nn.batch_matmul, [(2, 8, 4), (2, 5, 4)], "float32", "batch_matmul_turned.cpu"),
+        (relay.nn.batch_matmul, [(2, 8, 4), (2, 5, 4)], "float32", "batch_matmul_transposed.cpu"),
         (relay.nn.contrib_dense_pack, [(2, 4), (1, 4, 8)], "float32", "nn.contrib_dense_pack"),
-        (relay.nn.dense, [(8, 4), (3, 4)], "bfloat16", "dense_words.cpu"),
-        (relay.nn.batch_matmul, [(2, 8, 4), (2, 5, 4)], "bfloat16", "batch_matmul_words.cpu"),
+        (relay.nn.dense, [(8, 4), (3, 4)], "bfloat16", "dense_packed_lanes.cpu"),
+        (relay.nn.batch_matmul, [(2, 8, 4), (2, 5, 4)], "bfloat16", "batch_matmul_packed_lanes.cpu"),
     ],
 )
 def test_products(call: Any, shapes: list[tuple[int, ...]], dtype: str, name: str) -> None:

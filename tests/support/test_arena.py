@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -12,11 +13,20 @@ from tilewright.support.arena import (
     ALIGNMENT,
     Request,
     largest_live_blocks,
-    largest_live_set,
-    plan_arena,
     plan_blocks,
     rounded,
 )
+
+
+def largest_live_set(wanted: Sequence[Request]) -> int:
+    """The bound for requests that are each a block."""
+    return largest_live_blocks([[request] for request in wanted])
+
+
+def plan_arena(wanted: Sequence[Request]) -> tuple[list[int], int]:
+    """The plan for requests that are each a block."""
+    return plan_blocks([[request] for request in wanted])
+
 
 requests = st.lists(
     st.builds(

@@ -77,16 +77,6 @@ def test_named_machines(target, vector_bits, registers, fma, l1d, l2):
     assert (found.fma_units > 0) == fma
 
 
-def test_special_arithmetic():
-    """What the 8-bit and 16-bit schedules ask for."""
-    assert describe_cpu("llvm -mcpu=skylake").int8_dot_lanes == 0
-    assert describe_cpu("llvm -mcpu=cascadelake").int8_dot_lanes == 4
-    assert describe_cpu("llvm -mcpu=cortex-a76").int8_dot_lanes == 4
-    assert describe_cpu("llvm -mcpu=sapphirerapids").has_float16_arithmetic
-    assert describe_cpu("llvm -mcpu=sapphirerapids").has_bfloat16_dot
-    assert not describe_cpu("llvm -mcpu=cortex-a72").has_float16_arithmetic
-
-
 def test_lanes():
     """A vector holds its bits' worth of elements, and never none."""
     assert describe_cpu("llvm -mcpu=skylake").lanes(32) == 8

@@ -100,9 +100,3 @@ def test_traverse_inline():
     function(tvm.nd.array(np.ones((4, 4), "float32")), result)
     np.testing.assert_array_equal(result.numpy(), np.full(4, 81))
     assert "T_add" not in str(tvm.lower(schedule, [a, out]))
-
-
-def test_is_target():
-    """The keys of the current target."""
-    with tvm.target.Target("llvm"):
-        assert utils.is_target("cpu") and not utils.is_target(["cuda", "gpu"])

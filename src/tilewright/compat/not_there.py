@@ -178,7 +178,7 @@ def advice_on(name: str) -> str | None:
 
 
 def is_module(name: str) -> bool:
-    """True if this is a module of the table, so that importing it is no error yet."""
+    """True if this is a module of the table, so that importing it is not an error yet."""
     package, _, last = name.rpartition(".")
     return name in _MODULES or last in _PARTS.get(package, ())
 

@@ -1,4 +1,5 @@
-"""The computations of ``topi.x86``: those of ``topi.nn`` with blocks by the machine model, chosen as a build does."""
+"""The computations of ``topi.x86``: those of ``topi.nn``, with block sizes from the machine model and chosen as in a
+build."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tilewright.schedule.cpu.layouts import (
     conv2d_layouts,
     dense_block,
 )
-from tilewright.schedule.cpu.narrow import uses_words
+from tilewright.schedule.cpu.low_precision import uses_packed_lanes
 from tilewright.schedule.cpu.winograd_model import Convolution, choose_winograd_tile
 from tilewright.strategy import cpu
 from tilewright.te import Tensor
@@ -57,9 +58,9 @@ def conv2d_NCHWc_int8(
     out_dtype: str = "int32",
     n_elems: int = 4,
 ) -> Tensor:
-    """The convolution of int8 or bfloat16 with channels in blocks, in words where the target multiplies those."""
-    words = uses_words(data.dtype, kernel.dtype, out_dtype)
-    compute = nn.conv2d_NCHWc_words if words else nn.conv2d_NCHWc_int8
+    """The convolution of int8 or bfloat16 with channels in blocks, in packed lanes if the target multiplies those."""
+    packed_lanes = uses_packed_lanes(data.dtype, kernel.dtype, out_dtype)
+    compute = nn.conv2d_NCHWc_packed_lanes if packed_lanes else nn.conv2d_NCHWc_int8
     return compute(data, kernel, stride, padding, dilation, layout, out_layout, out_dtype, n_elems)
 
 
@@ -73,7 +74,7 @@ def depthwise_conv2d_NCHWc(
     out_layout: str,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """The depthwise convolution with channels in blocks; a wide image is read where it lies."""
+    """The depthwise convolution with channels in blocks; a wide image is read in place."""
     window = (strides, padding, dilation)
     if cpu.unpadded_refused(data, kernel, *window, out_dtype) is None:
         return nn.depthwise_conv2d_NCHWc_unpadded(data, kernel, *window)
@@ -82,8 +83,8 @@ def depthwise_conv2d_NCHWc(
 
 def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None) -> Tensor:
     """``data @ weight.T + bias``, the weights packed on the way where the rows are many enough to repay it."""
-    if cpu.dense_words_refused(data, weight, out_dtype) is None:
-        return nn.dense_packed_words(data, weight, bias, out_dtype)
+    if cpu.dense_packed_lanes_refused(data, weight, out_dtype) is None:
+        return nn.dense_packed_lanes(data, weight, bias, out_dtype)
     if cpu.dense_packed_refused(data, weight) is None:
         return nn.dense_packed(data, weight, bias, out_dtype, cpu.units_per_block(data, weight))
     return nn.dense(data, weight, bias, out_dtype)
@@ -98,8 +99,8 @@ def dense_pack(
 ) -> Tensor:
     """``dense`` with weights in blocks of units. Weights of three or four dimensions are packed already; the last block
     may then hold fewer than a block's units."""
-    if len(weight.shape) == 4 and uses_words(data.dtype, weight.dtype, out_dtype):
-        return nn.dense_words(data, weight, bias, out_dtype, units)
+    if len(weight.shape) == 4 and uses_packed_lanes(data.dtype, weight.dtype, out_dtype):
+        return nn.dense_pack_packed_lanes(data, weight, bias, out_dtype, units)
     if len(weight.shape) in (3, 4):
         return nn.dense_pack(data, weight, bias, out_dtype, units)
     return nn.dense_packed(data, weight, bias, out_dtype, cpu.units_per_block(data, weight))
@@ -113,14 +114,14 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> Tensor:
-    """``A[b] @ B[b]`` for each ``b``, either transposed before. A transposed ``B`` is turned once if it is read by
-    many rows."""
+    """``A[b] @ B[b]`` for each ``b``, either transposed before. A transposed ``B`` is copied to its plain
+    layout first if many rows read it."""
     flags = transpose_a, transpose_b
-    if uses_words(tensor_a.dtype, tensor_b.dtype, out_dtype):
+    if uses_packed_lanes(tensor_a.dtype, tensor_b.dtype, out_dtype):
         shape = nn.batch_matmul(tensor_a, tensor_b, oshape, out_dtype, *flags).shape
-        return nn.batch_matmul_words(tensor_a, tensor_b, shape, out_dtype, *flags)
-    if cpu.turned_refused(tensor_a, *flags) is None:
-        return nn.batch_matmul_turned(tensor_a, tensor_b, oshape, out_dtype, transpose_a)
+        return nn.batch_matmul_packed_lanes(tensor_a, tensor_b, shape, out_dtype, *flags)
+    if cpu.batch_matmul_transposed_refused(tensor_a, *flags) is None:
+        return nn.batch_matmul_transposed(tensor_a, tensor_b, oshape, out_dtype, transpose_a)
     return nn.batch_matmul(tensor_a, tensor_b, oshape, out_dtype, *flags)
 
 

@@ -31,7 +31,7 @@ _BUILTIN_KINDS: tuple[type[Exception], ...] = (
 
 
 def _plain_text(error: BaseException) -> str:
-    """The message as it is: KeyError alone would show it quoted."""
+    """The message as it is: KeyError by itself would show it quoted."""
     return str(error.args[0]) if error.args else ""
 
 

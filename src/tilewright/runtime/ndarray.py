@@ -273,7 +273,7 @@ class NDArray(Object):
         return range(start, start + self.size * element.lanes * ((element.bits + 7) // 8))
 
     def aligned(self) -> NDArray:
-        """This array if kernels can use it where it lies: compact, from an aligned address. Else a copy."""
+        """This array if kernels can use it in place (compact, aligned), otherwise a copy."""
         if not host_readable(self._dltensor.device.device_type):
             return self
         compact = self.size == 0 or self._memory() is not None

@@ -26,7 +26,7 @@ def register_func(
 def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
     """Registers a callable under a name; without one, makes a decorator.
 
-    ``@register_func`` alone uses the function's own name. A name that is taken is an error unless ``override`` is set.
+    A bare ``@register_func`` uses the function's own name. A name that is taken is an error unless ``override`` is set.
     """
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)

@@ -1,8 +1,8 @@
-"""Constructed schedulers, one folder a kind of device: every size is computed from the description of the target.
+"""Schedulers that construct schedules without search, one folder per kind of device.
 
-A scheduler belongs to a key of targets ("cpu", "gpu", or the name of a kind). ``schedule(outputs, target)`` takes the
-scheduler of the first of the target's keys that has one; a target that has none is an error, never another device's
-schedule. A device of one's own:
+A scheduler is registered for a target key ("cpu", "gpu", or the name of a kind). ``schedule(outputs, target)`` uses the
+scheduler of the first of the target's keys that has one; a target without any is an error, never another device's
+schedule. To support a new device:
 
     def construct(outputs):                                # the target is the current one
         schedule = te.create_schedule([tensor.op for tensor in outputs])
@@ -24,19 +24,19 @@ _SCHEDULERS: dict[str, Scheduler] = {"cpu": cpu.SCHEDULER, "gpu": gpu.SCHEDULER}
 
 
 def register_scheduler(key: str, scheduler: Scheduler, override: bool = False) -> None:
-    """Schedule for targets with this key (or of a kind of this name) by ``scheduler``."""
+    """Use ``scheduler`` for targets with this key, or of the kind with this name."""
     if key in _SCHEDULERS and not override:
-        raise TargetError(f"there is a scheduler for {key!r} already; pass override=True")
+        raise TargetError(f"a scheduler for {key!r} is already registered; pass override=True to replace it")
     _SCHEDULERS[key] = scheduler
 
 
 def current_target() -> Target:
-    """The target that schedules are made for: the current one; this machine where none is set."""
+    """The target to schedule for: the current one, or this machine if none is set."""
     return Target.current() or Target("llvm")
 
 
 def scheduler_for(target: Target | None = None) -> Scheduler:
-    """The scheduler of a target, the current one where none is given."""
+    """The scheduler for a target, by default the current one."""
     chosen = current_target() if target is None else target
     for key in (*chosen.keys, chosen.kind.name):
         if key in _SCHEDULERS:
@@ -49,7 +49,7 @@ def scheduler_for(target: Target | None = None) -> Scheduler:
 
 
 def schedule(outputs: Outputs, target: Target | None = None) -> Schedule:
-    """The schedule of the graph that leads to these tensors, by the scheduler of the target (see above)."""
+    """Schedules the graph that computes these tensors with the scheduler of the target."""
     chosen = current_target() if target is None else target
     return scheduler_for(chosen).schedule(outputs, chosen)
 

@@ -1,4 +1,4 @@
-"""What makes the schedules of a kind of device: one for any graph, and special ones for tagged computations."""
+"""The scheduler of a kind of device: a general one for any graph, and special ones for tagged computations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ScheduleFunction = Callable[[Sequence[Tensor]], Schedule]
 
 
 class Scheduler:
-    """The schedules of the targets that have a key.
+    """Schedules for targets with a key.
 
-    ``construct`` schedules any graph of tensor expressions. ``special`` are schedules for graphs in which a computation
-    has a tag: the first that is registered and found is taken.
+    ``construct`` schedules any graph of tensor expressions. ``special`` has schedules for graphs that contain a
+    computation with a tag; the first registered tag that occurs is used.
     """
 
     def __init__(
@@ -30,20 +30,20 @@ class Scheduler:
         self.special = dict(special or {})
 
     def register_special(self, tag: str, schedule: ScheduleFunction, override: bool = False) -> None:
-        """Schedule graphs with a computation of this tag by ``schedule``."""
+        """Use ``schedule`` for graphs with a computation of this tag."""
         if tag in self.special and not override:
             raise ScheduleError(
-                f"the {self.key} scheduler has a schedule for the tag {tag!r} already; pass override=True"
+                f"the {self.key} scheduler already has a schedule for the tag {tag!r}; pass override=True to replace it"
             )
         self.special[tag] = schedule
 
     def name_for(self, outputs: Outputs) -> str:
-        """Which of its schedules these tensors get: the key, or the key and a tag."""
+        """The name of the schedule that these tensors get: the key, or the key and a tag."""
         tag = self._special_tag(outputs)
         return self.key if tag is None else f"{self.key}, {tag}"
 
     def schedule(self, outputs: Outputs, target: Target) -> Schedule:
-        """The schedule of the graph that leads to these tensors."""
+        """Schedules the graph that computes these tensors."""
         tensors = [outputs] if isinstance(outputs, Tensor) else list(outputs)
         tag = self._special_tag(tensors)
         with target:
@@ -57,7 +57,7 @@ class Scheduler:
 
 
 def tags_of(outputs: Outputs) -> set[str]:
-    """The tags of all computations that lead to these tensors."""
+    """The tags of all computations in the graph of these tensors."""
     pending = [tensor.op for tensor in ([outputs] if isinstance(outputs, Tensor) else outputs)]
     seen: set[Operation] = set()
     found: set[str] = set()

@@ -1,4 +1,4 @@
-"""How operators are computed on each target: one table of rows, and what users register beside it."""
+"""How operators are computed on each target: one table of rows, and the strategies that users register."""
 
 from tilewright.strategy.implementation import DEFAULT_LEVEL, OpImplementation, OpSpecialization, OpStrategy
 from tilewright.strategy.pattern import OpPattern

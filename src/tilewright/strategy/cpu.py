@@ -1,6 +1,7 @@
-"""The rows of processors: packed weights, channels in blocks and hand-written kernels where those are faster.
+"""The CPU rows of the strategy table: packed weights, blocked layouts and hand-written kernels where they are faster.
 
-Predicates and computations run under the target: blocks and tiles come from the machine model of ``schedule.cpu``.
+Predicates and computations run with the target set: block and tile sizes come from the machine model of
+``schedule.cpu``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 from tilewright.schedule.cpu.attention import attention
 from tilewright.schedule.cpu.layouts import conv2d_layouts, dense_block
-from tilewright.schedule.cpu.narrow import uses_words
+from tilewright.schedule.cpu.low_precision import uses_packed_lanes
 from tilewright.schedule.cpu.recurrent import recurrent_tiling
 from tilewright.strategy.row import Row
 from tilewright.support.dtype import DataType
@@ -23,19 +24,23 @@ from tilewright.topi.nn.conv2d_packed import conv2d_nchw_packed
 from tilewright.topi.nn.conv2d_transpose_NCHWc import conv2d_transpose_NCHWc
 from tilewright.topi.nn.conv2d_winograd_NCHWc import conv2d_winograd_NCHWc
 from tilewright.topi.nn.dense import copy_if_identical
-from tilewright.topi.nn.dense_packed import batch_matmul_turned, dense_packed, dense_packed_words
+from tilewright.topi.nn.dense_packed import batch_matmul_transposed, dense_packed, dense_packed_lanes
 from tilewright.topi.nn.depthwise_conv2d_unpadded import depthwise_conv2d_NCHWc_unpadded, depthwise_result
+from tilewright.topi.nn.packed_lane_products import (
+    batch_matmul_packed_lanes,
+    conv2d_NCHWc_packed_lanes,
+    dense_pack_packed_lanes,
+)
 from tilewright.topi.nn.recurrent import CELLS, recurrent
 from tilewright.topi.nn.utils import pad_amounts
-from tilewright.topi.nn.word_products import batch_matmul_words, conv2d_NCHWc_words, dense_words
 from tilewright.topi.utils import get_const_int, get_const_tuple
 
 Inputs = Sequence[Tensor]
 
 ROWS_WORTH_PACKING: Final = 8
-"""Rows from which a copy of the other matrix is repaid."""
+"""Rows from which a packed copy of the other matrix pays off."""
 WIDE: Final = 20
-"""Columns of a result from which its edges are few beside its inside: the edges are code of their own."""
+"""Columns of a result from which its edges, which have separate code, are a small part of it."""
 
 
 def _are_known(*extents: Any) -> bool:
@@ -50,15 +55,15 @@ def _count(rows: int) -> str:
 
 
 def conv2d_blocks(data: Tensor, kernel: Tensor, groups: int) -> tuple[int, int] | str:
-    """The blocks of channels for a convolution of NCHW with OIHW; or why it should have none."""
+    """The channel blocks for an NCHW/OIHW convolution, or the reason why it should not be blocked."""
     inputs, outputs = get_const_tuple([data.shape[1], kernel.shape[0]])
     if not _are_known(inputs, outputs):
-        return "the numbers of channels are not known"
+        return "the number of channels is not constant"
     layouts = conv2d_layouts(inputs, outputs, groups, str(data.dtype))
     if layouts is None:
         return "vectors of channels would be mostly empty"
     if groups == inputs:
-        return "one channel a group: a layout transform would cost what blocks save"
+        return "depthwise: the layout transforms would cost what blocks save"
     return layouts.ic_bn, layouts.oc_bn
 
 
@@ -68,7 +73,7 @@ def _conv2d_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -
         return f"layout {'/'.join(dict.fromkeys(layouts))}, not NCHW/OIHW"
     kind = DataType(inputs[0].dtype)
     if kind.is_float and kind.bits == 16:
-        return f"{kind} is summed in float32, which the definition does"
+        return f"{kind} is accumulated in float32, as in the definition"
     blocks = conv2d_blocks(inputs[0], inputs[1], attrs.groups)
     return blocks if isinstance(blocks, str) else None
 
@@ -86,29 +91,29 @@ def _window(attrs: Any) -> tuple[Any, Any, Any, str, str]:
     return strides, attrs.padding, dilation, attrs.data_layout, out_layout
 
 
-def _words_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
-    """Why a product is not computed in words that dot-product instructions multiply; None where it is."""
-    if uses_words(data.dtype, weight.dtype, out_dtype):
+def _packed_lanes_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
+    """Why a product is not computed with dot-product instructions on packed lanes; None if it is."""
+    if uses_packed_lanes(data.dtype, weight.dtype, out_dtype):
         return None
     return f"no dot product of {data.dtype} and {weight.dtype} to {out_dtype or data.dtype} on this target"
 
 
-def _conv2d_words_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+def _conv2d_packed_lanes_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     if len(inputs[1].shape) != 7:
-        return "the weight is not packed into words"
-    return _words_refused(inputs[0], inputs[1], attrs.out_dtype or None)
+        return "the weight does not have packed lanes"
+    return _packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
-def _conv2d_words(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+def _conv2d_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     data, weight = inputs
     result = attrs.out_dtype or str(data.dtype)
-    return [conv2d_NCHWc_words(data, weight, *_window(attrs), result, get_const_int(weight.shape[6]))]
+    return [conv2d_NCHWc_packed_lanes(data, weight, *_window(attrs), result, get_const_int(weight.shape[6]))]
 
 
 def _winograd_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     ranks = (len(inputs[0].shape), len(inputs[1].shape), len(out_type.shape))
     if ranks != (5, 5, 5):
-        return "data and weight are not in blocks"
+        return "data and weight are not blocked"
     taps = tuple(attrs.kernel_size)
     return None if taps == (3, 3) else f"a kernel of {taps[0]}x{taps[1]}, not 3x3"
 
@@ -122,7 +127,7 @@ def _winograd(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
 def _transposed_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     ranks = (len(inputs[0].shape), len(inputs[1].shape), len(out_type.shape))
     if ranks != (5, 6, 5):
-        return "the channels are not in blocks"
+        return "the channels are not blocked"
     if attrs.groups != 1:
         return f"{attrs.groups} groups"
     return None if set(attrs.dilation) == {1} else "it is dilated"
@@ -136,12 +141,12 @@ def _transposed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
 def unpadded_refused(
     data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str | None
 ) -> str | None:
-    """Why a depthwise convolution with channels in blocks needs a padded copy of its image; None where it does not."""
+    """Why a blocked depthwise convolution needs a padded copy of its image; None if it does not."""
     shape, taps = get_const_tuple(data.shape), get_const_tuple(kernel.shape)
     if not _are_known(*shape, *taps) or len(shape) != 5:
-        return "the shapes are not known"
+        return "the shapes are not constant"
     if shape[1] != taps[0] or shape[4] != taps[5]:
-        return "several outputs for a channel"
+        return "several outputs per channel"
     if str(data.dtype) != "float32" or (out_dtype or "float32") != "float32":
         return f"{data.dtype}, not float32"
     if not any(amount > 0 for side in pad_amounts(padding, taps[2:4]) for amount in side):
@@ -159,29 +164,29 @@ def _unpadded(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     return [depthwise_conv2d_NCHWc_unpadded(inputs[0], inputs[1], *_window(attrs)[:3])]
 
 
-# Products of matrices
+# Matrix products
 
 
-def dense_words_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
-    """Why a dense layer is not computed in words; None where it is."""
+def dense_packed_lanes_refused(data: Tensor, weight: Tensor, out_dtype: str | None) -> str | None:
+    """Why a dense layer is not computed in packed lanes; None if it is."""
     if len(data.shape) != 2:
         return f"data of {len(data.shape)} dimensions, not 2"
-    return _words_refused(data, weight, out_dtype)
+    return _packed_lanes_refused(data, weight, out_dtype)
 
 
 def dense_packed_refused(data: Tensor, weight: Tensor) -> str | None:
-    """Why the weight of a dense layer is not packed on the way; None where it is."""
+    """Why the weight of a dense layer is not packed inside the kernel; None if it is."""
     rows = get_const_tuple(data.shape[:-1])
     if not _are_known(*rows, *get_const_tuple(weight.shape)):
-        return "the shapes are not known"
+        return "the shapes are not constant"
     if prod(rows) < ROWS_WORTH_PACKING:
         return f"{_count(prod(rows))}, fewer than the {ROWS_WORTH_PACKING} that repay packing the weight"
     return None if len(data.shape) == 2 else f"data of {len(data.shape)} dimensions, not 2"
 
 
 def units_per_block(data: Tensor, weight: Tensor) -> int:
-    """Units of a dense layer to pack together. Weights that do not fall into whole blocks have a narrower block rather
-    than units that do not exist."""
+    """The number of units per block of a dense layer. If the preferred size does not divide the units, a smaller one
+    that does is used, rather than padding."""
     columns, depth = get_const_tuple(weight.shape)
     rows = get_const_tuple(data.shape)[0]
     block = dense_block(columns, rows if isinstance(rows, int) else None, depth, str(data.dtype))
@@ -194,12 +199,12 @@ def _matrices(inputs: Inputs) -> tuple[Tensor, Tensor]:
     return inputs[0], copy_if_identical(inputs[0], inputs[1])
 
 
-def _dense_words_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
-    return dense_words_refused(inputs[0], inputs[1], attrs.out_dtype or None)
+def _dense_packed_lanes_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+    return dense_packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
-def _dense_words(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
-    return [dense_packed_words(*_matrices(inputs), None, attrs.out_dtype or None)]
+def _dense_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+    return [dense_packed_lanes(*_matrices(inputs), None, attrs.out_dtype or None)]
 
 
 def _dense_packed_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
@@ -211,50 +216,52 @@ def _dense_packed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     return [dense_packed(data, weight, None, attrs.out_dtype or None, units_per_block(data, weight))]
 
 
-def _dense_pack_words_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+def _dense_pack_packed_lanes_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
     if len(inputs[1].shape) != 4:
-        return "the weight is not packed into words"
-    return _words_refused(inputs[0], inputs[1], attrs.out_dtype or None)
+        return "the weight does not have packed lanes"
+    return _packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
-def _dense_pack_words(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
-    return [dense_words(inputs[0], inputs[1], None, attrs.out_dtype or None, out_type.shape[1])]
+def _dense_pack_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+    return [dense_pack_packed_lanes(inputs[0], inputs[1], None, attrs.out_dtype or None, out_type.shape[1])]
 
 
-def _batch_words_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
-    return _words_refused(inputs[0], inputs[1], attrs.out_dtype or None)
+def _batch_matmul_packed_lanes_refused(
+    attrs: Any, inputs: Inputs, out_type: Any, target: Target
+) -> str | None:
+    return _packed_lanes_refused(inputs[0], inputs[1], attrs.out_dtype or None)
 
 
-def _batch_words(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+def _batch_matmul_packed_lanes(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     first, second = _matrices(inputs)
     flags = attrs.transpose_a, attrs.transpose_b
     shape = batch_matmul(first, second, known_shape(out_type), attrs.out_dtype or None, *flags).shape
-    return [batch_matmul_words(first, second, shape, attrs.out_dtype or None, *flags)]
+    return [batch_matmul_packed_lanes(first, second, shape, attrs.out_dtype or None, *flags)]
 
 
-def turned_refused(tensor_a: Tensor, transpose_a: bool, transpose_b: bool) -> str | None:
-    """Why the second matrix of a product is not transposed in memory first; None where it is."""
+def batch_matmul_transposed_refused(tensor_a: Tensor, transpose_a: bool, transpose_b: bool) -> str | None:
+    """Why the second matrix of a product is not transposed in memory first; None if it is."""
     if not transpose_b:
         return "the second matrix is not transposed"
     (rows,) = get_const_tuple([tensor_a.shape[2 if transpose_a else 1]])
     if not isinstance(rows, int):
-        return "the number of rows is not known"
+        return "the number of rows is not constant"
     if rows < ROWS_WORTH_PACKING:
         return f"{_count(rows)}, fewer than the {ROWS_WORTH_PACKING} that repay transposing the matrix"
     return None
 
 
-def _turned_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
-    return turned_refused(inputs[0], attrs.transpose_a, attrs.transpose_b)
+def _batch_matmul_transposed_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
+    return batch_matmul_transposed_refused(inputs[0], attrs.transpose_a, attrs.transpose_b)
 
 
-def _turned(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
+def _batch_matmul_transposed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     first, second = _matrices(inputs)
     shape = known_shape(out_type)
-    return [batch_matmul_turned(first, second, shape, attrs.out_dtype or None, attrs.transpose_a)]
+    return [batch_matmul_transposed(first, second, shape, attrs.out_dtype or None, attrs.transpose_a)]
 
 
-# Kernels that are written as loops
+# Hand-written loop nests
 
 
 def _always(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
@@ -287,11 +294,11 @@ ROWS: Final = (
     Row(
         "nn.contrib_conv2d_NCHWc",
         "cpu",
-        "conv2d_NCHWc_words.cpu",
-        _conv2d_words,
-        "topi.nn.conv2d_NCHWc_words",
-        _conv2d_words_refused,
-        "dot-product instructions multiply whole words",
+        "conv2d_NCHWc_packed_lanes.cpu",
+        _conv2d_packed_lanes,
+        "topi.nn.conv2d_NCHWc_packed_lanes",
+        _conv2d_packed_lanes_refused,
+        "dot-product instructions multiply packed lanes",
     ),
     Row(
         "nn.contrib_conv2d_winograd_without_weight_transform",
@@ -300,7 +307,7 @@ ROWS: Final = (
         _winograd,
         "topi.nn.conv2d_winograd_NCHWc",
         _winograd_refused,
-        "Winograd with channels in blocks: fewer multiplications, in vectors",
+        "Winograd with blocked channels: fewer multiplications, vectorized",
     ),
     Row(
         "nn.conv2d_transpose",
@@ -318,16 +325,16 @@ ROWS: Final = (
         _unpadded,
         "topi.nn.depthwise_conv2d_NCHWc_unpadded",
         _unpadded_refused,
-        "a wide image is read where it lies, without a padded copy",
+        "a wide image is read in place, without a padded copy",
     ),
     Row(
         "nn.dense",
         "cpu",
-        "dense_words.cpu",
-        _dense_words,
-        "topi.nn.dense_packed_words",
-        _dense_words_refused,
-        "dot-product instructions multiply whole words",
+        "dense_packed_lanes.cpu",
+        _dense_packed_lanes,
+        "topi.nn.dense_packed_lanes",
+        _dense_packed_lanes_refused,
+        "dot-product instructions multiply packed lanes",
     ),
     Row(
         "nn.dense",
@@ -341,28 +348,28 @@ ROWS: Final = (
     Row(
         "nn.contrib_dense_pack",
         "cpu",
-        "dense_pack_words.cpu",
-        _dense_pack_words,
-        "topi.nn.dense_words",
-        _dense_pack_words_refused,
-        "dot-product instructions multiply whole words",
+        "dense_pack_packed_lanes.cpu",
+        _dense_pack_packed_lanes,
+        "topi.nn.dense_pack_packed_lanes",
+        _dense_pack_packed_lanes_refused,
+        "dot-product instructions multiply packed lanes",
     ),
     Row(
         "nn.batch_matmul",
         "cpu",
-        "batch_matmul_words.cpu",
-        _batch_words,
-        "topi.nn.batch_matmul_words",
-        _batch_words_refused,
-        "dot-product instructions multiply whole words",
+        "batch_matmul_packed_lanes.cpu",
+        _batch_matmul_packed_lanes,
+        "topi.nn.batch_matmul_packed_lanes",
+        _batch_matmul_packed_lanes_refused,
+        "dot-product instructions multiply packed lanes",
     ),
     Row(
         "nn.batch_matmul",
         "cpu",
-        "batch_matmul_turned.cpu",
-        _turned,
-        "topi.nn.batch_matmul_turned",
-        _turned_refused,
+        "batch_matmul_transposed.cpu",
+        _batch_matmul_transposed,
+        "topi.nn.batch_matmul_transposed",
+        _batch_matmul_transposed_refused,
         "many rows repay transposing the second matrix",
     ),
     Row(

@@ -1,4 +1,4 @@
-"""Ways to compute an operator, as users add them: a tensor expression, a schedule, a name and a level."""
+"""Implementations of an operator, as users register them: a tensor expression, a schedule, a name and a level."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class OpImplementation:
 
 @dataclass
 class OpSpecialization:
-    """Implementations that hold under a condition, or always."""
+    """Implementations that apply under a condition, or always."""
 
     implementations: list[OpImplementation] = field(default_factory=list)
     condition: Any = None
 
 
 class OpStrategy:
-    """The implementations of an operator for a target; the one with the highest level is taken."""
+    """The implementations of an operator for a target; the one with the highest level is used."""
 
     def __init__(self) -> None:
         self.specializations: list[OpSpecialization] = []
@@ -51,13 +51,13 @@ class OpStrategy:
         name: str = "default",
         plevel: int = DEFAULT_LEVEL,
     ) -> None:
-        """One more way."""
+        """Add an implementation."""
         if not self.specializations:
             self.specializations.append(OpSpecialization())
         self.specializations[0].implementations.append(OpImplementation(compute, schedule, name, plevel))
 
     @property
     def implementations(self) -> list[OpImplementation]:
-        """All ways, the one to take first."""
+        """All implementations, the preferred one first."""
         found = [one for each in self.specializations for one in each.implementations]
         return sorted(found, key=lambda one: -one.plevel)

@@ -1,4 +1,4 @@
-"""What users register for operators under keys of targets: strategies and schedules. They win over the table."""
+"""Strategies and schedules that users register for operators by target key. They take precedence over the table."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def schedule_for(
 
 
 def forget(operator: str, key: str) -> None:
-    """Take back what was registered for an operator, or a kind, under a key."""
+    """Remove what was registered for an operator, or a kind, under a key."""
     _STRATEGIES.pop((operator, key), None)
     _SCHEDULES[operator] = [one for one in _SCHEDULES.get(operator, []) if one.key != key]
 

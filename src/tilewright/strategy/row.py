@@ -17,10 +17,11 @@ Predicate = Callable[[Any, Sequence[Any], Any, Target], str | None]
 
 @dataclass(frozen=True)
 class Row:
-    """Under targets with ``key``, ``operator`` is computed by ``compute`` where ``predicate`` finds nothing against it.
+    """Under targets with ``key``, ``operator`` is computed by ``compute`` unless ``predicate`` gives a reason against
+    it.
 
-    ``schedule`` (attrs, outs, target) is there where the target's own scheduler is not to be used. ``computation`` says
-    what ``compute`` calls and ``reason`` why that is better than the definition: both are what a build explains.
+    ``schedule`` (attrs, outs, target) replaces the scheduler of the target. ``computation`` names what ``compute``
+    calls, and ``reason`` says why that is better than the definition: a build reports both.
     """
 
     operator: str

@@ -1,9 +1,9 @@
-"""One table: how an operator is computed and scheduled for a target, and why.
+"""The strategy table: how an operator is computed and scheduled for a target, and why.
 
-A row says that under targets with a key an operator has another computation, or another schedule, than its definition.
-It holds where its predicate finds nothing against it; the reason that a predicate gives otherwise is kept, so that a
-build can say why a row was passed over. An operator without a row that holds has the computation of its definition and
-the scheduler of the target.
+A row gives an operator another computation, or another schedule, than its definition under targets with a key. It
+applies unless its predicate gives a reason against it; the reasons are recorded, so that a build can report why a row
+was passed over. An operator without an applicable row has the computation of its definition and the scheduler of the
+target.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEFINITION = "the operator's definition"
 
 @dataclass(frozen=True)
 class Refusal:
-    """A way to compute an operator that was passed over, and why."""
+    """An implementation that was passed over, and why."""
 
     name: str
     reason: str
@@ -35,18 +35,18 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to compute an operator that could be taken."""
+    """An implementation that applies."""
 
     implementation: OpImplementation
     computation: str
     reason: str
     scheduler: str | None = None
-    """What schedules it, where that is not the target's scheduler."""
+    """The name of its schedule, if it does not use the target's scheduler."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The way that is taken for a call of an operator, and those that were passed over."""
+    """The implementation that was chosen for a call, and those that were passed over."""
 
     operator: str
     implementation: OpImplementation
@@ -65,7 +65,7 @@ _ROWS: dict[str, list[Row]] = {}
 
 
 def add_row(row: Row) -> None:
-    """One more row. Of rows that hold, the one with the highest level is taken; among equals, the first."""
+    """Add a row. Of the applicable rows, the one with the highest level is chosen; among equals, the first."""
     _ROWS.setdefault(row.operator, []).append(row)
 
 
@@ -101,14 +101,16 @@ def scheduled_as(kind: str) -> Callable[[Any, Any, Target], Any]:
 def candidates(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target
 ) -> tuple[list[Candidate], list[Refusal]]:
-    """Every way to compute a call, the one to take first, and the rows that do not apply to it."""
+    """All implementations that apply to a call, the preferred one first, and the rows that do not apply."""
     rows = rows_of(op.name, target)
     strategy = _user_strategy(op, target)
     if strategy is not None:
         with target:
             made = strategy(attrs, inputs, out_type, target)
         if not isinstance(made, OpStrategy):
-            raise OpNotImplemented(f"the strategy of {op.name} gave {type(made).__name__}, not an OpStrategy")
+            raise OpNotImplemented(
+                f"the strategy of {op.name} returned {type(made).__name__}, not an OpStrategy"
+            )
         if made.implementations:
             return [_from_user(one) for one in made.implementations], [
                 Refusal(row.name, f"a strategy was registered for {op.name}") for row in rows
@@ -132,7 +134,7 @@ def candidates(
 def choose(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target
 ) -> tuple[Choice, list[Any]]:
-    """The way to compute a call that is taken, and the output tensors that it gives."""
+    """The implementation that is chosen for a call, and its output tensors."""
     found, refused = candidates(op, attrs, inputs, out_type, target)
     if not found:
         raise OpNotImplemented(f"operator {op.name} has no implementation for the target {target.kind.name}")
@@ -146,7 +148,7 @@ def choose(
 
 
 def strategy_of(op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target) -> OpStrategy:
-    """What the table and the definition give for a call, as a strategy that a user's can add to."""
+    """The table and the definition for a call, as a strategy that a user's strategy can extend."""
     made = OpStrategy()
     for row in rows_of(op.name, target):
         with target:
@@ -179,8 +181,8 @@ def _user_strategy(op: Op, target: Target) -> Callable[..., Any] | None:
 def _definition(
     op: Op, attrs: Any, inputs: Sequence[Any], target: Target
 ) -> tuple[Candidate | None, str | None]:
-    """The computation of the definition with its schedule; and, where a user registered one of the two, that rows give
-    way to it."""
+    """The computation of the definition with its schedule; and, if a user registered one of the two, the reason why it
+    takes precedence over the rows."""
     compute = op.get_attr("FTVMCompute")
     if compute is None:
         return None, None
@@ -217,7 +219,7 @@ def _from_user(one: OpImplementation) -> Candidate:
 
 
 def _name_of(function: Any) -> str:
-    """Where a function is from and what it is called, without the parts that every one has."""
+    """The qualified name of a function, without the package."""
     module = str(getattr(function, "__module__", "") or "").removeprefix("tilewright.")
     name = str(getattr(function, "__qualname__", type(function).__name__)).replace("<locals>.", "")
     return f"{module}.{name}" if module else name

@@ -27,14 +27,9 @@ def rounded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def largest_live_set(requests: Sequence[Request]) -> int:
-    """The most bytes that are needed at one step: no plan can do with less."""
-    return largest_live_blocks([[request] for request in requests])
-
-
 def largest_live_blocks(blocks: Sequence[Sequence[Request]]) -> int:
-    """The same for blocks. What fills a cache line by itself counts as a whole one, unless a part of another block may
-    leave room in its line."""
+    """The most bytes that are needed at one step: no plan can do with less. What fills a cache line by itself counts as
+    a whole one, unless a part of another block may leave room in its line."""
     parts_share_lines = any(len(block) > 1 for block in blocks)
     change: dict[int, int] = defaultdict(int)
     for block in blocks:
@@ -47,11 +42,6 @@ def largest_live_blocks(blocks: Sequence[Sequence[Request]]) -> int:
         live += change[step]
         most = max(most, live)
     return most
-
-
-def plan_arena(requests: Sequence[Request]) -> tuple[list[int], int]:
-    """An offset for each request, none overlapping another in both space and time, and the size of the whole."""
-    return plan_blocks([[request] for request in requests])
 
 
 def plan_blocks(blocks: Sequence[Sequence[Request]]) -> tuple[list[int], int]:

@@ -77,24 +77,9 @@ class CPUDescription:
         return max(1, self.vector_bits // bits)
 
     @property
-    def int8_dot_lanes(self) -> int:
-        """How many products of 8-bit numbers one instruction adds into each 32-bit lane; 0 if there is none."""
-        return 4 if self.features & {"avx512vnni", "avxvnni", "avxvnniint8", "dotprod"} else 0
-
-    @property
     def multiplies_by_element(self) -> bool:
         """True if a multiply-add takes one of its factors from any element of a vector register."""
         return self.family in ("aarch64", "arm") and "neon" in self.features
-
-    @property
-    def has_float16_arithmetic(self) -> bool:
-        """True if vectors of float16 are added and multiplied as such."""
-        return bool(self.features & {"avx512fp16", "fullfp16"})
-
-    @property
-    def has_bfloat16_dot(self) -> bool:
-        """True if there is an instruction that multiplies pairs of bfloat16 into float32."""
-        return bool(self.features & {"avx512bf16", "bf16"})
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _DOT_NAMES: Final = {
 }
 
 
-def numbers_of_word(dtype: DataType | str) -> int:
+def numbers_per_lane(dtype: DataType | str) -> int:
     """How many numbers of a type a word holds."""
     return WORD_BITS // DataType(dtype).bits
 
@@ -41,7 +41,7 @@ def can_multiply(first: DataType | str, second: DataType | str) -> bool:
 def pack_word(*numbers: PrimExpr) -> PrimExpr:
     """The bits of two or four numbers as one int32."""
     kind = numbers[0].dtype
-    if len(numbers) != numbers_of_word(kind) or any(one.dtype != kind for one in numbers):
+    if len(numbers) != numbers_per_lane(kind) or any(one.dtype != kind for one in numbers):
         kinds = ", ".join(str(one.dtype) for one in numbers)
         raise ExpressionError(
             f"a word holds four numbers of 8 bits or two of 16, all of one type, not {kinds}"

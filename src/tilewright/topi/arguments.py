@@ -59,7 +59,7 @@ def check_tensor(name: str, value: Any) -> None:
 
 
 def accumulator_type(dtype: DataType) -> DataType:
-    """The type in which values are added up: float32 for the narrow floating-point types."""
+    """The type in which values are added up: float32 for the 16-bit floating-point types."""
     return DataType("float32") if dtype.is_float and dtype.bits < 32 else dtype
 
 

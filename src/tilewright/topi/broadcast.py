@@ -57,8 +57,10 @@ def _floored_remainder(a: PrimExpr, b: PrimExpr) -> PrimExpr:
         return operators.floormod(a, b)
     remainder = op.fmod(a, b)
     zero = operators.const(0, a.dtype)
-    turned = op.all(operators.not_equal(remainder, zero), operators.not_equal(remainder < zero, b < zero))
-    return Select(turned, remainder + b, remainder)
+    signs_differ = op.all(
+        operators.not_equal(remainder, zero), operators.not_equal(remainder < zero, b < zero)
+    )
+    return Select(signs_differ, remainder + b, remainder)
 
 
 def _power(x: PrimExpr, y: PrimExpr) -> PrimExpr:
@@ -221,7 +223,7 @@ def logical_not(data: Tensor) -> Tensor:
 
 
 def bitwise_not(data: Tensor) -> Tensor:
-    """All bits turned."""
+    """The bitwise complement."""
     return computed(
         data.shape, lambda *i: operators.bitwise_not(data(*i)), name="T_bitwise_not", tag=ELEMWISE
     )

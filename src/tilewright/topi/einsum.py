@@ -23,7 +23,7 @@ Labels = tuple[str, ...]
 def einsum(subscripts: str, *operand: Tensor | Sequence[Tensor]) -> Tensor:
     """The sum of products that ``subscripts`` names, as in ``ij,jk->ik``.
 
-    A letter on both sides of the arrow is an axis of the result, one on the left alone is summed over; ``...`` stands
+    A letter on both sides of the arrow is an axis of the result, one only on the left is summed over; ``...`` stands
     for axes that are broadcast. Several operands are multiplied from left to right, each axis being summed as soon as
     no later operand has it.
     """

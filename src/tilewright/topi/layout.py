@@ -41,7 +41,7 @@ def _parts(text: str) -> list[tuple[int, str]]:
     """The parts of a layout such as ``4N2h16c``: their sizes and axes, in order."""
     found = [(int(size), axis) for size, axis in _PART.findall(text)]
     if not found or "".join(f"{size}{axis}" for size, axis in found) != text:
-        raise ExpressionError(f"auto_scheduler_layout_transform: {text!r} is no layout such as 4N2h16c")
+        raise ExpressionError(f"auto_scheduler_layout_transform: {text!r} is not a layout such as 4N2h16c")
     return found
 
 

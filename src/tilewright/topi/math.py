@@ -40,7 +40,7 @@ def _sign(value: PrimExpr) -> PrimExpr:
 
 
 identity = _unary("identity", lambda value: value, "A copy.")
-negative = _unary("negative", operators.negative, "The value with its sign turned.")
+negative = _unary("negative", operators.negative, "The negated value.")
 exp = _unary("exp", op.exp, "e to the power of x.")
 erf = _unary("erf", op.erf, "The error function.")
 tanh = _unary("tanh", op.tanh, "The hyperbolic tangent.")

@@ -39,7 +39,7 @@ def _sign_bit(dtype: DataType) -> PrimExpr:
 
 
 def encode(value: PrimExpr, ascending: bool, zeros_equal: bool) -> PrimExpr:
-    """The key of a number; keys of a descending order are turned."""
+    """The key of a number; keys for a descending order are inverted."""
     dtype = value.dtype
     kind = key_type(dtype)
     if dtype.is_float:

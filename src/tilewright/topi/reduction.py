@@ -104,7 +104,7 @@ def _reduce(
 
 
 def _accumulate(name: str, data: Tensor, axis: Axes, keepdims: bool, reducer: Reducer) -> Tensor:
-    """A sum or product, in float32 for the narrow floating-point types."""
+    """A sum or product, in float32 for the 16-bit floating-point types."""
     plan = _Plan(name, data, axis, keepdims)
     if data.dtype.is_bool:
         raise ExpressionError(f"{name} takes numbers, not bool: convert them with cast first")
@@ -223,7 +223,7 @@ def collapse_sum(data: Tensor, target_shape: ExprLike | Sequence[ExprLike]) -> T
             axes.append(number)
         elif known_different(extent, wanted):
             raise ExpressionError(
-                f"collapse_sum: {shape_text(data.shape)} is no broadcast of {shape_text(target)}"
+                f"collapse_sum: {shape_text(data.shape)} is not a broadcast of {shape_text(target)}"
             )
     if not axes:
         return computed(data.shape, lambda *i: data(*i), name="T_collapse_sum", tag=ELEMWISE)

@@ -50,14 +50,14 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """The dimensions in another order: that of ``axes``, or turned around."""
+    """The dimensions in another order: that of ``axes``, reversed by default."""
     rank = len(a.shape)
     if axes is None or (len(axes) == 0 and rank > 0):
         order = list(range(rank))[::-1]
     else:
         order = [real_axis("transpose", axis, rank) for axis in axes]
         if sorted(order) != list(range(rank)):
-            raise ExpressionError(f"transpose: {list(axes)} is no order of the {rank} axes")
+            raise ExpressionError(f"transpose: {list(axes)} is not a permutation of the {rank} axes")
     place = [order.index(position) for position in range(rank)]
     return computed(
         [a.shape[axis] for axis in order],
@@ -80,7 +80,7 @@ def flip(a: Tensor, axis: int = 0) -> Tensor:
 
 
 def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_axis: int = 0) -> Tensor:
-    """The first ``seq_lengths[batch]`` elements along ``seq_axis`` turned around, the others as they are."""
+    """The first ``seq_lengths[batch]`` elements along ``seq_axis`` reversed, the others unchanged."""
     rank = len(a.shape)
     sequence = real_axis("reverse_sequence", seq_axis, rank)
     batch = real_axis("reverse_sequence", batch_axis, rank)
@@ -145,7 +145,7 @@ def _resolve_minus_one(name: str, old: Sequence[PrimExpr], new: Sequence[PrimExp
     if not unknown:
         return extents
     if len(unknown) > 1 or extents[unknown[0]].value != -1:  # type: ignore[attr-defined]
-        raise ExpressionError(f"{name}: {shape_text(new)} is no shape; one dimension may be -1")
+        raise ExpressionError(f"{name}: {shape_text(new)} is not a shape; one dimension may be -1")
     rest = product([extent for position, extent in enumerate(extents) if position != unknown[0]])
     if isinstance(rest, IntImm) and rest.value == 0:
         raise ExpressionError(

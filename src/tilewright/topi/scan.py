@@ -39,8 +39,8 @@ def scanop(
     kind = DataType(dtype) if dtype else DataType("int32") if data.dtype.is_bool else data.dtype
     wide = accumulator_type(kind)
     rows = Rows(shape, position)
-    alone = isinstance(rows.stride, IntImm) and rows.stride.value == 1
-    block = 1 if alone else _BLOCK
+    is_contiguous = isinstance(rows.stride, IntImm) and rows.stride.value == 1
+    block = 1 if is_contiguous else _BLOCK
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
         blocks = operators.floordiv(rows.stride + (block - 1), block)
@@ -49,7 +49,9 @@ def scanop(
             start = builder.let(
                 "start", operators.floordiv(number, blocks) * (rows.length * rows.stride) + first
             )
-            width: Any = 1 if alone else builder.let("width", operators.minimum(rows.stride - first, block))
+            width: Any = (
+                1 if is_contiguous else builder.let("width", operators.minimum(rows.stride - first, block))
+            )
             total = builder.allocate(wide, block, name="total", scope="local")
             with builder.for_range(0, width, name="j") as j:
                 total[j] = operators.cast(wide, identity_value)

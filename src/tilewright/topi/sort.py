@@ -23,11 +23,11 @@ from tilewright.topi.radix import Workspace, decode, encode, key_type, nth_key
 
 
 def _row_loop(builder: IRBuilder, rows: Rows) -> tuple[bool, WithScope]:
-    """The loop over rows, in parallel; a row that is alone is sorted in parallel itself, as loops in parallel do not
+    """The loop over rows, in parallel; a single row is itself sorted in parallel, as loops in parallel do not
     nest. The first value says whether it is."""
-    alone = isinstance(rows.count, IntImm) and rows.count.value == 1
-    kind = "serial" if alone else "parallel"
-    return alone, builder.for_range(0, rows.count, name="row", kind=kind)
+    is_single = isinstance(rows.count, IntImm) and rows.count.value == 1
+    kind = "serial" if is_single else "parallel"
+    return is_single, builder.for_range(0, rows.count, name="row", kind=kind)
 
 
 def sort(data: Tensor, axis: int = -1, is_ascend: int = 1) -> Tensor:
@@ -37,10 +37,10 @@ def sort(data: Tensor, axis: int = -1, is_ascend: int = 1) -> Tensor:
     kind = key_type(data.dtype)
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        alone, loop = _row_loop(builder, rows)
+        is_single, loop = _row_loop(builder, rows)
         with loop as row:
             start = builder.let("start", rows.start(row))
-            space = Workspace(builder, kind, rows.length, with_positions=False, parallel=alone)
+            space = Workspace(builder, kind, rows.length, with_positions=False, parallel=is_single)
             with builder.for_range(0, rows.length, name="i") as i:
                 value = ins[0][start + i * rows.stride]
                 space.put(i, encode(value, ascending, zeros_equal=False), i)
@@ -74,14 +74,14 @@ def argsort(
         inputs.append(valid_count)
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        alone, loop = _row_loop(builder, rows)
+        is_single, loop = _row_loop(builder, rows)
         with loop as row:
             start = builder.let("start", rows.start(row))
             length = rows.length
             if valid_count is not None:
                 given = operators.cast("int32", ins[1][row])
                 length = builder.let("length", operators.maximum(operators.minimum(given, rows.length), 0))
-            space = Workspace(builder, kind, rows.length, with_positions=True, parallel=alone)
+            space = Workspace(builder, kind, rows.length, with_positions=True, parallel=is_single)
             with builder.for_range(0, length, name="i") as i:
                 value = ins[0][start + i * rows.stride]
                 space.put(i, encode(value, ascending, zeros_equal=True), i)

@@ -12,7 +12,6 @@ from tilewright.ir.expr import Any as AnyDim
 from tilewright.ir.expr import ExprLike, FloatImm, IntImm, PrimExpr, SizeVar, Var
 from tilewright.ir.operators import as_expr, const, floordiv, floormod, multiply
 from tilewright.support.errors import TilewrightError
-from tilewright.target.target import Target
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import bijective_layout, layout
 from tilewright.tir.op import all as all_of
@@ -245,10 +244,3 @@ def swap(arr: Sequence[Any], axis: int) -> list[Any]:
     swapped = list(arr)
     swapped[axis], swapped[-1] = swapped[-1], swapped[axis]
     return swapped
-
-
-def is_target(names: str | Sequence[str]) -> bool:
-    """True if one of the names is a key of the current target."""
-    wanted = [names] if isinstance(names, str) else names
-    target = Target.current(allow_none=False)
-    return target is not None and any(name in target.keys for name in wanted)

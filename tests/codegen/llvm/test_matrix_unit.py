@@ -10,7 +10,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te
 from tilewright.target.host import host_features
-from tilewright.tir.packed_lanes import numbers_of_word
+from tilewright.tir.packed_lanes import numbers_per_lane
 from tilewright.topi import x86
 
 KINDS = [("uint8", "int8", "tdpbusd"), ("bfloat16", "bfloat16", "tdpbf16ps")]
@@ -18,7 +18,7 @@ KINDS = [("uint8", "int8", "tdpbusd"), ("bfloat16", "bfloat16", "tdpbf16ps")]
 
 def dense(first: str, second: str, rows: int, blocks: int, depth: int, target: str) -> tuple[Any, list[Any]]:
     """A dense layer with packed weights in blocks of 32 units."""
-    numbers = numbers_of_word(first)
+    numbers = numbers_per_lane(first)
     data = te.placeholder((rows, depth), first, "x")
     weight = te.placeholder((blocks, depth // numbers, 32, numbers), second, "w")
     with tvm.target.Target(target):

@@ -10,14 +10,14 @@ import pytest
 import tilewright as tvm
 from tilewright import te
 from tilewright.target.host import host_features
-from tilewright.tir.packed_lanes import dot_word, numbers_of_word, pack_word
+from tilewright.tir.packed_lanes import dot_word, numbers_per_lane, pack_word
 
 DEPTH = 24
 
 
 def product(first: str, second: str, columns: int, words_together: bool = True) -> tuple[Any, list[Any]]:
     """A row of ``first`` times a matrix of ``second`` (depth in words, columns, numbers of a word), in vectors."""
-    numbers = numbers_of_word(first)
+    numbers = numbers_per_lane(first)
     a = te.placeholder((DEPTH,), first, "a")
     shape = (DEPTH // numbers, columns, numbers) if words_together else (DEPTH, columns)
     b = te.placeholder(shape, second, "b")

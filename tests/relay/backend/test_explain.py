@@ -39,7 +39,7 @@ def test_every_operator_of_a_function() -> None:
         "many rows repay packing the weight",
     )
     assert {one.name: one.reason for one in dense.refused} == {
-        "dense_words.cpu": "no dot product of float32 and float32 to float32 on this target",
+        "dense_packed_lanes.cpu": "no dot product of float32 and float32 to float32 on this target",
         "nn.dense": "dense_packed.cpu comes before it",
     }
     assert [(one.name, one.computation, one.refused) for one in (add, relu)] == [
@@ -57,7 +57,7 @@ def test_the_text_is_a_table_of_80_columns() -> None:
         "  nn.dense",
         "    taken    nn.dense                        the operator's definition: no row",
         "                                             of the table applies",
-        "    passed   dense_words.cpu                 no dot product of float32 and",
+        "    passed   dense_packed_lanes.cpu          no dot product of float32 and",
         "                                             float32 to float32 on this target",
         "    passed   dense_packed.cpu                2 rows, fewer than the 8 that repay",
         "                                             packing the weight",

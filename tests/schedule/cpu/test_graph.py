@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright import te
-from tilewright.schedule.cpu.graph import cones, kept_stages, reads_in_place, row_axes
+from tilewright.schedule.cpu.graph import cones, materialized_stages, reads_in_place, row_axes
 
 
 def softmax_stages() -> te.Tensor:
@@ -18,9 +18,13 @@ def softmax_stages() -> te.Tensor:
 def test_everything_that_leads_to_one_output_is_its_cone() -> None:
     """The stages of a softmax have their first two axes in common."""
     out = softmax_stages()
-    stages = kept_stages(te.create_schedule(out.op))
+    stages = materialized_stages(te.create_schedule(out.op))
     ((root, cone),) = cones(stages, set()).items()
-    assert root.stage.label == "out" and [kept.stage.label for kept in cone] == ["largest", "raised", "total"]
+    assert root.stage.label == "out" and [materialized.stage.label for materialized in cone] == [
+        "largest",
+        "raised",
+        "total",
+    ]
     assert [axis.var.name for axis in row_axes(root, cone)] == ["i", "j"]
 
 
@@ -31,7 +35,7 @@ def test_what_two_outputs_read_is_a_root() -> None:
     total = te.compute((4,), lambda i: te.sum(x[i, k], axis=k), name="total")
     one = te.compute((4,), lambda i: total[i] + 1.0, name="one")
     two = te.compute((4,), lambda i: total[i] * 2.0, name="two")
-    found = cones(kept_stages(te.create_schedule([one.op, two.op])), set())
+    found = cones(materialized_stages(te.create_schedule([one.op, two.op])), set())
     assert {root.stage.label for root in found} == {"total", "one", "two"}
 
 
@@ -40,7 +44,10 @@ def test_reads_in_place() -> None:
     x = te.placeholder((4, 4), name="x")
     first = te.compute((4, 4), lambda i, j: x[i, j] + 1.0, name="first")
     straight = te.compute((4, 4), lambda i, j: first[i, j] * 2.0, name="straight")
-    turned = te.compute((4, 4), lambda i, j: first[j, i] * 2.0, name="turned")
-    stages = {kept.stage.label: kept for kept in kept_stages(te.create_schedule([straight.op, turned.op]))}
+    transposed = te.compute((4, 4), lambda i, j: first[j, i] * 2.0, name="transposed")
+    stages = {
+        materialized.stage.label: materialized
+        for materialized in materialized_stages(te.create_schedule([straight.op, transposed.op]))
+    }
     assert reads_in_place(stages["straight"], stages["first"])
-    assert not reads_in_place(stages["turned"], stages["first"])
+    assert not reads_in_place(stages["transposed"], stages["first"])

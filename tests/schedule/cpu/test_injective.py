@@ -8,7 +8,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te, tir, topi
 from tilewright.ir.functor import post_order
-from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.graph import materialized_stages
 from tilewright.schedule.cpu.injective import crossing_axis
 from tilewright.schedule.cpu.schedule import construct_schedule
 from tilewright.target.cpu import describe_cpu
@@ -58,8 +58,8 @@ def test_the_axis_through_the_lines(shape: tuple[int, ...], order: tuple[int, ..
     _, made = transposition(shape, order)
     schedule = te.create_schedule(made.op)
     schedule[made.op.input_tensors[0]].compute_inline()
-    kept = next(one for one in kept_stages(schedule) if one.stage.op.name == made.op.name)
-    found = crossing_axis(kept, describe_cpu("llvm -mcpu=skylake-avx512"))
+    materialized = next(one for one in materialized_stages(schedule) if one.stage.op.name == made.op.name)
+    found = crossing_axis(materialized, describe_cpu("llvm -mcpu=skylake-avx512"))
     assert found is (None if axis is None else made.op.axis[axis])
 
 

@@ -43,8 +43,8 @@ def test_a_change_of_shape_before_a_product_is_inlined_and_a_transposition_kept(
     flat = te.compute((4, 32), lambda i, j: x[i, j // 16, j % 16], name="flat")
     assert inlined(topi.nn.matmul(flat, w)) == {"flat"}
     square = te.placeholder((32, 40), name="square")
-    turned = te.compute((40, 32), lambda i, j: square[j, i], name="turned")
-    assert inlined(topi.nn.matmul(turned, w)) == set()
+    transposed = te.compute((40, 32), lambda i, j: square[j, i], name="transposed")
+    assert inlined(topi.nn.matmul(transposed, w)) == set()
 
 
 def test_what_an_extern_reads_stays_in_memory() -> None:

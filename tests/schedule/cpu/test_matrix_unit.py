@@ -9,7 +9,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te
 from tilewright.schedule.cpu.contraction import classify, vector_position
-from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.graph import materialized_stages
 from tilewright.schedule.cpu.matrix_unit import has_matrix_unit, matrix_tile
 from tilewright.target.cpu import describe_cpu
 from tilewright.te.schedule.schedule import create_schedule
@@ -20,10 +20,10 @@ SAPPHIRE = "llvm -mcpu=sapphirerapids"
 
 def tile_of(out: Any, target: str = SAPPHIRE) -> Any:
     """The tile of the last stage."""
-    kept = kept_stages(create_schedule([out.op]))[-1]
-    position = vector_position(kept)
+    materialized = materialized_stages(create_schedule([out.op]))[-1]
+    position = vector_position(materialized)
     assert position is not None
-    return matrix_tile(kept, classify(kept, position, 16), describe_cpu(target))
+    return matrix_tile(materialized, classify(materialized, position, 16), describe_cpu(target))
 
 
 def dense(rows: int, depth: int = 128, units: int = 64) -> Any:

@@ -13,7 +13,7 @@ import tilewright as tvm
 from tilewright import te
 from tilewright.support.errors import ExpressionError
 from tilewright.tir.interpreter import interpret
-from tilewright.tir.packed_lanes import can_multiply, dot_word, numbers_of_word, pack_word, sum_type
+from tilewright.tir.packed_lanes import can_multiply, dot_word, numbers_per_lane, pack_word, sum_type
 
 BYTES = strategies.lists(strategies.integers(-128, 127), min_size=16, max_size=16)
 
@@ -22,7 +22,7 @@ BYTES = strategies.lists(strategies.integers(-128, 127), min_size=16, max_size=1
 def product(first: str, second: str, lanes: int = 1) -> Any:
     """A loop program: sums of products of the words of two arrays of sixteen bytes."""
     a, b = te.placeholder((16,), first, "a"), te.placeholder((16,), second, "b")
-    numbers = numbers_of_word(first)
+    numbers = numbers_per_lane(first)
 
     def element(i: Any) -> Any:
         words = [pack_word(*[t[i * numbers + place] for place in range(numbers)]) for t in (a, b)]
@@ -59,7 +59,7 @@ def test_the_first_number_is_the_lowest() -> None:
 
 def test_types() -> None:
     """Integers add up in int32, bfloat16 in float32; what no instruction multiplies has no product."""
-    assert (numbers_of_word("int8"), numbers_of_word("bfloat16")) == (4, 2)
+    assert (numbers_per_lane("int8"), numbers_per_lane("bfloat16")) == (4, 2)
     assert (sum_type("uint8"), sum_type("bfloat16")) == ("int32", "float32")
     assert can_multiply("uint8", "int8") and not can_multiply("uint8", "uint8")
     a, word = te.placeholder((4,), "int8", "a"), te.placeholder((4,), "int32", "w")

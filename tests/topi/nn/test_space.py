@@ -121,13 +121,13 @@ def test_mistakes_are_refused() -> None:
     data = te.placeholder((1, 3, 5, 6))
     with pytest.raises(InvalidShapeError, match="blocks of 2"):
         topi.nn.space_to_depth(data, 2)
-    with pytest.raises(InvalidShapeError, match="3 channels are no multiple of 4"):
+    with pytest.raises(InvalidShapeError, match="3 channels are not a multiple of 4"):
         topi.nn.depth_to_space(data, 2)
     with pytest.raises(OpAttributeInvalid, match="NCHW and NHWC"):
         topi.nn.space_to_depth(data, 1, "HWCN")
     with pytest.raises(OpAttributeInvalid, match="DCR and CDR"):
         topi.nn.depth_to_space(data, 1, mode="RCD")
-    with pytest.raises(InvalidShapeError, match="no multiple of 2"):
+    with pytest.raises(InvalidShapeError, match="not a multiple of 2"):
         topi.nn.space_to_batch_nd(data, (2,), (0,), (0,))
     with pytest.raises(InvalidShapeError, match="a batch of 1"):
         topi.nn.batch_to_space_nd(data, (2,), (0,), (0,))

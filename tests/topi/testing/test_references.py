@@ -135,7 +135,7 @@ def test_deformable_and_correlation() -> None:
     offset = values(1, 2 * 2 * 9, 5, 5)
     expected = testing.deformable_conv2d_nchw_python(data, offset, weight, 1, 1, 1, 2, 2)
     same(topi.nn.deformable_conv2d_nchw, [data, offset, weight], expected, 1, 1, 1, 2, 2, "float32")
-    turned = testing.deformable_conv2d_nhwc_python(
+    nhwc = testing.deformable_conv2d_nhwc_python(
         data.transpose(0, 2, 3, 1),
         offset.transpose(0, 2, 3, 1),
         weight.transpose(2, 3, 1, 0),
@@ -145,7 +145,7 @@ def test_deformable_and_correlation() -> None:
         2,
         2,
     )
-    np.testing.assert_allclose(turned.transpose(0, 3, 1, 2), expected, rtol=1e-6)
+    np.testing.assert_allclose(nhwc.transpose(0, 3, 1, 2), expected, rtol=1e-6)
     one, other = values(1, 2, 8, 8), values(1, 2, 8, 8)
     for multiply in (True, False):
         expected = testing.correlation_nchw_python(one, other, 3, 2, 2, 1, 1, multiply)

@@ -48,7 +48,7 @@ class Executor:
             return expr
         found = self.mod[expr if isinstance(expr, GlobalVar) else "main"]
         if not isinstance(found, Function):
-            raise TilewrightError(f"{expr or 'main'} is no graph-level function")
+            raise TilewrightError(f"{expr or 'main'} is not a graph-level function")
         return found
 
 

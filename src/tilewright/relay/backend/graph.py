@@ -33,7 +33,7 @@ class Entry:
 
 
 NO_OPERATION = "__nop"
-"""The kernel of a node that runs nothing: its results lie in its argument, or its arguments in the result."""
+"""The kernel of a node that runs nothing: its results are part of its argument, or its arguments part of the result."""
 
 COPY = "__copy"
 """The kernel of a node that copies its argument to another device."""
@@ -183,7 +183,7 @@ class GraphBuilder(ExprFunctor):
 
     def visit_var(self, var: Var) -> list[Entry]:
         raise TilewrightError(
-            f"variable {var.name_hint} is free: it is no parameter of the function", span=var.span
+            f"variable {var.name_hint} is free: it is not a parameter of the function", span=var.span
         )
 
     def visit_constant(self, const: Constant) -> list[Entry]:
@@ -224,7 +224,7 @@ class GraphBuilder(ExprFunctor):
             )
         if not isinstance(call.op, Function) or not call.op.is_primitive:
             raise LoweringError(
-                "the graph executor calls kernels alone; functions are inlined, or run by the virtual machine",
+                "the graph executor can only call kernels; inline the function, or use the virtual machine",
                 span=call.span,
             )
         inputs = [entry for argument in call.args for entry in self.visit(argument)]

@@ -50,7 +50,7 @@ class Places:
         return root not in self.strict or offset % ALIGNMENT == 0
 
     def attach(self, root: Entry, to: Entry, offset: int) -> None:
-        """Put a root, with all that lies in it, into another tensor."""
+        """Place a root, with all its views, inside another tensor."""
         into, beyond = self.find(to)
         self._parents[root] = (into, beyond + offset)
         if root in self.strict:

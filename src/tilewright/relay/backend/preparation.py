@@ -55,7 +55,7 @@ def as_constant(value: Any) -> Constant:
 
 
 def owned(constants: Sequence[NDArray], params: Params) -> list[NDArray]:
-    """The constants of a built model. Those that lie in the memory of the caller's parameters are copied: what the
+    """The constants of a built model. Those that share the memory of the caller's parameters are copied: what the
     caller writes there later is not meant for the model."""
     foreign = [value.memory_range() for value in params.values() if isinstance(value, NDArray)]
     foreign.sort(key=lambda addresses: addresses.start)
@@ -69,7 +69,7 @@ def owned(constants: Sequence[NDArray], params: Params) -> list[NDArray]:
 
 
 def as_module(mod: IRModule | RelayExpr) -> IRModule:
-    """A module; a function alone becomes its ``main``."""
+    """A module; a single function becomes its ``main``."""
     if isinstance(mod, IRModule):
         return mod
     if isinstance(mod, BaseFunc):

@@ -161,7 +161,7 @@ class SymbolicTypes(ExprFunctor):
             self.memo_map.update(zip(call.op.params, types, strict=True))
             return self.visit(call.op.body)  # type: ignore[no-any-return]
         if not isinstance(call.op, Op):
-            raise LoweringError("a kernel calls operators alone", span=call.span)
+            raise LoweringError("a kernel can only call operators", span=call.span)
         found: Type | None = None
         relation = call.op.get_attr("TypeRelation")[1]
         with recorded_conditions() as conditions:

@@ -144,7 +144,7 @@ class _Expressions(ExprFunctor):
                 self.memo_map[parameter] = self.visit(argument)
             return self.visit(call.op.body)  # type: ignore[no-any-return]
         if not isinstance(call.op, Op):
-            raise LoweringError("a kernel calls operators alone", span=call.span)
+            raise LoweringError("a kernel can only call operators", span=call.span)
         try:
             out_type = None if self.types is None else self.types.type_of(call)
             lowered = lower_call(call, inputs, self.target, out_type)

@@ -112,7 +112,7 @@ class _Views:
                 for other, entry, start in zip(wanted, operands, starts, strict=True)
                 if start < end and base < start + self.places.sizes[entry]
             )
-            # An operand that stands twice can be in one place alone.
+            # An operand that occurs twice can only be in one place.
             if not may_move or not is_wanted or bases.setdefault(root, base) != base:
                 found.append(position)
         return found

@@ -1,6 +1,6 @@
-"""Graph rewrites that only one kind of device wants: a folder each, and one table by the key of a target.
+"""Device-specific graph rewrites: one folder per kind of device, and one table by target key.
 
-Passes ask here for what the current target wants. What users register comes first: an attribute of an operator
+Passes look up the rewrites of the current target here. What users register comes first: an attribute of an operator
 (``relay.op.register_alter_op_layout``, ``register_legalize``), then an entry of ``topi``'s generic functions under a
 key of the target (``@topi.nn.conv2d_alter_layout.register("my_device")``), then the table.
 """
@@ -42,9 +42,11 @@ LEGALIZE: dict[str, DispatchedFunction] = {
 
 
 def register_rewrites(key: str, rewrites: GraphRewrites, override: bool = False) -> None:
-    """Let targets with this key have these rewrites."""
+    """Use these rewrites for targets with this key."""
     if key in _REWRITES and not override:
-        raise TargetError(f"there are graph rewrites for {key!r} already; pass override=True")
+        raise TargetError(
+            f"graph rewrites for {key!r} are already registered; pass override=True to replace them"
+        )
     _REWRITES[key] = rewrites
 
 
@@ -55,7 +57,7 @@ def rewrites_for(target: Target | None) -> GraphRewrites:
 
 
 def alter_layout_rule(op: Op) -> AlterLayout | None:
-    """What brings a call of an operator to a layout that the current target prefers."""
+    """The rule that changes a call of an operator to a layout that the current target prefers."""
     target = Target.current()
     attribute: AlterLayout | None = op.get_attr("FTVMAlterOpLayout")
     return (
@@ -66,7 +68,7 @@ def alter_layout_rule(op: Op) -> AlterLayout | None:
 
 
 def legalize_rule(op: Op, attribute_name: str = "FTVMLegalize") -> LegalForm | None:
-    """What replaces a call of an operator that the current target does not have as it is."""
+    """The rule that replaces a call of an operator that the current target does not support directly."""
     attribute: LegalForm | None = op.get_attr(attribute_name)
     if attribute is not None or attribute_name != "FTVMLegalize":
         return attribute

@@ -1,4 +1,4 @@
-"""What a kind of device may ask of the graph level: passes, layouts that it prefers, operators that it lacks."""
+"""The graph rewrites of a kind of device: passes, preferred layouts, legalization of unsupported operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewright.tir.data_layout import Layout
 AlterLayout = Callable[[Any, Sequence[RelayExpr], Sequence[Any], Any], RelayExpr | None]
 """(attrs, inputs, types of the inputs, type of the result) to the call in another layout, None to leave it."""
 LegalForm = Callable[[Any, Sequence[RelayExpr], Sequence[Any]], RelayExpr | None]
-"""(attrs, inputs, types of the inputs and of the result) to what stands for the call, None to leave it."""
+"""(attrs, inputs, types of the inputs and of the result) to the replacement of the call, None to leave it."""
 
 
 class LayoutPlan(Protocol):
@@ -27,15 +27,15 @@ class LayoutPlan(Protocol):
         """The layouts of tensors between calls that have no preference."""
 
     def around(self, call: Call) -> AbstractContextManager[None]:
-        """What has to be in force while the rule for this call is asked."""
+        """The context in which the rule for this call must run."""
 
 
 @dataclass(frozen=True)
 class GraphRewrites:
-    """The rewrites that targets of one key want."""
+    """The rewrites for targets with a key."""
 
     passes: tuple[Callable[[], Pass], ...] = ()
-    """Passes over canonical programs, before constants are folded for the last time but one."""
+    """Passes that run on canonicalized programs, before the second-to-last constant folding."""
     alter_layout: Mapping[str, AlterLayout] = field(default_factory=dict)
     legalize: Mapping[str, LegalForm] = field(default_factory=dict)
     plan_layouts: Callable[[Function], LayoutPlan] | None = None

@@ -1,4 +1,4 @@
-"""Constructed schedules for processors: every size is computed from the description of the target."""
+"""CPU schedules, constructed without search: every size is computed from the CPU description of the target."""
 
 from tilewright.schedule.cpu.schedule import construct_schedule
 from tilewright.schedule.cpu.transposed import schedule_transposed

@@ -1,9 +1,9 @@
-"""How the address of each read moves with each axis, found by evaluating the indices at points.
+"""How the address of each load depends on each axis, found by evaluating the indices at sample points.
 
-A schedule asks two things of a read: is it contiguous along an axis over a tile of so many elements, and does it
-move with an axis at all. Both are answered on numbers, not on formulas, so that blocked layouts (``n // 16``,
-``n % 16``), strides and reshapes need no pattern of their own. A size that is not constant stands for an
-assumed one: the answers choose a schedule, they never decide what is computed.
+A scheduler needs to know whether a load is contiguous along an axis over a tile of a given size, and whether it depends
+on the axis at all. Both are answered numerically rather than symbolically, so blocked layouts (``n // 16``, ``n %
+16``), strides and reshapes need no patterns of their own. Dynamic sizes are replaced by an assumed one: the answers
+only select a schedule, they never affect what is computed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Tensor
 
 ASSUMED_SIZE: Final = 32
-"""What a dimension that is not constant is taken to be."""
+"""The size that is assumed for a dynamic dimension."""
 
 
 class _Unknown(Exception):
-    """An index that no number can be given for: it depends on data."""
+    """Raised for an index that cannot be evaluated because it depends on data."""
 
 
 class _Evaluate(Functor):
-    """The value of an integer expression where the variables have these values."""
+    """Evaluates an integer expression for given values of the variables."""
 
     def __init__(self, values: Mapping[Var, int]) -> None:
         self.values = values
@@ -102,7 +102,7 @@ _COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
 
 
 def assumed(size: PrimExpr) -> int:
-    """The size, or an assumed one where it is not constant; at least 0."""
+    """The size if it is constant, otherwise an assumed one; at least 0."""
     if isinstance(size, IntImm):
         return int(size.value)
     try:
@@ -112,21 +112,21 @@ def assumed(size: PrimExpr) -> int:
 
 
 def constant_extent(axis: IterVar) -> int | None:
-    """How many values an axis takes, where that is constant."""
+    """The extent of an axis if it is constant, otherwise None."""
     extent = axis.dom.extent if axis.dom is not None else None
     return int(extent.value) if isinstance(extent, IntImm) else None
 
 
 def extent_of(axis: IterVar) -> int:
-    """How many values an axis takes, assumed where that is not constant."""
+    """The extent of an axis, assumed if it is dynamic."""
     return assumed(axis.dom.extent) if axis.dom is not None else ASSUMED_SIZE
 
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """One read of a tensor, as a function from the values of the axes to an element's number.
+    """One load from a tensor, as a function from the values of the axes to a flat element index.
 
-    Where the elements of a word are read together, as many as it has, it is the word's number.
+    For a packed lane, ``together`` is the number of elements that it loads, and the index counts lanes.
     """
 
     tensor: Tensor
@@ -135,7 +135,7 @@ class Read:
     together: int = 1
 
     def address(self, values: Mapping[Var, int]) -> int | None:
-        """The number of the element that is read; None where it depends on data."""
+        """The flat index of the element that is loaded; None if it depends on data."""
         evaluate = _Evaluate(values)
         result = 0
         try:
@@ -146,7 +146,7 @@ class Read:
         return result // self.together
 
     def stride(self, axis: IterVar) -> int | None:
-        """By how much the address grows with each step of the axis; None where that is not always the same."""
+        """The change of the address per step of the axis; None if it is not constant."""
         found: set[int | None] = set()
         for point in _sample_points(self.axes):
             if extent_of(axis) < 2:
@@ -158,16 +158,16 @@ class Read:
         return found.pop() if len(found) == 1 else None
 
     def moves_with(self, axis: IterVar) -> bool:
-        """True unless the same element is read whatever the value of the axis."""
+        """True if the address depends on the axis."""
         return any(axis.var is part for index in self.indices for part in post_order(index))
 
     def is_contiguous(self, axis: IterVar, count: int) -> bool:
-        """True if ``count`` steps along the axis, from a multiple of it, read neighbours or one element."""
+        """True if ``count`` steps along the axis, aligned to ``count``, load adjacent elements or a single one."""
         return self.steps(axis, count) in (0, 1)
 
     def steps(self, axis: IterVar, count: int) -> int | None:
-        """The stride over ``count`` steps from a multiple of it: unlike ``stride``, blocks of a layout that are
-        no smaller do not disturb."""
+        """The stride over ``count`` steps aligned to ``count``. Unlike ``stride``, it ignores the boundaries of layout
+        blocks that are at least as large."""
         if not self.moves_with(axis):
             return 0
         extent = extent_of(axis)
@@ -191,7 +191,7 @@ class Read:
 
 
 def _sample_points(axes: Iterable[IterVar]) -> list[dict[Var, int]]:
-    """Three points of the box of the axes: its corner, its middle, and one that is neither."""
+    """Three points of the iteration space: its corner, its middle, and an irregular one."""
     extents = [(axis.var, extent_of(axis)) for axis in axes]
     return [
         {var: 0 for var, _ in extents},
@@ -204,12 +204,12 @@ def _sample_points(axes: Iterable[IterVar]) -> list[dict[Var, int]]:
 
 
 def reads_of(operation: ComputeOp) -> list[Read]:
-    """The distinct reads of a computation, those of indices and conditions included."""
+    """The distinct loads of a computation, including those in indices and conditions."""
     axes = (*operation.axes, *operation.reduce_axis)
     found: dict[tuple[int, ...], Read] = {}
     with recursion_room():
         parts = [part for value in values_of(operation) for part in post_order(value)]
-    # The loads of a word's numbers, of which the first stands for all.
+    # The loads that make up a packed lane; the first represents all of them.
     together: dict[int, int] = {}
     for part in parts:
         if isinstance(part, Call) and getattr(part.op, "name", "") == "tir.pack_word" and _is_one_read(part):
@@ -224,7 +224,7 @@ def reads_of(operation: ComputeOp) -> list[Read]:
 
 
 def _is_one_read(word: Call) -> bool:
-    """True if the numbers of a word are loads that differ in the last index alone."""
+    """True if the numbers of a packed lane are loads that differ only in the last index."""
     first = word.args[0]
     return isinstance(first, ProducerLoad) and all(
         isinstance(number, ProducerLoad)
@@ -235,6 +235,6 @@ def _is_one_read(word: Call) -> bool:
 
 
 def values_of(operation: ComputeOp) -> Sequence[PrimExpr]:
-    """The expressions that are computed for each element; of a reduction, what is reduced."""
+    """The expressions that are computed per element; for a reduction, the terms that it combines."""
     first = operation.body[0]
     return (*first.source, first.condition) if isinstance(first, Reduce) else operation.body

@@ -1,9 +1,9 @@
-"""Attention without the whole matrix of scores: ``softmax(scale * q @ k.T + mask) @ v`` for every head.
+"""Attention without materializing the score matrix: ``softmax(scale * q @ k.T + mask) @ v`` for every head.
 
-Some queries at a time: their scores with all keys, and what becomes of those, stay in the caches of a core. Queries
-make the vectors, so they are turned when they are taken in (and scaled). Scores lie as (keys, queries): the softmax
-goes down their columns without a sum across a vector, and they are the scalars of the second product. Operands are
-read where they lie, tokens before heads or after.
+A block of queries is processed at a time, so that its scores against all keys stay in the caches of a core. Vectors run
+along queries, so queries are transposed (and scaled) when they are loaded. Scores are stored as (keys, queries): the
+softmax reduces along columns without horizontal vector operations, and the scores are the scalars of the second GEMM.
+Operands are read in place, with tokens before heads or after.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tilewright.topi.nn.attention import AXES, AttentionShape
 from tilewright.topi.utils import get_const_tuple
 
 LOWEST: Final = -87.0
-"""What is so far below a row's largest score counts as nothing, before its exponential is a subnormal number: those
-take a hundred times as long."""
+"""A score this far below the maximum of its row counts as zero: its exponential would be a subnormal number, and
+arithmetic on those is a hundred times slower."""
 
 Place = Callable[[PrimExpr, PrimExpr, PrimExpr, PrimExpr], PrimExpr]
 """(batch, token, head, channel) to the index of an element."""
@@ -42,7 +42,7 @@ def attention(
     layouts: Sequence[str],
     first_heads: Sequence[int],
 ) -> Tensor:
-    """What ``topi.nn.attention`` gives, as loops for the current target."""
+    """``topi.nn.attention`` as an explicit loop nest for the current target."""
     given = [query, key, value] if mask is None else [query, key, value, mask]
     for tensor in given:
         check_tensor("attention", tensor)
@@ -56,7 +56,7 @@ def _extents(tensor: Tensor) -> tuple[int, ...]:
 
 
 def _place(layout: str, shape: Sequence[int], first_head: int = 0) -> Place:
-    """Where the elements of a tensor of this layout and shape lie."""
+    """The flat index of an element of a tensor with this layout and shape."""
     strides: dict[str, int] = {}
     step = 1
     for letter, extent in zip(reversed(layout), reversed(shape), strict=True):
@@ -76,7 +76,7 @@ def _up(count: int, multiple: int) -> int:
 
 
 class _Kernel:
-    """The loops of one attention. A task is some blocks of queries of one head."""
+    """Generates the loop nest of one attention. A task is a number of query blocks of one head."""
 
     def __init__(
         self,
@@ -126,11 +126,11 @@ class _Kernel:
                     self._block(operators.const(blocks * self.tile.columns, "int32"), rest)
 
     def _vectors(self, count: int) -> list[tuple[int, int]]:
-        """Starts and lanes of the vectors that so many elements make; the last one may be shorter."""
+        """The start and the lanes of each vector that covers ``count`` elements; the last one may be shorter."""
         return [(start, min(self.lanes, count - start)) for start in range(0, count, self.lanes)]
 
     def _taken_in(self, source: BufferVar, place: Place, count: int, padded: int, name: str) -> BufferVar:
-        """The rows of a head's keys or values, one after the other; zeros fill them up."""
+        """Copies the keys or values of a head into contiguous rows, padded with zeros."""
         builder, tokens = self.builder, self.shape.keys
         taken = builder.allocate(self.dtype, (tokens * padded,), name=name, scope="global")
         with builder.for_range(0, tokens, name="token") as token:
@@ -144,19 +144,19 @@ class _Kernel:
         return taken
 
     def _block(self, first: PrimExpr, columns: int) -> None:
-        """The results of ``columns`` queries from the one that is ``first``."""
+        """Computes the results of ``columns`` queries starting at ``first``."""
         builder, shape = self.builder, self.shape
         width = _up(columns, self.lanes)
-        turned = self._turned(first, columns, width)
+        transposed = self._transposed(first, columns, width)
         scores = builder.allocate(self.dtype, (shape.keys * width,), name="scores", scope="global")
         largest = builder.allocate(self.dtype, (width,), name="largest", scope="local")
         self._fill(largest, width, float("-inf"))
         rows = self.tile.rows[0]
         with builder.for_range(0, shape.keys // rows, name="group") as group:
-            self._scores(turned, scores, largest, (first, columns), group * rows, rows)
+            self._scores(transposed, scores, largest, (first, columns), group * rows, rows)
         if shape.keys % rows:
             whole = operators.const(shape.keys // rows * rows, "int32")
-            self._scores(turned, scores, largest, (first, columns), whole, shape.keys % rows)
+            self._scores(transposed, scores, largest, (first, columns), whole, shape.keys % rows)
         inverse = self._raised(scores, largest, width)
         tile = choose_tile(
             current_cpu(),
@@ -174,32 +174,32 @@ class _Kernel:
             with self.builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
                 target[lane + start] = operators.const(value, self.dtype)
 
-    def _turned(self, first: PrimExpr, columns: int, width: int) -> BufferVar:
-        """The scaled queries of a block as (channels, queries); queries that fill it up are zeros."""
+    def _transposed(self, first: PrimExpr, columns: int, width: int) -> BufferVar:
+        """The scaled queries of a block, transposed to (channels, queries) and padded with zeros."""
         builder, size = self.builder, self.shape.size
-        turned = builder.allocate(self.dtype, (size * width,), name="turned", scope="global")
+        transposed = builder.allocate(self.dtype, (size * width,), name="transposed", scope="global")
         scale = operators.const(self.scale, self.dtype)
         with builder.for_range(0, size, name="channel") as channel:
             for start, lanes in self._vectors(columns):
                 with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
                     token = first + start + lane
                     element = self.query[self.places[0](self.batch, token, self.head, channel)]
-                    turned[channel * width + start + lane] = element.astype(self.dtype) * scale
+                    transposed[channel * width + start + lane] = element.astype(self.dtype) * scale
             if width > columns:
                 with builder.for_range(0, width - columns, name="lane", kind="vectorize") as lane:
-                    turned[channel * width + columns + lane] = operators.const(0, self.dtype)
-        return turned
+                    transposed[channel * width + columns + lane] = operators.const(0, self.dtype)
+        return transposed
 
     def _scores(
         self,
-        turned: BufferVar,
+        transposed: BufferVar,
         scores: BufferVar,
         largest: BufferVar,
         queries: tuple[PrimExpr, int],
         key: PrimExpr,
         rows: int,
     ) -> None:
-        """The scores of ``rows`` keys from ``key`` with the queries of a block, masked; their largest is kept."""
+        """Computes the masked scores of ``rows`` keys starting at ``key``, and updates the running maximum."""
         builder, lanes = self.builder, self.lanes
         width = _up(queries[1], lanes)
         size = self.shape.size
@@ -208,7 +208,7 @@ class _Kernel:
             width,
             size,
             lambda row, k: self.keys[(key + row) * size + k],
-            lambda k, place: turned[k * width + place],
+            lambda k, place: transposed[k * width + place],
         )
         for row in range(rows):
             token = builder.let("token", key + row)
@@ -220,7 +220,7 @@ class _Kernel:
                     largest[start + lane] = operators.maximum(largest[start + lane], score)
 
     def _mask(self, total: BufferVar, at: int, key: PrimExpr, query: PrimExpr, left: int) -> None:
-        """Add the mask to a vector of scores, of which ``left`` queries are real."""
+        """Adds the mask to a vector of scores; only the first ``left`` queries are not padding."""
         if self.mask is None or self.mask_shape is None:
             return
         batch, heads, keys, queries = self.mask_shape
@@ -238,7 +238,7 @@ class _Kernel:
         scalar: Callable[[int, PrimExpr], PrimExpr],
         vector: Callable[[PrimExpr, PrimExpr], PrimExpr],
     ) -> BufferVar:
-        """Sums over ``depth`` of scalars of rows times elements of vectors, (rows, width), in registers."""
+        """A (rows, width) register tile of sums over ``depth`` of scalars times vectors."""
         builder, lanes = self.builder, self.lanes
         total = builder.allocate(self.dtype, (rows * width,), name="total", scope="local")
         self._fill(total, rows * width, 0)
@@ -252,7 +252,7 @@ class _Kernel:
         return total
 
     def _raised(self, scores: BufferVar, largest: BufferVar, width: int) -> BufferVar:
-        """Turn scores into exponentials, and give the inverse of each query's sum."""
+        """Replaces scores by their exponentials and returns the reciprocal of each query's sum."""
         builder, keys = self.builder, self.shape.keys
         sums = builder.allocate(self.dtype, (width,), name="sums", scope="local")
         self._fill(sums, width, 0)
@@ -281,7 +281,7 @@ class _Kernel:
         rows: int,
         tile: Tile,
     ) -> None:
-        """Store the results of ``rows`` queries of a block from ``query``."""
+        """Stores the results of ``rows`` queries of a block starting at ``query``."""
         builder, padded, size = self.builder, self.padded, self.shape.value_size
         for column in range(0, padded, tile.columns):
             across = min(tile.columns, padded - column)
@@ -304,7 +304,7 @@ class _Kernel:
 
 
 def _parts(heads: int, blocks: int, cores: int) -> int:
-    """Into how many tasks the queries of a head are cut, so that all cores have about the same to do."""
+    """The number of tasks that the queries of a head are split into to balance the cores."""
     for parts in range(1, blocks + 1):
         tasks = heads * parts
         if -(-tasks // cores) * cores <= BALANCE * tasks:

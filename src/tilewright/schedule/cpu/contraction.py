@@ -1,9 +1,9 @@
-"""What kind of reduction a stage is: which axis makes vectors, which make rows, which repeat panels.
+"""Classifies the axes of a reduction: which one is vectorized, which are rows, which iterate over panels.
 
-The innermost data axis makes the vectors, because results are stored along it. Reads that move with it are the
-*panel*, the others are *scalars* that a whole vector shares. A data axis that the panel does not move with gives
-rows that share it; one that only the panel moves with repeats panels; one that both move with is a batch.
-So a matrix product, a convolution in a blocked or channels-last layout and a product of batches are one case.
+The innermost data axis is vectorized, because results are stored along it. Loads that depend on it are the *panel*; the
+others are *scalars*, broadcast to a whole vector. A data axis that the panel does not depend on is a row axis: its rows
+share the panel. One that only the panel depends on is a panel axis; one that both depend on is a batch axis. So a GEMM,
+a convolution in a blocked or channels-last layout and a batched GEMM are the same case.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from math import prod
 from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, IterVar
 from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, assumed, constant_extent, extent_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 
 
 @dataclass(frozen=True)
 class Contraction:
-    """Positions of the data axes by what they are; ``panel_axis`` and ``row_axes`` are those that a tile covers,
-    the inner one first. ``gathers``: the elements of a vector are not neighbours in memory."""
+    """The positions of the data axes by role; a tile covers ``panel_axis`` and ``row_axes``, innermost first.
+    ``gathers``: the elements of a vector are not adjacent in memory."""
 
     vector: int
     panel_axis: int | None
@@ -35,16 +35,16 @@ class Contraction:
 
     @property
     def is_product(self) -> bool:
-        """True if rows share a panel and vectors share scalars: what a tile of both saves loads for."""
+        """True if rows share a panel and vectors share scalars, so that a register tile saves loads of both."""
         return bool(self.scalars) and self.shares_panel and bool(self.row_axes)
 
     @property
     def panel_bytes(self) -> int:
-        """Memory that all panels take together."""
+        """The size of all panels together."""
         return sum(_bytes(read) for read in {id(read.tensor): read for read in self.panel}.values())
 
     def scalar_bytes(self, axes: Sequence[IterVar]) -> int:
-        """Memory that the scalars of one batch take."""
+        """The size of the scalars of one batch."""
         batch = prod(extent_of(axes[position]) for position in self.batch_axes)
         total = sum(_bytes(read) for read in {id(read.tensor): read for read in self.scalars}.values())
         return total // max(batch, 1)
@@ -54,17 +54,17 @@ def _bytes(read: Read) -> int:
     return prod(assumed(extent) for extent in read.tensor.shape) * max(read.tensor.dtype.bits // 8, 1)
 
 
-def vector_position(kept: Kept) -> int | None:
-    """The innermost data axis with more than one value; None where there is none."""
-    axes = kept.compute.axes
+def vector_position(materialized: MaterializedStage) -> int | None:
+    """The position of the innermost data axis with an extent above one; None if there is none."""
+    axes = materialized.compute.axes
     return next((number for number in range(len(axes) - 1, -1, -1) if extent_of(axes[number]) > 1), None)
 
 
-def classify(kept: Kept, vector: int, lanes: int = 4) -> Contraction:
-    """The axes of a reduction whose vectors, of so many lanes, run along this one."""
-    axes = kept.compute.axes
-    panel = tuple(read for read in kept.reads if read.moves_with(axes[vector]))
-    scalars = tuple(read for read in kept.reads if not read.moves_with(axes[vector]))
+def classify(materialized: MaterializedStage, vector: int, lanes: int = 4) -> Contraction:
+    """Classifies the axes of a reduction that is vectorized along ``vector``."""
+    axes = materialized.compute.axes
+    panel = tuple(read for read in materialized.reads if read.moves_with(axes[vector]))
+    scalars = tuple(read for read in materialized.reads if not read.moves_with(axes[vector]))
     others = [number for number in range(len(axes)) if number != vector and extent_of(axes[number]) > 1]
     in_panel = {number for number in others if any(read.moves_with(axes[number]) for read in panel)}
     in_scalars = {number for number in others if any(read.moves_with(axes[number]) for read in scalars)}
@@ -92,7 +92,7 @@ def classify(kept: Kept, vector: int, lanes: int = 4) -> Contraction:
 
 
 def block_of(axis: IterVar, reads: Sequence[Read]) -> int | None:
-    """The block that a layout cuts an axis into: the largest constant that indices divide it by."""
+    """The block size of an axis in a blocked layout: the largest constant that indices divide it by."""
     found = [
         int(part.b.value)
         for read in reads
@@ -106,7 +106,7 @@ def block_of(axis: IterVar, reads: Sequence[Read]) -> int | None:
 
 
 def step_of(read: Read, axis: IterVar, distance: int) -> int:
-    """How far the address moves over so many steps of an axis from its start; 0 where that is not known."""
+    """The change of the address over ``count`` steps of an axis from its start; 0 if unknown."""
     origin = {one.var: 0 for one in read.axes}
     start, end = read.address(origin), read.address({**origin, axis.var: distance})
     return 0 if start is None or end is None else abs(end - start)

@@ -1,4 +1,4 @@
-"""What an expression costs for each element, and how large it is."""
+"""The cost of an expression per element, and its size."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _MIDDLING_CALLS: Final = frozenset(f"tir.{name}" for name in ("sqrt", "rsqrt", "
 
 DIVISION: Final = 8
 FUNCTION: Final = 20
-"""Operations that a division and a function such as ``exp`` count for: what they take beside an addition."""
+"""The cost of a division and of a function such as ``exp``, relative to an addition."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """``operations`` an element, and whether the expression chooses between values (a padding, a concatenation)."""
+    """``operations`` per element, and whether the expression selects between values (padding, concatenation)."""
 
     operations: int
     chooses: bool
 
 
 def cost_of(operation: ComputeOp) -> Cost:
-    """The cost of one element; of a reduction, of one step of it."""
+    """The cost of one element; for a reduction, of one step."""
     seen: set[int] = set()
     pending: list[Node] = list(values_of(operation))
     operations, chooses = 0, False
@@ -47,7 +47,7 @@ def cost_of(operation: ComputeOp) -> Cost:
         if id(part) in seen:
             continue
         seen.add(id(part))
-        # The arithmetic of indices is left to the loops: most of it leaves the inner one.
+        # Index arithmetic is not counted: most of it is hoisted out of the inner loop.
         if isinstance(part, ProducerLoad):
             continue
         operations += _weight(part)
@@ -79,7 +79,7 @@ def _weight(part: Node) -> int:
 
 
 def expanded_size(operation: ComputeOp, inlined: Mapping[Operation, int]) -> int:
-    """How many nodes the expressions have as trees, with what is inlined put in: lowering walks them so."""
+    """The number of nodes of the expressions as trees, after inlining: that is how lowering walks them."""
     total = 0
     sizes: dict[int, int] = {}
     for value in operation.body:
@@ -93,5 +93,5 @@ def expanded_size(operation: ComputeOp, inlined: Mapping[Operation, int]) -> int
 
 
 def loads_nothing(value: PrimExpr) -> bool:
-    """True for an expression of constants and axes alone."""
+    """True if an expression has only constants and axes."""
     return not any(isinstance(part, ProducerLoad) for part in post_order(value))

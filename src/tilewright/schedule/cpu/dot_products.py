@@ -1,5 +1,5 @@
-"""Reductions along rows of their inputs, such as a matrix product with a transposed matrix: every result is a vector
-of partial sums until its end. Several results at a time share the rows that they read."""
+"""Reductions along contiguous rows of their inputs, such as a GEMM with a transposed right operand: every result is
+accumulated as a vector of partial sums, and several results at a time share the rows that they read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.cpu.row_reduction import partial_widths, reduce_in_vectors, row_length
@@ -18,25 +18,29 @@ from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 
 MOST_ROWS: Final = 8
-"""Results at a time along the innermost axis: more streams of memory than that are not followed well."""
+"""Results at a time along the innermost axis: hardware prefetchers do not follow more streams well."""
 
 
 def schedule_dot_products(
-    schedule: Schedule, kept: Kept, result: Kept | None, rows: Sequence[int], cpu: CPUDescription
+    schedule: Schedule,
+    materialized: MaterializedStage,
+    result: MaterializedStage | None,
+    rows: Sequence[int],
+    cpu: CPUDescription,
 ) -> None:
     """Schedule a reduction whose ``rows`` (positions of reduction axes) are contiguous, and the stage that reads it
-    in place, if there is one."""
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    work = kept.work()
-    sizes = _tile_sizes(kept, cpu)
+    in place, if any."""
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    work = materialized.work()
+    sizes = _tile_sizes(materialized, cpu)
     together = prod(sizes)
-    widths = partial_widths(row_length(kept, rows), lanes, 4 if together == 1 else 1)
-    partial = [schedule[tensor] for tensor in reduce_in_vectors(schedule, kept, rows, widths)]
-    root = kept.stage if result is None else result.stage
+    widths = partial_widths(row_length(materialized, rows), lanes, 4 if together == 1 else 1)
+    partial = [schedule[tensor] for tensor in reduce_in_vectors(schedule, materialized, rows, widths)]
+    root = materialized.stage if result is None else result.stage
     if not root.op.axis:
         return
     place = _tile_root(root, sizes, work, cpu, has_inner=bool(partial) or result is not None)
-    inner = partial if result is None else [*partial, kept.stage]
+    inner = partial if result is None else [*partial, materialized.stage]
     for stage in inner:
         stage.compute_at(root, place)
         stage.set_scope("local")
@@ -44,23 +48,24 @@ def schedule_dot_products(
             _unroll_tile(stage, sizes)
 
 
-def _tile_sizes(kept: Kept, cpu: CPUDescription) -> list[int]:
-    """How many results to compute at a time along each data axis: where they share what they read, a few along the
-    two innermost axes that do."""
-    axes = kept.compute.axes
+def _tile_sizes(materialized: MaterializedStage, cpu: CPUDescription) -> list[int]:
+    """The tile of results along each data axis: a few along the two innermost axes along which results share loads."""
+    axes = materialized.compute.axes
     sizes = [1] * len(axes)
     sharing = [
         number
         for number in range(len(axes) - 1, -1, -1)
-        if extent_of(axes[number]) > 1 and not all(read.moves_with(axes[number]) for read in kept.reads)
+        if extent_of(axes[number]) > 1
+        and not all(read.moves_with(axes[number]) for read in materialized.reads)
     ][:2]
-    # Code for what is left over at ends that are not constant is long already.
+    # The code for the remainder of a dynamic extent is long already.
     known = [
-        constant_extent(axis) for axis in (*(axes[number] for number in sharing), *kept.compute.reduce_axis)
+        constant_extent(axis)
+        for axis in (*(axes[number] for number in sharing), *materialized.compute.reduce_axis)
     ]
     if not sharing or None in known:
         return sizes
-    # All that is multiplied is vectors: of the registers, one input's rows take some, the sums most.
+    # All factors are vectors: the rows of one input take some of the registers, the sums most of them.
     room = cpu.vector_registers - 2
     others = _near_divisor(axes[sharing[1]], 4 if room > 16 else 3) if len(sharing) > 1 else 1
     sizes[sharing[0]] = _near_divisor(axes[sharing[0]], min((room - others) // others, MOST_ROWS))
@@ -70,7 +75,7 @@ def _tile_sizes(kept: Kept, cpu: CPUDescription) -> list[int]:
 
 
 def _near_divisor(axis: IterVar, most: int) -> int:
-    """A size up to ``most`` that divides the axis, unless it would be less than half of that."""
+    """The largest divisor of the extent up to ``most``; ``most`` itself if that divisor is at most half of it."""
     extent = constant_extent(axis)
     if extent is None:
         return most
@@ -79,7 +84,7 @@ def _near_divisor(axis: IterVar, most: int) -> int:
 
 
 def _tile_root(root: Stage, sizes: Sequence[int], work: int, cpu: CPUDescription, has_inner: bool) -> IterVar:
-    """Cut the result into tiles, run them in parallel, and give the loop around a tile."""
+    """Splits the result into tiles, runs them in parallel, and returns the loop around a tile."""
     outer: list[IterVar] = []
     inner: list[IterVar] = []
     counts: list[int | None] = []
@@ -94,7 +99,7 @@ def _tile_root(root: Stage, sizes: Sequence[int], work: int, cpu: CPUDescription
             inner.append(part)
             counts.append(None if extent is None else -(-extent // size))
     if len(outer) > 1 and sizes[-1] > 1 and sizes[-2] > 1:
-        # The rows of the innermost axis stay in the first cache while those of the other pass by.
+        # The rows of the innermost axis stay in L1 while those of the other are streamed.
         outer[-2:], counts[-2:] = [outer[-1], outer[-2]], [counts[-1], counts[-2]]
     root.reorder(*outer, *inner)
     for axis in inner if has_inner else ():
@@ -108,7 +113,7 @@ def _tile_root(root: Stage, sizes: Sequence[int], work: int, cpu: CPUDescription
 
 
 def _unroll_tile(stage: Stage, sizes: Sequence[int]) -> None:
-    """Put the results of a tile inside of the loop over their rows, and unroll them."""
+    """Moves the results of a tile inside the loop over their rows, and unrolls them."""
     data = list(stage.op.axis[: len(sizes)])
     tiled = [axis for axis, size in zip(data, sizes, strict=True) if size > 1]
     others = [axis for axis in stage.leaf_iter_vars if not any(axis is one for one in tiled)]

@@ -1,8 +1,8 @@
-"""The schedule of one stage in a schedule that exists already."""
+"""Scheduling one stage of an existing schedule."""
 
 from __future__ import annotations
 
-from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.graph import materialized_stages
 from tilewright.schedule.cpu.injective import schedule_injective_root
 from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.support.errors import ScheduleError
@@ -12,9 +12,11 @@ from tilewright.te.tensor import Tensor
 
 
 def schedule_injective_from_existing(sch: Schedule, out: Tensor) -> Schedule:
-    """Schedule one injective stage of a schedule that exists already: vectors innermost, the rest in parallel."""
+    """Schedule one injective stage of an existing schedule: vectors innermost, the outer loops in parallel."""
     stage = sch[out]
-    found = next((kept for kept in kept_stages(sch) if kept.stage is stage), None)
+    found = next(
+        (materialized for materialized in materialized_stages(sch) if materialized.stage is stage), None
+    )
     if (
         found is None
         or not found.is_schedulable

@@ -1,7 +1,7 @@
-"""The stages of a schedule that are left after inlining, and which of them can be computed inside of another.
+"""The graph of the stages that are materialized after inlining, and which of them can be computed inside another.
 
-A *root* is computed by loops of its own. Its *cone* is what is read by it, directly or through others of the cone,
-and by nothing else: what may be computed inside of the root's loops.
+A *root* has a loop nest of its own. Its *cone* is the stages that only the root reads, directly or through other stages
+of the cone: those may be computed inside the root's loops.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from tilewright.te.tensor import Operation
 
 
 @dataclass(eq=False)
-class Kept:
-    """A stage that is not inlined, with its operation as it will be: what is inlined put in."""
+class MaterializedStage:
+    """A stage that is not inlined, with its operation after inlining."""
 
     stage: Stage
     operation: Operation
     reads: list[Read] = field(default_factory=list)
-    readers: list[Kept] = field(default_factory=list)
+    readers: list[MaterializedStage] = field(default_factory=list)
 
     @property
     def compute(self) -> ComputeOp:
-        """The operation, of a stage that is known to be a computation."""
+        """The operation of a stage that is known to be a computation."""
         assert isinstance(self.operation, ComputeOp)
         return self.operation
 
     @property
     def is_reduction(self) -> bool:
-        """True for a computation over reduction axes."""
+        """True for a computation with reduction axes."""
         return isinstance(self.operation, ComputeOp) and bool(self.operation.reduce_axis)
 
     @property
     def is_movable(self) -> bool:
-        """True for a computation that nothing else has placed."""
+        """True for a computation that has not been attached to another stage."""
         return (
             isinstance(self.operation, ComputeOp)
             and not self.stage.is_output
@@ -52,7 +52,7 @@ class Kept:
 
     @property
     def is_schedulable(self) -> bool:
-        """True for a computation whose loops are still as they were made, outside of any scan."""
+        """True for a computation with untransformed loops, outside any scan."""
         return (
             isinstance(self.operation, ComputeOp)
             and self.stage.group is None
@@ -61,53 +61,60 @@ class Kept:
         )
 
     def elements(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return prod(assumed(extent) for extent in self.operation.output(0).shape)
 
     def work(self) -> int:
-        """Operations for all elements, their way to memory included."""
+        """Operations for all elements, including their stores."""
         steps = prod(extent_of(axis) for axis in self.compute.reduce_axis)
         return self.elements() * (STORE_WORK + steps * max(cost_of(self.compute).operations, 1))
 
 
-def kept_stages(schedule: Schedule) -> list[Kept]:
-    """The stages that are computed, producers first, each with its readers."""
-    found: dict[Operation, Kept] = {}
+def materialized_stages(schedule: Schedule) -> list[MaterializedStage]:
+    """The stages that are not inlined, producers first, each with its readers."""
+    found: dict[Operation, MaterializedStage] = {}
     # Both lists have the same order: normalisation only replaces the operations.
     for stage, normal in zip(schedule.stages, schedule.normalize().stages, strict=True):
         if normal.attach_type == AttachType.INLINED_ALREADY or not normal.op.input_tensors:
             if isinstance(normal.op, ComputeOp) and normal.attach_type != AttachType.INLINED_ALREADY:
-                found[normal.op] = Kept(stage, normal.op)
+                found[normal.op] = MaterializedStage(stage, normal.op)
             continue
         reads = reads_of(normal.op) if isinstance(normal.op, ComputeOp) else []
-        kept = Kept(stage, normal.op, reads)
-        found[normal.op] = kept
+        materialized = MaterializedStage(stage, normal.op, reads)
+        found[normal.op] = materialized
         for operation in dict.fromkeys(tensor.op for tensor in normal.op.input_tensors):
             if operation in found:
-                found[operation].readers.append(kept)
+                found[operation].readers.append(materialized)
     return list(found.values())
 
 
-def cones(stages: list[Kept], roots: set[Kept]) -> dict[Kept, list[Kept]]:
-    """The cone of each root, producers first. Stages that belong to no single root are added to the roots."""
-    owner: dict[Kept, Kept] = {}
-    for kept in reversed(stages):
-        owners = {owner[reader] for reader in kept.readers}
+def cones(
+    stages: list[MaterializedStage], roots: set[MaterializedStage]
+) -> dict[MaterializedStage, list[MaterializedStage]]:
+    """The cone of each root, producers first. Stages that several roots read become roots themselves."""
+    owner: dict[MaterializedStage, MaterializedStage] = {}
+    for materialized in reversed(stages):
+        owners = {owner[reader] for reader in materialized.readers}
         single = next(iter(owners)) if len(owners) == 1 else None
-        if kept in roots or not kept.is_movable or single is None or not single.is_schedulable:
-            roots.add(kept)
-            owner[kept] = kept
+        if (
+            materialized in roots
+            or not materialized.is_movable
+            or single is None
+            or not single.is_schedulable
+        ):
+            roots.add(materialized)
+            owner[materialized] = materialized
         else:
-            owner[kept] = single
-    found: dict[Kept, list[Kept]] = {root: [] for root in stages if root in roots}
-    for kept in stages:
-        if owner[kept] is not kept:
-            found[owner[kept]].append(kept)
+            owner[materialized] = single
+    found: dict[MaterializedStage, list[MaterializedStage]] = {root: [] for root in stages if root in roots}
+    for materialized in stages:
+        if owner[materialized] is not materialized:
+            found[owner[materialized]].append(materialized)
     return found
 
 
-def reads_in_place(reader: Kept, producer: Kept) -> bool:
-    """True if every read of the producer is at the very index that the reader computes."""
+def reads_in_place(reader: MaterializedStage, producer: MaterializedStage) -> bool:
+    """True if the reader loads the producer only at the index that it computes."""
     axes = reader.compute.axes
     for read in reader.reads:
         if read.tensor.op is producer.operation:
@@ -118,28 +125,28 @@ def reads_in_place(reader: Kept, producer: Kept) -> bool:
     return True
 
 
-def row_axes(root: Kept, cone: list[Kept]) -> list[IterVar]:
-    """Axes of the root along which the whole cone can be computed slice by slice, with nothing repeated."""
+def row_axes(root: MaterializedStage, cone: list[MaterializedStage]) -> list[IterVar]:
+    """Axes of the root along which the whole cone can be computed slice by slice without recomputation."""
     found = []
     for position, axis in enumerate(root.compute.axes):
-        dimension: dict[Kept, int] = {root: position}
-        if all(_slice_dimension(kept, dimension) for kept in reversed(cone)):
+        dimension: dict[MaterializedStage, int] = {root: position}
+        if all(_slice_dimension(materialized, dimension) for materialized in reversed(cone)):
             found.append(axis)
     return found
 
 
-def _slice_dimension(kept: Kept, dimension: dict[Kept, int]) -> bool:
+def _slice_dimension(materialized: MaterializedStage, dimension: dict[MaterializedStage, int]) -> bool:
     """Find the dimension of a stage that its readers index with their sliced axis; False if there is none."""
     places: set[int | None] = set()
-    for reader in kept.readers:
+    for reader in materialized.readers:
         sliced: Var = reader.compute.axes[dimension[reader]].var
         for read in reader.reads:
-            if read.tensor.op is kept.operation:
+            if read.tensor.op is materialized.operation:
                 places.add(_only_place(read.indices, sliced))
     place = places.pop() if len(places) == 1 else None
     if place is None:
         return False
-    dimension[kept] = place
+    dimension[materialized] = place
     return True
 
 

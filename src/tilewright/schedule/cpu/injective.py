@@ -1,7 +1,7 @@
-"""Elementwise stages: contiguous axes become one, that one vectors, the others parallel.
+"""Injective stages: contiguous axes are fused and vectorized, the others run in parallel.
 
-Where the neighbours of a vector lie far apart in what it is read from, as in a transposition, each of them brings a
-whole line of the cache with it. The axis along which those lines run goes through them before the next vector is made.
+If the elements of a vector are far apart in the source, as in a transpose, each of them loads a whole cache line. The
+axis along which those lines run is then moved innermost, so that a line is used up before it is evicted.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from math import prod
 
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import run_parallel, vector_factor
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.target.cpu import CPUDescription
 
 
-def collapsible(kept: Kept, axes: list[IterVar]) -> int:
-    """How many of the last axes are as good as one: every read moves with them as over a flat array."""
+def collapsible(materialized: MaterializedStage, axes: list[IterVar]) -> int:
+    """The number of trailing axes that can be fused: every load addresses them like a flat array."""
     count = 1
-    reads = kept.reads
+    reads = materialized.reads
     while count < len(axes):
         outer, inner = axes[-count - 1], axes[-count]
         extent = constant_extent(inner)
@@ -36,20 +36,20 @@ def collapsible(kept: Kept, axes: list[IterVar]) -> int:
 
 
 def vectorize_inner(
-    kept: Kept, axes: list[IterVar], cpu: CPUDescription, wanted: int | None = None
+    materialized: MaterializedStage, axes: list[IterVar], cpu: CPUDescription, wanted: int | None = None
 ) -> list[tuple[IterVar, int | None]]:
-    """Make vectors of the innermost of these axes, and give the loops left outside with their iterations. ``wanted`` is
-    how many elements they should have, if that divides the axis."""
-    stage = kept.stage
+    """Vectorizes the innermost of these axes, and returns the remaining outer loops with their extents. ``wanted`` is
+    the preferred vector length, used if it divides the axis."""
+    stage = materialized.stage
     if not axes:
         return []
-    together = collapsible(kept, axes)
+    together = collapsible(materialized, axes)
     outer: list[tuple[IterVar, int | None]] = [(axis, constant_extent(axis)) for axis in axes[:-together]]
     last = axes[-together:]
     extents = [constant_extent(axis) for axis in last]
     extent = prod(one for one in extents if one is not None) if None not in extents else None
     inner = stage.fuse(*last) if together > 1 else last[0]
-    dtype = kept.operation.output(0).dtype
+    dtype = materialized.operation.output(0).dtype
     factor = vector_factor(extent, lanes_of(cpu, dtype))
     if wanted is not None and extent is not None and extent % wanted == 0:
         factor = wanted
@@ -65,41 +65,43 @@ def vectorize_inner(
     return [*outer, (rest, count)]
 
 
-def crossing_axis(kept: Kept, cpu: CPUDescription) -> IterVar | None:
-    """The axis that runs through the lines which a vector is gathered from; None where vectors are neighbours, or what
-    they are gathered from stays in the first cache."""
-    axes = list(kept.compute.axes)
-    size = kept.operation.output(0).dtype.bits // 8
-    if not axes or kept.elements() * size <= cpu.l1d_bytes:
+def crossing_axis(materialized: MaterializedStage, cpu: CPUDescription) -> IterVar | None:
+    """The axis along the cache lines that a vector is gathered from; None if vectors are contiguous, or if the source
+    stays in L1."""
+    axes = list(materialized.compute.axes)
+    size = materialized.operation.output(0).dtype.bits // 8
+    if not axes or materialized.elements() * size <= cpu.l1d_bytes:
         return None
-    vector, lanes = axes[-1], lanes_of(cpu, kept.operation.output(0).dtype)
-    apart = [read for read in kept.reads if (read.steps(vector, lanes) or 0) > 1]
+    vector, lanes = axes[-1], lanes_of(cpu, materialized.operation.output(0).dtype)
+    apart = [read for read in materialized.reads if (read.steps(vector, lanes) or 0) > 1]
     along = [
         axis
-        for axis in axes[: -collapsible(kept, axes)]
+        for axis in axes[: -collapsible(materialized, axes)]
         if (constant_extent(axis) or 0) >= lanes and all(read.steps(axis, lanes) == 1 for read in apart)
     ]
     return along[-1] if apart and along else None
 
 
-def schedule_injective_root(kept: Kept, cpu: CPUDescription) -> None:
-    """Loops of its own for an elementwise stage."""
-    if kept.elements() == 0:
+def schedule_injective_root(materialized: MaterializedStage, cpu: CPUDescription) -> None:
+    """Schedules an injective stage as a loop nest of its own."""
+    if materialized.elements() == 0:
         return
-    crossing, lanes = crossing_axis(kept, cpu), lanes_of(cpu, kept.operation.output(0).dtype)
-    loops = vectorize_inner(kept, list(kept.compute.axes), cpu, None if crossing is None else lanes)
+    crossing, lanes = crossing_axis(materialized, cpu), lanes_of(cpu, materialized.operation.output(0).dtype)
+    loops = vectorize_inner(
+        materialized, list(materialized.compute.axes), cpu, None if crossing is None else lanes
+    )
     if crossing is not None:
-        loops = _through_lines(kept, loops, crossing, lanes)
+        loops = _through_lines(materialized, loops, crossing, lanes)
     if loops:
         axes = [axis for axis, _ in loops]
-        run_parallel(kept.stage, cpu, axes, [count for _, count in loops], kept.work())
+        run_parallel(materialized.stage, cpu, axes, [count for _, count in loops], materialized.work())
 
 
 def _through_lines(
-    kept: Kept, loops: list[tuple[IterVar, int | None]], crossing: IterVar, lanes: int
+    materialized: MaterializedStage, loops: list[tuple[IterVar, int | None]], crossing: IterVar, lanes: int
 ) -> list[tuple[IterVar, int | None]]:
-    """Put the part of an axis that runs through one line inside of all loops, and give the others."""
-    stage = kept.stage
+    """Moves the part of an axis that covers one cache line innermost, and returns the outer loops."""
+    stage = materialized.stage
     rest, line = stage.split(crossing, factor=lanes)
     extent = extent_of(crossing)
     outside = [(rest, -(-extent // lanes)) if axis is crossing else (axis, count) for axis, count in loops]

@@ -1,8 +1,8 @@
-"""Which stages are put into their readers, and which are computed once and kept.
+"""Which stages are inlined into their readers, and which are materialized.
 
-Putting a stage into its reader saves a pass over memory, and repeats its work as often as an element is read. So
-what is read about once, or costs next to nothing, is inlined; what costs (``exp``, a division) or chooses (a
-padding) and is read again and again, by a reduction above all, is kept.
+Inlining saves a round trip through memory, but recomputes an element each time it is read. So a stage that is read
+about once, or is almost free, is inlined; an expensive (``exp``, division) or conditional (padding) one that is read
+repeatedly, above all by a reduction, is materialized.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.tensor import Operation
 
 SIZE_LIMIT: Final = 256
-"""Nodes of an expression beyond which nothing more is put into it: the time to lower it grows with them."""
+"""The size of an expression beyond which nothing more is inlined into it: lowering time grows with it."""
 
 REPEATED_ONCE: Final = 1.3
 REPEATED_WORK: Final = 16
 REPEATED_WORK_IN_REDUCTION: Final = 2
-"""Evaluations of each element that count as one; operations that may be repeated for each element rather than
-kept, by readers that are elementwise and by reductions."""
+"""Evaluations per element that still count as one; and the operations per element that may be recomputed rather than
+materialized, by elementwise readers and by reductions."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Use:
 
 
 def inline_stages(schedule: Schedule) -> None:
-    """Inline what should be; the rest of the schedule stays untouched."""
+    """Inlines the stages that should be; the rest of the schedule is unchanged."""
     uses: dict[Operation, _Use] = {}
     inlined: list[Stage] = []
     for stage in reversed(schedule.stages):
@@ -91,8 +91,8 @@ def _should_be_inlined(operation: ComputeOp, use: _Use) -> bool:
 
 
 def _reduction_may_repeat(operation: ComputeOp, cost: Cost, repeated: float) -> bool:
-    """A reduction repeats a change of shape that keeps the order of elements, and little work that is read in
-    order; a transposition, a packing or a padding is made once, so that the reduction reads neighbours."""
+    """A reduction recomputes reshapes that preserve element order, and cheap expressions that are read in order; a
+    transpose, a packing or a padding is materialized, so that the reduction reads contiguous memory."""
     reads = reads_of(operation)
     if cost.chooses or not all(_keeps_order(read, operation) for read in reads):
         return False
@@ -105,7 +105,7 @@ def _keeps_order(read: Read, operation: ComputeOp) -> bool:
 
 
 def _inline_within_size(schedule: Schedule, wanted: list[Stage]) -> None:
-    """Inline the wanted stages, producers first, as long as what they become stays small."""
+    """Inlines the wanted stages, producers first, as long as the resulting expressions stay small."""
     sizes: dict[Operation, int] = {}
     chosen = set(wanted)
     for stage in schedule.stages:

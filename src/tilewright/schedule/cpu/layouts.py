@@ -1,7 +1,6 @@
-"""The blocked layouts that a processor's kernels want: how many channels lie together.
+"""Choosing blocked layouts for CPU kernels: how many channels form a block.
 
-The block of a number of channels depends on that number alone, so that what one operator gives in blocks, the next
-one takes.
+The block size depends only on the number of channels, so that consecutive operators agree on the layout.
 """
 
 from __future__ import annotations
@@ -9,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tilewright.schedule.cpu.deep_product import choose_pieces
 from tilewright.schedule.cpu.loops import vector_fill
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.split_reduction import choose_reduction_split
 from tilewright.schedule.cpu.tile_model import TileProblem, choose_tile
 from tilewright.target.cpu import CPUDescription, describe_cpu
 from tilewright.target.target import TargetLike
 
 WORTH_BLOCKING: Final = 0.4
-"""The share of a vector that a block must fill to be worth a change of layout."""
+"""The share of a vector that a block must fill to be worth a layout transform."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Conv2DLayouts:
 
 @dataclass(frozen=True)
 class Conv2DWorkload:
-    """What the blocks of a convolution are chosen by."""
+    """The properties of a convolution that its blocks are chosen by."""
 
     in_channels: int
     out_channels: int
@@ -42,12 +41,12 @@ class Conv2DWorkload:
 
     @property
     def is_depthwise(self) -> bool:
-        """True if every channel of the input is a group of its own."""
+        """True if every input channel is its own group."""
         return self.groups > 1 and self.groups == self.in_channels
 
 
 def channel_block(channels: int, lanes: int) -> int:
-    """How many channels to keep together: a vector of them, or the divisor that makes most of each vector."""
+    """The number of channels per block: a full vector, or the divisor that fills vectors best."""
     if channels % lanes == 0:
         return lanes
     divisors = [size for size in range(1, min(channels, 4 * lanes) + 1) if channels % size == 0]
@@ -55,7 +54,7 @@ def channel_block(channels: int, lanes: int) -> int:
 
 
 def choose_conv2d_blocking(cpu: CPUDescription, workload: Conv2DWorkload) -> tuple[int, int] | None:
-    """The blocks of input and output channels; None where vectors of channels would be mostly empty."""
+    """The blocks of input and output channels; None if vectors of channels would be mostly empty."""
     lanes = lanes_of(cpu, workload.dtype)
     if workload.is_depthwise:
         block = channel_block(workload.in_channels, lanes)
@@ -96,13 +95,13 @@ def layouts_of_blocks(inputs: int, outputs: int, is_depthwise: bool) -> Conv2DLa
 def dense_block(
     units: int, rows: int | None, depth: int, dtype: str = "float32", target: TargetLike | None = None
 ) -> int:
-    """How many units of a dense layer to pack together: as many as a register tile is wide."""
+    """The number of units of a dense layer to pack into a block: the width of the register tile."""
     cpu = current_cpu() if target is None else describe_cpu(target)
     lanes = lanes_of(cpu, dtype)
     if units <= lanes:
         return units
-    pieces = None if rows is None else choose_pieces(cpu, rows, units, depth, dtype)
-    if pieces is not None:
-        return pieces.columns
+    reduction_split = None if rows is None else choose_reduction_split(cpu, rows, units, depth, dtype)
+    if reduction_split is not None:
+        return reduction_split.columns
     problem = TileProblem((rows, 1), units, 4 * lanes, 1, lanes, depth, True, True)
     return max(choose_tile(cpu, problem).columns, lanes)

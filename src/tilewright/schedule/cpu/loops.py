@@ -1,4 +1,4 @@
-"""Pieces that every schedule is made of: how wide vectors are, which loops run in parallel."""
+"""Building blocks of all CPU schedules: vector widths and parallel loops."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
 
 VECTORS_AT_A_TIME: Final = 4
-"""Vectors that one iteration of an elementwise loop handles: enough to hide what a step waits for."""
+"""Vectors per iteration of an elementwise loop: enough to hide the latency of its instructions."""
 
 BALANCE: Final = 1.15
-"""How much longer than the mean the busiest core may take before more loops are made parallel."""
+"""Load imbalance (busiest core over mean) above which more loops are fused into the parallel one."""
 
 
 def vector_factor(extent: int | None, lanes: int) -> int:
-    """How many elements of a contiguous axis to handle at a time: all of a short one, else so that they divide it
-    in whole vectors if they can. The lanes of a vector may be any number; its parts are powers of two."""
+    """The number of elements of a contiguous axis per iteration: all of a short axis, otherwise a divisor in whole
+    vectors if there is one. A vector may have any number of lanes; it is legalized to powers of two."""
     widest = VECTORS_AT_A_TIME * lanes
     if extent is None:
         return lanes
@@ -32,15 +32,15 @@ def vector_factor(extent: int | None, lanes: int) -> int:
 
 
 def vector_fill(count: int, lanes: int) -> float:
-    """The share of its vectors that so many elements fill; what is over whole vectors goes into powers of two."""
+    """The share of lanes in use when ``count`` elements are split into whole vectors and powers of two."""
     return count / lanes / (count // lanes + (count % lanes).bit_count())
 
 
 def parallel_prefix(cpu: CPUDescription, counts: Sequence[int | None], work: int) -> int:
-    """How many of the outer loops, with these iterations, should become one parallel loop; 0 for none.
+    """How many of the outer loops, with these extents, to fuse into one parallel loop; 0 for none.
 
-    Loops are added until all cores have about the same to do. Few iterations of much work each are better than
-    many: what neighbours share stays in one core's cache.
+    Loops are added until the load is balanced. Few large iterations are better than many small ones, because
+    neighbouring iterations share data in the cache of one core.
     """
     if work < PARALLEL_WORK or cpu.cores < 2:
         return 0
@@ -55,7 +55,7 @@ def parallel_prefix(cpu: CPUDescription, counts: Sequence[int | None], work: int
 def run_parallel(
     stage: Stage, cpu: CPUDescription, loops: Sequence[IterVar], counts: Sequence[int | None], work: int
 ) -> IterVar | None:
-    """Make the first of these loops parallel, fused as far as needed, and give the loop that they became."""
+    """Makes the first of these loops parallel, fused as far as needed, and returns the resulting loop."""
     number = parallel_prefix(cpu, counts, work)
     if number == 0:
         return None

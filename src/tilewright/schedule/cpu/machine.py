@@ -1,4 +1,5 @@
-"""What a schedule knows of the machine: the current target's description, and what a parallel region costs."""
+"""What schedulers know about the machine: the CPU description of the current target, and the cost of a parallel
+region."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from tilewright.target.cpu import CPUDescription, describe_cpu
 from tilewright.target.target import Target
 
 PARALLEL_WORK: Final = 65_536
-"""Element operations below which a loop is not worth the microsecond or so that a parallel region costs."""
+"""Operations below which a loop is not worth a parallel region, which costs about a microsecond."""
 STORE_WORK: Final = 4
-"""Operations that bringing one element to memory counts for."""
+"""The cost of storing one element, in operations."""
 
 
 def current_cpu() -> CPUDescription:
-    """The processor of the current target; this machine where no target is set."""
+    """The CPU of the current target; this machine if no target is set."""
     return describe_cpu(Target.current() or "llvm")
 
 

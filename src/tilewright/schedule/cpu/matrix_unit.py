@@ -1,8 +1,8 @@
-"""Tiles of products of matrices for a processor's matrix unit.
+"""GEMM tiles for the matrix unit of a CPU (AMX).
 
-A step multiplies a tile of rows by words with one of words by columns. Two tiles of rows and two of columns share
-what they load; the sums of all four stay in the unit over the whole reduction. A step takes as long as its products,
-each a cycle for every row, or as its loads, two rows of a tile a cycle, whichever is longer.
+A step multiplies a tile of (rows, packed lanes) by one of (packed lanes, columns). Two row tiles and two column tiles
+share their loads; the four tiles of sums stay in the unit during the whole reduction. A step takes as long as its
+multiplications, at one row per cycle, or its loads, at two tile rows per cycle, whichever is longer.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from tilewright.ir.expr import Call
 from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, step_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.tile_model import TAIL_PENALTY
 from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
 
 TILE: Final = 16
-"""Rows of a tile, words of a row, columns."""
+"""Rows of a tile, packed lanes of a row, and columns."""
 FEWEST: Final = 8
-"""Rows and words below which a tile is too empty to be worth it."""
+"""Rows and packed lanes below which a tile is too empty to pay off."""
 START: Final = 80
-"""Cycles in which the unit is configured, and sums are loaded and stored."""
+"""Cycles to configure the unit, and to load and store the sums."""
 
 _FEATURES: Final = {
     "tir.dot_uint8_int8": "amx-int8",
@@ -35,23 +35,25 @@ _FEATURES: Final = {
 
 
 def has_matrix_unit(cpu: CPUDescription, dtype: DataType | str) -> bool:
-    """True if the processor has a unit for numbers of a type, and the system one way to ask for it."""
+    """True if the CPU has a matrix unit for a type, and the operating system can enable it."""
     feature = "amx-bf16" if DataType(dtype).is_float else "amx-int8"
     return feature in cpu.features and cpu.triple.startswith("x86_64") and "linux" in cpu.triple
 
 
-def matrix_tile(kept: Kept, found: Contraction, cpu: CPUDescription) -> tuple[list[int], int] | None:
-    """The size of a tile along each data axis, and the words of a step; None where the unit does not fit."""
+def matrix_tile(
+    materialized: MaterializedStage, found: Contraction, cpu: CPUDescription
+) -> tuple[list[int], int] | None:
+    """The tile size along each data axis, and the packed lanes per step; None if the matrix unit cannot be used."""
     names = {
         str(getattr(part.op, "name", ""))
-        for value in values_of(kept.compute)
+        for value in values_of(materialized.compute)
         for part in post_order(value)
         if isinstance(part, Call)
     }
     needed = [feature for name, feature in _FEATURES.items() if name in names]
     if len(needed) != 1 or needed[0] not in cpu.features or "linux" not in cpu.triple:
         return None
-    axes, reduced = kept.compute.axes, kept.compute.reduce_axis
+    axes, reduced = materialized.compute.axes, materialized.compute.reduce_axis
     if not found.is_product or found.gathers or None in [constant_extent(axis) for axis in (*axes, *reduced)]:
         return None
     columns = extent_of(axes[found.vector])
@@ -64,21 +66,21 @@ def matrix_tile(kept: Kept, found: Contraction, cpu: CPUDescription) -> tuple[li
     )
     if not width or inner is None or any(step_of(read, inner, 1) != 1 for read in found.scalars):
         return None
-    words = next(size for size in range(TILE, 0, -1) if extent_of(inner) % size == 0)
+    packed_lanes = next(size for size in range(TILE, 0, -1) if extent_of(inner) % size == 0)
     extents = [extent_of(axes[position]) for position in found.row_axes] + [1, 1]
-    if words < FEWEST or prod(extents) < FEWEST:
+    if packed_lanes < FEWEST or prod(extents) < FEWEST:
         return None
-    steps = prod(extent_of(axis) for axis in reduced) // words
-    rows = min(_candidates(extents), key=lambda tile: _cycles(extents, tile, width, words, steps))
+    steps = prod(extent_of(axis) for axis in reduced) // packed_lanes
+    rows = min(_candidates(extents), key=lambda tile: _cycles(extents, tile, width, packed_lanes, steps))
     sizes = [1] * len(axes)
     for position, size in zip(found.row_axes, rows, strict=False):
         sizes[position] = size
     sizes[found.vector] = width
-    return sizes, words
+    return sizes, packed_lanes
 
 
 def _candidates(extents: list[int]) -> list[tuple[int, int]]:
-    """Two tiles of one axis, or one tile of the whole inner axis for each of two values of the outer one."""
+    """Up to two tiles along one axis, or one tile of the whole inner axis for each of two outer iterations."""
     inner, outer = extents[:2]
     found = [(size, 1) for size in range(1, min(inner, 2 * TILE) + 1)]
     if inner <= TILE and outer > 1:
@@ -86,8 +88,8 @@ def _candidates(extents: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _cycles(extents: list[int], tile: tuple[int, int], width: int, words: int, steps: int) -> float:
-    """What all tiles of these sizes take for one panel of columns."""
+def _cycles(extents: list[int], tile: tuple[int, int], width: int, packed_lanes: int, steps: int) -> float:
+    """The cycles of all tiles of these sizes for one panel of columns."""
     cuts = []
     for extent, size in zip(extents, tile, strict=False):
         whole, rest = divmod(extent, size)
@@ -95,6 +97,6 @@ def _cycles(extents: list[int], tile: tuple[int, int], width: int, words: int, s
     total = 0.0
     for (one, many), (other, others) in product(*cuts):
         rows, parts = one * other, width // TILE
-        step = max(rows * parts, (rows + words * parts) / 2)
+        step = max(rows * parts, (rows + packed_lanes * parts) / 2)
         total += many * others * (START + steps * step)
     return total * TAIL_PENALTY ** sum(len(cut) > 1 for cut in cuts)

@@ -1,4 +1,4 @@
-"""How a processor cuts the steps of a recurrent layer: rows by its registers, shares by its cores."""
+"""The CPU tiling of recurrent layers: rows by the number of registers, shares by the number of cores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.topi.nn.recurrent import RecurrentTiling
 from tilewright.topi.utils import get_const_tuple
 
 MOST_ROWS: Final = 4
-"""Rows of a batch that are multiplied by a block of weights at once, at most."""
+"""The most batch rows that are multiplied by a block of weights at once."""
 
 
 def recurrent_tiling(given: Tensor, weight: Tensor) -> RecurrentTiling:
@@ -18,7 +18,7 @@ def recurrent_tiling(given: Tensor, weight: Tensor) -> RecurrentTiling:
     cpu = current_cpu()
     blocks, hidden, gates, block = get_const_tuple(weight.shape)
     (batch,) = get_const_tuple([given.shape[1]])
-    # Sums of as many rows as fit into the registers together, next to the weights.
+    # As many rows as have accumulators in the registers, beside the weights.
     each = -(-gates * block // lanes_of(cpu, str(given.dtype)))
     limit = min(MOST_ROWS, max(1, cpu.vector_registers * 3 // 4 // each))
     rows = max(count for count in range(1, limit + 1) if batch % count == 0) if isinstance(batch, int) else 1

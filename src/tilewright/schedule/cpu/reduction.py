@@ -1,4 +1,4 @@
-"""Schedules of reductions: along columns in register tiles, along rows in vectors of partial results."""
+"""Scheduling reductions: along columns in register tiles, along rows in vectors of partial results."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.contraction import Contraction, classify, vector_position
-from tilewright.schedule.cpu.deep_product import pieces_of, schedule_in_pieces
 from tilewright.schedule.cpu.dot_products import schedule_dot_products
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.injective import schedule_injective_root
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.cpu.matrix_unit import matrix_tile
 from tilewright.schedule.cpu.row_reduction import row_reduction_axes
+from tilewright.schedule.cpu.split_reduction import reduction_split_of, schedule_split_reduction
 from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
 from tilewright.schedule.cpu.tile_schedule import tile_stages
 from tilewright.target.cpu import CPUDescription
@@ -28,39 +28,39 @@ GATHERING_ROWS: Final = 4
 
 def schedule_reduction(
     schedule: Schedule,
-    kept: Kept,
-    result: Kept | None,
-    producers: Sequence[Kept],
+    materialized: MaterializedStage,
+    result: MaterializedStage | None,
+    producers: Sequence[MaterializedStage],
     shared: Sequence[int],
     cpu: CPUDescription,
 ) -> None:
-    """Schedule a reduction with the stage that reads it in place (``result``; without one, a stage is made that
-    stores it) and the stages that it alone reads.
+    """Schedule a reduction with the stage that reads it in place (``result``; if None, a cache-write stage is created)
+    and the producers that only it reads.
 
     ``shared`` are the positions of the data axes along which the producers can be computed slice by slice.
     """
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    rows = row_reduction_axes(kept, lanes)
-    vector = vector_position(kept)
-    along_columns = vector is not None and _columns_fit(kept, vector, lanes, bool(rows))
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    rows = row_reduction_axes(materialized, lanes)
+    vector = vector_position(materialized)
+    along_columns = vector is not None and _columns_fit(materialized, vector, lanes, bool(rows))
     if rows and not along_columns:
         for producer in producers:
             schedule_injective_root(producer, cpu)
-        schedule_dot_products(schedule, kept, result, rows, cpu)
+        schedule_dot_products(schedule, materialized, result, rows, cpu)
         return
-    stages = _with_result(schedule, kept, result)
+    stages = _with_result(schedule, materialized, result)
     if vector is None:
-        _in_plain_loops(*stages, kept, producers, cpu)
+        _in_plain_loops(*stages, materialized, producers, cpu)
         return
-    found = classify(kept, vector, lanes)
-    matrix = matrix_tile(kept, found, cpu)
-    sizes, words = matrix or (tile_sizes(kept, found, lanes, cpu), 0)
-    pieces = None if matrix or producers else pieces_of(kept, found, cpu)
-    if pieces is not None:
-        schedule_in_pieces(*stages, kept, pieces, cpu)
+    found = classify(materialized, vector, lanes)
+    matrix = matrix_tile(materialized, found, cpu)
+    sizes, packed_lanes = matrix or (tile_sizes(materialized, found, lanes, cpu), 0)
+    reduction_split = None if matrix or producers else reduction_split_of(materialized, found, cpu)
+    if reduction_split is not None:
+        schedule_split_reduction(*stages, materialized, reduction_split, cpu)
         return
-    leading = _leading(kept, found, producers, shared, sizes, cpu)
-    place = tile_stages(*stages, kept, found, sizes, cpu, leading, words)
+    leading = _leading(materialized, found, producers, shared, sizes, cpu)
+    place = tile_stages(*stages, materialized, found, sizes, cpu, leading, packed_lanes)
     for producer in producers:
         if place is None:
             schedule_injective_root(producer, cpu)
@@ -68,25 +68,29 @@ def schedule_reduction(
             _inside(producer, stages[0], place, cpu)
 
 
-def _columns_fit(kept: Kept, vector: int, lanes: int, has_rows: bool) -> bool:
-    """True if vectors along the innermost data axis read neighbours, and enough of them."""
-    axis = kept.compute.axes[vector]
+def _columns_fit(materialized: MaterializedStage, vector: int, lanes: int, has_rows: bool) -> bool:
+    """True if loads are contiguous along the innermost data axis, and that is long enough for vectors."""
+    axis = materialized.compute.axes[vector]
     extent = extent_of(axis)
-    contiguous = all(read.is_contiguous(axis, min(lanes, extent)) for read in kept.reads)
+    contiguous = all(read.is_contiguous(axis, min(lanes, extent)) for read in materialized.reads)
     return contiguous and (extent >= lanes // 2 or not has_rows)
 
 
-def _with_result(schedule: Schedule, kept: Kept, result: Kept | None) -> tuple[Stage, Stage]:
+def _with_result(
+    schedule: Schedule, materialized: MaterializedStage, result: MaterializedStage | None
+) -> tuple[Stage, Stage]:
     """The stage that stores the result, and the one that reduces."""
     if result is not None:
-        return result.stage, kept.stage
-    cached: Sequence[Tensor] = schedule.cache_write(list(kept.stage.op.outputs), "local")
-    return kept.stage, schedule[cached[0]]
+        return result.stage, materialized.stage
+    cached: Sequence[Tensor] = schedule.cache_write(list(materialized.stage.op.outputs), "local")
+    return materialized.stage, schedule[cached[0]]
 
 
-def tile_problem(kept: Kept, found: Contraction, lanes: int, group: int | None = None) -> TileProblem:
-    """What the register tile is chosen by; ``group`` is how many panels are computed at a time, where not all are."""
-    axes = kept.compute.axes
+def tile_problem(
+    materialized: MaterializedStage, found: Contraction, lanes: int, group: int | None = None
+) -> TileProblem:
+    """The input of the register tile model; ``group`` is the number of panels at a time, if not all."""
+    axes = materialized.compute.axes
     row_axes = [axes[position] for position in found.row_axes]
     rows = [constant_extent(axis) for axis in row_axes] + [1, 1]
     panels = 1 if found.panel_axis is None else constant_extent(axes[found.panel_axis])
@@ -98,7 +102,7 @@ def tile_problem(kept: Kept, found: Contraction, lanes: int, group: int | None =
         max(widths, default=lanes),
         panels if group is None else group,
         lanes,
-        prod(extent_of(axis) for axis in kept.compute.reduce_axis),
+        prod(extent_of(axis) for axis in materialized.compute.reduce_axis),
         found.shares_panel,
         bool(found.scalars),
         group is not None,
@@ -106,15 +110,19 @@ def tile_problem(kept: Kept, found: Contraction, lanes: int, group: int | None =
 
 
 def tile_sizes(
-    kept: Kept, found: Contraction, lanes: int, cpu: CPUDescription, group: int | None = None
+    materialized: MaterializedStage,
+    found: Contraction,
+    lanes: int,
+    cpu: CPUDescription,
+    group: int | None = None,
 ) -> list[int]:
-    """The size of the register tile along each data axis; ``group`` as for the problem."""
-    axes = kept.compute.axes
+    """The size of the register tile along each data axis; ``group`` as in ``tile_problem``."""
+    axes = materialized.compute.axes
     vector = axes[found.vector]
-    problem = tile_problem(kept, found, lanes, group)
+    problem = tile_problem(materialized, found, lanes, group)
     tile = choose_tile(cpu, problem)
     if found.gathers:
-        # Each vector is put together from its elements; a few rows share it, more would be code without end.
+        # Vectors are gathered element by element. A few rows share each; more rows would blow up the code.
         rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in problem.rows]
         tile = Tile((rows[0] or 1, 1), min(constant_extent(vector) or lanes, lanes), 1)
     sizes = [1] * len(axes)
@@ -123,23 +131,23 @@ def tile_sizes(
     sizes[found.vector] = tile.columns
     if found.panel_axis is not None:
         sizes[found.panel_axis] = tile.panels
-    return _with_one_unknown(kept, found, sizes)
+    return _with_one_unknown(materialized, found, sizes)
 
 
-def _with_one_unknown(kept: Kept, found: Contraction, sizes: list[int]) -> list[int]:
-    """Of the axes whose extent is not constant, one alone is tiled: each has an end with code of its own, and the ends
-    of two multiply. Where vectors would have to be gathered along such an axis, none is."""
+def _with_one_unknown(materialized: MaterializedStage, found: Contraction, sizes: list[int]) -> list[int]:
+    """Tiles only one axis of dynamic extent: each has a remainder with code of its own, and the remainders of two
+    multiply. If vectors would have to be gathered along a dynamic axis, none is tiled."""
     unknown = [
         position
-        for position, axis in enumerate(kept.compute.axes)
+        for position, axis in enumerate(materialized.compute.axes)
         if sizes[position] > 1 and constant_extent(axis) is None
     ]
     order = [found.vector, *found.row_axes]
-    kept_axis = next((position for position in order if position in unknown), None)
+    tiled_axis = next((position for position in order if position in unknown), None)
     if found.gathers and found.vector in unknown:
-        kept_axis = None
+        tiled_axis = None
     return [
-        1 if position in unknown and position != kept_axis else size for position, size in enumerate(sizes)
+        1 if position in unknown and position != tiled_axis else size for position, size in enumerate(sizes)
     ]
 
 
@@ -148,26 +156,26 @@ def _is_contiguous(found: Contraction, axis: IterVar, count: int) -> bool:
 
 
 def _leading(
-    kept: Kept,
+    materialized: MaterializedStage,
     found: Contraction,
-    producers: Sequence[Kept],
+    producers: Sequence[MaterializedStage],
     shared: Sequence[int],
     sizes: Sequence[int],
     cpu: CPUDescription,
 ) -> list[int]:
-    """The axes whose slices of the producers are made right before they are read: those that all producers have,
-    if there are enough slices for the cores and one fits in the second cache."""
+    """The axes along which producers are computed slice by slice, right before use: those that all producers share, if
+    there are enough slices for the cores and a slice fits in L2."""
     if not producers or found.is_product:
         return []
-    axes = kept.compute.axes
+    axes = materialized.compute.axes
     positions = [position for position in shared if sizes[position] == 1]
     slices = prod(extent_of(axes[position]) for position in positions)
     needed = sum(producer.elements() * producer.operation.output(0).dtype.bits // 8 for producer in producers)
     return positions if slices >= cpu.cores and needed // slices <= cpu.l2_bytes // 2 else []
 
 
-def _inside(producer: Kept, parent: Stage, place: IterVar, cpu: CPUDescription) -> None:
-    """Compute a producer slice by slice inside of another stage's loop."""
+def _inside(producer: MaterializedStage, parent: Stage, place: IterVar, cpu: CPUDescription) -> None:
+    """Computes a producer slice by slice inside another stage's loop."""
     producer.stage.compute_at(parent, place)
     axes = producer.compute.axes
     inner = axes[-1] if axes else None
@@ -183,9 +191,13 @@ def _inside(producer: Kept, parent: Stage, place: IterVar, cpu: CPUDescription) 
 
 
 def _in_plain_loops(
-    result: Stage, reduction: Stage, kept: Kept, producers: Sequence[Kept], cpu: CPUDescription
+    result: Stage,
+    reduction: Stage,
+    materialized: MaterializedStage,
+    producers: Sequence[MaterializedStage],
+    cpu: CPUDescription,
 ) -> None:
-    """One number, or a reduction that cannot be vectors: loops as they are."""
+    """A scalar, or a reduction that cannot be vectorized: plain loops."""
     for producer in producers:
         schedule_injective_root(producer, cpu)
     axes = list(result.op.axis)

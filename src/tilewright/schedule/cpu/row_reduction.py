@@ -7,17 +7,17 @@ from math import prod
 
 from tilewright.ir.expr import Reduce
 from tilewright.schedule.cpu.access import constant_extent, extent_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Tensor
 
 
-def row_reduction_axes(kept: Kept, lanes: int) -> list[int]:
-    """Positions of the last reduction axes that together are a contiguous row of at least a vector; none where
-    the reduction cannot be factored."""
-    operation = kept.compute
+def row_reduction_axes(materialized: MaterializedStage, lanes: int) -> list[int]:
+    """The positions of the trailing reduction axes that form a contiguous row of at least a vector; empty if the
+    reduction cannot be factored."""
+    operation = materialized.compute
     first = operation.body[0]
-    # Tuples (argmax) would have to break ties by index in whatever order the parts come.
+    # Tuple reductions (argmax) would have to break ties by index, whatever the order of the parts.
     if not isinstance(first, Reduce) or len(first.source) != 1 or first.init or lanes < 2:
         return []
     axes = operation.reduce_axis
@@ -28,31 +28,31 @@ def row_reduction_axes(kept: Kept, lanes: int) -> list[int]:
         extent = extents[position]
         if extent is None:
             break
-        steps = [read.steps(axes[position], extent) for read in kept.reads]
+        steps = [read.steps(axes[position], extent) for read in materialized.reads]
         if extent > 1 and not all(step == 0 or step == length for step in steps):
             break
         positions.insert(0, position)
         length *= extent
     if not positions and axes and extents[-1] is None:
-        # A row whose length is not constant: its neighbours are looked at all the same.
-        if all(read.is_contiguous(axes[-1], extent_of(axes[-1])) for read in kept.reads):
+        # A row of dynamic length: contiguity is checked with the assumed length.
+        if all(read.is_contiguous(axes[-1], extent_of(axes[-1])) for read in materialized.reads):
             return [len(axes) - 1]
-    moving = any(read.moves_with(axes[position]) for position in positions for read in kept.reads)
+    moving = any(read.moves_with(axes[position]) for position in positions for read in materialized.reads)
     return positions if moving and length >= max(lanes // 2, 2) else []
 
 
 def reduce_in_vectors(
-    schedule: Schedule, kept: Kept, rows: Sequence[int], widths: Sequence[int]
+    schedule: Schedule, materialized: MaterializedStage, rows: Sequence[int], widths: Sequence[int]
 ) -> list[Tensor]:
-    """Factor the reduction into vectors of these widths, one after another, and give the tensors of partial results,
-    which are to be placed where the reduction is."""
-    stage = kept.stage
+    """Factors the reduction into vectors of these widths, one after another, and returns the tensors of partial
+    results, which must be attached where the reduction is."""
+    stage = materialized.stage
     axes = stage.op.reduce_axis
     chosen = [axes[position] for position in rows]
     row = stage.fuse(*chosen) if len(chosen) > 1 else chosen[0]
     made: list[Tensor] = []
     for width in widths:
-        # After the first step, the vector of partial results is all that is left to reduce.
+        # After the first step, only the vector of partial results is left to reduce.
         _, lane = stage.split(row, factor=width)
         partial: Tensor = schedule.rfactor(stage.op.output(0), lane, factor_axis=len(stage.op.axis))
         inner = schedule[partial]
@@ -68,15 +68,15 @@ def reduce_in_vectors(
     return made
 
 
-def row_length(kept: Kept, rows: Sequence[int]) -> int | None:
-    """How long the row of these reduction axes is; None if that is not constant."""
-    extents = [constant_extent(kept.compute.reduce_axis[position]) for position in rows]
+def row_length(materialized: MaterializedStage, rows: Sequence[int]) -> int | None:
+    """The length of the row of these reduction axes; None if it is dynamic."""
+    extents = [constant_extent(materialized.compute.reduce_axis[position]) for position in rows]
     return None if None in extents else prod(extent for extent in extents if extent is not None)
 
 
 def partial_widths(length: int | None, lanes: int, vectors: int = 4) -> list[int]:
-    """How many partial results to keep at each step: first some vectors, then one, then a quarter of one, so that
-    the chain of dependent steps is short."""
+    """The number of partial results at each step: first several vectors, then one, then a quarter of one, to keep the
+    dependence chain short."""
     quarter = [max(lanes // 4, 2)] if lanes > 4 else []
     if vectors > 1 and (length is None or length >= 2 * vectors * lanes):
         return [vectors * lanes, lanes, *quarter]

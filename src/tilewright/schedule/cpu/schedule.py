@@ -1,9 +1,9 @@
-"""The constructed schedule of any graph of tensor expressions, for a processor.
+"""Constructs a CPU schedule for any graph of tensor expressions.
 
-What is cheap is put into its readers. Of what is left, every stage that can be computed inside of its only
-reader's loops is, in one of two forms: a reduction in register tiles with what follows it applied to each tile, or
-several stages over the same rows, row by row. The others have loops of their own. Whatever is not a computation
-(a scan, an extern, a hybrid function) stays as it is.
+Cheap stages are inlined. Of the rest, a stage that can be computed inside the loops of its only reader is, in one of
+two forms: a reduction in register tiles with its epilogue applied to each tile, or several stages fused over the same
+rows. The others have loop nests of their own. Operations that are not computations (scan, extern, hybrid) stay as they
+are.
 """
 
 from __future__ import annotations
@@ -12,12 +12,18 @@ from collections.abc import Sequence
 
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.contraction import classify, vector_position
-from tilewright.schedule.cpu.graph import Kept, cones, kept_stages, reads_in_place, row_axes
+from tilewright.schedule.cpu.fused_rows import has_enough_rows, schedule_fused_rows
+from tilewright.schedule.cpu.graph import (
+    MaterializedStage,
+    cones,
+    materialized_stages,
+    reads_in_place,
+    row_axes,
+)
 from tilewright.schedule.cpu.injective import schedule_injective_root
 from tilewright.schedule.cpu.inlining import inline_stages
 from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.schedule.cpu.reduction import schedule_reduction
-from tilewright.schedule.cpu.rows import rows_are_enough, schedule_rows
 from tilewright.support.recursion import with_recursion_room
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule, create_schedule
@@ -31,16 +37,18 @@ def construct_schedule(outs: Tensor | Sequence[Tensor]) -> Schedule:
     schedule = create_schedule([tensor.op for tensor in tensors])
     cpu = current_cpu()
     inline_stages(schedule)
-    stages = kept_stages(schedule)
+    stages = materialized_stages(schedule)
     for root, cone in _fitting_cones(stages, cpu).items():
         if root.is_schedulable:
             _schedule_root(schedule, root, cone, cpu)
     return schedule
 
 
-def _fitting_cones(stages: list[Kept], cpu: CPUDescription) -> dict[Kept, list[Kept]]:
-    """Roots and their cones such that each is of one of the forms; what does not fit becomes a root."""
-    roots: set[Kept] = set()
+def _fitting_cones(
+    stages: list[MaterializedStage], cpu: CPUDescription
+) -> dict[MaterializedStage, list[MaterializedStage]]:
+    """Roots and cones such that each has one of the forms above; stages that do not fit become roots."""
+    roots: set[MaterializedStage] = set()
     while True:
         found = cones(stages, roots)
         misfits = [
@@ -53,53 +61,59 @@ def _fitting_cones(stages: list[Kept], cpu: CPUDescription) -> dict[Kept, list[K
         roots.update(misfits)
 
 
-def _misfit(root: Kept, cone: list[Kept]) -> Kept:
-    """The stage to compute on its own: the last product of matrices or the like, else the last stage."""
-    heavy = [kept for kept in cone if is_heavy(kept)]
+def _misfit(root: MaterializedStage, cone: list[MaterializedStage]) -> MaterializedStage:
+    """The stage to make a root: the last GEMM or convolution, else the last stage."""
+    heavy = [materialized for materialized in cone if is_heavy(materialized)]
     return (heavy or cone)[-1]
 
 
-def is_heavy(kept: Kept) -> bool:
-    """True for a reduction that a register tile pays for: a product of matrices, a convolution."""
-    vector = vector_position(kept) if kept.is_reduction else None
-    return vector is not None and classify(kept, vector).is_product
+def is_heavy(materialized: MaterializedStage) -> bool:
+    """True for a reduction that profits from a register tile: a GEMM or a convolution."""
+    vector = vector_position(materialized) if materialized.is_reduction else None
+    return vector is not None and classify(materialized, vector).is_product
 
 
-def _anchor(root: Kept, cone: list[Kept]) -> Kept | None:
-    """The one reduction of the root and its cone, if the root is it or reads it in place and everything else
-    leads to it alone."""
-    reductions = [kept for kept in (*cone, root) if kept.is_reduction]
+def _anchor(root: MaterializedStage, cone: list[MaterializedStage]) -> MaterializedStage | None:
+    """The only reduction of the root and its cone, if the root is it or reads it in place, and everything else is read
+    only by it."""
+    reductions = [materialized for materialized in (*cone, root) if materialized.is_reduction]
     if len(reductions) != 1:
         return None
     anchor = reductions[0]
     if anchor is not root and (anchor.readers != [root] or not reads_in_place(root, anchor)):
         return None
-    inside = [kept for kept in cone if kept is not anchor]
-    return anchor if all(root not in kept.readers or anchor is root for kept in inside) else None
+    inside = [materialized for materialized in cone if materialized is not anchor]
+    return (
+        anchor if all(root not in materialized.readers or anchor is root for materialized in inside) else None
+    )
 
 
-def _common_rows(root: Kept, cone: list[Kept], cpu: CPUDescription) -> list[IterVar]:
-    """The rows that the root and its cone have in common, if they should be computed together."""
-    if any(is_heavy(kept) for kept in (*cone, root)):
+def _common_rows(
+    root: MaterializedStage, cone: list[MaterializedStage], cpu: CPUDescription
+) -> list[IterVar]:
+    """The rows that the root and its cone share, if they should be fused."""
+    if any(is_heavy(materialized) for materialized in (*cone, root)):
         return []
     rows = row_axes(root, cone)
     innermost = vector_position(root)
-    # The axis along which results lie in memory makes the vectors, where other axes are left to be the rows.
+    # The axis along which results are contiguous is vectorized, if other axes are left for the rows.
     outer = [axis for axis in rows if innermost is None or axis is not root.compute.axes[innermost]]
     rows = outer or rows
-    return rows if rows and rows_are_enough(root, cone, rows, cpu) else []
+    return rows if rows and has_enough_rows(root, cone, rows, cpu) else []
 
 
-def _schedule_root(schedule: Schedule, root: Kept, cone: list[Kept], cpu: CPUDescription) -> None:
+def _schedule_root(
+    schedule: Schedule, root: MaterializedStage, cone: list[MaterializedStage], cpu: CPUDescription
+) -> None:
     if root.elements() == 0:
         return
     anchor = _anchor(root, cone)
     if anchor is not None:
-        producers = [kept for kept in cone if kept is not anchor]
+        producers = [materialized for materialized in cone if materialized is not anchor]
         rows = row_axes(root, cone) if producers else []
         shared = [number for number, axis in enumerate(root.compute.axes) if any(axis is row for row in rows)]
         schedule_reduction(schedule, anchor, None if anchor is root else root, producers, shared, cpu)
     elif cone:
-        schedule_rows(schedule, root, cone, _common_rows(root, cone, cpu), cpu)
+        schedule_fused_rows(schedule, root, cone, _common_rows(root, cone, cpu), cpu)
     else:
         schedule_injective_root(root, cpu)

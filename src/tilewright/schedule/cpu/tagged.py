@@ -1,4 +1,4 @@
-"""The beginning of a schedule for one tagged computation: which stage stores its result, and what is put into that."""
+"""The first steps of scheduling a tagged computation: finding the stage that stores its result, and inlining."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.te.tensor import Tensor
 
 
 def schedule_of(outs: Tensor | Sequence[Tensor], tag: str) -> tuple[Schedule, Stage]:
-    """A schedule as it begins, and its stage with this tag."""
+    """A new schedule, and its stage with this tag."""
     tensors = [outs] if isinstance(outs, Tensor) else list(outs)
     schedule = create_schedule([tensor.op for tensor in tensors])
     return schedule, next(stage for stage in schedule.stages if getattr(stage.op, "tag", "") == tag)
@@ -21,14 +21,14 @@ def schedule_of(outs: Tensor | Sequence[Tensor], tag: str) -> tuple[Schedule, St
 def storing_stage(schedule: Schedule, tagged: Stage, own: Iterable[Stage]) -> Stage:
     """The stage that stores the result: the only output where it has the tagged stage's shape, else the tagged one.
 
-    What is neither an output nor one of ``own``, the stages of the computation, is put into its readers; so is the
-    tagged stage where another stores its result.
+    What is neither an output nor one of ``own``, the stages of the computation, is inlined; so is the tagged stage
+    if another stage stores its result.
     """
     outputs = [stage for stage in schedule.stages if stage.is_output]
     result = outputs[0] if len(outputs) == 1 and _extents(outputs[0]) == _extents(tagged) else tagged
-    kept = {id(stage) for stage in (tagged, *own)}
+    materialized = {id(stage) for stage in (tagged, *own)}
     for stage in schedule.stages:
-        if id(stage) not in kept and isinstance(stage.op, ComputeOp) and not stage.is_output:
+        if id(stage) not in materialized and isinstance(stage.op, ComputeOp) and not stage.is_output:
             stage.compute_inline()
     if result is not tagged:
         tagged.compute_inline()

@@ -1,10 +1,10 @@
-"""The register tile of a reduction, chosen by what one step of it costs.
+"""Chooses the register tile of a reduction with a cost model of one reduction step.
 
-A tile is ``rows x vectors`` accumulators that stay in registers over the whole reduction. Each step loads the
-vectors of the *panel* (what moves with the vector axis), loads one number for each row (what does not), and does a
-multiply-add for each accumulator. The step takes as long as its multiply-adds, its loads, the latency of one
-multiply-add, or the way of a long panel from the second cache: about the longest of them, and somewhat more where
-several are near it. The tile is the one with which all steps together take least.
+A tile is ``rows x vectors`` accumulators that stay in registers during the whole reduction. Each step loads the vectors
+of the *panel* (which depends on the vector axis), broadcasts one scalar per row, and does one multiply-add per
+accumulator. A step is bound by its multiply-adds, its loads, the latency of a multiply-add, or the L2 bandwidth for a
+long panel: it takes about the longest of these, and somewhat more if several are close. The tile with the least total
+time is chosen.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from tilewright.target.cpu import CPUDescription
 
 LOADS_A_CYCLE: Final = 1.7
 L2_BYTES_A_CYCLE: Final = 16
-"""What a loop of multiply-adds gets out of the second cache while it computes, as measured."""
+"""The measured L2 bandwidth of a loop of multiply-adds."""
 STEP_OVERHEAD: Final = 0.3
-"""Cycles of a step that go into counting and addresses."""
+"""Loop overhead of a step, in cycles."""
 SHARPNESS: Final = 6
-"""The exponent with which the times of a step are put together: two that are equal take an eighth more than one. As
-measured with 6 to 14 accumulators where a latency of four cycles on two units needs 8."""
+"""The exponent of the norm that combines the times of a step: two equal ones take an eighth more than one. Measured
+with 6 to 14 accumulators where a latency of four cycles on two units needs 8."""
 TAIL_PENALTY: Final = 1.01
-"""What a second copy of the kernel, for a tile that is cut off at the end of an axis, counts for."""
+"""The penalty for a second copy of the kernel, for the partial tile at the end of an axis."""
 MOST_ROWS: Final = 30
 MOST_ROWS_OF_UNKNOWN: Final = 6
-"""Rows of a tile along an axis whose extent is not constant. What is left over at its end is code of its own for each
-row, and takes long to compile."""
+"""Rows of a tile along an axis of dynamic extent. The remainder has separate code for each number of rows, which takes
+long to compile."""
 
 
 @dataclass(frozen=True)
 class TileProblem:
-    """What is known of a reduction.
+    """The properties of a reduction that the model uses.
 
     ``rows`` are the extents of the two axes that rows are taken from, the inner one first; ``columns`` is the extent
     of the vector axis, of which a tile may cover ``widest``, and ``panels`` that of an axis that repeats panels (1 if
@@ -82,7 +82,7 @@ def choose_tile(cpu: CPUDescription, problem: TileProblem) -> Tile:
 
 
 def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
-    """All tiles that fit in the registers, and the smallest one that there is."""
+    """All tiles that fit in the registers, and the smallest possible one."""
     lanes = problem.lanes
     columns = lanes if problem.columns is None else min(problem.columns, problem.widest)
     widths = [count * lanes for count in range(1, 5) if (count - 1) * lanes < columns]
@@ -91,7 +91,7 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
     outer = _sizes(problem.rows[1], 8)
     for width, panel, one, other in product(widths, panels, inner, outer):
         vectors, rows = width // lanes * panel, one * other
-        # Two vector axes at a time are one too many: the panels are either wide or several.
+        # A tile covers either a wide panel or several panels, not both.
         if (width > lanes and panel > 1) or (other > 1 and one < (problem.rows[0] or one)):
             continue
         needed = rows * vectors + _beside(cpu, problem, rows, vectors, panel > 1)
@@ -100,19 +100,19 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
 
 
 def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, several: bool) -> int:
-    """Registers that a tile needs beside its accumulators; ``several``: its vectors are of several panels."""
+    """Registers that a tile needs beside its accumulators; ``several``: its vectors belong to several panels."""
     if not problem.shares_panel:
         return 2
     if cpu.multiplies_by_element and problem.has_scalars:
-        # The numbers of the next few steps are loaded together, a vector of them for each row.
+        # The scalars of the next few steps are loaded together, one vector per row.
         return vectors + rows + 1
-    # The panel's vectors stay while the rows' numbers pass through one register; or, where the vectors are of several
-    # panels, the other way around.
+    # The vectors of the panel stay in registers while the scalars pass through one; with several panels, the other way
+    # around.
     return (min(vectors, rows) if several else vectors) + 1
 
 
 def _most_rows(problem: TileProblem) -> int:
-    """Rows of a tile; few where ends that are not constant need code of their own for each."""
+    """The most rows of a tile; few along a dynamic axis, where each remainder needs separate code."""
     if problem.columns is not None:
         return MOST_ROWS
     return MOST_ROWS_OF_UNKNOWN // (2 if problem.rows[0] is not None else 3)
@@ -125,9 +125,9 @@ def _sizes(extent: int | None, most: int) -> range:
 
 
 def _parts(extent: int | None, size: int) -> list[tuple[int, float]]:
-    """The sizes that an axis is cut into, and how many there are of each."""
+    """The tile sizes that an axis is split into, and the count of each."""
     if extent is None:
-        # Long enough that its end does not matter.
+        # Long enough that the remainder does not matter.
         return [(size, 1000 / size)]
     whole, rest = divmod(max(extent, 1), size)
     return [(part, count) for part, count in ((size, whole), (rest, 1)) if part and count]
@@ -138,7 +138,7 @@ def _whole_tiles(extent: int | None, size: int) -> int | None:
 
 
 def tile_cycles(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
-    """Cycles of one step of the reduction for all that the problem has of rows, columns and panels."""
+    """Cycles of one reduction step for all rows, columns and panels."""
     cuts: list[list[tuple[int, float]]] = [
         _parts(problem.rows[0], tile.rows[0]),
         _parts(problem.rows[1], tile.rows[1]),
@@ -158,7 +158,7 @@ def tile_cycles(cpu: CPUDescription, problem: TileProblem, tile: Tile) -> float:
 
 
 def _step(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int) -> float:
-    """Cycles of one step of the reduction on a tile."""
+    """Cycles of one reduction step of a tile."""
     arithmetic = rows * vectors / max(cpu.fma_units, 1)
     loads = float(vectors if problem.shares_panel else rows * vectors)
     if problem.has_scalars:

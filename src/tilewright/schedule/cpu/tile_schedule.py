@@ -1,8 +1,8 @@
-"""A reduction and what follows it, computed tile by tile with the accumulators in registers.
+"""Schedules a reduction and its epilogue in register tiles.
 
-The stage that stores the result is cut into tiles; the reduction is computed at each tile, into a buffer so small
-that it lives in registers, and what follows (a bias, a residual, an activation) is applied to the tile before it
-is stored. Loops around the tiles are ordered so that what the inner ones read again stays in the second cache.
+The stage that stores the result is tiled; the reduction is computed at each tile into a buffer that is small enough for
+registers, and the epilogue (bias, residual, activation) is applied to the tile before it is stored. The loops around
+the tiles are ordered so that data which the inner ones reuse stays in L2.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from tilewright.ir.expr import Call, IterVar
 from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
 
 MOST_UNROLLED: Final = 100
-"""Vector operations that the inner loop of a reduction is unrolled to."""
+"""Vector operations in the unrolled inner loop of a reduction."""
 MOST_UNROLLED_OF_WINDOWS: Final = 64
-"""The same where rows read vectors of their own that overlap, as in a depthwise convolution: LLVM keeps what several
-steps read, beside accumulators in most registers, and has none left for it."""
+"""The same if rows read overlapping vectors, as in a depthwise convolution: LLVM would keep vectors that several steps
+read in registers, and spill."""
 MOST_UNROLLED_WINDOW: Final = 160
-"""The same where the whole reduction is unrolled, as over the window of a pooling."""
+"""The same if the whole reduction is unrolled, as for the window of a pooling."""
 ROWS_WORTH_PACKING: Final = 32
 MATRIX_UNIT: Final = "matrix_unit"
 """The pragma of loops that the pass UseMatrixUnit gives to the matrix unit."""
@@ -36,7 +36,7 @@ MATRIX_UNIT: Final = "matrix_unit"
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """A loop around the tiles: its axis, its iterations (None if not constant), whether its last tile is cut off."""
+    """A loop around the tiles: its axis, its extent (None if dynamic), and whether its last tile is partial."""
 
     axis: IterVar
     count: int | None
@@ -46,17 +46,17 @@ class OuterLoop:
 def tile_stages(
     result: Stage,
     reduction: Stage,
-    kept: Kept,
+    materialized: MaterializedStage,
     found: Contraction,
     sizes: Sequence[int],
     cpu: CPUDescription,
     first: Sequence[int] = (),
-    words: int = 0,
+    packed_lanes: int = 0,
 ) -> IterVar | None:
     """Schedule both stages with tiles of these sizes, one for each data axis.
 
-    ``first`` are axes whose loops are outermost, in this order, and parallel; the loop that they become is given
-    back, for producers to be computed at. With ``words``, the matrix unit computes a tile, so many words a step.
+    ``first`` are the axes of the outermost loops, which are parallel; the fused loop is returned, for producers to be
+    attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step.
     """
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
@@ -74,42 +74,46 @@ def tile_stages(
             inner[position] = part
     order = _tile_order(found, range(len(axes)))
     inner_axes = [inner[position] for position in order if position in inner]
-    loops, panel_loops = _outer_order(result, kept, found, outer, sizes, cpu, first)
+    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first)
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
-    packed = panel_loops and is_scattered(kept, found, sizes)
+    packed = panel_loops and is_scattered(materialized, found, sizes)
     leading = len([number for number in first if number in outer])
-    shared, panel_place, place = _parallel(result, kept, loops, cpu, leading, panel_loops if packed else 0)
+    shared, panel_place, place = _parallel(
+        result, materialized, loops, cpu, leading, panel_loops if packed else 0
+    )
     if packed and panel_place is not None:
         _pack(reduction, found, result, panel_place, cpu)
-    checks = has_likely(kept)
+    checks = has_likely(materialized)
     for loop in loops:
-        # The last tile of an axis is code of its own, so that the others check nothing.
+        # The last tile of an axis has separate code, so that the others need no bounds checks.
         if (loop.is_cut or checks) and loop.count is not None and loop.axis in result.leaf_iter_vars:
             result.pragma(loop.axis, "loop_partition_hint")
-    for axis in inner_axes[:-1] if not words else ():
+    for axis in inner_axes[:-1] if not packed_lanes else ():
         result.unroll(axis)
     _vectorize(result, found.vector, inner)
     reduction.compute_at(result, place)
     reduction.set_scope("local")
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    if words:
-        _reduce_in_matrix_unit(reduction, kept, found, sizes, words)
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    if packed_lanes:
+        _reduce_in_matrix_unit(reduction, materialized, found, sizes, packed_lanes)
     else:
-        _reduce_in_tile(reduction, kept, found, sizes, lanes, _asks_ahead(kept, found, sizes, cpu))
+        _reduce_in_tile(
+            reduction, materialized, found, sizes, lanes, _prefetches_panels(materialized, found, sizes, cpu)
+        )
     return shared
 
 
-def has_likely(kept: Kept) -> bool:
-    """True if elements are read under conditions that hold for most of them: inside of an image with a border."""
+def has_likely(materialized: MaterializedStage) -> bool:
+    """True if loads are guarded by conditions that mostly hold: inside an image with a border."""
     return any(
         isinstance(part, Call) and getattr(part.op, "name", "") == "tir.likely"
-        for value in values_of(kept.compute)
+        for value in values_of(materialized.compute)
         for part in post_order(value)
     )
 
 
 def _tile_order(found: Contraction, positions: Sequence[int]) -> list[int]:
-    """The order of the loops inside of a tile: rows, panels, the vector innermost."""
+    """The order of the loops inside a tile: rows, panels, vectors innermost."""
     last = [number for number in (found.panel_axis, found.vector) if number is not None]
     return [number for number in positions if number not in last] + last
 
@@ -121,14 +125,14 @@ def _vectorize(stage: Stage, vector: int, inner: dict[int, IterVar]) -> None:
 
 def _outer_order(
     result: Stage,
-    kept: Kept,
+    materialized: MaterializedStage,
     found: Contraction,
     outer: dict[int, OuterLoop],
     sizes: Sequence[int],
     cpu: CPUDescription,
     first: Sequence[int],
 ) -> tuple[list[OuterLoop], int]:
-    """The loops around the tiles, outermost first, and how many of them choose the panels; 0 where there are none."""
+    """The loops around the tiles, outermost first, and how many of them select the panel; 0 if none do."""
     leading = [outer[position] for position in first if position in outer]
     rest = [position for position in outer if position not in first]
     if not found.is_product:
@@ -139,11 +143,11 @@ def _outer_order(
         outer[position] for position in rest if position not in found.batch_axes and position not in panels
     ]
     around, within = [outer[position] for position in panels], list[OuterLoop]()
-    axes = kept.compute.axes
+    axes = materialized.compute.axes
     if panels and found.scalar_bytes(axes) > cpu.l2_bytes // 2:
-        # All rows pass by as many panels as the second cache holds well.
+        # All rows are streamed past as many panels as fit comfortably in L2.
         main = max(panels, key=lambda position: outer[position].count or 0)
-        together = cpu.l2_bytes // 4 // max(_bytes_of_a_panel(kept, found, sizes), 1)
+        together = cpu.l2_bytes // 4 // max(_bytes_of_a_panel(materialized, found, sizes), 1)
         loop = outer[main]
         if together > 1 and loop.count is not None and loop.count > 1:
             factor = _best_group(loop.count, min(together, loop.count))
@@ -155,43 +159,47 @@ def _outer_order(
     return choosing + others + within, len(choosing) if others and around else 0
 
 
-def _bytes_of_a_panel(kept: Kept, found: Contraction, sizes: Sequence[int]) -> int:
-    steps = prod(extent_of(axis) for axis in kept.compute.reduce_axis)
+def _bytes_of_a_panel(materialized: MaterializedStage, found: Contraction, sizes: Sequence[int]) -> int:
+    steps = prod(extent_of(axis) for axis in materialized.compute.reduce_axis)
     return 4 * steps * prod(sizes[number] for number in {found.vector, *found.panel_axes})
 
 
-def _asks_ahead(kept: Kept, found: Contraction, sizes: Sequence[int], cpu: CPUDescription) -> bool:
-    """True if panels come from beyond the second cache, and that holds the one in use and the next."""
+def _prefetches_panels(
+    materialized: MaterializedStage, found: Contraction, sizes: Sequence[int], cpu: CPUDescription
+) -> bool:
+    """True if panels come from beyond L2, and L2 holds the current panel and the next."""
     return (
         found.is_product
         and found.panel_bytes > cpu.l2_bytes // 4
-        and 2 * _bytes_of_a_panel(kept, found, sizes) <= cpu.l2_bytes * 3 // 4
+        and 2 * _bytes_of_a_panel(materialized, found, sizes) <= cpu.l2_bytes * 3 // 4
     )
 
 
 def _best_group(count: int, most: int) -> int:
-    """The largest divisor up to ``most``, unless it is far from it."""
+    """The largest divisor up to ``most``; ``most`` itself if that divisor is at most half of it."""
     divisor = next(size for size in range(most, 0, -1) if count % size == 0)
     return divisor if 2 * divisor > most else most
 
 
-def is_scattered(kept: Kept, found: Contraction, sizes: Sequence[int]) -> bool:
-    """True if the panel's rows lie far apart in memory and enough rows of results share them: then it is copied
-    together before it is used."""
-    axes = kept.compute.axes
+def is_scattered(materialized: MaterializedStage, found: Contraction, sizes: Sequence[int]) -> bool:
+    """True if the rows of the panel are far apart in memory and enough result rows share them: then the panel is copied
+    to contiguous memory first."""
+    axes = materialized.compute.axes
     rows = prod(extent_of(axes[position]) for position in range(len(axes)) if position in found.row_axes)
     if not found.is_product or len(found.panel) != 1 or rows < ROWS_WORTH_PACKING:
         return False
-    steps = [step_of(found.panel[0], axis, 1) for axis in kept.compute.reduce_axis if extent_of(axis) > 1]
+    steps = [
+        step_of(found.panel[0], axis, 1) for axis in materialized.compute.reduce_axis if extent_of(axis) > 1
+    ]
     return min((step for step in steps if step), default=0) > sizes[found.vector]
 
 
 def _pack(reduction: Stage, found: Contraction, result: Stage, place: IterVar, cpu: CPUDescription) -> None:
-    """Copy what the panels of one iteration need into a buffer of their own."""
+    """Copies the panels of one iteration into a contiguous buffer."""
     tensor = found.panel[0].tensor
     schedule = reduction.schedule
     if not any(one is tensor for one in reduction.op.input_tensors):
-        # It is read through something that is inlined.
+        # It is read through an inlined stage.
         return
     copy = schedule[schedule.cache_read(tensor, "global", [reduction.op])]
     copy.compute_at(result, place)
@@ -201,11 +209,16 @@ def _pack(reduction: Stage, found: Contraction, result: Stage, place: IterVar, c
 
 
 def _parallel(
-    result: Stage, kept: Kept, loops: list[OuterLoop], cpu: CPUDescription, leading: int, panel_loops: int
+    result: Stage,
+    materialized: MaterializedStage,
+    loops: list[OuterLoop],
+    cpu: CPUDescription,
+    leading: int,
+    panel_loops: int,
 ) -> tuple[IterVar | None, IterVar | None, IterVar]:
-    """Make the first loops parallel. Gives the loop that the ``leading`` ones became, the one that the first
-    ``panel_loops`` end with, and the innermost loop; each None where it is not a loop of its own."""
-    work = kept.work()
+    """Makes the first loops parallel. Returns the fused ``leading`` loops, the loop that the first ``panel_loops`` end
+    with, and the innermost loop; each None if it is not a separate loop."""
+    work = materialized.work()
     if not loops:
         return None, None, result.fuse()
     counts = [loop.count for loop in loops]
@@ -230,9 +243,9 @@ def _parallel(
 def _parallel_loops(
     loops: list[OuterLoop], counts: list[int | None], cpu: CPUDescription, work: int, panel_loops: int
 ) -> int:
-    """How many loops to run in parallel. Of those whose last tile is cut off one is fused with others, because the end
-    of a second one could not be split off; and rows that share a packed panel are left to one core, unless that would
-    leave cores without work."""
+    """How many loops to run in parallel. Only one loop with a partial last tile is fused with others, because the tail
+    of a second one could not be peeled; and rows that share a packed panel stay on one core, unless that leaves cores
+    idle."""
     cut = [number for number, loop in enumerate(loops) if loop.is_cut]
     whole = cut[1] if len(cut) > 1 else len(loops)
     for limit in (min(whole, panel_loops or whole), whole):
@@ -243,23 +256,28 @@ def _parallel_loops(
 
 
 def _reduce_in_tile(
-    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], lanes: int, ahead: bool
+    reduction: Stage,
+    materialized: MaterializedStage,
+    found: Contraction,
+    sizes: Sequence[int],
+    lanes: int,
+    prefetch: bool,
 ) -> None:
-    """The loops of the reduction inside of one tile; ``ahead``: the next panel is asked for while one is read."""
+    """The loops of the reduction inside one tile; ``prefetch``: prefetch the next panel while one is read."""
     axes = list(reduction.op.axis)
-    steps = _reduction_loops(reduction, kept, found)
+    steps = _reduction_loops(reduction, materialized, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
     vectors *= -(-sizes[found.vector] // lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
     if found.panel_axis in tiled and sizes[found.panel_axis] > prod(sizes[row] for row in found.row_axes):
-        # The numbers of few rows stay in registers while the panels pass by.
+        # The scalars of few rows stay in registers while the panels are streamed.
         tiled.remove(found.panel_axis)
         tiled.insert(0, found.panel_axis)
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
     extents = [extent for _, extent in steps]
     total = prod(extents) if None not in extents else None  # type: ignore[arg-type]
     plain = not found.gathers and all(
-        constant_extent(kept.compute.axes[position]) is not None for position in tiled
+        constant_extent(materialized.compute.axes[position]) is not None for position in tiled
     )
     if plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW:
         for axis, _ in steps:
@@ -273,7 +291,7 @@ def _reduce_in_tile(
             reduction.unroll(part)
             steps = [*steps[:-1], (rest, None), (part, factor)]
             axis = rest
-        if ahead:
+        if prefetch:
             reduction.pragma(axis, "prefetch_next_panel")
     reduction.reorder(*fixed, *[axis for axis, _ in steps], *[axes[position] for position in tiled])
     for position in tiled:
@@ -284,12 +302,16 @@ def _reduce_in_tile(
 
 
 def _reduce_in_matrix_unit(
-    reduction: Stage, kept: Kept, found: Contraction, sizes: Sequence[int], words: int
+    reduction: Stage,
+    materialized: MaterializedStage,
+    found: Contraction,
+    sizes: Sequence[int],
+    packed_lanes: int,
 ) -> None:
-    """The loops of a reduction that the matrix unit takes as a whole, the words of a step apart."""
+    """The loops of a reduction on the matrix unit, with the packed lanes of a step split off."""
     axes = list(reduction.op.axis)
-    steps = [axis for axis, _ in _reduction_loops(reduction, kept, found)]
-    rest, part = reduction.split(steps[-1], factor=words)
+    steps = [axis for axis, _ in _reduction_loops(reduction, materialized, found)]
+    rest, part = reduction.split(steps[-1], factor=packed_lanes)
     tiled = [position for position in _tile_order(found, range(len(axes))) if sizes[position] > 1]
     fixed = [axes[position] for position in range(len(axes)) if position not in tiled]
     order = [*steps[:-1], rest, part, *(axes[position] for position in tiled)]
@@ -299,25 +321,29 @@ def _reduce_in_matrix_unit(
 
 
 def _unroll_factor(extent: int | None, most: int) -> int:
-    """The largest number of steps up to ``most`` that divides the loop; if there is one, a multiple of four, so that
-    machines that multiply by an element of a vector load the numbers of a row together."""
+    """The largest divisor of the loop up to ``most``, preferably a multiple of four, so that machines with multiply-add
+    by element load the scalars of a row as a vector."""
     if extent is None:
         return 1
     factors = [factor for factor in range(1, min(most, extent, 8) + 1) if extent % factor == 0]
     return max(factors, key=lambda factor: (factor % 4 == 0, factor), default=1)
 
 
-def _reduction_loops(reduction: Stage, kept: Kept, found: Contraction) -> list[tuple[IterVar, int | None]]:
-    """The reduction axes, blocks of the layout split off, in the order in which the panel lies in memory."""
-    reads: Sequence[Read] = found.panel or kept.reads
+def _reduction_loops(
+    reduction: Stage, materialized: MaterializedStage, found: Contraction
+) -> list[tuple[IterVar, int | None]]:
+    """The reduction axes, split at layout blocks, in the memory order of the panel."""
+    reads: Sequence[Read] = found.panel or materialized.reads
     main = max(
-        reads, key=lambda read: sum(read.moves_with(axis) for axis in kept.compute.reduce_axis), default=None
+        reads,
+        key=lambda read: sum(read.moves_with(axis) for axis in materialized.compute.reduce_axis),
+        default=None,
     )
     loops: list[tuple[int, int, IterVar, int | None]] = []
     for number, (axis, known) in enumerate(
-        zip(reduction.op.reduce_axis, kept.compute.reduce_axis, strict=True)
+        zip(reduction.op.reduce_axis, materialized.compute.reduce_axis, strict=True)
     ):
-        block, extent = block_of(known, kept.reads), constant_extent(known)
+        block, extent = block_of(known, materialized.reads), constant_extent(known)
         if block is None or extent is None:
             loops.append((step_of(main, known, 1) if main else 0, -number, axis, extent))
         else:

@@ -1,8 +1,8 @@
-"""The schedule of a transposed convolution that is put together from its phases.
+"""The schedule of a transposed convolution that is assembled from its phases.
 
 The result is computed in blocks of whole rows. For each block the phases are computed one after the other, in register
-tiles, into buffers that stay in the cache; then the block is put together, with what follows the convolution, on the
-way to memory. Blocks are what runs in parallel.
+tiles, into buffers that stay in cache; then the block is interleaved, and the epilogue applied, as it is stored. Blocks
+run in parallel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import extent_of
 from tilewright.schedule.cpu.contraction import Contraction, classify, vector_position
-from tilewright.schedule.cpu.graph import Kept, kept_stages
+from tilewright.schedule.cpu.graph import MaterializedStage, materialized_stages
 from tilewright.schedule.cpu.injective import schedule_injective_root
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.schedule.cpu.reduction import tile_problem, tile_sizes
@@ -30,7 +30,7 @@ from tilewright.te.tensor import Tensor
 from tilewright.topi.tag import TRANSPOSED
 
 SPILLED: Final = 1.3
-"""What phases that do not stay in the second cache count for."""
+"""The slowdown if the phases of a block do not fit in L2."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ class Blocks:
 
 
 def schedule_transposed(outs: Tensor | Sequence[Tensor]) -> Schedule:
-    """The schedule of a convolution tagged as transposed, in phases, and what follows it elementwise."""
+    """The schedule of a tagged transposed convolution, in phases, with its epilogue."""
     schedule, convolution = schedule_of(outs, TRANSPOSED)
     cpu = current_cpu()
     phases = [schedule[tensor] for tensor in convolution.op.input_tensors]
     padded = {tensor for phase in phases for tensor in phase.op.input_tensors if tensor.op.name == "data_pad"}
     result = storing_stage(schedule, convolution, [*phases, *(schedule[tensor] for tensor in padded)])
     _schedule_blocks(schedule, phases, convolution.op.attrs["strides"], result, cpu)
-    for kept in kept_stages(schedule):
-        if kept.is_schedulable and kept.stage is not result:
-            schedule_injective_root(kept, cpu)
+    for materialized in materialized_stages(schedule):
+        if materialized.is_schedulable and materialized.stage is not result:
+            schedule_injective_root(materialized, cpu)
     return schedule
 
 
@@ -59,7 +59,7 @@ def _schedule_blocks(
     schedule: Schedule, phases: list[Stage], strides: Sequence[int], result: Stage, cpu: CPUDescription
 ) -> None:
     locals_of = [schedule[schedule.cache_write([phase.op.output(0)], "local")[0]] for phase in phases]
-    found = {kept.stage: kept for kept in kept_stages(schedule)}
+    found = {materialized.stage: materialized for materialized in materialized_stages(schedule)}
     blocks = _chosen_blocks([found[local] for local in locals_of], cpu)
     batch, outer, height, width, inner = result.op.axis
     block, within = result.split(height, factor=blocks.rows * strides[0])
@@ -76,26 +76,32 @@ def _schedule_blocks(
         _schedule_phase(phase, local, found[local], blocks.group, result, place, cpu)
 
 
-def _contraction(kept: Kept, lanes: int) -> Contraction:
-    vector = vector_position(kept)
+def _contraction(materialized: MaterializedStage, lanes: int) -> Contraction:
+    vector = vector_position(materialized)
     assert vector is not None
-    return classify(kept, vector, lanes)
+    return classify(materialized, vector, lanes)
 
 
 def _schedule_phase(
-    phase: Stage, local: Stage, kept: Kept, group: int, result: Stage, place: IterVar, cpu: CPUDescription
+    phase: Stage,
+    local: Stage,
+    materialized: MaterializedStage,
+    group: int,
+    result: Stage,
+    place: IterVar,
+    cpu: CPUDescription,
 ) -> None:
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    found = _contraction(kept, lanes)
-    # The block is one core's and was made to fit its cache: neither is to be done again.
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    found = _contraction(materialized, lanes)
+    # The block belongs to one core and was sized for its cache: neither is decided again.
     inside = replace(cpu, cores=1, l2_bytes=1 << 40)
-    tile_stages(phase, local, kept, found, tile_sizes(kept, found, lanes, cpu, group), inside)
+    tile_stages(phase, local, materialized, found, tile_sizes(materialized, found, lanes, cpu, group), inside)
     phase.compute_at(result, place)
 
 
-def _chosen_blocks(phases: Sequence[Kept], cpu: CPUDescription) -> Blocks:
-    """The blocks with which the cores are done soonest: the busiest one has the steps of its tiles, and the weights of
-    a group pass by once for each block of rows."""
+def _chosen_blocks(phases: Sequence[MaterializedStage], cpu: CPUDescription) -> Blocks:
+    """The blocks with the shortest time of the busiest core: the steps of its tiles, and one pass over the weights of a
+    group per block of rows."""
     batch, outer, height, width, inner = (extent_of(axis) for axis in phases[0].compute.axes)
     dtype = phases[0].operation.output(0).dtype
     size, lanes = dtype.bits // 8, lanes_of(cpu, dtype)
@@ -111,8 +117,8 @@ def _chosen_blocks(phases: Sequence[Kept], cpu: CPUDescription) -> Blocks:
         lines = batch * height // blocks.rows
         units = lines * (outer // blocks.group)
         imbalance = -(-units // cpu.cores) * cpu.cores / units
-        kept_bytes = len(phases) * blocks.rows * blocks.group * width * inner * size
-        spilled = SPILLED if kept_bytes > cpu.l2_bytes // 4 else 1.0
+        materialized_bytes = len(phases) * blocks.rows * blocks.group * width * inner * size
+        spilled = SPILLED if materialized_bytes > cpu.l2_bytes // 4 else 1.0
         cycles = arithmetics[blocks.group] + weight_bytes * lines / BYTES_A_CYCLE
         return cycles * imbalance * spilled, -blocks.rows, blocks.group
 

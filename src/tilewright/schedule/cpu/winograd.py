@@ -1,9 +1,9 @@
-"""The schedule of a convolution by minimal filtering.
+"""The schedule of a Winograd convolution.
 
 Outputs are computed in blocks of whole rows of tiles. For each block the inputs are transformed into a buffer that
-stays in the second cache, multiplied into another one, and transformed back, with what follows the convolution, on the
-way to memory. Blocks are what runs in parallel; where the image has too few of them, its inputs are transformed as a
-whole, and groups of output channels run in parallel too.
+stays in L2, multiplied into another one, and transformed back, with the epilogue applied, as they are stored. Blocks
+run in parallel; if the image has too few of them, all inputs are transformed first, and groups of output channels run
+in parallel too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright.schedule.cpu.access import extent_of
 from tilewright.schedule.cpu.contraction import classify, vector_position
-from tilewright.schedule.cpu.graph import kept_stages
+from tilewright.schedule.cpu.graph import materialized_stages
 from tilewright.schedule.cpu.injective import schedule_injective_root
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.schedule.cpu.reduction import tile_sizes
@@ -34,7 +34,7 @@ class Stages:
 
     gathered: Stage
     halfway: Stage
-    turned: Stage
+    transformed: Stage
     product: Stage
     back_rows: Stage
     back: Stage
@@ -42,15 +42,15 @@ class Stages:
 
 
 def schedule_winograd(outs: Tensor | Sequence[Tensor]) -> Schedule:
-    """The schedule of a convolution tagged as Winograd's and what follows it elementwise."""
+    """The schedule of a tagged Winograd convolution with its epilogue."""
     schedule, convolution = schedule_of(outs, WINOGRAD)
     cpu = current_cpu()
     stages = _stages(schedule, convolution)
     result = storing_stage(schedule, convolution, vars(stages).values())
     _schedule_blocks(schedule, stages, result, cpu)
-    for kept in kept_stages(schedule):
-        if kept.stage.is_output and kept.stage is not result:
-            schedule_injective_root(kept, cpu)
+    for materialized in materialized_stages(schedule):
+        if materialized.stage.is_output and materialized.stage is not result:
+            schedule_injective_root(materialized, cpu)
     return schedule
 
 
@@ -78,7 +78,7 @@ def _schedule_blocks(schedule: Schedule, stages: Stages, result: Stage, cpu: CPU
         shared = result.fuse(batch, block)
         result.parallel(shared)
         place = group
-        stages.turned.compute_at(result, shared)
+        stages.transformed.compute_at(result, shared)
     for stage in (stages.back_rows, stages.back):
         stage.compute_at(result, column)
         stage.set_scope("local")
@@ -94,14 +94,14 @@ def _unroll_and_vectorize(stage: Stage, unrolled: Sequence[Any], vector: Any) ->
 
 
 def _schedule_inputs(stages: Stages, in_parallel: bool) -> None:
-    turned = stages.turned
-    first, second, outer, batch, row, column, inner = turned.op.axis
-    turned.reorder(outer, batch, row, column, first, second, inner)
-    _unroll_and_vectorize(turned, [first, second], inner)
+    transformed = stages.transformed
+    first, second, outer, batch, row, column, inner = transformed.op.axis
+    transformed.reorder(outer, batch, row, column, first, second, inner)
+    _unroll_and_vectorize(transformed, [first, second], inner)
     if in_parallel:
-        turned.parallel(turned.fuse(outer, batch, row))
+        transformed.parallel(transformed.fuse(outer, batch, row))
     for stage in (stages.gathered, stages.halfway):
-        stage.compute_at(turned, column)
+        stage.compute_at(transformed, column)
         stage.set_scope("local")
         _unroll_and_vectorize(stage, stage.op.axis[:2], stage.op.axis[-1])
 
@@ -110,21 +110,25 @@ def _schedule_product(
     schedule: Schedule, stage: Stage, group: int, result: Stage, place: Any, cpu: CPUDescription
 ) -> None:
     (local,) = schedule.cache_write([stage.op.output(0)], "local")
-    kept = next(kept for kept in kept_stages(schedule) if kept.stage is schedule[local])
-    vector = vector_position(kept)
+    materialized = next(
+        materialized
+        for materialized in materialized_stages(schedule)
+        if materialized.stage is schedule[local]
+    )
+    vector = vector_position(materialized)
     assert vector is not None
     lanes = lanes_of(cpu, local.dtype)
-    found = classify(kept, vector, lanes)
-    # The block is one core's and was made to fit its cache: neither is to be done again.
+    found = classify(materialized, vector, lanes)
+    # The block belongs to one core and was sized for its cache: neither is decided again.
     inside = replace(cpu, cores=1, l2_bytes=1 << 40)
-    sizes = tile_sizes(kept, found, lanes, inside, group)
-    tile_stages(stage, schedule[local], kept, found, sizes, inside)
+    sizes = tile_sizes(materialized, found, lanes, inside, group)
+    tile_stages(stage, schedule[local], materialized, found, sizes, inside)
     stage.compute_at(result, place)
 
 
 def _chosen_blocks(stages: Stages, cpu: CPUDescription) -> Blocks:
-    """The blocks by the model, from the sizes that the stages have."""
-    inputs, block = (extent_of(stages.turned.op.axis[number]) for number in (2, 6))
+    """The blocks that the model chooses for the sizes of the stages."""
+    inputs, block = (extent_of(stages.transformed.op.axis[number]) for number in (2, 6))
     batch, outer, height, width, lanes = (extent_of(axis) for axis in stages.convolution.op.axis)
     size = stages.convolution.op.output(0).dtype.bits // 8
     convolution = Convolution(batch, inputs * block, outer * lanes, height, width, lanes, size)

@@ -1,7 +1,7 @@
-"""What a convolution by minimal filtering costs: which tile to take, if any, and in which blocks to compute.
+"""The cost model of Winograd convolutions: which tile to use, if any, and which blocks to compute in.
 
-Everything is counted in cycles of one core. Multiply-adds run at the rate of the tiles in registers; transforming an
-element costs a few vector operations; what does not fit in the second cache is paid for by the byte.
+Everything is counted in cycles of one core. Multiply-adds run at the rate of the register tiles; transforming an
+element costs a few vector operations; what does not fit in L2 is paid for by the byte.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from tilewright.target.cpu import CPUDescription
 TILES: Final = (2, 4, 6)
 PRODUCT_EFFICIENCY: Final = 0.8
 DIRECT_EFFICIENCY: Final = 0.85
-"""Shares of the rate of multiply-adds, as measured."""
+"""Measured shares of the peak rate of multiply-adds."""
 TRANSFORM_CYCLES: Final = 2.5
-"""Cycles that one vector takes through a transformation."""
+"""Cycles to transform one vector."""
 BYTES_A_CYCLE: Final = 6.0
-"""What one core gets from beyond its second cache while it computes."""
+"""The bandwidth of one core from beyond L2 while it computes."""
 BETTER: Final = 1.15
-"""How much faster than with smaller tiles a larger one must be: its weights take more memory, its error is larger."""
+"""How much faster a larger tile must be than a smaller one: its weights take more memory, and its error is larger."""
 LARGEST_WEIGHTS: Final = 32 << 20
 """Bytes of a layer's transformed weights with any but the smallest tiles, which do not even double them: a model has
 many such layers, and is not to need much more memory so."""
 WORTH_IT: Final = 1.2
-"""How much faster than the direct convolution the prediction must be."""
+"""How much faster than the direct convolution Winograd must be predicted to be."""
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ def _cycles(cpu: CPUDescription, convolution: Convolution, tile: int, blocks: Bl
     cache = cpu.l2_bytes
 
     products = positions * tiles * convolution.inputs * convolution.outputs
-    # A group of one vector leaves registers idle: each loaded input is multiplied once only.
+    # A group of one vector leaves registers idle: each loaded input is multiplied only once.
     efficiency = PRODUCT_EFFICIENCY * (0.75 if blocks.group == 1 else 1.0)
     cycles = products / (lanes * max(cpu.fma_units, 1) * efficiency)
     vectors = tiles * positions * (convolution.inputs + convolution.outputs) / lanes
     cycles += vectors * TRANSFORM_CYCLES
-    # Weights pass by once a block, inputs once a group, unless they stay in the cache.
+    # Weights are streamed once per block, inputs once per group, unless they stay in cache.
     fits = weight_bytes + input_bytes + group_bytes <= cache
     traffic = weight_bytes * (1 if fits else row_blocks)
     if blocks.inputs_first:

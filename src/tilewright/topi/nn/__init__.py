@@ -77,7 +77,7 @@ from tilewright.topi.nn.dense import (
     matmul,
     matmul_legalize,
 )
-from tilewright.topi.nn.dense_packed import batch_matmul_turned, dense_packed, dense_packed_words
+from tilewright.topi.nn.dense_packed import batch_matmul_transposed, dense_packed, dense_packed_lanes
 from tilewright.topi.nn.depth_to_space import depth_to_space
 from tilewright.topi.nn.depthwise_conv2d import (
     depthwise_conv2d_backward_input_nhwc,
@@ -96,6 +96,11 @@ from tilewright.topi.nn.local_response_norm import lrn
 from tilewright.topi.nn.loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from tilewright.topi.nn.mapping import scale_shift_nchw, scale_shift_nchwc, scale_shift_nhwc
 from tilewright.topi.nn.normalization import batch_norm, group_norm, instance_norm, l2_normalize, layer_norm
+from tilewright.topi.nn.packed_lane_products import (
+    batch_matmul_packed_lanes,
+    conv2d_NCHWc_packed_lanes,
+    dense_pack_packed_lanes,
+)
 from tilewright.topi.nn.pad import mirror_pad, pad
 from tilewright.topi.nn.pooling import pool1d, pool2d, pool3d, pool_grad
 from tilewright.topi.nn.qnn import simulated_dequantize, simulated_quantize
@@ -115,4 +120,3 @@ from tilewright.topi.nn.sparse import (
 from tilewright.topi.nn.upsampling import upsampling, upsampling3d
 from tilewright.topi.nn.utils import get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d, infer_pad, infer_stride
 from tilewright.topi.nn.winograd_util import winograd_transform_matrices
-from tilewright.topi.nn.word_products import batch_matmul_words, conv2d_NCHWc_words, dense_words

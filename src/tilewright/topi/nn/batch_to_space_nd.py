@@ -23,7 +23,7 @@ def batch_to_space_nd(
     (given,) = get_const_tuple([data.shape[0]])
     total = prod(blocks)
     if isinstance(given, int) and isinstance(total, int) and given % total:
-        raise InvalidShapeError(f"batch_to_space_nd: a batch of {given} is no multiple of {total}")
+        raise InvalidShapeError(f"batch_to_space_nd: a batch of {given} is not a multiple of {total}")
     batch = simplify(data.shape[0] // total)
     shape = [
         batch,

@@ -211,10 +211,10 @@ def conv2d_NCHWc_int8(
         value = padded(*at[:-1], at[-1] * n_elems + part.var)
         return value.astype(out_dtype) * kernel(*weight_at, part).astype(out_dtype)
 
-    return conv2d_of_words(data, kernel, stride, padding, dilation, layout, n_elems, product, [part])
+    return conv2d_of_packed_lanes(data, kernel, stride, padding, dilation, layout, n_elems, product, [part])
 
 
-def conv2d_of_words(
+def conv2d_of_packed_lanes(
     data: Tensor,
     kernel: Tensor,
     stride: Any,
@@ -225,9 +225,9 @@ def conv2d_of_words(
     product: Callable[[Tensor, Sequence[Any], Sequence[Any]], Any],
     inner_axes: Sequence[IterVar] = (),
 ) -> Tensor:
-    """What ``conv2d_NCHWc_int8`` is with any product of two words of ``n_elems`` channels.
+    """``conv2d_NCHWc_int8`` with a custom product of two packed lanes of ``n_elems`` channels.
 
-    ``product`` is given the padded data, where the word lies in it (its last index counts words), and where it lies in
+    ``product`` is given the padded data, the index of the lane in it (the last index counts lanes), and the index in
     the kernel; it may sum over ``inner_axes``.
     """
     require_blocked(data, kernel, 7)

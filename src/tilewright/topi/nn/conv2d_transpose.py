@@ -30,7 +30,7 @@ def conv2d_transpose_nchw(
 def conv2d_transpose_nchw_preprocess(
     data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str | None, output_padding: Any
 ) -> tuple[Tensor, Tensor]:
-    """The dilated and padded input, and the turned kernel, of which the result is a convolution of stride one."""
+    """The dilated and padded input and the flipped kernel, whose convolution of stride one is the result."""
     return transposed_inputs(data, kernel, strides, padding, output_padding)
 
 

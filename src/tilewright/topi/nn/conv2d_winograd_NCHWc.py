@@ -1,4 +1,4 @@
-"""Convolution by Winograd's minimal filtering with channels in blocks: the weight is transformed and packed before.
+"""Winograd convolution with blocked channels; the weight is transformed and packed beforehand.
 
 Tiles of ``m x m`` outputs read ``n x n`` inputs (n = m + 2 for a kernel of three taps). Inputs are transformed along
 one axis after the other, multiplied with the weight as one matrix product for each of the ``n x n`` positions, and
@@ -56,7 +56,7 @@ def conv2d_winograd_NCHWc(
         lambda eps, nu, *rest: _combined(_input_rows(b.T, lambda k: gathered(k, nu, *rest), dtype), eps),
         name="input_rows",
     )
-    turned = te.compute(
+    transformed = te.compute(
         shape,
         lambda eps, nu, *rest: _combined(_input_rows(b.T, lambda k: halfway(eps, k, *rest), dtype), nu),
         name="input_transform",
@@ -65,7 +65,8 @@ def conv2d_winograd_NCHWc(
     product = te.compute(
         (alpha, alpha, outer, batch, rows, columns, inner),
         lambda eps, nu, o, n, ty, tx, i: te.sum(
-            turned(eps, nu, channel // block, n, ty, tx, channel % block) * weight(eps, nu, o, channel, i),
+            transformed(eps, nu, channel // block, n, ty, tx, channel % block)
+            * weight(eps, nu, o, channel, i),
             axis=channel,
         ),
         name="product",
@@ -148,10 +149,10 @@ def _sum(terms: Sequence[tuple[float, Any]], dtype: str) -> tuple[Any, bool]:
 
 def _added(one: tuple[Any, bool], other: tuple[Any, bool]) -> Any:
     """The sum of two signed parts, of which one may be missing."""
-    (first, negated), (second, turned) = one, other
+    (first, negated), (second, other_negated) = one, other
     if first is None or second is None:
-        value, negated = (second, turned) if first is None else (first, negated)
+        value, negated = (second, other_negated) if first is None else (first, negated)
         return -value if negated else value
     if negated:
-        return second - first if not turned else -(first + second)
-    return first - second if turned else first + second
+        return second - first if not other_negated else -(first + second)
+    return first - second if other_negated else first + second

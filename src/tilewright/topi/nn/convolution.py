@@ -105,7 +105,8 @@ def conv(
     name: str = "conv",
     tag: str = "",
 ) -> Tensor:
-    """The convolution (without turning the kernel) of ``data`` with ``kernel``, its output in the layout of ``data``.
+    """The convolution (cross-correlation, the kernel is not flipped) of ``data`` with ``kernel``, its output in the
+    layout of ``data``.
 
     With ``groups``, the channels of input and output fall into as many parts, each with its own kernels.
     """
@@ -218,7 +219,7 @@ def _taps(kernel: Tensor, letters: str, layout: str) -> Mapping[str, IterVar]:
 def transposed_inputs(
     data: Tensor, kernel: Tensor, strides: Any, padding: Any, output_padding: Any, dilation: Any = 1
 ) -> tuple[Tensor, Tensor]:
-    """The input spread apart by the strides and padded, and the kernel turned around with output channels first.
+    """The input dilated by the strides and padded, and the flipped kernel with output channels first.
 
     A plain convolution of stride one of these two is the transposed convolution. ``data`` is (batch, channels,
     space...), ``kernel`` (input channels, output channels, space...).
@@ -254,11 +255,11 @@ def transposed_inputs(
         name="data_pad",
     )
 
-    def turned(o: Any, i: Any, *taps: Any) -> Any:
+    def flipped(o: Any, i: Any, *taps: Any) -> Any:
         return kernel(i, o, *[extent - 1 - tap for extent, tap in zip(extents, taps, strict=True)])
 
     shape = (kernel.shape[1], kernel.shape[0], *kernel.shape[2:])
-    return padded, te.compute(shape, turned, name="kernel_transform", tag="injective")
+    return padded, te.compute(shape, flipped, name="kernel_transform", tag="injective")
 
 
 def conv_transpose(
@@ -282,7 +283,7 @@ def conv_transpose(
     (in_channels,) = get_const_tuple([data.shape[1]])
     if groups < 1 or (isinstance(in_channels, int) and in_channels % groups):
         raise InvalidShapeError(f"{name}: {in_channels} input channels do not fall into {groups} groups")
-    padded, turned = transposed_inputs(data, kernel, strides, padding, output_padding, dilation)
+    padded, flipped = transposed_inputs(data, kernel, strides, padding, output_padding, dilation)
     every_dilation = per_axis(dilation, count, "dilation")
     out_per_group, in_per_group = kernel.shape[1], simplify(data.shape[1] // groups)
     inner, result = sum_types(data.dtype, out_dtype)
@@ -301,7 +302,7 @@ def conv_transpose(
         source = channel.var if groups == 1 else group * in_per_group + channel.var
         target = c if groups == 1 else c % out_per_group
         read = [index + tap.var * step for index, tap, step in zip(space, taps, every_dilation, strict=True)]
-        product = padded(n, source, *read).astype(inner) * turned(target, source, *taps).astype(inner)
+        product = padded(n, source, *read).astype(inner) * flipped(target, source, *taps).astype(inner)
         return te.sum(product, axis=[channel, *taps])
 
     made: Tensor = te.compute(

@@ -87,9 +87,8 @@ def dense_pack(
     out_dtype: str | None = None,
     units: Any = None,
 ) -> Tensor:
-    """``dense`` with weights in blocks of units: (units / block, features, block). With ``units`` the last block holds
-    no more than are left of them. Weights (units / block, words, block, features of a word) have several features
-    together."""
+    """``dense`` with weights in blocks of units: (units / block, features, block). With ``units``, the last block
+    may be partial. Weights (units / block, lanes, block, features of a lane) have packed lanes."""
     if len(data.shape) != 2 or len(weight.shape) not in (3, 4):
         raise InvalidShapeError(
             "dense_pack takes a matrix and weights of three or four dimensions, "

@@ -1,4 +1,4 @@
-"""Products of matrices whose second one is packed, or transposed, on the way."""
+"""Matrix products that pack or transpose the second matrix as part of the kernel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tilewright import te
 from tilewright.te import Tensor
 from tilewright.topi.nn.batch_matmul import batch_matmul
 from tilewright.topi.nn.dense import add_bias, dense_pack
+from tilewright.topi.nn.packed_lane_products import batch_matmul_packed_lanes
 from tilewright.topi.nn.packing import PACK, pack_weight
-from tilewright.topi.nn.word_products import batch_matmul_words
 from tilewright.topi.tag import INJECTIVE
 
 
@@ -20,24 +20,24 @@ def dense_packed(
     return dense_pack(data, pack_weight(weight, block), bias, out_dtype)
 
 
-def dense_packed_words(data: Tensor, weight: Tensor, bias: Tensor | None, out_dtype: str | None) -> Tensor:
-    """``data @ weight.T + bias`` as a product of one batch, whose words are packed on the way."""
+def dense_packed_lanes(data: Tensor, weight: Tensor, bias: Tensor | None, out_dtype: str | None) -> Tensor:
+    """``data @ weight.T + bias`` as a batched product of one, packed into lanes by the kernel."""
     rows, units = data.shape[0], weight.shape[0]
     first, second = (
         te.compute((1, *each.shape), lambda b, i, j, each=each: each[i, j], name="batch", tag=INJECTIVE)
         for each in (data, weight)
     )
-    product = batch_matmul_words(first, second, (1, rows, units), out_dtype)
+    product = batch_matmul_packed_lanes(first, second, (1, rows, units), out_dtype)
     made = te.compute((rows, units), lambda i, j: product[0, i, j], name="T_dense", tag=INJECTIVE)
     return add_bias(made, bias)
 
 
-def batch_matmul_turned(
+def batch_matmul_transposed(
     tensor_a: Tensor, tensor_b: Tensor, oshape: Any, out_dtype: str | None, transpose_a: bool
 ) -> Tensor:
     """``A[b] @ B[b].T`` for each ``b``, with ``B`` transposed in memory first."""
     batch, columns, depth = tensor_b.shape
-    turned: Tensor = te.compute(
-        (batch, depth, columns), lambda b, k, j: tensor_b[b, j, k], name="turned", tag=PACK
+    transposed: Tensor = te.compute(
+        (batch, depth, columns), lambda b, k, j: tensor_b[b, j, k], name="transposed", tag=PACK
     )
-    return batch_matmul(tensor_a, turned, oshape, out_dtype, transpose_a, False)
+    return batch_matmul(tensor_a, transposed, oshape, out_dtype, transpose_a, False)

@@ -22,7 +22,7 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
     area = block_size * block_size
     (given,) = get_const_tuple([extent["C"]])
     if isinstance(given, int) and given % area:
-        raise InvalidShapeError(f"depth_to_space: {given} channels are no multiple of {area}")
+        raise InvalidShapeError(f"depth_to_space: {given} channels are not a multiple of {area}")
     channels = simplify(extent["C"] // area)
     shape = {
         "N": extent["N"],

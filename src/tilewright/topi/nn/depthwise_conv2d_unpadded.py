@@ -1,4 +1,4 @@
-"""Depthwise convolution with channels in blocks that reads the image where it lies, without a padded copy."""
+"""Blocked depthwise convolution that reads the image in place, without a padded copy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def depthwise_conv2d_NCHWc_unpadded(
 ) -> Tensor:
     """As ``topi.nn.depthwise_conv2d_NCHWc`` of constant shape with one output channel for each input channel.
 
-    What lies beyond the image is zero by a condition that is marked likely, so that loops are split where it holds.
+    The border is handled by a condition that is marked likely, so that loop partitioning splits it off.
     """
     batch, blocks, height, width, block = get_const_tuple(data.shape)
     taps = get_const_tuple(kernel.shape)[2:4]

@@ -1,4 +1,4 @@
-"""Activations that act on each element alone."""
+"""Elementwise activations."""
 
 from __future__ import annotations
 

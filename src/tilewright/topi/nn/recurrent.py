@@ -187,7 +187,7 @@ class _Kernel:
 
     def _in_turn(self, step: PrimExpr, turn: PrimExpr) -> PrimExpr:
         """Every other step goes through a core's share of the blocks backwards: what the step before left in the
-        caches is read first. That the shares are those of the pool is a matter of speed alone."""
+        caches is read first. That the shares match those of the thread pool only affects speed."""
         share, rest = divmod(self.blocks, max(self.tiling.cores, 1))
         cut = rest * (share + 1)
         first: PrimExpr = operators.floordiv(turn, share + 1) * (2 * share + 2) + share

@@ -32,7 +32,9 @@ def space_to_batch_nd(
     )
     for size, block in zip(get_const_tuple(padded.shape[1 : count + 1]), blocks, strict=True):
         if isinstance(size, int) and size % block:
-            raise InvalidShapeError(f"space_to_batch_nd: a padded size of {size} is no multiple of {block}")
+            raise InvalidShapeError(
+                f"space_to_batch_nd: a padded size of {size} is not a multiple of {block}"
+            )
     batch = data.shape[0]
     shape = [
         simplify(batch * prod(blocks)),

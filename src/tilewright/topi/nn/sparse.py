@@ -1,7 +1,7 @@
 """Products with sparse matrices.
 
 A matrix in CSR form is (values, columns, row starts); in BSR form its values are blocks (count, rows, columns) and the
-others number blocks. Kernels are loops over the stored elements of a row alone.
+others number blocks. Kernels loop only over the stored elements of a row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convolution of stride one by Winograd's minimal filtering: fewer products, in tiles.
+"""Winograd convolutions of stride one: fewer multiplications, in tiles.
 
 Both layouts are one computation over (tile row, tile column, channel, tile) tensors: inputs are transformed tile by
 tile, multiplied as one matrix product for each of the tile's positions, and transformed back.

@@ -1,4 +1,4 @@
-"""The matrices of Winograd's minimal filtering, for any tile and kernel size.
+"""The transformation matrices of Winograd convolution, for any tile and kernel size.
 
 A tile of ``m`` outputs of a filter of ``r`` taps reads ``n = m + r - 1`` inputs and needs ``n`` products instead of
 ``m * r``: ``Y = A^T ((G g) * (B^T d))``. The matrices come from polynomial products at ``n - 1`` points and infinity
@@ -24,7 +24,7 @@ Matrix = list[list[Fraction]]
 
 
 def _powers(points: list[Fraction], count: int) -> Matrix:
-    """The values of ``1, x, x**2, ...`` at the points, a row each; at infinity the highest power alone counts."""
+    """The values of ``1, x, x**2, ...`` at the points, a row each; at infinity only the highest power counts."""
     rows = [[point**power for power in range(count)] for point in points]
     return [*rows, [Fraction(int(power == count - 1)) for power in range(count)]]
 

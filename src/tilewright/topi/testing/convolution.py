@@ -84,8 +84,8 @@ def _convolve_transposed(
     ]
     padded = padded[(slice(None), slice(None), *cut)]
     inputs, outputs = weight.shape[:2]
-    turned = np.flip(weight, axis=tuple(range(2, 2 + rank)))
-    grouped = turned.reshape(groups, inputs // groups, outputs, *kernel).swapaxes(1, 2)
+    flipped = np.flip(weight, axis=tuple(range(2, 2 + rank)))
+    grouped = flipped.reshape(groups, inputs // groups, outputs, *kernel).swapaxes(1, 2)
     return _convolve(padded, grouped.reshape(groups * outputs, inputs // groups, *kernel), 1, 0, groups)
 
 

@@ -24,7 +24,7 @@ def reorg(data: Tensor, stride: int) -> Tensor:
     ):
         (known,) = get_const_tuple([size])
         if isinstance(known, int) and known % divisor:
-            raise InvalidShapeError(f"reorg by {stride}: the {what} {known} is no multiple of {divisor}")
+            raise InvalidShapeError(f"reorg by {stride}: the {what} {known} is not a multiple of {divisor}")
     fewer = simplify(channels // (stride * stride))
     out_height, out_width = simplify(height // stride), simplify(width // stride)
     shape = (batch, simplify(channels * stride * stride), out_height, out_width)

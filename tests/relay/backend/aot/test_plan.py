@@ -11,7 +11,7 @@ from tilewright.relay.backend.aot.plan import Place, Region, plan_memory
 from tilewright.relay.backend.graph import Entry
 from tilewright.relay.backend.graph_read import read_graph
 from tilewright.runtime import ndarray
-from tilewright.support.arena import ALIGNMENT, Request, plan_arena
+from tilewright.support.arena import ALIGNMENT, Request, plan_blocks
 
 requests = st.builds(
     lambda size, first, length: Request(size, first, first + length),
@@ -24,7 +24,7 @@ requests = st.builds(
 @given(st.lists(requests, max_size=25))
 def test_no_two_meet(wanted: list[Request]) -> None:
     """Requests that live at the same step are apart; all are aligned and inside the arena."""
-    offsets, total = plan_arena(wanted)
+    offsets, total = plan_blocks([[request] for request in wanted])
     for index, (one, at) in enumerate(zip(wanted, offsets, strict=True)):
         assert at % ALIGNMENT == 0 and at + one.size <= total
         for other, there in zip(wanted[:index], offsets[:index], strict=True):
@@ -36,15 +36,15 @@ def test_no_two_meet(wanted: list[Request]) -> None:
 
 def test_a_chain_needs_two_places() -> None:
     """A chain of steps, each reading what the one before wrote, goes back and forth between two places."""
-    offsets, total = plan_arena([Request(256, step, step + 1) for step in range(10)])
+    offsets, total = plan_blocks([[Request(256, step, step + 1)] for step in range(10)])
     assert total == 512
     assert offsets == [0, 256] * 5
 
 
 def test_a_gap_is_used() -> None:
     """A small request goes between two large ones where there is room."""
-    offsets, total = plan_arena(
-        [Request(640, 0, 9), Request(128, 3, 4), Request(320, 0, 2), Request(320, 3, 5)]
+    offsets, total = plan_blocks(
+        [[Request(640, 0, 9)], [Request(128, 3, 4)], [Request(320, 0, 2)], [Request(320, 3, 5)]]
     )
     assert total == 640 + 320 + 128
     assert offsets[2] == offsets[3] == 640

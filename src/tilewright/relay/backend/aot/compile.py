@@ -169,7 +169,7 @@ def _check_independent(module: IRModule, own: set[str]) -> None:
             if packed or (found.op.name == "tir.call_extern" and runtime):
                 raise LoweringError(
                     f"{variable.name_hint} calls {name}, which needs the runtime: "
-                    "ahead of time, kernels call C functions alone"
+                    "compiled ahead of time, kernels can only call C functions"
                 )
 
 

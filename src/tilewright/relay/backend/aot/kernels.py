@@ -125,7 +125,7 @@ def _parameters(name: str, function: PrimFunc) -> tuple[Buffer, ...]:
     known = tuple(buffer for buffer in buffers if buffer is not None)
     if len(known) != len(buffers):
         raise LoweringError(
-            f"the kernel {name} has parameters that are not tensors; a graph passes tensors alone"
+            f"the kernel {name} has parameters that are not tensors; a graph passes only tensors"
         )
     return known
 
@@ -169,7 +169,7 @@ def take_scratch(function: PrimFunc, name: str) -> tuple[PrimFunc, int]:
 
 
 class _PlainErrors(StmtMutator):
-    """Assertions return a number: there is no one to take a message."""
+    """Assertions return a number: nobody would receive a message."""
 
     def visit_assert_stmt(self, node: AssertStmt) -> Stmt:
         leave = Evaluate(operators.call("ret", "int32", [operators.const(FAILED, "int32")]))

@@ -1,4 +1,4 @@
-"""Where everything of a graph lies in memory, decided before it runs.
+"""The memory plan of a graph, made before it runs.
 
 There are three regions, as in a bundle for a bare machine: *constants* (the parameters), *inputs and outputs* (memory
 of the caller, tensor by tensor), and the *workspace*: the arena of the memory plan, with every tensor in between and
@@ -18,7 +18,7 @@ from tilewright.support.arena import rounded
 
 
 class Region(Enum):
-    """Whose memory a tensor lies in."""
+    """The owner of the memory of a tensor."""
 
     INPUT = "input"
     OUTPUT = "output"

@@ -109,11 +109,13 @@ def write_product(graph: GraphWriter, call: Any, a: str, b: str) -> str:
         made = graph.node("Gemm", [a, b], transA=int(transpose_a), transB=int(transpose_b))
         return _typed(graph, call, made)
 
-    def turned(name: str, place: int, wanted: bool) -> str:
+    def transposed(name: str, place: int, wanted: bool) -> str:
         axes = list(range(len(shape_of(call.args[place]))))
         return graph.transpose(name, [*axes[:-2], axes[-1], axes[-2]]) if wanted else name
 
-    return _typed(graph, call, graph.node("MatMul", [turned(a, 0, transpose_a), turned(b, 1, transpose_b)]))
+    return _typed(
+        graph, call, graph.node("MatMul", [transposed(a, 0, transpose_a), transposed(b, 1, transpose_b)])
+    )
 
 
 @writes("nn.contrib_attention")
@@ -124,11 +126,11 @@ def write_attention(graph: GraphWriter, call: Any, *operands: str) -> str:
 
     def heads(place: int, order: str) -> str:
         layout, first = attrs.layouts[place], attrs.first_heads[place]
-        turned = graph.transpose(operands[place], [layout.index(letter) for letter in order])
+        transposed = graph.transpose(operands[place], [layout.index(letter) for letter in order])
         if shapes[place][layout.index("H")] == attrs.heads:
-            return turned
+            return transposed
         limits = [graph.integers([value]) for value in (first, first + attrs.heads, 1)]
-        return graph.node("Slice", [turned, *limits])
+        return graph.node("Slice", [transposed, *limits])
 
     scale = graph.constant(attrs.scale, dtype_of(call))
     scores = graph.node("Mul", [graph.node("MatMul", [heads(0, "NHTC"), heads(1, "NHCT")]), scale])
@@ -140,7 +142,7 @@ def write_attention(graph: GraphWriter, call: Any, *operands: str) -> str:
 
 @writes("nn.contrib_dense_pack")
 def write_dense_pack(graph: GraphWriter, call: Any, data: str, weight: str) -> str:
-    """A dense layer whose weight lies in blocks of units."""
+    """A dense layer with its weight in blocks of units."""
     blocks, features, block = shape_of(call.args[1])
     plain = graph.reshape(graph.transpose(weight, [0, 2, 1]), [blocks * block, features])
     return _typed(graph, call, graph.node("Gemm", [data, plain], transA=0, transB=1))
@@ -305,7 +307,7 @@ def write_lrn(graph: GraphWriter, call: Any, data: str) -> str:
     """By the response of the channels around."""
     attrs = call.attrs
     if int(attrs.axis) % len(call.checked_type.shape) != 1:
-        raise ModelError("lrn can be written along axis 1 alone")
+        raise ModelError("lrn can only be exported along axis 1")
     return graph.node(
         "LRN",
         [data],

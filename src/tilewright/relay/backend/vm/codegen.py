@@ -40,10 +40,8 @@ from tilewright.relay.function import Function
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.vm_program import Opcode, VMFunction, VMParameter, VMProgram, pack_dtype
-from tilewright.support.dtype import DataType
 from tilewright.support.errors import LoweringError
 
-_INT64 = pack_dtype(DataType("int64"))
 _CPU = 1
 
 
@@ -93,7 +91,7 @@ class ProgramBuilder:
             return found
         function = self.module[variable.name_hint]
         if not isinstance(function, Function):
-            raise LoweringError(f"@{variable.name_hint} is no graph-level function", span=variable.span)
+            raise LoweringError(f"@{variable.name_hint} is not a graph-level function", span=variable.span)
         if function.attrs.get("Compiler"):
             raise LoweringError(
                 f"@{variable.name_hint} is for the code generator {function.attrs['Compiler']!r}, which the virtual "
@@ -223,7 +221,7 @@ class _FunctionBuilder:
     # Expressions
 
     def value(self, expr: Any) -> int:
-        """The register of the value of an expression that is no let."""
+        """The register of the value of an expression other than a let."""
         handler = _HANDLERS.get(type(expr))
         if handler is None:
             raise LoweringError(

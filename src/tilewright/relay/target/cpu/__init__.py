@@ -1,9 +1,9 @@
-"""Graph rewrites for processors: channels in blocks, packed weights, Winograd, words for dot-product instructions."""
+"""Graph rewrites for CPUs: blocked layouts, packed weights, Winograd, packed lanes for dot-product instructions."""
 
 from tilewright.relay.target.cpu.choose_blocks import choose_blocks
 from tilewright.relay.target.cpu.convolve_images import ConvolveImages
 from tilewright.relay.target.cpu.layout import conv2d_in_blocks, dense_in_blocks
-from tilewright.relay.target.cpu.narrow import legal_batch_matmul, legal_conv2d, legal_dense
+from tilewright.relay.target.cpu.low_precision import legal_batch_matmul, legal_conv2d, legal_dense
 from tilewright.relay.target.cpu.split_dilation import SplitDilation
 from tilewright.relay.target.cpu.transposed import (
     conv2d_transpose_in_blocks,

@@ -1,7 +1,6 @@
-"""What convolutions cost by the blocks that their channels lie in: what the choice of layouts for a whole program asks.
+"""The costs of convolutions by channel block, for choosing the layouts of a whole program.
 
-Where a program's blocks have been chosen, ``chosen_blocks`` is in force while AlterOpLayout asks for the call in
-another layout.
+Once the blocks of a program have been chosen, ``chosen_blocks`` is active while AlterOpLayout rewrites a call.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 Blocks = tuple[int, int]
-"""Channels of the input and of the output that lie together."""
+"""The channels per block of the input and of the output."""
 
 
 @dataclass(frozen=True)
 class BlockedConvolution:
-    """The blocks that suit a convolution by itself, and the cycles of all cores that it takes with others: infinite for
-    blocks in which it cannot run."""
+    """The blocks that a convolution by itself prefers, and its cost with others, in cycles summed over the cores;
+    infinite for unsupported blocks."""
 
     preferred: Blocks
     cycles: Callable[[int, int], float]
@@ -29,7 +28,7 @@ _CHOSEN: ContextVar[Blocks | None] = ContextVar("chosen_blocks", default=None)
 
 @contextmanager
 def chosen_blocks(blocks: Blocks | None) -> Iterator[None]:
-    """These blocks for the convolution that is replaced inside."""
+    """Use these blocks for the convolution that is rewritten inside."""
     token = _CHOSEN.set(blocks)
     try:
         yield
@@ -38,5 +37,5 @@ def chosen_blocks(blocks: Blocks | None) -> Iterator[None]:
 
 
 def blocks_in_force() -> Blocks | None:
-    """The blocks that were chosen for the call that is being replaced; None where it has the choice."""
+    """The blocks that were chosen for the call that is being rewritten; None if it may choose itself."""
     return _CHOSEN.get()

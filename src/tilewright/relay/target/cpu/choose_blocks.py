@@ -1,10 +1,10 @@
-"""Blocks of channels for all convolutions of a function at once: what AlterOpLayout then carries out.
+"""Chooses the channel blocks of all convolutions of a function together; AlterOpLayout then applies the choice.
 
-Tensors between which every operator passes any block on (elementwise operators, poolings, concatenations, shuffles) are
-one *region* with one block. A convolution joins the region of its input to that of its output, and costs what its
-target says for the blocks that it runs in and what it takes to bring the one's block to the other's. Whatever else
-reads or makes a tensor has it as NCHW, or as NHWC where it is a transpose: a change of layout unless the block is one
-channel, or all of them. The blocks are those with which all that costs least.
+Tensors that are connected by operators which accept any block (elementwise, pooling, concatenation, shuffle) form one
+*region* with one block. A convolution is an edge from the region of its input to that of its output; its cost is that
+of the kernel for the blocks it runs in, plus the layout transforms between its blocks and those of the regions. All
+other operators use NCHW (NHWC for a transpose), which needs a layout transform unless the block is one channel, or all
+of them. The blocks with the least total cost are chosen.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tilewright.relay.target.cpu.transposed import conv2d_transpose_in_blocks
 from tilewright.tir.data_layout import Layout
 
 TRANSFORM_CYCLES: Final = 1.0
-"""Cycles of one core that a change of layout takes for an element, as measured."""
+"""The measured cost of a layout transform, in cycles of one core per element."""
 
 Shape = tuple[int, int, int, int]
 HOME: Final = Layout("NCHW")
@@ -40,7 +40,7 @@ TO_NHWC, FROM_NHWC = (0, 2, 3, 1), (0, 3, 1, 2)
 
 @dataclass(eq=False)
 class Region:
-    """Tensors with one block between them; ``plain`` elements are also had as NCHW, ``last`` as NHWC."""
+    """Tensors that share one block; ``plain`` elements are also needed as NCHW, ``last`` as NHWC."""
 
     shapes: list[Shape] = field(default_factory=list)
     rules: list[tuple[Call, list[Any]]] = field(default_factory=list)
@@ -50,14 +50,14 @@ class Region:
     joined: Region | None = None
 
     def root(self) -> Region:
-        """The region that this one has become part of."""
+        """The region that this one was merged into."""
         found = self
         while found.joined is not None:
             found = found.joined
         return found
 
     def join(self, other: Region) -> None:
-        """Make both one."""
+        """Merge both regions."""
         mine, theirs = self.root(), other.root()
         if mine is not theirs:
             mine.shapes += theirs.shapes
@@ -68,7 +68,7 @@ class Region:
             theirs.joined = mine
 
     def blocks(self) -> list[int]:
-        """The blocks that all its operators can have: one channel, all of them, and those that convolutions wish."""
+        """The blocks that all its operators support: one channel, all of them, and those that convolutions prefer."""
         common = gcd(*[shape[1] for shape in self.shapes])
         sizes = sorted({1, *(common for _ in self.last), *self.wishes})
         return [
@@ -76,7 +76,7 @@ class Region:
         ]
 
     def cost(self, block: int) -> float:
-        """What changes of layout at its borders cost."""
+        """The cost of layout transforms at its borders."""
         moved = 0 if block == 1 else self.plain
         moved += sum(elements for elements, channels in self.last if channels != block)
         return TRANSFORM_CYCLES * moved
@@ -94,7 +94,7 @@ class _Edge:
     outputs: int
 
     def best(self, before: int, after: int) -> tuple[float, Blocks]:
-        """The least cost, and the blocks with which it is had, between these blocks of its regions."""
+        """The least cost between these blocks of its regions, and the blocks with that cost."""
         own = product({before, self.costs.preferred[0]}, {after, self.costs.preferred[1]})
         return min(
             (
@@ -116,12 +116,12 @@ class Choice:
     layouts: dict[RelayExpr, Layout] = field(default_factory=dict)
 
     def around(self, call: Call) -> AbstractContextManager[None]:
-        """The blocks of a call, in force while it is replaced."""
+        """Activates the blocks of a call while it is rewritten."""
         return chosen_blocks(self.blocks.get(call))
 
 
 def choose_blocks(function: Function) -> Choice:
-    """The blocks with which the whole function costs least."""
+    """The blocks with the least total cost for the function."""
     survey = _Survey()
     for expr in post_order(function.body):
         survey.visit(expr)
@@ -139,7 +139,7 @@ class _Survey:
         self.edges: list[_Edge] = []
 
     def visit(self, expr: Any) -> None:
-        """Take one expression in; its arguments have been before."""
+        """Add one expression; its arguments have been visited before."""
         if isinstance(expr, TupleGetItem) and expr.tuple_value in self.regions:
             self._new(expr).join(self.regions[expr.tuple_value])
         elif isinstance(expr, Call) and isinstance(expr.op, Op):
@@ -169,7 +169,7 @@ class _Survey:
             self._make_plain(call)
 
     def _is_open(self, call: Call, arguments: Sequence[RelayExpr]) -> bool:
-        """True if an operator passes blocks on: blocks of one channel always divide."""
+        """True if an operator accepts blocks; tried with blocks of one channel, which always divide."""
         return _image_of(call) is not None and _passes(call, arguments, 1)
 
     def _transpose(self, call: Call) -> None:
@@ -184,14 +184,14 @@ class _Survey:
             self._make_plain(call)
 
     def read_plain(self, tensors: Iterable[RelayExpr]) -> None:
-        """Something reads these as NCHW. Of a single pixel the channels lie in order in any blocks."""
+        """Records reads as NCHW. The channels of a single pixel have the same order in any block."""
         for tensor in tensors:
             shape = _shape(tensor)
             if shape is not None and not isinstance(tensor, Constant) and shape[2:] != (1, 1):
                 self._of(tensor).root().plain += prod(shape)
 
     def _make_plain(self, expr: RelayExpr) -> None:
-        """Something makes this as NCHW."""
+        """Records that this is produced as NCHW."""
         shape = _image_of(expr)
         if shape is not None:
             region = self._new(expr)
@@ -207,11 +207,11 @@ class _Survey:
         return self._new(expr) if found is None else found
 
     def solved(self) -> Choice:
-        """The blocks with which the whole costs least."""
+        """The blocks with the least total cost."""
         regions = list(dict.fromkeys(one.root() for edge in self.edges for one in (edge.source, edge.result)))
         number = {region: place for place, region in enumerate(regions)}
         blocks = [region.blocks() for region in regions]
-        alone = [
+        variable_costs = [
             [region.cost(block) for block in sizes] for region, sizes in zip(regions, blocks, strict=True)
         ]
         pairs: dict[tuple[int, int], list[list[float]]] = {}
@@ -219,12 +219,14 @@ class _Survey:
             v, w = number[edge.source.root()], number[edge.result.root()]
             costs = [[edge.best(before, after)[0] for after in blocks[w]] for before in blocks[v]]
             if v == w:
-                alone[v] = [cost + costs[place][place] for place, cost in enumerate(alone[v])]
+                variable_costs[v] = [
+                    cost + costs[place][place] for place, cost in enumerate(variable_costs[v])
+                ]
             elif (v, w) in pairs or (w, v) not in pairs:
                 pairs[v, w] = _sum(pairs.get((v, w)), costs)
             else:
                 pairs[w, v] = _sum(pairs[w, v], [list(row) for row in zip(*costs, strict=True)])
-        states = least_cost(alone, pairs)
+        states = least_cost(variable_costs, pairs)
         chosen = {region: sizes[state] for region, sizes, state in zip(regions, blocks, states, strict=True)}
         layouts = {
             expr: Layout(f"NCHW{chosen[region.root()]}c") if chosen[region.root()] > 1 else HOME
@@ -273,7 +275,7 @@ def _order(call: Call) -> tuple[int, ...]:
 
 
 def _passes(call: Call, arguments: Sequence[RelayExpr], block: int) -> bool:
-    """True if an operator that is offered images in blocks takes them so and gives such."""
+    """True if an operator accepts images in blocks and returns such."""
     rule = call.op.get_attr("FInferCorrectLayout")  # type: ignore[attr-defined]
     types = [tensor.checked_type for tensor in arguments]
     images = [_shape(tensor) is not None and not isinstance(tensor, Constant) for tensor in arguments]

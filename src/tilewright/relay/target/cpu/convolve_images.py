@@ -1,9 +1,9 @@
 """ConvolveImages: convolutions of lines and of volumes become convolutions of images.
 
-For images there are kernels with channels in blocks and minimal filtering. A line is an image of one row. A volume is a
-batch of images, its frames; a kernel of several frames is one of as many times the channels, with the frames that it
-reads beside one another, or, where those would take too much memory, a sum over its frames. What follows elementwise is
-computed on the images as well, so that from one convolution to the next nothing is put in order in between.
+Two-dimensional convolutions have blocked and Winograd kernels. A line is an image of one row. A volume is a batch of
+images, its frames; a kernel of several frames becomes one with as many times the channels, with the frames that it
+reads concatenated, or, if those would take too much memory, a sum over its frames. Elementwise operators that follow
+are computed on the images as well, so that no layout transforms are needed between convolutions.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from tilewright.target import Target
 _CONVOLUTIONS = ("nn.conv1d", "nn.conv3d")
 _PATTERNS = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 LARGEST_STACK = 64 << 20
-"""Bytes of frames beside one another: larger volumes are not to be held as often as a kernel has frames."""
+"""The most bytes of concatenated frames: larger volumes are not replicated for each frame of the kernel."""
 _FRAMES_FIRST = (0, 2, 1, 3, 4)
-"""The order of a volume's axes in which frames come before channels, and the way back."""
+"""The permutation of a volume's axes that puts frames before channels, and its inverse."""
 
 
 def _as_images(expr: RelayExpr, shape: Constants) -> RelayExpr:
@@ -47,12 +47,12 @@ def _as_images(expr: RelayExpr, shape: Constants) -> RelayExpr:
     if len(shape) == 3:
         return call("reshape", expr, newshape=(*shape[:2], 1, shape[2]))
     batch, channels, depth, height, width = shape
-    turned = call("transpose", expr, axes=_FRAMES_FIRST)
-    return call("reshape", turned, newshape=(batch * depth, channels, height, width))
+    transposed = call("transpose", expr, axes=_FRAMES_FIRST)
+    return call("reshape", transposed, newshape=(batch * depth, channels, height, width))
 
 
 def _from_images(images: RelayExpr, shape: Constants) -> RelayExpr:
-    """The way back."""
+    """The inverse of the above."""
     if len(shape) == 3:
         return call("reshape", images, newshape=shape)
     batch, channels, depth, height, width = shape
@@ -120,8 +120,8 @@ def _convolved_volume(images: RelayExpr, weight: RelayExpr, walk: Walk, attrs: A
     size = DataType(dtype).bits // 8 * walk.shape[0] * walk.result[2] * prod(walk.shape[3:]) * inputs * depth
     if depth == 1 or size <= LARGEST_STACK:
         beside = frames[0] if depth == 1 else call("concatenate", Tuple(frames), axis=1)
-        turned = call("transpose", weight, axes=_FRAMES_FIRST)
-        flat = call("reshape", turned, newshape=(outputs, depth * inputs, *taps))
+        transposed = call("transpose", weight, axes=_FRAMES_FIRST)
+        flat = call("reshape", transposed, newshape=(outputs, depth * inputs, *taps))
         return _convolved(beside, flat, walk, attrs)
     total: RelayExpr | None = None
     for tap, frame in enumerate(frames):

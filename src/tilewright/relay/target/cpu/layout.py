@@ -1,4 +1,4 @@
-"""The layouts that processors prefer: what AlterOpLayout puts in the place of a convolution or a dense layer."""
+"""The layouts that CPUs prefer: the rules of AlterOpLayout for convolutions and dense layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from tilewright.relay.expr import const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.convolution_rules import is_multiplied
 from tilewright.relay.target.cpu.blocks import BlockedConvolution, blocks_in_force
-from tilewright.relay.target.cpu.narrow import is_narrow, narrow_conv2d, narrow_dense
+from tilewright.relay.target.cpu.low_precision import (
+    is_low_precision,
+    low_precision_conv2d,
+    low_precision_dense,
+)
 from tilewright.relay.target.cpu.shapes import constant_shape
 from tilewright.schedule.cpu.layouts import Conv2DLayouts, conv2d_layouts, dense_block, layouts_of_blocks
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
@@ -24,7 +28,7 @@ from tilewright.topi.utils import get_const_tuple
 
 
 def blocks_help(dtype: Any) -> bool:
-    """True for the types that the blocked kernels are made for: floats of 32 and 64 bits."""
+    """True for the types that have blocked kernels: 32- and 64-bit floats."""
     kind = DataType(dtype)
     return kind.is_float and kind.bits >= 32
 
@@ -46,7 +50,7 @@ def _is_plain(attrs: Any) -> bool:
 
 def _blockable(attrs: Any, tinfos: Sequence[Any]) -> _Blockable | None:
     data, kernel = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
-    if not _is_plain(attrs) or data is None or kernel is None or is_narrow(attrs, tinfos):
+    if not _is_plain(attrs) or data is None or kernel is None or is_low_precision(attrs, tinfos):
         return None
     if not blocks_help(tinfos[0].dtype):
         return None
@@ -63,12 +67,12 @@ def _blockable(attrs: Any, tinfos: Sequence[Any]) -> _Blockable | None:
 def conv2d_in_blocks(
     attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
 ) -> RelayExpr | None:
-    """A conv2d of NCHW with its channels in blocks; None where it should stay as it is."""
-    if _is_plain(attrs) and is_narrow(attrs, tinfos):
+    """An NCHW conv2d with blocked channels; None to leave it as it is."""
+    if _is_plain(attrs) and is_low_precision(attrs, tinfos):
         data, weights = constant_shape(tinfos[0].shape[1:]), constant_shape(tinfos[1].shape)
         if data is None or weights is None:
             return None
-        return narrow_conv2d(attrs, inputs, data, weights, tinfos)
+        return low_precision_conv2d(attrs, inputs, data, weights, tinfos)
     found = _blockable(attrs, tinfos)
     if found is None:
         return None
@@ -102,20 +106,19 @@ def conv2d_in_blocks(
 
 
 DIRECT_EFFICIENCY: Final = 0.75
-"""The share of the rate of multiply-adds that direct convolutions run at."""
+"""The share of the peak rate of multiply-adds that direct convolutions reach."""
 PLAIN_INPUT: Final = 1.08
 WIDE_BLOCK: Final = 1.05
-"""What a convolution takes longer, as measured, when its input comes as NCHW, and with a block of more outputs than a
-tile has columns."""
+"""The measured slowdown of a convolution with an NCHW input, and with a block of more outputs than a tile has
+columns."""
 WIDE_DEPTHWISE: Final = 1.4
 WIDE_PADDED_DEPTHWISE: Final = 2.6
-"""The same for a depthwise convolution: its weights no longer stay in the first cache, nor a padded block of its
-input in the second."""
+"""The same for a depthwise convolution: its weights no longer stay in L1, nor a padded block of its input in L2."""
 
 
 def conv2d_block_costs(attrs: Any, tinfos: Sequence[Any], out_type: Any) -> BlockedConvolution | None:
-    """What a conv2d of NCHW costs with its channels in blocks of other sizes. One by minimal filtering keeps those that
-    its tiles are made for."""
+    """The cost of an NCHW conv2d by block size. A Winograd convolution is restricted to the blocks that its tiles
+    need."""
     found = _blockable(attrs, tinfos)
     shape = constant_shape(out_type.shape)
     if found is None or shape is None:
@@ -145,7 +148,7 @@ def conv2d_block_costs(attrs: Any, tinfos: Sequence[Any], out_type: Any) -> Bloc
 
 
 def _winograd_tile(attrs: Any, tinfos: Sequence[Any], out_type: Any, lanes: int) -> int | None:
-    """The tile for minimal filtering; None for a convolution that is not of its kind or is not faster so."""
+    """The Winograd tile; None for a convolution that does not qualify or would not be faster."""
     kernel = constant_shape(tinfos[1].shape)
     if kernel is None or kernel[2:] != (3, 3):
         return None
@@ -163,7 +166,7 @@ def _winograd_tile(attrs: Any, tinfos: Sequence[Any], out_type: Any, lanes: int)
 def _winograd(
     attrs: Any, inputs: Sequence[RelayExpr], kernel: tuple[int, ...], layouts: Conv2DLayouts, tile: int
 ) -> RelayExpr:
-    """The convolution by minimal filtering, with the weight transformed and packed."""
+    """The Winograd convolution, with the weight transformed and packed."""
     outputs, channels, block, size = kernel[0], kernel[1], layouts.oc_bn, tile + 2
     weight = call("nn.contrib_conv2d_winograd_weight_transform", inputs[1], tile_size=tile)
     weight = call("reshape", weight, newshape=(size, size, outputs // block, block, channels))
@@ -185,16 +188,16 @@ def _winograd(
 def dense_in_blocks(
     attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
 ) -> RelayExpr | None:
-    """A dense layer with its weight in blocks of units; None where it should stay as it is.
+    """A dense layer with its weight in blocks of units; None to leave it as it is.
 
-    One row reads every weight once, and does so best in the order in which they lie. Units that do not fall into
-    whole blocks leave the last one partly empty.
+    A single row reads every weight once, which is fastest in memory order. If the block does not divide the units, the
+    last one is padded.
     """
     weight = constant_shape(tinfos[1].shape)
     if weight is None or len(tinfos[0].shape) != 2:
         return None
-    if is_narrow(attrs, tinfos):
-        return narrow_dense(attrs, inputs, weight, tinfos)
+    if is_low_precision(attrs, tinfos):
+        return low_precision_dense(attrs, inputs, weight, tinfos)
     if not blocks_help(tinfos[0].dtype):
         return None
     (rows,) = get_const_tuple([tinfos[0].shape[0]])

@@ -1,8 +1,8 @@
-"""The cheapest assignment of states to variables whose costs are known alone and in pairs.
+"""The cheapest assignment of states to variables with unary and pairwise costs.
 
-Variables are eliminated one by one: what the neighbours of a variable pay for its best state, for every combination of
-theirs, becomes a cost of the neighbours. That is exact. For chains, residual blocks and branches that join again the
-tables stay small; where they would not, the variable with the most neighbours takes the state that is best by itself.
+Variables are eliminated one by one: the cost of the best state of a variable, for every combination of its neighbours'
+states, becomes a cost of the neighbours. That is exact. For chains, residual blocks and branches that join again the
+tables stay small; otherwise the variable with the most neighbours is fixed to the state that is best by itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import prod
 from typing import Final
 
 LARGEST_TABLE: Final = 50_000
-"""Entries of a table from which on a variable is fixed and not eliminated."""
+"""The table size above which a variable is fixed instead of eliminated."""
 
 Scope = tuple[int, ...]
 Table = dict[tuple[int, ...], float]
@@ -23,29 +23,29 @@ Best = dict[tuple[int, ...], int]
 
 
 def least_cost(
-    alone: Sequence[Sequence[float]], pairs: Mapping[tuple[int, int], Sequence[Sequence[float]]]
+    variable_costs: Sequence[Sequence[float]], pairs: Mapping[tuple[int, int], Sequence[Sequence[float]]]
 ) -> list[int]:
     """For each variable the number of its state.
 
-    ``alone[v][s]`` is the cost of state ``s`` of variable ``v``; ``pairs[v, w][s][t]`` what states ``s`` of ``v`` and
-    ``t`` of ``w`` cost together.
+    ``variable_costs[v][s]`` is the cost of state ``s`` of variable ``v``; ``pairs[v, w][s][t]`` what states ``s`` of
+    ``v`` and ``t`` of ``w`` cost together.
     """
-    problem = _Problem([len(costs) for costs in alone])
-    for v, costs in enumerate(alone):
+    problem = _Problem([len(costs) for costs in variable_costs])
+    for v, costs in enumerate(variable_costs):
         problem.add((v,), {(s,): cost for s, cost in enumerate(costs)})
     for (v, w), rows in pairs.items():
         problem.add((v, w), {(s, t): cost for s, row in enumerate(rows) for t, cost in enumerate(row)})
     eliminated: list[tuple[int, Scope, Best]] = []
     while (chosen := problem.smallest()) is not None:
         eliminated.append(problem.eliminate(chosen))
-    states = [0] * len(alone)
+    states = [0] * len(variable_costs)
     for variable, scope, best_of in reversed(eliminated):
         states[variable] = best_of[tuple(states[other] for other in scope)]
     return states
 
 
 class _Problem:
-    """The factors that are left, by the variables that they are over."""
+    """The remaining factors, by their variables."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes
@@ -55,7 +55,7 @@ class _Problem:
         self.added = 0
 
     def add(self, scope: Scope, table: Table) -> None:
-        """One more factor."""
+        """Add a factor."""
         for variable in scope:
             self.factors[variable][self.added] = scope, table
         self.added += 1
@@ -87,7 +87,7 @@ class _Problem:
                     del self.factors[other][number]
         if too_large:
             best = min(
-                range(self.sizes[variable]), key=lambda s: (_cost_alone(variable, s, factors.values()), s)
+                range(self.sizes[variable]), key=lambda s: (_variable_cost(variable, s, factors.values()), s)
             )
             for factor in factors.values():
                 self.add(*_fixed(factor, variable, best))
@@ -120,8 +120,8 @@ def _eliminate(
     return best_of, table
 
 
-def _cost_alone(variable: int, state: int, factors: Collection[Factor]) -> float:
-    """What a state costs if all others fall in with it."""
+def _variable_cost(variable: int, state: int, factors: Collection[Factor]) -> float:
+    """The cost of a state if all other variables are chosen in its favour."""
     return sum(
         min(cost for states, cost in table.items() if states[scope.index(variable)] == state)
         for scope, table in factors

@@ -1,4 +1,4 @@
-"""Shapes as strategies ask for them."""
+"""Constant shapes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from tilewright.topi.utils import get_const_tuple
 
 
 def constant_shape(shape: Any) -> tuple[int, ...] | None:
-    """A shape as integers; None where a dimension is not constant."""
+    """A shape as integers; None if a dimension is dynamic."""
     found = get_const_tuple(shape)
     return found if all(isinstance(extent, int) for extent in found) else None

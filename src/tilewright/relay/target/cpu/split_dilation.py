@@ -1,7 +1,7 @@
-"""SplitDilation: a dilated convolution as several plain ones, where minimal filtering makes those faster.
+"""SplitDilation: rewrites a dilated convolution as a batch of dense ones, where Winograd makes those faster.
 
-With a dilation of d, a pixel of the result hangs on every d-th pixel alone. So the picture is d x d pictures, each of
-every d-th pixel of every d-th row, and the convolution is the plain one of each of them.
+With a dilation of d, an output pixel depends only on every d-th input pixel. So the image is split into d x d images,
+of every d-th pixel of every d-th row, and each is convolved without dilation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tilewright.target import Target
 
 @dataclass(frozen=True)
 class _Phases:
-    """The shape of the picture, the distance of the taps, and the channels of the result."""
+    """The shape of the image, the dilation, and the channels of the result."""
 
     shape: Constants
     steps: Constants
@@ -39,11 +39,11 @@ class _Phases:
 
     @property
     def extents(self) -> Constants:
-        """Rows and columns of one of the pictures."""
+        """Rows and columns of one of the split images."""
         return tuple(-(-extent // step) for extent, step in zip(self.shape[2:], self.steps, strict=True))
 
     def apart(self, data: RelayExpr, dtype: str) -> RelayExpr:
-        """All the pictures, as a batch."""
+        """The split images, as a batch."""
         batch, channels, height, width = self.shape
         (down, across), (rows, columns) = self.steps, self.extents
         more = rows * down - height, columns * across - width
@@ -51,23 +51,23 @@ class _Phases:
             widths = ((0, 0), (0, 0), (0, more[0]), (0, more[1]))
             data = call("nn.pad", data, const(0.0, dtype), pad_width=widths)
         split = call("reshape", data, newshape=(batch, channels, rows, down, columns, across))
-        turned = call("transpose", split, axes=(0, 3, 5, 1, 2, 4))
-        return call("reshape", turned, newshape=(batch * down * across, channels, rows, columns))
+        transposed = call("transpose", split, axes=(0, 3, 5, 1, 2, 4))
+        return call("reshape", transposed, newshape=(batch * down * across, channels, rows, columns))
 
     def together(self, pictures: RelayExpr) -> RelayExpr:
-        """The picture that the pictures are."""
+        """The image that is reassembled from the split images."""
         batch, _, height, width = self.shape
         (down, across), (rows, columns), channels = self.steps, self.extents, self.outputs
         split = call("reshape", pictures, newshape=(batch, down, across, channels, rows, columns))
-        turned = call("transpose", split, axes=(0, 3, 4, 1, 5, 2))
-        whole = call("reshape", turned, newshape=(batch, channels, rows * down, columns * across))
+        transposed = call("transpose", split, axes=(0, 3, 4, 1, 5, 2))
+        whole = call("reshape", transposed, newshape=(batch, channels, rows * down, columns * across))
         if (rows * down, columns * across) == (height, width):
             return whole
         return call("strided_slice", whole, begin=(0, 0), end=(height, width), strides=(1, 1), axes=(2, 3))
 
 
 def _phases(old: Call, attrs: Any) -> _Phases | None:
-    """The phases of a convolution of three by three taps whose result is as large as its data; None for others."""
+    """The phases of a 3x3 convolution with a result of the same size as its data; None for others."""
     walk = walk_of(old)
     if walk is None or walk.kernel[2:] != (3, 3) or attrs.groups != 1:
         return None
@@ -101,7 +101,7 @@ def _split(old: Call, new: Call) -> RelayExpr | None:
 
 @dataclass
 class SplitDilation(FunctionPass):
-    """Dilated convolutions that minimal filtering makes faster become plain ones, on processors."""
+    """Rewrites dilated convolutions that Winograd makes faster, on CPUs."""
 
     name = "SplitDilation"
     opt_level = 3

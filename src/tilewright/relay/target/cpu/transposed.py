@@ -1,14 +1,14 @@
-"""Transposed convolutions on processors: what Legalize and AlterOpLayout put in the place of one.
+"""Transposed convolutions on CPUs: the rules of Legalize and AlterOpLayout.
 
-The result of a transposed convolution with strides falls into phases, its elements at ``h % stride`` and
-``w % stride``, and each of them is an ordinary convolution with some of the kernel's taps (``axis_phases``).
+The result of a strided transposed convolution consists of phases, its elements at ``h % stride`` and ``w % stride``,
+and each phase is an ordinary convolution with some of the kernel's taps (``axis_phases``).
 
-- Over an input of one element an axis, every tap is met once: a dense layer.
-- With strides of one there is one phase: a convolution with the kernel turned around.
-- With enough output channels for vectors, the operator stays, with channels in blocks, and its kernel computes phase
+- If the input has one element per axis, every tap is used once: a dense layer.
+- With a stride of one there is one phase: a convolution with the flipped kernel.
+- With enough output channels for vectors, the operator stays, with blocked channels, and its kernel computes phase
   after phase.
-- With few output channels, or many phases, all phases are the channels of one convolution, whose window covers the
-  taps of each, and are put in their places after it.
+- With few output channels, or many phases, all phases become the channels of one convolution, whose window covers the
+  taps of each, and are interleaved after it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.topi.nn.conv2d_transpose_NCHWc import AxisPhases, axis_phases
 
 MOST_PHASES: Final = 16
-"""Phases that a kernel has code of its own for."""
+"""The most phases that a kernel has separate code for."""
 WORTH_FILLING: Final = 0.25
-"""The share of a vector's lanes that the phases of all output channels must fill. The direct computation multiplies
-the zeros between the elements of the input too, and is slower even than this."""
+"""The share of a vector's lanes that the phases of all output channels must fill. The direct computation also
+multiplies the zeros between the input elements, and is even slower."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _fills_vectors(found: Transposed) -> bool:
 
 
 def _padded_channels(channels: int, dtype: str) -> int:
-    """As many channels as there have to be for blocks of them."""
+    """The number of channels padded to whole blocks."""
     if conv2d_layouts(1, channels, 1, dtype) is not None:
         return channels
     lanes = lanes_of(current_cpu(), dtype)
@@ -226,10 +226,10 @@ def _all_phases(
     windows: Sequence[_Window],
     channels: int,
 ) -> RelayExpr:
-    """The kernel OIHW of all phases: O is the phase along height, that along width, and the output channel. Channels
-    of zeros follow."""
+    """The OIHW kernel of all phases: O is (phase along height, phase along width, output channel), padded with
+    zeros."""
     inputs, outputs, *taps = found.kernel
-    # One tap of zeros more along each axis, for the places where a phase has none.
+    # An extra tap of zeros along each axis, for positions where a phase has no tap.
     made: RelayExpr = call(
         "nn.pad", weight, const(0.0, found.dtype), pad_width=((0, 0), (0, 0), (0, 1), (0, 1))
     )
@@ -251,7 +251,7 @@ def _all_phases(
 def _put_in_place(
     found: Transposed, value: RelayExpr, axes: Sequence[AxisPhases], has_more: bool
 ) -> RelayExpr:
-    """The result, of the phases as channels."""
+    """Interleaves phases, given as channels, to the result."""
     batch, outputs, height, width = found.result
     rows, columns = (axis.count for axis in axes)
     down, right = found.strides
@@ -269,7 +269,7 @@ def _put_in_place(
 def conv2d_transpose_in_blocks(
     attrs: Any, inputs: Sequence[RelayExpr], tinfos: Sequence[Any], out_type: Any
 ) -> RelayExpr | None:
-    """A transposed convolution of NCHW with its channels in blocks; None where it should stay as it is."""
+    """An NCHW transposed convolution with blocked channels; None to leave it as it is."""
     found = _described(attrs, (*tinfos, out_type), ("NCHW", "IOHW"), 2)
     if found is None or not found.stays:
         return None

@@ -11,10 +11,10 @@ from tests.topi.scheduling import Loops
 import tilewright as tvm
 from tilewright import relay, te
 from tilewright.contrib import graph_executor
-from tilewright.schedule.cpu.narrow import (
-    multiplies_words,
-    narrow_block,
-    narrow_conv2d_layouts,
+from tilewright.schedule.cpu.low_precision import (
+    low_precision_block,
+    low_precision_conv2d_layouts,
+    multiplies_packed_lanes,
     wanted_data_type,
 )
 from tilewright.target.cpu import describe_cpu
@@ -178,17 +178,17 @@ def test_the_kind_of_integers_that_a_processor_multiplies(
 ) -> None:
     """Data of the other kind are moved by 128; processors without a product keep the plain computation."""
     description = describe_cpu(f"llvm {cpu}")
-    assert multiplies_words(description, kind, "int8") is words
+    assert multiplies_packed_lanes(description, kind, "int8") is words
     assert wanted_data_type(description, kind, "int8") == wanted
 
 
 def test_blocks() -> None:
     """Whole vectors of words where channels allow it; else whole words; none where vectors would be mostly empty."""
     with tvm.target.Target("llvm -mcpu=cascadelake"):
-        assert [narrow_block(count, "int8") for count in (64, 256, 48, 24, 4)] == [64, 64, 16, 24, 4]
-        assert [narrow_block(count, "bfloat16") for count in (64, 24)] == [32, 24]
-        layouts = narrow_conv2d_layouts(64, 128, 1, "uint8")
+        assert [low_precision_block(count, "int8") for count in (64, 256, 48, 24, 4)] == [64, 64, 16, 24, 4]
+        assert [low_precision_block(count, "bfloat16") for count in (64, 24)] == [32, 24]
+        layouts = low_precision_conv2d_layouts(64, 128, 1, "uint8")
         assert layouts is not None
         assert layouts.kernel_layout == "OIHW16i64o4i" and layouts.data_layout == "NCHW64c"
-        assert narrow_conv2d_layouts(6, 64, 1, "uint8") is None
-        assert narrow_conv2d_layouts(64, 4, 1, "uint8") is None
+        assert low_precision_conv2d_layouts(6, 64, 1, "uint8") is None
+        assert low_precision_conv2d_layouts(64, 4, 1, "uint8") is None

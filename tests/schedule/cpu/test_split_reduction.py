@@ -10,7 +10,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te, topi
 from tilewright.schedule.cpu import schedule as construction
-from tilewright.schedule.cpu.deep_product import Pieces, choose_pieces
+from tilewright.schedule.cpu.split_reduction import ReductionSplit, choose_reduction_split
 from tilewright.target.cpu import describe_cpu
 
 SERVER = replace(describe_cpu("llvm -mcpu=skylake-avx512"), l1d_bytes=48 << 10, l2_bytes=2 << 20)
@@ -20,21 +20,21 @@ LAPTOP = replace(describe_cpu("llvm -mcpu=haswell"), l1d_bytes=32 << 10, l2_byte
 @pytest.mark.parametrize(
     ("cpu", "rows", "columns", "depth", "expected"),
     [
-        (SERVER, 128, 768, 3072, Pieces(6, 64, 128)),
+        (SERVER, 128, 768, 3072, ReductionSplit(6, 64, 128)),
         (SERVER, 128, 3072, 768, None),
         (SERVER, 16, 768, 16384, None),
         (SERVER, 1024, 768, 3072, None),
         (SERVER, 128, 100, 3072, None),
         (SERVER, 128, 768, 3079, None),
-        (LAPTOP, 128, 768, 3072, Pieces(6, 16, 384)),
+        (LAPTOP, 128, 768, 3072, ReductionSplit(6, 16, 384)),
         (LAPTOP, 128, 3072, 768, None),
     ],
 )
 def test_what_is_cut(
-    cpu: tvm.target.cpu.CPUDescription, rows: int, columns: int, depth: int, expected: Pieces | None
+    cpu: tvm.target.cpu.CPUDescription, rows: int, columns: int, depth: int, expected: ReductionSplit | None
 ) -> None:
     """Long rows, enough of them and not too many, whole panels, and a depth that pieces divide."""
-    assert choose_pieces(cpu, rows, columns, depth, "float32") == expected
+    assert choose_reduction_split(cpu, rows, columns, depth, "float32") == expected
 
 
 @pytest.mark.parametrize("rows", [48, 50])
@@ -43,10 +43,10 @@ def test_pieces_add_up(monkeypatch: pytest.MonkeyPatch, rows: int, with_bias: bo
     """The sums of all pieces, with what follows the product, also where the last tile of rows is cut off."""
     small = replace(describe_cpu("llvm"), l1d_bytes=8 << 10, l2_bytes=32 << 10)
     monkeypatch.setattr(construction, "current_cpu", lambda: small)
-    pieces = choose_pieces(small, rows, 128, 288, "float32")
-    assert pieces is not None and pieces.depth < 288
+    reduction_split = choose_reduction_split(small, rows, 128, 288, "float32")
+    assert reduction_split is not None and reduction_split.depth < 288
     a = te.placeholder((rows, 288), name="A")
-    w = te.placeholder((128 // pieces.columns, 288, pieces.columns), name="W")
+    w = te.placeholder((128 // reduction_split.columns, 288, reduction_split.columns), name="W")
     bias = te.placeholder((128,), name="bias")
     out = topi.nn.dense_pack(a, w, bias if with_bias else None)
     result = topi.nn.relu(out) if with_bias else out

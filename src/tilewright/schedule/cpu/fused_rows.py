@@ -1,5 +1,4 @@
-"""Several stages over the same rows (softmax, a normalisation): each row goes through all of them while it is in
-the first cache."""
+"""Several stages over the same rows (softmax, normalisation), fused row by row so that each row stays in L1."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from math import prod
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.contraction import vector_position
-from tilewright.schedule.cpu.graph import Kept
+from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.injective import vectorize_inner
 from tilewright.schedule.cpu.loops import vector_factor
 from tilewright.schedule.cpu.machine import PARALLEL_WORK, lanes_of
@@ -24,17 +23,23 @@ from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 
 
-def rows_are_enough(root: Kept, cone: Sequence[Kept], rows: Sequence[IterVar], cpu: CPUDescription) -> bool:
-    """True if there are rows for all cores, or so little work that one core may as well do it."""
-    work = root.work() + sum(kept.work() for kept in cone)
+def has_enough_rows(
+    root: MaterializedStage, cone: Sequence[MaterializedStage], rows: Sequence[IterVar], cpu: CPUDescription
+) -> bool:
+    """True if there are rows for all cores, or too little work to be worth more than one."""
+    work = root.work() + sum(materialized.work() for materialized in cone)
     return work < PARALLEL_WORK or prod(extent_of(axis) for axis in rows) >= cpu.cores
 
 
-def schedule_rows(
-    schedule: Schedule, root: Kept, cone: Sequence[Kept], rows: Sequence[IterVar], cpu: CPUDescription
+def schedule_fused_rows(
+    schedule: Schedule,
+    root: MaterializedStage,
+    cone: Sequence[MaterializedStage],
+    rows: Sequence[IterVar],
+    cpu: CPUDescription,
 ) -> None:
-    """Compute the cone row by row inside of the root's loops."""
-    work = root.work() + sum(kept.work() for kept in cone)
+    """Computes the cone row by row inside the loops of the root."""
+    work = root.work() + sum(materialized.work() for materialized in cone)
     stage = root.stage
     positions = [number for number, axis in enumerate(root.compute.axes) if any(axis is row for row in rows)]
     axes = list(stage.op.axis)
@@ -48,47 +53,51 @@ def schedule_rows(
         _reduction_in_row(schedule, root, None, row, cpu)
     else:
         vectorize_inner(root, rest, cpu)
-    for kept in cone:
-        if kept.is_reduction:
-            _reduction_in_row(schedule, kept, stage, row, cpu)
+    for materialized in cone:
+        if materialized.is_reduction:
+            _reduction_in_row(schedule, materialized, stage, row, cpu)
         else:
-            kept.stage.compute_at(stage, row)
-            _vectorize_last(kept, cpu)
+            materialized.stage.compute_at(stage, row)
+            _vectorize_last(materialized, cpu)
 
 
-def _vectorize_last(kept: Kept, cpu: CPUDescription) -> None:
-    """Vectors along the innermost axis that has more than one value."""
-    position = vector_position(kept)
+def _vectorize_last(materialized: MaterializedStage, cpu: CPUDescription) -> None:
+    """Vectorizes the innermost axis with an extent above one."""
+    position = vector_position(materialized)
     if position is None:
         return
-    axis = kept.compute.axes[position]
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
+    axis = materialized.compute.axes[position]
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
     extent = constant_extent(axis)
     factor = vector_factor(extent, lanes)
-    stage = kept.stage
+    stage = materialized.stage
     part = axis if extent is not None and extent <= factor else stage.split(axis, factor=factor)[1]
     stage.vectorize(part)
 
 
 def _reduction_in_row(
-    schedule: Schedule, kept: Kept, parent: Stage | None, row: IterVar, cpu: CPUDescription
+    schedule: Schedule,
+    materialized: MaterializedStage,
+    parent: Stage | None,
+    row: IterVar,
+    cpu: CPUDescription,
 ) -> None:
-    """A reduction inside of the row loop of ``parent``, or of its own where that is None."""
-    lanes = lanes_of(cpu, kept.operation.output(0).dtype)
-    along = row_reduction_axes(kept, lanes)
-    stage = kept.stage
-    if along and parent is not None and not _columns_fit(kept, lanes):
-        widths = partial_widths(row_length(kept, along), lanes)
-        for partial in reduce_in_vectors(schedule, kept, along, widths):
+    """Schedules a reduction inside the row loop of ``parent``, or inside its own if that is None."""
+    lanes = lanes_of(cpu, materialized.operation.output(0).dtype)
+    along = row_reduction_axes(materialized, lanes)
+    stage = materialized.stage
+    if along and parent is not None and not _columns_fit(materialized, lanes):
+        widths = partial_widths(row_length(materialized, along), lanes)
+        for partial in reduce_in_vectors(schedule, materialized, along, widths):
             schedule[partial].compute_at(parent, row)
         stage.compute_at(parent, row)
         return
     if parent is not None:
         stage.compute_at(parent, row)
-    position = vector_position(kept)
+    position = vector_position(materialized)
     if position is None:
         return
-    axis = kept.compute.axes[position]
+    axis = materialized.compute.axes[position]
     if not any(axis is leaf for leaf in stage.leaf_iter_vars):
         return
     extent = constant_extent(axis)
@@ -105,12 +114,12 @@ def _reduction_in_row(
         stage.vectorize(inner)
 
 
-def _columns_fit(kept: Kept, lanes: int) -> bool:
+def _columns_fit(materialized: MaterializedStage, lanes: int) -> bool:
     """True if the innermost data axis is long and contiguous in every read."""
-    position = vector_position(kept)
+    position = vector_position(materialized)
     if position is None:
         return False
-    axis = kept.compute.axes[position]
+    axis = materialized.compute.axes[position]
     if extent_of(axis) < max(lanes // 2, 2):
         return False
-    return all(read.is_contiguous(axis, min(lanes, extent_of(axis))) for read in kept.reads)
+    return all(read.is_contiguous(axis, min(lanes, extent_of(axis))) for read in materialized.reads)

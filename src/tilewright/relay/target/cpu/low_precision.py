@@ -1,8 +1,8 @@
-"""Products of narrow numbers on processors: what Legalize and AlterOpLayout put in the place of one.
+"""int8 and bfloat16 products on CPUs: the rules of Legalize and AlterOpLayout.
 
-Dot-product instructions take words, of four integers or two bfloat16, so depths are filled up to whole words and
-weights are packed into them. Most x86 processors multiply unsigned by signed integers alone: data of the other kind
-are moved by 128, and 128 times the sum of the weights, which is known when the program is compiled, is taken off.
+Dot-product instructions multiply packed lanes of four int8 or two bfloat16 numbers, so the reduction is padded to whole
+lanes and weights are packed. Most x86 CPUs multiply only unsigned by signed integers: data of the other signedness are
+shifted by 128, and 128 times the sum of the weights, a compile-time constant, is subtracted.
 """
 
 from __future__ import annotations
@@ -16,35 +16,39 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides
 from tilewright.relay.target.cpu.shapes import constant_shape
 from tilewright.schedule.cpu.layouts import dense_block
+from tilewright.schedule.cpu.low_precision import (
+    low_precision_conv2d_layouts,
+    uses_packed_lanes,
+    wanted_data_type,
+)
 from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.schedule.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
-from tilewright.schedule.cpu.narrow import narrow_conv2d_layouts, uses_words, wanted_data_type
 from tilewright.support.dtype import DataType
-from tilewright.tir.packed_lanes import numbers_of_word
+from tilewright.tir.packed_lanes import numbers_per_lane
 from tilewright.topi.utils import get_const_tuple
 
 OFFSET = 128
 
 
-# The kind of integers
+# Signedness
 
 
 def _other_kind(attrs: Any, types: Sequence[Any]) -> str | None:
-    """The type that the data of a product should have; None where it is the one that they have."""
+    """The type that the data of a product should be converted to; None to leave it."""
     if attrs.out_dtype != "int32":
         return None
     return wanted_data_type(current_cpu(), types[0].dtype, types[1].dtype)
 
 
 def _moved(data: RelayExpr, kind: str) -> RelayExpr:
-    """Integers of eight bits as those of the other kind: 128 more if unsigned, 128 less if signed."""
+    """8-bit integers converted to the other signedness: 128 more if unsigned, 128 less if signed."""
     if kind == "uint8":
         return call("bitwise_xor", call("cast", data, dtype=kind), const(OFFSET, kind))
     return call("cast", call("bitwise_xor", data, const(OFFSET, "uint8")), dtype=kind)
 
 
 def _without_offset(made: RelayExpr, sums: RelayExpr, kind: str) -> RelayExpr:
-    """The product that it would be of the data as they were; ``sums`` are those of the weights."""
+    """The product of the original data; ``sums`` are the sums of the weights."""
     return call(
         "subtract" if kind == "uint8" else "add", made, call("multiply", sums, const(OFFSET, "int32"))
     )
@@ -55,7 +59,7 @@ def _sum(weight: RelayExpr, axes: tuple[int, ...]) -> RelayExpr:
 
 
 def legal_conv2d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
-    """A convolution of integers of the kind that the processor multiplies."""
+    """A convolution with data of the signedness that the CPU multiplies."""
     kind = _other_kind(attrs, types)
     plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
     kernel = constant_shape(types[1].shape)
@@ -64,7 +68,7 @@ def legal_conv2d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) 
     before, after = pad_sides(attrs.padding, 2)
     data = _moved(inputs[0], kind)
     if any((*before, *after)):
-        # What stands for zero has moved too.
+        # The zero point is shifted too.
         width = ((0, 0), (0, 0), *zip(before, after, strict=True))
         zero = const(OFFSET if kind == "uint8" else -OFFSET, kind)
         data = call("nn.pad", data, zero, pad_width=width)
@@ -89,7 +93,7 @@ def _is_depthwise(attrs: Any, kernel: tuple[int, ...]) -> bool:
 
 
 def legal_dense(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
-    """A dense layer of integers of the kind that the processor multiplies."""
+    """A dense layer with data of the signedness that the CPU multiplies."""
     kind = _other_kind(attrs, types)
     if kind is None or len(types[1].shape) != 2:
         return None
@@ -98,7 +102,7 @@ def legal_dense(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -
 
 
 def legal_batch_matmul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -> RelayExpr | None:
-    """Products of matrices of integers of the kind that the processor multiplies."""
+    """A batched matrix product with data of the signedness that the CPU multiplies."""
     kind = _other_kind(attrs, types)
     if kind is None:
         return None
@@ -117,31 +121,31 @@ def legal_batch_matmul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[
 # Layouts
 
 
-def narrow_conv2d(
+def low_precision_conv2d(
     attrs: Any,
     inputs: Sequence[RelayExpr],
     data: tuple[int, ...],
     kernel: tuple[int, ...],
     tinfos: Sequence[Any],
 ) -> RelayExpr | None:
-    """A conv2d of NCHW, of ``data`` (channels, height, width), with its channels in blocks of words; None where it
-    should stay as it is."""
+    """An NCHW conv2d of ``data`` (channels, height, width) with its channels in blocks of packed lanes; None to leave
+    it as it is."""
     dtype = str(tinfos[0].dtype)
-    numbers = numbers_of_word(dtype)
+    numbers = numbers_per_lane(dtype)
     missing = -data[0] % numbers if attrs.groups == 1 else 0
     channels = data[0] + missing
-    layouts = narrow_conv2d_layouts(channels, kernel[0], attrs.groups, dtype)
+    layouts = low_precision_conv2d_layouts(channels, kernel[0], attrs.groups, dtype)
     if layouts is None or _is_depthwise(attrs, kernel):
         return None
     value, weight = (
         _filled(each, 1, missing, 4, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
     )
-    words = layouts.ic_bn // numbers
+    packed_lanes = layouts.ic_bn // numbers
     outputs, depth = kernel[0] // layouts.oc_bn, (kernel[1] + missing) // layouts.ic_bn
     weight = call(
         "reshape",
         weight,
-        newshape=(outputs, layouts.oc_bn, depth, words, numbers, *kernel[2:]),
+        newshape=(outputs, layouts.oc_bn, depth, packed_lanes, numbers, *kernel[2:]),
     )
     weight = call("transpose", weight, axes=(0, 2, 5, 6, 3, 1, 4))
     return call(
@@ -162,7 +166,7 @@ def narrow_conv2d(
 
 
 def _filled(value: RelayExpr, axis: int, missing: int, rank: int, dtype: Any) -> RelayExpr:
-    """A tensor with so many zeros after an axis."""
+    """A tensor padded with zeros at the end of an axis."""
     if not missing:
         return value
     zero = const(0.0 if DataType(dtype).is_float else 0, str(dtype))
@@ -170,17 +174,17 @@ def _filled(value: RelayExpr, axis: int, missing: int, rank: int, dtype: Any) ->
     return call("nn.pad", value, zero, pad_width=width)
 
 
-def narrow_dense(
+def low_precision_dense(
     attrs: Any, inputs: Sequence[RelayExpr], weight: tuple[int, ...], tinfos: Sequence[Any]
 ) -> RelayExpr:
-    """A dense layer with its weight in blocks of words of units."""
+    """A dense layer with its weight in blocks of packed lanes."""
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
-    numbers = numbers_of_word(tinfos[0].dtype)
+    numbers = numbers_per_lane(tinfos[0].dtype)
     in_tiles = has_matrix_unit(current_cpu(), tinfos[0].dtype) and isinstance(rows, int) and rows >= FEWEST
     missing = -depth % (numbers * TILE if in_tiles else numbers)
-    words = (depth + missing) // numbers
-    block = dense_block(units, rows if isinstance(rows, int) else None, words, "int32")
+    packed_lanes = (depth + missing) // numbers
+    block = dense_block(units, rows if isinstance(rows, int) else None, packed_lanes, "int32")
     block = 2 * TILE if in_tiles else block
     value, packed = (
         _filled(each, 1, missing, 2, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
@@ -195,6 +199,6 @@ def narrow_dense(
     )
 
 
-def is_narrow(attrs: Any, tinfos: Sequence[Any]) -> bool:
-    """True if a product is computed in words on the current target."""
-    return uses_words(tinfos[0].dtype, tinfos[1].dtype, attrs.out_dtype)
+def is_low_precision(attrs: Any, tinfos: Sequence[Any]) -> bool:
+    """True if a product is computed in packed lanes on the current target."""
+    return uses_packed_lanes(tinfos[0].dtype, tinfos[1].dtype, attrs.out_dtype)
