@@ -182,7 +182,7 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
     ("options", "message"),
     [
         (["--target", "lvm"], "did you mean 'llvm'"),
-        (["--target", "hexagon"], "no scheduler for target kind 'hexagon'"),
+        (["--target", "hexagon"], "no code generator for targets of kind 'hexagon'"),
         (["--target", "llvm -mcqu=x"], "did you mean 'mcpu'"),
         (["--target", "nothere.json"], "nothere.json cannot be read"),
         (["--target-c-mcpu", "x"], "options are given for c, and the target is llvm"),
