@@ -17,6 +17,7 @@ def test_doctor_finds_this_machine_healthy(capsys):
     assert "llvmlite" in found["software", "LLVM"]["detail"]
     assert "agrees with NumPy" in found["self-test", "compile and run"]["detail"]
     assert {finding["area"] for finding in report["findings"]} >= {"runtime", "package", "gpu", "compiler"}
+    assert found["format", "onnx"]["detail"] == ".onnx"
 
 
 def test_doctor_prints_a_table(capsys):

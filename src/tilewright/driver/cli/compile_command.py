@@ -202,15 +202,12 @@ def show_validation(validation: Validation) -> None:
 
 
 def _list_unsupported(arguments: argparse.Namespace) -> int:
-    missing = tvmc.inspection.unsupported_operators(arguments.FILE)
+    missing = tvmc.inspection.unsupported_operators(arguments.FILE, arguments.model_format)
     if arguments.json:
-        show_json(missing)
+        show_json([one.as_json() for one in missing])
     elif missing:
-        rows = [
-            [f"{one['domain']}.{one['operator']}", one["opset"], one["count"], ", ".join(one["nodes"][:3])]
-            for one in missing
-        ]
-        show_table(f"not supported in {arguments.FILE}", ["operator", "opset", "nodes", "such as"], rows)
+        rows = [[one.label, one.count, ", ".join(one.nodes[:3])] for one in missing]
+        show_table(f"not supported in {arguments.FILE}", ["operator", "nodes", "such as"], rows)
     else:
         print(f"every operator of {arguments.FILE} is supported")
     return 1 if missing else 0

@@ -18,6 +18,7 @@ import numpy
 
 import tilewright as tvm
 from tilewright import te
+from tilewright.driver import tvmc
 from tilewright.driver.cli.output import bytes_text, show_json, show_table
 from tilewright.support.cbuild import runtime_library, zig_command
 from tilewright.support.errors import TilewrightError
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         *(_checked(area, check) for area, check in _CHECKS),
         *_compilers(),
         *_packages(),
+        *_formats(),
         *_gpus(),
         _checked("self-test", _self_test),
     ]
@@ -177,6 +179,14 @@ def _packages() -> list[Finding]:
             advice = f'pip install "tilewright[{extra}]"' if extra else f"pip install {name}"
             findings.append(Finding("package", name, MISSING, f"{purpose}: {advice}"))
     return findings
+
+
+def _formats() -> list[Finding]:
+    """The formats of models that can be read, those of other packages included."""
+    return [
+        Finding("format", name, OK, " ".join(f".{suffix}" for suffix in frontend.suffixes))
+        for name, frontend in sorted(tvmc.frontends.registry.readable_formats().items())
+    ]
 
 
 def _version_of(package: str) -> str:

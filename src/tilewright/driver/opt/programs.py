@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tilewright.driver.tvmc.frontends import get_frontend_by_name, guess_frontend
 from tilewright.ir.module import IRModule
 from tilewright.relay.backend.preparation import bind_params_by_name
 from tilewright.relay.from_text import parse
+from tilewright.relay.frontend.registry import import_model
 from tilewright.relay.infer import infer_module
 from tilewright.support.errors import ModelError
 from tilewright.tir.function import PrimFunc
@@ -40,8 +40,7 @@ def read_program(
             raise ModelError(
                 f"{path} is not text; if it is a model, say which kind with --model-format"
             ) from None
-    frontend = get_frontend_by_name(model_format) if model_format else guess_frontend(path)
-    module, parameters = frontend.load(path, shapes)
+    module, parameters = import_model(path, model_format, shapes)
     main = bind_params_by_name(module["main"], parameters)
     return infer_module(module.with_functions({**module.functions, module.get_global_var("main"): main}))
 

@@ -12,7 +12,6 @@ Commands = argparse._SubParsersAction
 """The result of ``ArgumentParser.add_subparsers``."""
 
 DUMP_FORMATS = ("relay", "tir", "ll", "asm")
-MODEL_FORMATS = ("keras", "onnx", "pb", "tflite", "pytorch", "paddle")
 
 # The kinds that this version makes deployable code for; their options can be given one by one.
 _KINDS = ("llvm", "c")
@@ -23,8 +22,9 @@ def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model,
     parser.add_argument("FILE", help=what)
     parser.add_argument(
         "--model-format",
-        choices=MODEL_FORMATS,
-        help="the format, if the file's suffix does not determine it; this version reads onnx",
+        metavar="NAME",
+        help="the format, if neither the file's suffix nor its content tells; this version reads onnx, "
+        "and what other packages add",
     )
     parser.add_argument(
         "--input-shapes",

@@ -14,8 +14,8 @@ from tilewright.driver.tvmc.tensors import module_inputs, module_outputs
 from tilewright.ir.op import Op
 from tilewright.relay.analysis import get_total_mac_number, post_order_visit
 from tilewright.relay.expr import Call
-from tilewright.relay.frontend.onnx.reading import read_model
-from tilewright.relay.frontend.onnx.unsupported import list_unsupported
+from tilewright.relay.frontend.common import Unsupported
+from tilewright.relay.frontend.registry import find_frontend, guess_frontend
 from tilewright.runtime.vm import Executable
 from tilewright.support.errors import TilewrightError
 
@@ -23,22 +23,16 @@ NOTHING_TO_RUN = "__nop"
 """The graph's function name for a pure reshape."""
 
 
-def unsupported_operators(path: str) -> list[dict[str, Any]]:
-    """The operators of an ONNX model that cannot be imported, with the nodes that use them."""
+def unsupported_operators(path: str, model_format: str | None = None) -> list[Unsupported]:
+    """The operators of a model that cannot be imported, with the nodes that use them."""
     if not Path(path).is_file():
         raise TVMCException(f"there is no model {path}")
-    with read_model(path) as model:
-        missing = list_unsupported(model.proto)
-    return [
-        {
-            "domain": one.domain or "ai.onnx",
-            "operator": one.operator,
-            "opset": one.opset,
-            "count": one.count,
-            "nodes": one.nodes,
-        }
-        for one in missing
-    ]
+    frontend = find_frontend(model_format) if model_format else guess_frontend(path)
+    if frontend.list_unsupported is None:
+        raise TVMCException(
+            f"the frontend {frontend.name!r} cannot list what it does not support: import the model, and read the error"
+        )
+    return list(frontend.list_unsupported(path))
 
 
 def inspect_model(

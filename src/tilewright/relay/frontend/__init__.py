@@ -1,7 +1,8 @@
-"""Frontends: importers of other systems' models. Each loads its system's package on first use."""
+"""Frontends: importers of other systems' models, one folder each. Each loads its system's package on first use."""
 
 from typing import Any
 
 from tilewright.relay.frontend.onnx import from_onnx
+from tilewright.relay.frontend.registry import Frontend, import_model, register_frontend
 
-__all__ = ["from_onnx"]
+__all__ = ["Frontend", "from_onnx", "import_model", "register_frontend"]

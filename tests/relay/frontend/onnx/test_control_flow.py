@@ -6,8 +6,8 @@ import pytest
 
 from tilewright import relay
 from tilewright.relay.frontend import from_onnx
+from tilewright.relay.frontend.common.needs import ValueNeeded
 from tilewright.relay.frontend.onnx import backend
-from tilewright.relay.frontend.onnx.needs import ValueNeeded
 from tilewright.support.errors import ModelError
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'

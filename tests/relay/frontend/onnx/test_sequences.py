@@ -6,8 +6,8 @@ import pytest
 from tests.relay.frontend.onnx.models import node_model
 
 from tilewright.relay.frontend import from_onnx
+from tilewright.relay.frontend.common.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx import backend
-from tilewright.relay.frontend.onnx.needs import ShapeNeeded
 from tilewright.support.errors import ModelError
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18]>'

@@ -7,7 +7,7 @@ from tests.relay.frontend.onnx.models import node_model, run
 
 from tilewright import relay
 from tilewright.relay.frontend import from_onnx
-from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
+from tilewright.relay.frontend.common.needs import ShapeNeeded, ValueNeeded
 from tilewright.support.errors import ModelError
 
 FLATTEN_BY_SHAPE = """

@@ -23,9 +23,9 @@ from tilewright.ir.type import TupleType
 from tilewright.relay.build_module import create_executor
 from tilewright.relay.expr import Call, If, Let
 from tilewright.relay.expr_functor import ExprVisitor
+from tilewright.relay.frontend.common.needs import ShapeNeeded, ValueNeeded
 from tilewright.relay.frontend.onnx.low_precision import LOW_PRECISION_TYPES, from_carrier, to_carrier
 from tilewright.relay.frontend.onnx.model import from_onnx
-from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
 from tilewright.relay.frontend.onnx.reading import read_model
 from tilewright.relay.frontend.onnx.tensors import onnx_package
 from tilewright.relay.function import Function

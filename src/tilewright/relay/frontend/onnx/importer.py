@@ -19,49 +19,29 @@ from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
-from tilewright.ir.type import TupleType, Type
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, TupleWrapper, Var, const
-from tilewright.relay.frontend.onnx.checks import missing_input, wrong_attribute
+from tilewright.relay.frontend.common import ShapeNeeded, check_size, input_type, tensor_bytes
+from tilewright.relay.frontend.onnx.checks import wrong_attribute
 from tilewright.relay.frontend.onnx.low_precision import (
     AWARE_OPERATORS,
     LOW_PRECISION_TYPES,
     MOVING_OPERATORS,
     LowPrecisionType,
 )
-from tilewright.relay.frontend.onnx.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.reading import view_of
 from tilewright.relay.frontend.onnx.registry import find_converter
 from tilewright.relay.frontend.onnx.tensors import array_of, attribute_value, dtype_name
-from tilewright.relay.infer import TypeInferenceError, type_of
+from tilewright.relay.infer import type_of
 from tilewright.relay.interpreter import Interpreter
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
-from tilewright.support.errors import ModelError, TilewrightError
-from tilewright.support.span import SourceName, Span, span_scope
+from tilewright.support.errors import ModelError
 
 FOLD_LIMIT = 1 << 24
 """Bytes: larger results are left for the compiler, which folds what pays."""
-MOST_DIMENSIONS = 64
-"""A model with a tensor of more is refused."""
 LONGEST_PARTIAL = 1024
 """Elements: longer vectors are not shapes, and not followed element by element."""
-LARGEST_TENSOR = 1 << 36
-"""Bytes: a model that makes a larger tensor is refused before anything is allocated."""
-
-
-_FAILURES = (
-    TypeInferenceError,
-    TilewrightError,
-    TypeError,
-    ValueError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-    AssertionError,
-    MemoryError,
-)
-"""The errors that an invalid node may cause."""
 
 
 class SequenceValue:
@@ -250,23 +230,17 @@ class GraphImporter:
         if complaint:
             raise node.fail(complaint)
         convert = find_converter(proto.domain, proto.op_type, node.opset)
-        with span_scope(Span(SourceName(f"{proto.op_type} {node.name}"), 0, 0, 0, 0)):
-            try:
-                moved = None
-                if convert is not None:
-                    moved = self._moved_type(node, inputs)
-                    made = convert(node, *inputs)
-                else:
-                    made = self.expand(node, inputs)
-                results = self._results(node, made)[: len(proto.output)]
-                results = [self._settled(result, inputs) for result in results]
-                self._keep_type(results, moved)
-                self._mark_declared(node, results)
-            except ModelError:
-                raise
-            except _FAILURES as error:
-                reason = missing_input(proto, node.opset) or str(getattr(error, "message", error))
-                raise node.fail(reason) from error
+        with node.conversion():
+            moved = None
+            if convert is not None:
+                moved = self._moved_type(node, inputs)
+                made = convert(node, *inputs)
+            else:
+                made = self.expand(node, inputs)
+            results = self._results(node, made)[: len(proto.output)]
+            results = [self._settled(result, inputs) for result in results]
+            self._keep_type(results, moved)
+            self._mark_declared(node, results)
         for name, result in zip(proto.output, results, strict=False):
             self.define(name, result)
 
@@ -295,8 +269,7 @@ class GraphImporter:
         kind = type_of(result, self.module)
         if not isinstance(kind, TensorType):
             return result
-        if len(kind.shape) > MOST_DIMENSIONS or _bytes(kind) > LARGEST_TENSOR:
-            raise ModelError(f"a result has {len(kind.shape)} dimensions and {_bytes(kind)} bytes")
+        check_size("a result", kind)
         if self._is_constant(result):
             value = Interpreter(self.module).run(result)
             settled = Constant(np.ascontiguousarray(value).reshape(np.shape(value)))
@@ -317,7 +290,7 @@ class GraphImporter:
                 isinstance(current, Call)
                 and isinstance(current.op, Op)
                 and not current.op.get_attr("TOpIsStateful")
-                and _bytes(type_of(current, self.module)) <= FOLD_LIMIT
+                and tensor_bytes(type_of(current, self.module)) <= FOLD_LIMIT
             ):
                 pending += current.args
             elif isinstance(current, Tuple):
@@ -401,22 +374,17 @@ class GraphImporter:
         given = shapes.get(name)
         dtype = self._input_dtype(name, tensor, dtypes)
         if given is not None:
-            extents: list[Any] = [UnknownDimension() if extent is None else extent for extent in given]
+            extents: list[Any] = list(given)
         elif tensor.HasField("shape"):
             extents = [
-                extent.dim_value
-                if extent.HasField("dim_value") and extent.dim_value >= 0
-                else UnknownDimension()
+                extent.dim_value if extent.HasField("dim_value") and extent.dim_value >= 0 else None
                 for extent in tensor.shape.dim
             ]
         else:
             raise ShapeNeeded(
                 f"the model does not say how many dimensions its input {name!r} has: give shape="
             )
-        kind = TensorType(extents, dtype)
-        if len(extents) > MOST_DIMENSIONS or _bytes(kind) > LARGEST_TENSOR:
-            raise ModelError(f"the input {name!r} has {len(extents)} dimensions and {_bytes(kind)} bytes")
-        variable = Var(name, kind)
+        variable = Var(name, input_type(name, extents, dtype))
         self.mark(variable, LOW_PRECISION_TYPES.get(tensor.elem_type))
         return variable
 
@@ -437,22 +405,6 @@ class Body:
 
 def _is_in(value: Any, known: Mapping[RelayExpr, Any]) -> bool:
     return isinstance(value, RelayExpr) and value in known
-
-
-def _bytes(kind: Type) -> int:
-    """The size of a value as far as it is known; nothing for what is not a tensor or has a dimension that is not
-    known."""
-    if isinstance(kind, TupleType):
-        return sum(_bytes(field) for field in kind.fields)
-    if not isinstance(kind, TensorType):
-        return 0
-    total = kind.dtype.bits // 8 or 1
-    for extent in kind.shape:
-        value = getattr(extent, "value", None)
-        if value is None:
-            return 0
-        total *= value
-    return int(total)
 
 
 __all__ = ["FOLD_LIMIT", "Body", "GraphImporter", "OptionalValue", "SequenceValue"]

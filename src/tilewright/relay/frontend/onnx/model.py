@@ -8,11 +8,12 @@ from typing import Any
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Tuple, Var
 from tilewright.relay.expr_functor import ExprVisitor
+from tilewright.relay.frontend.common import check_input_names, require_supported
 from tilewright.relay.frontend.onnx import ops as _converters
 from tilewright.relay.frontend.onnx.importer import GraphImporter, OptionalValue, SequenceValue
 from tilewright.relay.frontend.onnx.reading import Model, read_model
 from tilewright.relay.frontend.onnx.tensors import dense_array
-from tilewright.relay.frontend.onnx.unsupported import require_supported
+from tilewright.relay.frontend.onnx.unsupported import list_unsupported
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.runtime import ndarray
@@ -43,7 +44,7 @@ def from_onnx(
         proto = read.proto
         if not proto.graph.node and not proto.graph.output:
             raise ModelError("the model's graph is empty")
-        require_supported(proto)
+        require_supported(list_unsupported(proto))
         opsets = {("" if one.domain == "ai.onnx" else one.domain): one.version for one in proto.opset_import}
         if opset is not None:
             opsets[""] = opset
@@ -64,11 +65,7 @@ def _convert(
     constants = {tensor.name for tensor in proto.initializer}
     constants |= {tensor.values.name for tensor in proto.sparse_initializer}
     known = {info.name for info in proto.input}
-    for name in shapes:
-        if name not in known:
-            raise ModelError(
-                f"the model has no input {name!r}; it has {', '.join(sorted(known - constants))}"
-            )
+    check_input_names(shapes, known, known - constants)
     for number, tensor in enumerate(proto.initializer):
         graph.add_initializer(tensor, read.initializer(number), freeze)
     for sparse in proto.sparse_initializer:

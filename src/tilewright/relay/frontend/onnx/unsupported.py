@@ -3,52 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from tilewright.relay.frontend.common import Unsupported
 from tilewright.relay.frontend.onnx.functions import function_schema
+from tilewright.relay.frontend.onnx.node import node_name
 from tilewright.relay.frontend.onnx.registry import find_converter
 from tilewright.relay.frontend.onnx.tensors import onnx_package
-from tilewright.support.errors import ModelError, OpNotImplemented
 
 
 @dataclass
-class Unsupported:
-    """One operator that cannot be converted, and the nodes that use it."""
+class UnsupportedInOpset(Unsupported):
+    """An operator of a domain that cannot be converted under the model's opset."""
 
     domain: str
-    operator: str
     opset: int
-    nodes: list[str] = field(default_factory=list)
 
     @property
-    def count(self) -> int:
-        """How many nodes use it."""
-        return len(self.nodes)
+    def label(self) -> str:
+        """With its domain and its opset."""
+        return f"{self.domain or 'ai.onnx'}.{self.operator} (opset {self.opset})"
 
-    def text(self) -> str:
-        """A line of the error."""
-        shown = ", ".join(self.nodes[:4]) + (f" and {self.count - 4} more" if self.count > 4 else "")
-        return f"  {self.domain or 'ai.onnx'}.{self.operator} (opset {self.opset}), {self.count}: {shown}"
-
-
-class UnsupportedOperators(OpNotImplemented, ModelError):
-    """A model has operators that cannot be converted; ``operators`` lists all of them."""
-
-    def __init__(self, operators: list[Unsupported]) -> None:
-        lines = "\n".join(each.text() for each in operators)
-        nodes = sum(each.count for each in operators)
-        super().__init__(
-            f"{len(operators)} operators of the model ({nodes} nodes) are not supported:\n{lines}"
-        )
-        self.operators = operators
+    def as_json(self) -> dict[str, Any]:
+        """With its domain and its opset."""
+        return {
+            "domain": self.domain or "ai.onnx",
+            "operator": self.operator,
+            "opset": self.opset,
+            "count": self.count,
+            "nodes": self.nodes,
+        }
 
 
-def list_unsupported(model: Any) -> list[Unsupported]:
+def list_unsupported(model: Any) -> list[UnsupportedInOpset]:
     """The operators of a model that cannot be converted, in the order in which they are met."""
     opsets = {("" if one.domain == "ai.onnx" else one.domain): one.version for one in model.opset_import}
     functions = {(one.domain, one.name): one for one in model.functions}
-    found: dict[tuple[str, str, int], Unsupported] = {}
+    found: dict[tuple[str, str, int], UnsupportedInOpset] = {}
     for node, versions in _nodes(model.graph, functions, opsets):
         domain = "" if node.domain == "ai.onnx" else node.domain
         opset = versions.get(domain, 1)
@@ -58,8 +50,8 @@ def list_unsupported(model: Any) -> list[Unsupported]:
             continue
         if _expands(domain, node.op_type, opset):
             continue
-        entry = found.setdefault((domain, node.op_type, opset), Unsupported(domain, node.op_type, opset))
-        entry.nodes.append(node.name or next(iter(node.output), "") or node.op_type)
+        entry = UnsupportedInOpset(node.op_type, domain, opset)
+        found.setdefault((domain, node.op_type, opset), entry).nodes.append(node_name(node))
     return list(found.values())
 
 
@@ -95,10 +87,3 @@ def _expands(domain: str, name: str, opset: int, depth: int = 0) -> bool:
         or _expands(node.domain, node.op_type, opset, depth + 1)
         for node in schema.function_body.node
     )
-
-
-def require_supported(model: Any) -> None:
-    """Raise one error that names every operator that cannot be converted."""
-    missing = list_unsupported(model)
-    if missing:
-        raise UnsupportedOperators(missing)

@@ -17,8 +17,8 @@ from tilewright.ir.expr import IntImm
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import FuncType, TupleType
 from tilewright.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var, const
+from tilewright.relay.frontend.common.needs import ShapeNeeded, ValueNeeded
 from tilewright.relay.frontend.onnx.importer import Body, OptionalValue, SequenceValue
-from tilewright.relay.frontend.onnx.needs import ShapeNeeded, ValueNeeded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.dimensions import as_scalar, extent_of, int64, scalar, with_known
 from tilewright.relay.frontend.onnx.registry import converter

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.onnx.needs import ShapeNeeded
+from tilewright.relay.frontend.common.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.elementwise import is_floating, number_limits
 from tilewright.relay.frontend.onnx.registry import converter

@@ -1,0 +1,68 @@
+"""Formats that no frontend reads yet, and how a model in one becomes ONNX. A frontend of the same name replaces one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from tilewright.support.errors import ModelError
+
+
+class FormatError(ModelError):
+    """A model's format is unknown, cannot be told, or cannot be read."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A format that has to be converted: ``way`` says how. Its files have ``magic`` at ``offset``."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    way: str
+    magic: bytes = b""
+    offset: int = 0
+
+    def sniff(self, head: bytes) -> bool:
+        """True if a file that begins like this is of the format."""
+        return bool(self.magic) and head[self.offset :].startswith(self.magic)
+
+    def load(self, path: str, shape: Any = None, **options: Any) -> NoReturn:
+        """Say that there is no importer, and what to do."""
+        raise FormatError(
+            f"{path} cannot be read: models in the format {self.name} are not in this version. "
+            f"Convert it to ONNX: {self.way}"
+        )
+
+
+CONVERSIONS: Final = (
+    Conversion(
+        "keras",
+        ("h5",),
+        "pip install tf2onnx && python -m tf2onnx.convert --keras model.h5 --output model.onnx",
+        b"\x89HDF\r\n\x1a\n",
+    ),
+    Conversion(
+        "pb",
+        ("pb",),
+        "pip install tf2onnx && python -m tf2onnx.convert --graphdef model.pb --inputs x:0 --outputs y:0 "
+        "--output model.onnx",
+    ),
+    Conversion(
+        "tflite",
+        ("tflite",),
+        "pip install tf2onnx && python -m tf2onnx.convert --tflite model.tflite --output model.onnx",
+        b"TFL3",
+        4,
+    ),
+    Conversion(
+        "pytorch",
+        ("pth", "zip"),
+        "torch.onnx.export(model, (example,), 'model.onnx') in Python",
+        b"PK\x03\x04",
+    ),
+    Conversion(
+        "paddle",
+        ("pdmodel", "pdiparams"),
+        "pip install paddle2onnx && paddle2onnx --model_dir . --model_filename m.pdmodel --save_file model.onnx",
+    ),
+)
