@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from tilewright.relay.frontend.common import (
 from tilewright.relay.infer import infer_module
 from tilewright.support.errors import ModelError
 
-OPERATORS = {
+OPERATORS: dict[str, Callable[..., relay.Expr]] = {
     "dense": lambda x, weight: relay.nn.dense(x, weight),
     "bias": lambda x, bias: relay.nn.bias_add(x, bias, axis=-1),
     "relu": lambda x: relay.nn.relu(x),
