@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright import IRModule, nd, relay
+from tilewright import relay
+from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common import (
     ModelNode,
     Unsupported,
@@ -19,6 +20,7 @@ from tilewright.relay.frontend.common import (
     require_supported,
 )
 from tilewright.relay.infer import infer_module
+from tilewright.runtime import ndarray
 from tilewright.support.errors import ModelError
 
 OPERATORS: dict[str, Callable[..., relay.Expr]] = {
@@ -65,7 +67,7 @@ def from_tiny(path: str, shape: Mapping[str, Sequence[int]] | None = None) -> tu
             value = OPERATORS[line.operator](value, *(params[name] for name in line.words))
             node.type_of(value)  # an error about shapes names the line, not the whole model
     module["main"] = relay.Function([variable, *params.values()], value)
-    return infer_module(module), {name: nd.array(weights[name]) for name in params}
+    return infer_module(module), {name: ndarray.array(weights[name]) for name in params}
 
 
 def unsupported_in(path: str) -> list[Unsupported]:
