@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tilewright import IRModule, nd, relay
+from tilewright import relay
+from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common import (
     ModelNode,
     Unsupported,
@@ -19,9 +20,10 @@ from tilewright.relay.frontend.common import (
     require_supported,
 )
 from tilewright.relay.infer import infer_module
+from tilewright.runtime import ndarray
 from tilewright.support.errors import ModelError
 
-OPERATORS = {
+OPERATORS: dict[str, Callable[..., relay.Expr]] = {
     "dense": lambda x, weight: relay.nn.dense(x, weight),
     "bias": lambda x, bias: relay.nn.bias_add(x, bias, axis=-1),
     "relu": lambda x: relay.nn.relu(x),
@@ -65,7 +67,7 @@ def from_tiny(path: str, shape: Mapping[str, Sequence[int]] | None = None) -> tu
             value = OPERATORS[line.operator](value, *(params[name] for name in line.words))
             node.type_of(value)  # an error about shapes names the line, not the whole model
     module["main"] = relay.Function([variable, *params.values()], value)
-    return infer_module(module), {name: nd.array(weights[name]) for name in params}
+    return infer_module(module), {name: ndarray.array(weights[name]) for name in params}
 
 
 def unsupported_in(path: str) -> list[Unsupported]:

@@ -89,6 +89,8 @@ def test_formats_to_be_converted_are_told_by_their_content(content, name, tmp_pa
         FormatError, match=f"in the format {name} are not in this version. Convert it to ONNX"
     ):
         registry.import_model(str(path))
+    with pytest.raises(FormatError, match="Convert it to ONNX"):
+        tvmc.inspection.unsupported_operators(str(path))
 
 
 def test_torchscript_is_a_zip(tmp_path):
@@ -118,7 +120,7 @@ def test_unknown_names(capsys, tmp_path):
     ):
         registry.find_frontend("onx")
     with pytest.raises(FormatError, match="there is no model nothere"):
-        registry.import_model("nothere", "onnx")
+        registry.import_model("nothere.xyz")
     (tmp_path / "m.onnx").write_bytes(b"")
     assert main(["inspect", str(tmp_path / "m.onnx"), "--model-format", "caffe"]) == 2
     assert "no model format 'caffe'" in capsys.readouterr().err

@@ -35,6 +35,7 @@ _SHARED: Final = ("common",)
 
 
 def _never(head: bytes) -> bool:
+    """For formats whose files begin with anything."""
     return False
 
 
@@ -75,7 +76,7 @@ def readable_formats() -> dict[str, Frontend]:
 
 def known_formats() -> dict[str, Frontend]:
     """Every format by name; those that have to be converted first refuse to load, and say how."""
-    conversions = [Frontend(one.name, one.suffixes, one.load, one.sniff) for one in CONVERSIONS]
+    conversions = [Frontend(one.name, one.suffixes, one.load, one.sniff, one.load) for one in CONVERSIONS]
     return {**{one.name: one for one in conversions}, **readable_formats()}
 
 
@@ -146,9 +147,9 @@ def import_model(
     path: str, model_format: str | None = None, shape: Mapping[str, Any] | None = None, **options: Any
 ) -> Imported:
     """Read a model in the format that is given, or that the file is in; ``options`` go to the frontend."""
-    frontend = find_frontend(model_format) if model_format else guess_frontend(path)
     if not Path(path).exists():
         raise FormatError(f"there is no model {path}")
+    frontend = find_frontend(model_format) if model_format else guess_frontend(path)
     return frontend.load(str(path), shape, **options)
 
 
