@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
     [
         ("examples/gemm.py", ["100"], "GFLOP/s"),
         ("examples/row_kernels.py", [], "layer_norm:"),
+        ("examples/serial_target.py", [], "serial: agrees with NumPy"),
         ("docs/tour.py", [], "dimension 0 of argument 1 (B) is 5, expected 10"),
     ],
 )
