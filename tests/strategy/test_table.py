@@ -51,7 +51,7 @@ def forget_after() -> Iterator[None]:
     ("attributes", "data", "weight", "reason"),
     [
         ({}, (1, 3, 5, 5), (7, 3, 3, 3), "vectors of channels would be mostly empty"),
-        ({"groups": 16}, (1, 16, 5, 5), (16, 1, 3, 3), "one channel a group"),
+        ({"groups": 16}, (1, 16, 5, 5), (16, 1, 3, 3), "depthwise"),
         (
             {"data_layout": "NHWC", "kernel_layout": "HWIO"},
             (1, 5, 5, 16),
@@ -85,7 +85,7 @@ def test_half_floats_are_added_in_float32() -> None:
     """The plain computation is taken for them on processors too."""
     found = chosen(relay.nn.conv2d, [(1, 16, 5, 5), (16, 16, 3, 3)], dtype="float16")
     assert found.name == "nn.conv2d"
-    assert "float16 is summed in float32" in reasons(found)["conv2d_nchw_packed.cpu"]
+    assert "float16 is accumulated in float32" in reasons(found)["conv2d_nchw_packed.cpu"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.relay.backend.aot import compile_aot
-from tilewright.relay.backend.executor import Executor, ordered_arguments
+from tilewright.relay.backend.executor import CompilingExecutor, Executor, ordered_arguments
 from tilewright.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
     ExecutorFactoryModule,
@@ -176,19 +176,12 @@ def _build(
     )
 
 
-class GraphExecutor(Executor):
+class GraphExecutor(CompilingExecutor):
     """The "graph" executor: compiles, then runs."""
-
-    def __init__(self, mod: IRModule, device: Device, target: Any) -> None:
-        self.mod = mod
-        self.device = device
-        self.target = target
 
     def make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
         """A Python function that runs the compiled one."""
-        if expr is not None:
-            self.mod = with_main(self.mod, self.entry(expr))
-        module = infer_module(self.mod)
+        module = self.typed_module(expr)
         main = module["main"]
         factory = build(module, self.target)
         executor: RuntimeGraphExecutor = factory["default"](self.device)

@@ -10,7 +10,7 @@ import ctypes
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from ctypes import c_int64, c_void_p
-from typing import Any
+from typing import Any, Self
 
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, QUICK
@@ -23,20 +23,15 @@ _TWO_WORDS = c_int64 * 2
 String = str
 
 
-class ADT(Object):
-    """A value with a tag and fields; a tuple has the tag 0."""
+class _OwnsObject:
+    """Owns a reference to an object of the C runtime."""
 
     __slots__ = ("__weakref__", "_handle")
 
-    def __init__(self, tag: int, fields: Sequence[Any]) -> None:
-        packed, kept = pack_arguments(tuple(fields))
-        handle = c_void_p()
-        check(LIBRARY.tilewright_data_create(tag, packed, len(fields), ctypes.byref(handle)))
-        kept.clear()  # and not before: the fields live here
-        self._handle = handle.value or 0
+    _handle: int
 
     @classmethod
-    def _from_handle(cls, handle: int) -> ADT:
+    def _from_handle(cls, handle: int) -> Self:
         made = cls.__new__(cls)
         made._handle = handle
         return made
@@ -44,6 +39,19 @@ class ADT(Object):
     def __del__(self) -> None:
         if QUICK is not None and getattr(self, "_handle", None):
             QUICK.tilewright_object_release(self._handle)
+
+
+class ADT(_OwnsObject, Object):
+    """A value with a tag and fields; a tuple has the tag 0."""
+
+    __slots__ = ()
+
+    def __init__(self, tag: int, fields: Sequence[Any]) -> None:
+        packed, kept = pack_arguments(tuple(fields))
+        handle = c_void_p()
+        check(LIBRARY.tilewright_data_create(tag, packed, len(fields), ctypes.byref(handle)))
+        kept.clear()  # and not before: the fields live here
+        self._handle = handle.value or 0
 
     @property
     def tag(self) -> int:
@@ -77,10 +85,10 @@ class ShapeTuple(tuple[int, ...], Object):
         return super().__new__(cls, [operator.index(extent) for extent in shape])
 
 
-class Reference:
+class Reference(_OwnsObject):
     """A place that holds a value."""
 
-    __slots__ = ("__weakref__", "_handle")
+    __slots__ = ()
 
     def __init__(self, value: Any) -> None:
         packed, kept = pack_arguments((value,))
@@ -88,16 +96,6 @@ class Reference:
         check(LIBRARY.tilewright_reference_create(packed, ctypes.byref(handle)))
         kept.clear()
         self._handle = handle.value or 0
-
-    @classmethod
-    def _from_handle(cls, handle: int) -> Reference:
-        made = cls.__new__(cls)
-        made._handle = handle
-        return made
-
-    def __del__(self) -> None:
-        if QUICK is not None and getattr(self, "_handle", None):
-            QUICK.tilewright_object_release(self._handle)
 
     @property
     def value(self) -> Any:

@@ -138,7 +138,9 @@ def read_tensors(exprs: Sequence[PrimExpr]) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
-class _ReplaceTensors(Mutator):
+class ReplaceTensors(Mutator):
+    """Makes expressions read other tensors."""
+
     memoize = True
 
     def __init__(self, mapping: Mapping[Tensor, Tensor]) -> None:
@@ -153,7 +155,7 @@ class _ReplaceTensors(Mutator):
 
 def replace_tensors(exprs: Sequence[PrimExpr], mapping: Mapping[Tensor, Tensor]) -> list[PrimExpr]:
     """Expressions reading other tensors."""
-    rewriter = _ReplaceTensors(mapping)
+    rewriter = ReplaceTensors(mapping)
     with recursion_room():
         return [rewriter.visit(expr) for expr in exprs]
 

@@ -54,7 +54,7 @@ def test_transpositions(shape: tuple[int, ...], order: tuple[int, ...]) -> None:
 )
 def test_the_axis_through_the_lines(shape: tuple[int, ...], order: tuple[int, ...], axis: int | None) -> None:
     """It is the one that is contiguous in what is read; there is none for vectors of neighbours, or where all that is
-    read stays in the first cache."""
+    read stays in L1."""
     _, made = transposition(shape, order)
     schedule = te.create_schedule(made.op)
     schedule[made.op.input_tensors[0]].compute_inline()

@@ -1,4 +1,4 @@
-"""The choice between the direct convolution and minimal filtering."""
+"""The choice between the direct and the Winograd convolution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolution by minimal filtering with channels in blocks, scheduled for this machine."""
+"""Winograd convolution with blocked channels, scheduled for this machine."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_follows_may_have_any_shape(outputs: str) -> None:
     ("kwargs", "message"), [({"strides": 2}, "strides of 1"), ({"dilation": 2}, "dilation of 1")]
 )
 def test_other_convolutions_are_refused(kwargs: dict[str, int], message: str) -> None:
-    """Strides and dilation have no minimal filtering."""
+    """Winograd does not apply to strides and dilation."""
     given = {"strides": 1, "padding": 1, "dilation": 1, **kwargs}
     data, weight = te.placeholder((1, 1, 8, 8, 8)), te.placeholder((6, 6, 1, 8, 8))
     with pytest.raises(tvm.TVMError, match=message):

@@ -1,4 +1,4 @@
-"""Convolution by minimal filtering agrees with convolution."""
+"""Winograd convolution agrees with the direct one."""
 
 from __future__ import annotations
 

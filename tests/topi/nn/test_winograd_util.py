@@ -1,4 +1,4 @@
-"""The matrices of minimal filtering."""
+"""The transformation matrices of Winograd convolution."""
 
 from __future__ import annotations
 

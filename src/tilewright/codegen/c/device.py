@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, TypeVar
 
 from tilewright.codegen.c.statements import StatementPrinter
-from tilewright.ir.expr import Call, IntImm, IterVar, Load, PrimExpr, StringImm, Var
+from tilewright.ir.expr import Call, FloatImm, IntImm, IterVar, Load, PrimExpr, StringImm, Var
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.support.errors import CodegenError
+from tilewright.support.recursion import recursion_room
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import AttrStmt, Store
+from tilewright.tir.stmt import Allocate, AttrStmt, Store
 
 
 class DevicePrinter(StatementPrinter):
@@ -47,6 +50,34 @@ class DevicePrinter(StatementPrinter):
         )
 
 
+P = TypeVar("P", bound=DevicePrinter)
+
+
+class AddressSpacePrinter(DevicePrinter):
+    """Prints kernels in languages whose pointer types name an address space."""
+
+    spaces: ClassVar[dict[str, str]] = {}
+    """From a storage scope to the qualifier of its address space."""
+
+    def visit_float_imm(self, node: FloatImm) -> str:
+        if math.isfinite(node.value):
+            return super().visit_float_imm(node)
+        text = "NAN" if math.isnan(node.value) else "INFINITY" if node.value > 0 else "(-INFINITY)"
+        return self.cast_text(text, node.dtype)
+
+    def pointer_space(self, pointer: Var) -> str:
+        space = self.spaces.get(pointer.storage_scope)
+        if space is None:
+            raise CodegenError(
+                f"{self.language} has no memory of scope {pointer.storage_scope!r} ({pointer.name})"
+            )
+        return space
+
+    def allocation(self, node: Allocate, name: str, kind: str, size: int) -> str:
+        space = self.pointer_space(node.buffer_var)
+        return f"{space if node.buffer_var.storage_scope == 'shared' else ''}{kind} {name}[{size}];"
+
+
 def kernel_name(function: PrimFunc, fallback: str) -> str:
     """The symbol of a kernel."""
     return str(function.attrs.get("global_symbol", fallback))
@@ -69,6 +100,25 @@ def device_functions(module: IRModule) -> list[tuple[str, PrimFunc]]:
             raise CodegenError(f"{variable.name_hint} is not a loop-level function")
         made.append((kernel_name(function, variable.name_hint), function))
     return made
+
+
+def kernel_bodies(
+    module: IRModule, make_printer: Callable[[], P], signature: Callable[[P, PrimFunc, str], str]
+) -> list[str]:
+    """The text of each kernel of a module, printed by a printer of its own."""
+    bodies: list[str] = []
+    with recursion_room():
+        for name, function in device_functions(module):
+            printer = make_printer()
+            printer.block(signature(printer, function, name), function.body)
+            bodies.append("\n".join(printer.lines) + "\n")
+    return bodies
+
+
+def source_text(head: str, helpers: Mapping[str, str], bodies: Sequence[str]) -> str:
+    """A source file: its head, the helper functions that kernels use, and the kernels."""
+    parts = [head, "".join(f"{text}\n" for text in helpers.values()), *bodies]
+    return "\n".join(part for part in parts if part)
 
 
 def device_function_names(module: IRModule) -> list[str]:

@@ -8,7 +8,13 @@ from __future__ import annotations
 import math
 
 from tilewright.arith import Analyzer
-from tilewright.codegen.c.device import DevicePrinter, device_functions, read_only_pointers, thread_extents
+from tilewright.codegen.c.device import (
+    DevicePrinter,
+    kernel_bodies,
+    read_only_pointers,
+    source_text,
+    thread_extents,
+)
 from tilewright.codegen.c.expressions import bare
 from tilewright.codegen.c.names import C_KEYWORDS, Names
 from tilewright.codegen.cuda import intrin_rules
@@ -18,7 +24,6 @@ from tilewright.ir.expr import Call, FloatImm, Load, PrimExpr, Ramp, Var, is_con
 from tilewright.ir.module import IRModule
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
-from tilewright.support.recursion import recursion_room
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, ForKind, Store
 
@@ -286,15 +291,9 @@ def generate_cuda(module: IRModule) -> str:
     """The CUDA source of a module's kernels, which must be in the form that the build passes give."""
     helpers: dict[str, str] = {}
     headers: set[str] = set()
-    bodies: list[str] = []
-    with recursion_room():
-        for name, function in device_functions(module):
-            printer = CudaPrinter(helpers, headers)
-            printer.block(_signature(printer, function, name), function.body)
-            bodies.append("\n".join(printer.lines) + "\n")
+    bodies = kernel_bodies(module, lambda: CudaPrinter(helpers, headers), _signature)
     includes = "".join(f"#include <{header}>\n" for header in sorted(headers))
-    parts = [includes, "".join(f"{text}\n" for text in helpers.values()), *bodies]
-    return "\n".join(part for part in parts if part)
+    return source_text(includes, helpers, bodies)
 
 
 __all__ = ["CudaPrinter", "generate_cuda", "intrin_rules"]

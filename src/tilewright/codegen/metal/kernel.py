@@ -5,18 +5,19 @@ Each buffer is a parameter with an index; scalars follow as one structure in the
 
 from __future__ import annotations
 
-import math
-
-from tilewright.codegen.c.device import DevicePrinter, device_functions, read_only_pointers, thread_extents
+from tilewright.codegen.c.device import (
+    AddressSpacePrinter,
+    device_functions,
+    read_only_pointers,
+    source_text,
+    thread_extents,
+)
 from tilewright.codegen.c.names import C_KEYWORDS, Names
 from tilewright.codegen.metal import intrin_rules
-from tilewright.ir.expr import FloatImm, Var
 from tilewright.ir.module import IRModule
 from tilewright.support.dtype import DataType
-from tilewright.support.errors import CodegenError
 from tilewright.support.recursion import recursion_room
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import Allocate
 
 _TYPES = {
     "bool": "bool",
@@ -50,11 +51,12 @@ _WORDS = {
 _RESERVED = C_KEYWORDS | set(_TYPES.values()) | _WORDS
 
 
-class MetalPrinter(DevicePrinter):
+class MetalPrinter(AddressSpacePrinter):
     """Prints one kernel."""
 
     language = "Metal"
     types = _TYPES
+    spaces = _SPACES
     helper_prefix = "static inline "
     thread_indices = {
         f"{kind}.{letter}": f"{kind}.{letter}" for kind in ("blockIdx", "threadIdx") for letter in "xyz"
@@ -69,24 +71,8 @@ class MetalPrinter(DevicePrinter):
         self.names = Names(_RESERVED)
         self.helpers = helpers
 
-    def visit_float_imm(self, node: FloatImm) -> str:
-        if math.isfinite(node.value):
-            return super().visit_float_imm(node)
-        text = "NAN" if math.isnan(node.value) else "INFINITY" if node.value > 0 else "(-INFINITY)"
-        return self.cast_text(text, node.dtype)
-
     def bits_helper(self, source: DataType, target: DataType) -> str:
         return f"as_type<{self.type_name(target)}>"
-
-    def pointer_space(self, pointer: Var) -> str:
-        space = _SPACES.get(pointer.storage_scope)
-        if space is None:
-            raise CodegenError(f"Metal has no memory of scope {pointer.storage_scope!r} ({pointer.name})")
-        return space
-
-    def allocation(self, node: Allocate, name: str, kind: str, size: int) -> str:
-        space = self.pointer_space(node.buffer_var)
-        return f"{space if node.buffer_var.storage_scope == 'shared' else ''}{kind} {name}[{size}];"
 
 
 def _kernel(function: PrimFunc, name: str, helpers: dict[str, str]) -> str:
@@ -123,8 +109,7 @@ def generate_metal(module: IRModule) -> str:
     helpers: dict[str, str] = {}
     with recursion_room():
         bodies = [_kernel(function, name, helpers) for name, function in device_functions(module)]
-    parts = [_HEAD, "".join(f"{text}\n" for text in helpers.values()), *bodies]
-    return "\n".join(part for part in parts if part)
+    return source_text(_HEAD, helpers, bodies)
 
 
 __all__ = ["MetalPrinter", "generate_metal", "intrin_rules"]

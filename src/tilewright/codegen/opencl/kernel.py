@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
-from tilewright.codegen.c.device import DevicePrinter, device_functions, read_only_pointers, thread_extents
+from tilewright.codegen.c.device import (
+    AddressSpacePrinter,
+    kernel_bodies,
+    read_only_pointers,
+    source_text,
+    thread_extents,
+)
 from tilewright.codegen.c.names import C_KEYWORDS, Names
 from tilewright.codegen.opencl import intrin_rules
-from tilewright.ir.expr import Call, FloatImm, Var
+from tilewright.ir.expr import Call
 from tilewright.ir.module import IRModule
 from tilewright.support.dtype import DataType
-from tilewright.support.errors import CodegenError
-from tilewright.support.recursion import recursion_room
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import Allocate
 
 _TYPES = {
     "bool": "bool",
@@ -36,11 +37,12 @@ _SPACES = {"global": "__global ", "shared": "__local ", "local": "__private "}
 _RESERVED = C_KEYWORDS | set(_TYPES.values()) | {"global", "local", "private", "constant", "barrier"}
 
 
-class OpenCLPrinter(DevicePrinter):
+class OpenCLPrinter(AddressSpacePrinter):
     """Prints one kernel."""
 
     language = "OpenCL"
     types = _TYPES
+    spaces = _SPACES
     helper_prefix = "static inline "
     thread_indices = {
         **{f"blockIdx.{letter}": f"get_group_id({place})" for place, letter in enumerate("xyz")},
@@ -59,24 +61,8 @@ class OpenCLPrinter(DevicePrinter):
             self.extensions.add(_EXTENSIONS[dtype])
         return super().type_name(dtype)
 
-    def visit_float_imm(self, node: FloatImm) -> str:
-        if math.isfinite(node.value):
-            return super().visit_float_imm(node)
-        text = "NAN" if math.isnan(node.value) else "INFINITY" if node.value > 0 else "(-INFINITY)"
-        return self.cast_text(text, node.dtype)
-
     def bits_helper(self, source: DataType, target: DataType) -> str:
         return f"as_{self.type_name(target)}"
-
-    def pointer_space(self, pointer: Var) -> str:
-        space = _SPACES.get(pointer.storage_scope)
-        if space is None:
-            raise CodegenError(f"OpenCL has no memory of scope {pointer.storage_scope!r} ({pointer.name})")
-        return space
-
-    def allocation(self, node: Allocate, name: str, kind: str, size: int) -> str:
-        space = self.pointer_space(node.buffer_var)
-        return f"{space if node.buffer_var.storage_scope == 'shared' else ''}{kind} {name}[{size}];"
 
     def call_atomic_add(self, node: Call) -> str:
         return f"atomic_add({', '.join(self.scalar(argument) for argument in node.args)})"
@@ -102,15 +88,9 @@ def generate_opencl(module: IRModule) -> str:
     """The OpenCL source of a module's kernels, which must be in the form that the build passes give."""
     helpers: dict[str, str] = {}
     extensions: set[str] = set()
-    bodies: list[str] = []
-    with recursion_room():
-        for name, function in device_functions(module):
-            printer = OpenCLPrinter(helpers, extensions)
-            printer.block(_signature(printer, function, name), function.body)
-            bodies.append("\n".join(printer.lines) + "\n")
+    bodies = kernel_bodies(module, lambda: OpenCLPrinter(helpers, extensions), _signature)
     enabled = "".join(f"#pragma OPENCL EXTENSION {name} : enable\n" for name in sorted(extensions))
-    parts = [enabled, "".join(f"{text}\n" for text in helpers.values()), *bodies]
-    return "\n".join(part for part in parts if part)
+    return source_text(enabled, helpers, bodies)
 
 
 __all__ = ["OpenCLPrinter", "generate_opencl", "intrin_rules"]

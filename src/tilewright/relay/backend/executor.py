@@ -10,9 +10,11 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
+from tilewright.relay.backend.preparation import with_main
 from tilewright.relay.expr import Constant, Var, const
 from tilewright.relay.expr_functor import bind
 from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TilewrightError
@@ -21,7 +23,10 @@ from tilewright.support.errors import TilewrightError
 class Executor:
     """Base of executors; a subclass gives ``make_executor``."""
 
-    mod: IRModule
+    def __init__(self, mod: IRModule, device: Any, target: Any) -> None:
+        self.mod = mod
+        self.device = device
+        self.target = target
 
     def evaluate(self, expr: RelayExpr | None = None, binds: Mapping[Var, Any] | None = None) -> Any:
         """Of a function, or where ``expr`` is left out of the module's ``main``: a Python function that runs it. Of
@@ -50,6 +55,16 @@ class Executor:
         if not isinstance(found, Function):
             raise TilewrightError(f"{expr or 'main'} is not a graph-level function")
         return found
+
+
+class CompilingExecutor(Executor):
+    """Base of executors that compile the whole module for its ``main``."""
+
+    def typed_module(self, expr: RelayExpr | None) -> IRModule:
+        """The module with inferred types, and the function that ``make_executor`` was given as its ``main``."""
+        if expr is not None:
+            self.mod = with_main(self.mod, self.entry(expr))
+        return infer_module(self.mod)
 
 
 def _as_constant(value: Any) -> RelayExpr:

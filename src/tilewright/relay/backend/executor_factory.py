@@ -20,6 +20,8 @@ class ExecutorFactoryModule:
     ir_mod: IRModule
     target: Any
     libmod_name: str
+    lib: Any
+    params: Mapping[str, NDArray]
 
     def get_executor_config(self) -> Any:
         """What the executor needs beside code and parameters."""
@@ -27,11 +29,17 @@ class ExecutorFactoryModule:
 
     def get_params(self) -> Mapping[str, NDArray]:
         """The parameters by name."""
-        raise NotImplementedError
+        return self.params
 
-    def get_lib(self) -> Module:
+    def get_lib(self) -> Any:
         """The compiled code."""
-        raise NotImplementedError
+        return self.lib
+
+    def export_library(
+        self, file_name: str, fcompile: Callable[..., Any] | None = None, addons: Any = None, **kwargs: Any
+    ) -> None:
+        """Write the model into one file; see ``Module.export_library``."""
+        self.lib.export_library(file_name, fcompile, addons, **kwargs)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.get_executor_config(), self.get_lib(), self.get_params()))
@@ -69,16 +77,6 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         self.params = self.module.params
         libmod.import_module(self.module)
 
-    def export_library(
-        self, file_name: str, fcompile: Callable[..., Any] | None = None, addons: Any = None, **kwargs: Any
-    ) -> None:
-        """Write code, graph and parameters into one file; see ``Module.export_library``."""
-        self.lib.export_library(file_name, fcompile, addons, **kwargs)
-
-    def get_params(self) -> Mapping[str, NDArray]:
-        """The parameters by name."""
-        return self.params
-
     def get_graph_json(self) -> str:
         """The graph."""
         return self.graph_json_str
@@ -86,10 +84,6 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
     def get_executor_config(self) -> str:
         """The graph."""
         return self.graph_json_str
-
-    def get_lib(self) -> Module:
-        """The compiled code."""
-        return self.lib
 
 
 class AOTExecutorFactoryModule(ExecutorFactoryModule):
@@ -111,19 +105,5 @@ class AOTExecutorFactoryModule(ExecutorFactoryModule):
         self.params = dict(params)
         self.function_metadata = dict(function_metadata or {})
 
-    def export_library(
-        self, file_name: str, fcompile: Callable[..., Any] | None = None, addons: Any = None, **kwargs: Any
-    ) -> None:
-        """Write the model into one file."""
-        self.lib.export_library(file_name, fcompile, addons, **kwargs)
-
-    def get_params(self) -> Mapping[str, NDArray]:
-        """The parameters by name; the code has them inside."""
-        return self.params
-
     def get_executor_config(self) -> None:
         """There is none."""
-
-    def get_lib(self) -> Any:
-        """The compiled model."""
-        return self.lib

@@ -19,9 +19,7 @@ class Interpreter(Executor):
     """Runs programs on NumPy references, whatever their device and target."""
 
     def __init__(self, mod: IRModule | None, device: Any = None, target: Any = None) -> None:
-        self.mod = mod if mod is not None else IRModule()
-        self.device = device
-        self.target = target
+        super().__init__(mod if mod is not None else IRModule(), device, target)
 
     def make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
         """A Python function that interprets the graph-level one."""

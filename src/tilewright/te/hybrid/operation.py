@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad
-from tilewright.ir.functor import Mutator, post_order
+from tilewright.ir.expr import IterVar, ProducerLoad
+from tilewright.ir.functor import post_order
 from tilewright.support.node import node
 from tilewright.support.recursion import recursion_room
 from tilewright.support.span import Span
+from tilewright.te.operation import ReplaceTensors
 from tilewright.te.tensor import Operation, Tensor
 from tilewright.tir.stmt import ProducerRealize, ProducerStore, Stmt
 
@@ -67,18 +68,7 @@ class HybridOp(Operation):
         )
 
 
-class _ReplaceTensors(Mutator):
-    memoize = True
-
-    def __init__(self, mapping: Mapping[Tensor, Tensor]) -> None:
-        super().__init__()
-        self.mapping = mapping
-
-    def visit_producer_load(self, node: ProducerLoad) -> PrimExpr:
-        made = node.map_children(self.visit)
-        target = self.mapping.get(node.producer)  # type: ignore[call-overload]
-        return made if target is None else made.replace(producer=target)
-
+class _ReplaceInStatement(ReplaceTensors):
     def visit_producer_store(self, node: ProducerStore) -> Stmt:
         made = node.map_children(self.visit)
         target = self.mapping.get(node.producer)  # type: ignore[call-overload]
@@ -88,7 +78,7 @@ class _ReplaceTensors(Mutator):
 def replace_tensors_in(body: Stmt, mapping: Mapping[Tensor, Tensor]) -> Stmt:
     """The statement with other tensors read and written."""
     with recursion_room():
-        made: Stmt = _ReplaceTensors(mapping).visit(body)
+        made: Stmt = _ReplaceInStatement(mapping).visit(body)
     return made
 
 

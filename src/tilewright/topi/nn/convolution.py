@@ -7,7 +7,7 @@ of sums.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,19 +124,14 @@ def conv(
     shape = _shape(data, data_layout, windows, out_channels)
     inner, result = sum_types(data.dtype, out_dtype)
     taps = _taps(kernel, kernel_layout.replace("O", ""), kernel_layout)
+    summed = _sum_over_taps(windows, data_layout, kernel, kernel_layout, taps, inner)
 
     def element(*indices: Any) -> Any:
         at = dict(zip(data_layout, indices, strict=True))
         first = 0 if groups == 1 else (at["C"] // per_group) * in_channels
         read = {"N": at["N"], "C": first + taps["I"].var}
         weight = {"O": at["C"], "I": taps["I"].var}
-        for letter in windows.letters:
-            read[letter] = windows.read_at(letter, at[letter], taps[letter].var)
-            weight[letter] = taps[letter].var
-        product = windows.data(*[read[letter] for letter in data_layout]).astype(inner) * kernel(
-            *[weight[letter] for letter in kernel_layout]
-        ).astype(inner)
-        return te.sum(product, axis=list(taps.values()))
+        return summed(at, read, weight)
 
     made: Tensor = te.compute(
         shape, element, name=name, tag=tag, attrs={"layout_free_placeholders": [kernel]}
@@ -169,6 +164,7 @@ def depthwise(
     shape = _shape(data, data_layout, windows, simplify(channels * multiplier))
     inner, result = sum_types(data.dtype, out_dtype)
     taps = _taps(kernel, windows.letters, kernel_layout)
+    summed = _sum_over_taps(windows, data_layout, kernel, kernel_layout, taps, inner)
 
     def element(*indices: Any) -> Any:
         at = dict(zip(data_layout, indices, strict=True))
@@ -176,13 +172,7 @@ def depthwise(
         channel = at["C"] if single else at["C"] // multiplier
         read = {"N": at["N"], "C": channel}
         weight = {"I": channel, "O": 0 if single else at["C"] % multiplier}
-        for letter in windows.letters:
-            read[letter] = windows.read_at(letter, at[letter], taps[letter].var)
-            weight[letter] = taps[letter].var
-        product = windows.data(*[read[letter] for letter in data_layout]).astype(inner) * kernel(
-            *[weight[letter] for letter in kernel_layout]
-        ).astype(inner)
-        return te.sum(product, axis=list(taps.values()))
+        return summed(at, read, weight)
 
     made: Tensor = te.compute(
         shape, element, name=name, tag=tag, attrs={"layout_free_placeholders": [kernel]}
@@ -203,6 +193,29 @@ def _shape(data: Tensor, layout: str, windows: Windows, channels: Any) -> list[A
     extents = dict(zip(windows.letters, windows.extents, strict=True))
     extents.update(N=data.shape[layout.index("N")], C=channels)
     return [extents[letter] for letter in layout]
+
+
+def _sum_over_taps(
+    windows: Windows,
+    data_layout: str,
+    kernel: Tensor,
+    kernel_layout: str,
+    taps: Mapping[str, IterVar],
+    inner: str,
+) -> Callable[[Mapping[str, Any], dict[str, Any], dict[str, Any]], Any]:
+    """A function from the index of an output element, and the batch and channel indices of the data and of the kernel
+    that it reads, to the sum of their products over all taps."""
+
+    def summed(at: Mapping[str, Any], read: dict[str, Any], weight: dict[str, Any]) -> Any:
+        for letter in windows.letters:
+            read[letter] = windows.read_at(letter, at[letter], taps[letter].var)
+            weight[letter] = taps[letter].var
+        product = windows.data(*[read[letter] for letter in data_layout]).astype(inner) * kernel(
+            *[weight[letter] for letter in kernel_layout]
+        ).astype(inner)
+        return te.sum(product, axis=list(taps.values()))
+
+    return summed
 
 
 def _taps(kernel: Tensor, letters: str, layout: str) -> Mapping[str, IterVar]:

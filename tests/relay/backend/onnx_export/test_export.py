@@ -217,6 +217,33 @@ def test_an_optimised_module(level: int) -> None:
     check(infer_module(optimised), [data], 13, rest, tolerance=1e-3)
 
 
+@pytest.mark.parametrize("target", ["llvm -mcpu=znver4", "llvm -mcpu=skylake-avx512", "llvm -mcpu=haswell"])
+def test_a_module_optimised_for_any_processor(target: str) -> None:
+    """Whichever convolutions the processor's model turns into Winograd ones, or into blocked ones."""
+    module, params, data = network()
+    with PassContext(opt_level=3):
+        optimised, rest = relay.optimize(module, target, params)
+    check(infer_module(optimised), [data], 13, rest, tolerance=1e-3)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_winograd_convolutions_are_written_as_plain_ones(packed: bool) -> None:
+    """The weight is recovered from the transformed one, as it is or packed in blocks of outputs."""
+    generator = np.random.default_rng(3)
+    weight = generator.standard_normal((8, 4, 3, 3)).astype("float32")
+    data = generator.standard_normal((1, 4, 9, 9)).astype("float32")
+    transformed = relay.nn.contrib_conv2d_winograd_weight_transform(relay.const(weight), 4)
+    if packed:
+        transformed = relay.transpose(relay.reshape(transformed, (6, 6, 2, 4, 4)), (0, 1, 2, 4, 3))
+    x = relay.var("x", shape=data.shape)
+    made = relay.nn.contrib_conv2d_winograd_without_weight_transform(
+        x, transformed, 4, padding=(1, 1), channels=8, kernel_size=(3, 3)
+    )
+    module = relay.transform.FoldConstant()(infer_module(IRModule.from_expr(relay.Function([x], made))))
+    model = check(infer_module(module), [data], 13, {}, tolerance=1e-4)
+    assert [node.op_type for node in model.graph.node].count("Conv") == 1
+
+
 def test_fused_functions_are_written_out() -> None:
     """Primitive functions are put in place of their calls."""
     module, params, data = network()

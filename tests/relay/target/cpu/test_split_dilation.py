@@ -1,4 +1,4 @@
-"""SplitDilation: pictures of every d-th pixel, where minimal filtering makes up for putting them in order."""
+"""SplitDilation: images of every d-th pixel, where Winograd makes up for the layout transforms."""
 
 from __future__ import annotations
 

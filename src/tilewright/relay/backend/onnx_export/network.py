@@ -11,6 +11,7 @@ from tilewright.relay.backend.onnx_export.builder import GraphWriter, dtype_of, 
 from tilewright.relay.backend.onnx_export.layouts import transformed
 from tilewright.relay.op.nn.windows import pad_sides, per_axis
 from tilewright.support.errors import ModelError
+from tilewright.topi.nn.winograd_util import winograd_matrices
 
 _PLAIN = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 _KERNELS = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
@@ -74,6 +75,26 @@ def write_convolution(graph: GraphWriter, call: Any, data: str, weight: str) -> 
         kernel = graph.reshape(kernel, [shape[0] * shape[1], 1, *shape[2:]])
     made = graph.node("Conv", [plain, kernel], group=groups, **_windows(attrs, rank))
     return _typed(graph, call, _back(graph, call, made, rank, attrs.out_layout or attrs.data_layout))
+
+
+@writes("nn.contrib_conv2d_winograd_without_weight_transform")
+def write_winograd(graph: GraphWriter, call: Any, data: str, weight: str) -> str:
+    """A Winograd convolution as the plain one: its weight ``G g G^T`` determines ``g``."""
+    attrs = call.attrs
+    plain, _ = transformed(graph, data, shape_of(call.args[0]), attrs.data_layout, _PLAIN[2])
+    shape = shape_of(call.args[1])
+    if len(shape) == 5:
+        # (n, n, O/o, I, o): packed in blocks of outputs.
+        weight = graph.transpose(weight, [0, 1, 2, 4, 3])
+        shape = (*shape[:2], shape[2] * shape[4], shape[3])
+    tile, _, outputs, inputs = shape
+    size = int(per_axis(attrs.kernel_size, 2, "kernel_size")[0])
+    inverse = np.linalg.pinv(winograd_matrices(tile - size + 1, size)[2])
+    rows = graph.reshape(weight, [tile * tile, outputs * inputs])
+    both = graph.constant(np.kron(inverse, inverse), dtype_of(call.args[1]))
+    taps = graph.reshape(graph.node("MatMul", [both, rows]), [size, size, outputs, inputs])
+    made = graph.node("Conv", [plain, graph.transpose(taps, [2, 3, 0, 1])], **_windows(attrs, 2))
+    return _typed(graph, call, _back(graph, call, made, 2, attrs.out_layout or attrs.data_layout))
 
 
 @writes("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")

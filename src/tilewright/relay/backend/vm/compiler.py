@@ -13,16 +13,15 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay import transform
-from tilewright.relay.backend.executor import Executor, ordered_arguments
+from tilewright.relay.backend.executor import CompilingExecutor, ordered_arguments
 from tilewright.relay.backend.external import compile_external
 from tilewright.relay.backend.kernel_units import compile_kernels, compile_shape_functions
-from tilewright.relay.backend.preparation import Params, as_module, owned, prepared, with_main
+from tilewright.relay.backend.preparation import Params, as_module, owned, prepared
 from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of
 from tilewright.relay.backend.vm.codegen import ProgramBuilder
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import fusing_passes
-from tilewright.runtime.device import Device
 from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.runtime.vm_program import VMProgram
 from tilewright.support.errors import TilewrightError
@@ -115,19 +114,12 @@ class VMCompiler:
         return self._executable
 
 
-class VMExecutor(Executor):
+class VMExecutor(CompilingExecutor):
     """The "vm" executor: compiles for the virtual machine, then runs."""
-
-    def __init__(self, mod: IRModule, device: Device, target: Any) -> None:
-        self.mod = mod
-        self.device = device
-        self.target = target
 
     def make_executor(self, expr: RelayExpr | None = None) -> Callable[..., Any]:
         """A Python function that runs the compiled one."""
-        if expr is not None:
-            self.mod = with_main(self.mod, self.entry(expr))
-        module = infer_module(self.mod)
+        module = self.typed_module(expr)
         main = module["main"]
         machine = VirtualMachine(compile(module, self.target), self.device)
 
