@@ -320,7 +320,7 @@ def test_shared_computations_of_a_graph() -> None:
     for lhs, rhs in [(twice(), apart), (apart, twice())]:
         assert not structural_equal(lhs, rhs)
         with pytest.raises(
-            StructuralMismatch, match=r"at \.args\[1\]: one side computes it once and uses it again"
+            StructuralMismatch, match=r"at \.args\[1\]: one side computes it once and reuses it"
         ):
             assert_structural_equal(relay.Function([x], lhs).body, relay.Function([x], rhs).body)
     pair = relay.Tuple([x, x])
