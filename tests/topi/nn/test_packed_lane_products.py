@@ -106,8 +106,8 @@ def test_convolutions(kind: str, result: str, target: str) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("kind", "result"), KINDS)
 def test_dense_layers(kind: str, result: str, target: str) -> None:
-    """One row and many, depths that do not fill whole lanes, units that do not fill whole blocks; a constant weight and
-    one that is not."""
+    """One row and many, depths that do not fill whole lanes, units that do not fill whole blocks; a weight that is
+    constant and one that is not."""
     second = kind if kind == "bfloat16" else "int8"
     for rows, units, depth in [(1, 40, 64), (9, 33, 30), (17, 100, 29)]:
         x, w = numbers(kind, (rows, depth), rows), numbers(second, (units, depth), units)
@@ -183,7 +183,8 @@ def test_the_kind_of_integers_that_a_processor_multiplies(
 
 
 def test_blocks() -> None:
-    """Whole vectors of packed lanes where channels allow it; else whole lanes; none if vectors would be mostly empty."""
+    """Whole vectors of packed lanes where channels allow it; else whole lanes; none where vectors would be mostly
+    empty."""
     with tvm.target.Target("llvm -mcpu=cascadelake"):
         assert [low_precision_block(count, "int8") for count in (64, 256, 48, 24, 4)] == [64, 64, 16, 24, 4]
         assert [low_precision_block(count, "bfloat16") for count in (64, 24)] == [32, 24]
