@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilewright as tvm
+import tilewright.topi.testing
 from tilewright import te, topi
 from tilewright.schedule import gpu, schedule
 from tilewright.support.errors import ScheduleError
