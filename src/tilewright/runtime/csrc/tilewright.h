@@ -117,6 +117,9 @@ enum {
   TILEWRIGHT_STORAGE = 0x54570003
 };
 
+/* In the padding of a tagged tensor: its memory must not be written. Compiled functions refuse it where they write. */
+#define TILEWRIGHT_READ_ONLY ((uint32_t)1)
+
 /* Header of every heap object. Low 32 bits of the count: strong references; high 32: weak ones (one for all strong). */
 typedef struct {
   uint64_t reference_counts;
@@ -130,7 +133,7 @@ typedef struct {
 
 typedef struct {
   int32_t type_index;
-  uint32_t zero_padding; /* the length of a small string, zero otherwise */
+  uint32_t zero_padding; /* the length of a small string; TILEWRIGHT_READ_ONLY of a tensor; zero otherwise */
   union {
     int64_t v_int64;
     double v_float64;
