@@ -45,6 +45,18 @@ class BenchmarkResult:
         return f"Execution time summary:\n{head}\n{row}\n"
 
 
+_MOST = (1 << 31) - 1
+
+
+def require_counts(number: int, repeat: int, min_repeat_ms: int) -> None:
+    """An error for numbers of calls that make no sense, or that C has no number for."""
+    if number < 1 or repeat < 1:
+        raise failure("ValueError", f"number and repeat must be at least 1, not {number} and {repeat}")
+    for name, value in (("number", number), ("repeat", repeat), ("min_repeat_ms", min_repeat_ms)):
+        if value > _MOST:
+            raise failure("ValueError", f"{name} is {value}; {_MOST} is the most")
+
+
 def time_evaluator(
     function: PackedFunc,
     number: int = 10,
@@ -59,8 +71,7 @@ def time_evaluator(
     called with the same arguments before each repeat. What a device does is measured by the device's own events where
     it has them.
     """
-    if number < 1 or repeat < 1:
-        raise failure("ValueError", f"number and repeat must be at least 1, not {number} and {repeat}")
+    require_counts(number, repeat, min_repeat_ms)
     prepare = get_global_func(f_preproc) if f_preproc else None
 
     def evaluate(*args: Any) -> BenchmarkResult:

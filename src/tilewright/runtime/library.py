@@ -161,6 +161,7 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_graph_node_output": (c_int32, (c_void_p, c_int32, c_int32, POINTER(c_void_p))),
     "tilewright_graph_set_input": (c_int32, (c_void_p, c_int32, c_void_p)),
     "tilewright_graph_set_input_zero_copy": (c_int32, (c_void_p, c_int32, c_void_p)),
+    "tilewright_graph_share_input": (c_int32, (c_void_p, c_int32, c_void_p)),
     "tilewright_graph_load_params": (c_int32, (c_void_p, c_char_p, c_size_t)),
     "tilewright_graph_share_params": (c_int32, (c_void_p, c_void_p, c_char_p, c_size_t)),
     "tilewright_graph_run": (c_int32, (c_void_p,)),

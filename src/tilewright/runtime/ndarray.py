@@ -238,7 +238,8 @@ class NDArray(Object):
     def _require_writeable(self) -> None:
         if self._tag == READ_ONLY_TENSOR:
             raise failure(
-                "ValueError", "the array's memory is read-only and cannot be written; copy it first with nd.array"
+                "ValueError",
+                "the array's memory is read-only and cannot be written; copy it first with nd.array",
             )
 
     def same_as(self, other: object) -> bool:

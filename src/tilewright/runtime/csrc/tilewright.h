@@ -417,6 +417,9 @@ TILEWRIGHT_API int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_
 /* Has an input read from memory of its device that the caller keeps alive and aligned to 64 bytes, until another is set. */
 TILEWRIGHT_API int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from);
 
+/* The same with a tensor object, of which the graph keeps a reference for as long as it reads from it. */
+TILEWRIGHT_API int32_t tilewright_graph_share_input(TilewrightGraph* graph, int32_t index, TilewrightObject* tensor);
+
 /* Copies parameters, in the form of TVM's `save_param_dict`, into the inputs of their names; names that are no input are
  * left out. Sharing takes them from another graph instead, without a copy. */
 TILEWRIGHT_API int32_t tilewright_graph_load_params(TilewrightGraph* graph, const char* data, size_t size);
