@@ -167,6 +167,22 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_graph_run": (c_int32, (c_void_p,)),
     "tilewright_graph_run_until": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_run_node": (c_int32, (c_void_p, c_int32)),
+    "tilewright_time_some": (
+        c_int32,
+        (
+            DLDevice,
+            c_void_p,
+            c_void_p,
+            c_void_p,
+            c_int32,
+            c_int64,
+            c_int64,
+            POINTER(c_int64),
+            POINTER(c_int64),
+            POINTER(c_int64),
+        ),
+    ),
+    "tilewright_graph_time_runs": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p)),
     "tilewright_graph_run_timed": (
         c_int32,
         (c_void_p, c_int32, POINTER(c_double), POINTER(c_double)),

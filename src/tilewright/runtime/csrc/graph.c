@@ -380,9 +380,8 @@ int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node) {
 
 int32_t tilewright_graph_run(TilewrightGraph* graph) { return tilewright_graph_run_until(graph, graph->num_nodes - 1); }
 
-static int32_t run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
-  /* Once without the clock: the threads are awake and the caches warm when it starts. */
-  if (run_until(graph, graph->num_nodes - 1) != 0 || wait_for_devices(graph, true) != 0) return -1;
+static int32_t time_runs(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
+  if (complete_inputs(graph) != 0 || wait_for_devices(graph, true) != 0) return -1;
   for (int32_t run = 0; run < repeat; ++run) {
     uint64_t start = tw_now_nanoseconds();
     for (int32_t i = 0; i < graph->num_nodes; ++i, ++begins, ++seconds) {
@@ -393,6 +392,15 @@ static int32_t run_timed(TilewrightGraph* graph, int32_t repeat, double* begins,
     }
   }
   return 0;
+}
+
+static int32_t run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
+  /* Once without the clock: the threads are awake and the caches warm when it starts. */
+  return run_until(graph, graph->num_nodes - 1) != 0 ? -1 : time_runs(graph, repeat, begins, seconds);
+}
+
+int32_t tilewright_graph_time_runs(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
+  return enter(graph) != 0 ? -1 : leave(graph, time_runs(graph, repeat, begins, seconds));
 }
 
 int32_t tilewright_graph_run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {

@@ -378,6 +378,12 @@ TILEWRIGHT_API int32_t tilewright_time_function_on(DLDevice device, TilewrightFu
                                                    int32_t num_args, int32_t number, int32_t repeat, int32_t min_repeat_ms,
                                                    TilewrightObject* prepare, double* seconds);
 
+/* Calls a function up to `number` times in a row, and stops soon after `most_nanoseconds`, so that a caller may look at
+ * other things in between. `*piece` calls are made between two looks at the clock; it is kept from call to call. */
+TILEWRIGHT_API int32_t tilewright_time_some(DLDevice device, TilewrightFunction call, void* self, const TVMFFIAny* args, int32_t num_args,
+                                            int64_t number, int64_t most_nanoseconds, int64_t* piece, int64_t* done,
+                                            int64_t* nanoseconds);
+
 /* ---- Graph executor --------------------------------------------------------------------------------------------------------- */
 typedef struct TilewrightGraph TilewrightGraph;
 
@@ -434,6 +440,9 @@ TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t
 /* Runs all nodes `repeat` times and writes, for every run and node, when it began in the run and how long it took, in seconds:
  * both arrays have as many numbers as there are runs times nodes. A run before that is not measured. */
 TILEWRIGHT_API int32_t tilewright_graph_run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds);
+
+/* The same without the first run, for which there is no clock. */
+TILEWRIGHT_API int32_t tilewright_graph_time_runs(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds);
 
 /* One run as a packed function, with the graph as `self`: for measurement and for one call from another language. */
 TILEWRIGHT_API int32_t tilewright_graph_run_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
