@@ -54,6 +54,12 @@ def cache_limit() -> int:
     return int(value) if value.isdigit() else 2 << 30
 
 
+def unpack_limit() -> int | None:
+    """``TILEWRIGHT_UNPACK_LIMIT``: bytes that an archive may unpack to; None where it is not set."""
+    value = os.environ.get("TILEWRIGHT_UNPACK_LIMIT", "")
+    return int(value) if value.isdigit() else None
+
+
 def compile_seconds() -> float:
     """``TILEWRIGHT_COMPILE_SECONDS``: how long a worker may take for one unit, ten minutes unless set."""
     value = os.environ.get("TILEWRIGHT_COMPILE_SECONDS", "")
