@@ -14,6 +14,7 @@ from tilewright.runtime.artefact import (
     append_checksum,
     check_checksum,
     pack_imports,
+    read_members,
     unpack_imports,
 )
 from tilewright.support.errors import TilewrightError
@@ -99,3 +100,42 @@ def test_checksum_after_a_file(tmp_path: Path) -> None:
         check_checksum(b"X" + content[1:], "it")
     with pytest.raises(ValueError, match="it is damaged"):
         check_checksum(content[1:], "it")
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_an_archive_that_grows_without_measure(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file that unpacks to a large one is refused before it is in memory, unless the user says otherwise."""
+    path = tmp_path / "model.tar"
+    with tarfile.open(path, mode) as archive:
+        entry = tarfile.TarInfo("lib0.o")
+        entry.size = 1 << 22
+        archive.addfile(entry, io.BytesIO(bytes(entry.size)))
+    assert len(read_members(path)["lib0.o"]) == 1 << 22
+    monkeypatch.setenv("TILEWRIGHT_UNPACK_LIMIT", str(1 << 20))
+    with pytest.raises(TilewrightError, match=r"unpacks to more than 1 MB.*TILEWRIGHT_UNPACK_LIMIT"):
+        read_members(path)
+
+
+def test_a_header_that_grows_without_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for the extended header of a member."""
+    path = tmp_path / "model.tar"
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        entry = tarfile.TarInfo("lib0.o")
+        entry.pax_headers = {"comment": "x" * (1 << 22)}
+        archive.addfile(entry)
+    monkeypatch.setenv("TILEWRIGHT_UNPACK_LIMIT", str(1 << 20))
+    with pytest.raises(TilewrightError, match="unpacks to more than 1 MB"):
+        read_members(path)
+
+
+def test_the_limit_that_is_there_without_asking(tmp_path: Path) -> None:
+    path = tmp_path / "model.tar"
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        entry = tarfile.TarInfo("lib0.o")
+        entry.size = 300 << 20
+        with open("/dev/zero", "rb") as zeros:
+            archive.addfile(entry, zeros)
+    with pytest.raises(TilewrightError, match="unpacks to more than 256 MB"):
+        read_members(path)

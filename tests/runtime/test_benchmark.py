@@ -1,5 +1,8 @@
 """time_evaluator: counts, units and errors."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -81,3 +84,35 @@ def test_summary() -> None:
     assert "mean (us)" in str(BenchmarkResult([1e-5]))
     assert "mean (s)" in str(BenchmarkResult([2.0]))
     assert repr(result).startswith("BenchmarkResult(min=0.001, mean=0.00")
+
+
+_INTERRUPTED = """
+import signal, sys, threading, time, os
+import subprocess
+import sys
+
+import numpy as np
+import tilewright as tvm
+from tilewright import relay
+x = relay.var("x", shape=(64, 64))
+library = relay.build(tvm.IRModule.from_expr(relay.Function([x], relay.exp(x))), "llvm")
+executor = library["default"](tvm.cpu())
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+begin = time.time()
+try:
+    if sys.argv[1] == "evaluator":
+        executor.time_evaluator("run", tvm.cpu(), number=2_000_000_000)()
+    else:
+        executor.run_timed(2_000_000)
+except KeyboardInterrupt:
+    print(time.time() - begin)
+"""
+
+
+@pytest.mark.parametrize("what", ["evaluator", "run_timed"])
+def test_a_measurement_can_be_interrupted(what: str) -> None:
+    """Ctrl-C ends it within about a second."""
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, what], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert 0.4 < float(done.stdout) < 3

@@ -2,6 +2,8 @@
 
 import gc
 import json
+import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -318,3 +320,83 @@ def test_runs_are_timed_node_by_node() -> None:
     failing.fails = True
     with pytest.raises(KeyError, match="inside an operator"):
         GraphExecutor(make_graph(), failing).run_timed(2)
+
+
+def test_an_array_used_in_place_is_kept(model: graph_executor.GraphModule) -> None:
+    """By the graph while it reads from it, and by a view of the input for longer."""
+    values = nd.array(X)
+    alive = weakref.ref(values)
+    before = model.get_input("x")
+    model.set_input_zero_copy("x", values)
+    del values
+    gc.collect()
+    others = [nd.array(np.full(X.shape, 7, "float32")) for _ in range(8)]  # would take freed memory
+    model.run()
+    assert alive() is None  # the Python object may go, its memory stays
+    np.testing.assert_array_equal(model.get_input("x").numpy(), X)
+    view = model.get_input("x")
+    model.set_input("x", X * 2)
+    gc.collect()
+    np.testing.assert_array_equal(view.numpy(), X)
+    np.testing.assert_array_equal(before.numpy(), X * 2)
+    assert len(others) == 8
+
+
+def test_an_input_over_read_only_memory(model: graph_executor.GraphModule) -> None:
+    values = nd.empty(X.shape).copyfrom(X)
+    borrowed = np.from_dlpack(values)
+    borrowed.flags.writeable = False
+    model.set_input_zero_copy("x", nd.from_dlpack(borrowed))
+    with pytest.raises(ValueError, match="memory is read-only"):
+        model.get_input("x").copyfrom(X)
+    model.set_input("x", X)
+    model.get_input("x").copyfrom(X)
+
+
+@pytest.mark.parametrize("index", [2**40, 2**32, -(2**32), 2**31, 17, -1])
+def test_positions_that_do_not_exist(model: graph_executor.GraphModule, index: int) -> None:
+    """C's numbers have 32 bits: what is more must not become another position."""
+    executor = model.module
+    for use in (
+        lambda: executor.get_output(index),
+        lambda: executor.get_input(index),
+        lambda: executor.set_input(index, X),
+        lambda: executor.set_input_zero_copy(index, nd.array(X)),
+        lambda: executor.node_output(index),
+        lambda: executor.node_output(2, index),
+        lambda: executor.run_until(index),
+        lambda: executor.run_node(index),
+        lambda: executor.input_device(index),
+    ):
+        with pytest.raises(IndexError):
+            use()
+
+
+def test_two_threads_in_one_graph_are_refused() -> None:
+    """Rather than given each other's numbers; afterwards the graph is free again."""
+    entered, go_on = threading.Event(), threading.Event()
+
+    def shift(source: Any, target: Any) -> None:
+        entered.set()
+        assert go_on.wait(30)
+        target.copyfrom(source.numpy() + 1)
+
+    class Slow(Module):
+        def _find(self, name: str) -> PackedFunc | None:
+            return convert_to_tvm_func(shift if name == "shift" else multiply)
+
+    def multiply(x: Any, w: Any, target: Any) -> None:
+        target.copyfrom(x.numpy() @ w.numpy())
+
+    model = GraphExecutor(make_graph(), Slow("test", ("multiply", "shift")), cpu())
+    model.set_input("x", X)
+    first = threading.Thread(target=model.run)
+    first.start()
+    assert entered.wait(30)
+    for use in (model.run, lambda: model.set_input("x", X), lambda: model.run_timed(1)):
+        with pytest.raises(RuntimeError, match=r"graph is in use: another thread.*library.session\(\)"):
+            use()
+    go_on.set()
+    first.join()
+    model.set_input("x", X)
+    model.run()

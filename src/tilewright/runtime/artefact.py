@@ -9,6 +9,8 @@ that was damaged on its way is refused before any of it runs.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import io
 import json
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.runtime.failure import failure
+from tilewright.support.options import unpack_limit
 
 _IMPORTS_MAGIC = b"TWIMPORT"
 _CHECKSUM_MAGIC = b"\0tilewright-sha256"
@@ -153,15 +156,77 @@ class Archive:
         )
 
 
+_LEAST_LIMIT = 256 << 20
+_MOST_COMPRESSION = 20
+"""Archives are not compressed when we write them; weights and machine code shrink to a tenth at the very best."""
+
+_COMPRESSIONS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open))
+
+
+class _TooLarge(Exception):
+    """An archive holds more than it may."""
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a file, unpacked where it is compressed, of which no more than ``limit`` bytes are read."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        with path.open("rb") as file:
+            start = file.read(8)
+        opened = next((how for mark, how in _COMPRESSIONS if start.startswith(mark)), open)
+        self._file: Any = opened(path, "rb")
+        self._left = limit
+
+    def expect(self, size: int) -> None:
+        """An error where this many bytes more would be too many."""
+        if size > self._left:
+            raise _TooLarge
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        if size < 0:
+            size = self._left + 1
+        self.expect(size)
+        content: bytes = self._file.read(size)
+        self._left -= len(content)
+        return content
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        """The place."""
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        """Close the file too."""
+        self._file.close()
+        super().close()
+
+
 def read_members(path: Path) -> dict[str, bytes]:
     """Every plain file of an archive, in memory; names lose a leading ``./``."""
     members: dict[str, bytes] = {}
     try:
-        with tarfile.open(path, "r:*") as archive:
+        limit = unpack_limit() or max(_LEAST_LIMIT, _MOST_COMPRESSION * path.stat().st_size)
+        with _Unpacked(path, limit) as content, tarfile.open(fileobj=content, mode="r:") as archive:
             for entry in archive:
+                # A sparse member is larger than what is stored of it.
+                content.expect(entry.size if entry.isfile() else 0)
                 handle = archive.extractfile(entry) if entry.isfile() else None
                 if handle is not None:
                     members[entry.name.removeprefix("./")] = handle.read()
+    except _TooLarge:
+        raise failure(
+            "ValueError",
+            f"{path} unpacks to more than {limit >> 20} MB, more than an archive of its size should hold; if you "
+            "trust it, set TILEWRIGHT_UNPACK_LIMIT to the bytes that it may have",
+        ) from None
     except (
         tarfile.TarError,
         EOFError,

@@ -1,4 +1,5 @@
-"""Timing of packed functions. The loop is in C: what is measured is the function and nothing else."""
+"""Timing of packed functions. The loop is in C, in pieces of part of a second: what is measured is the function and
+nothing else, and a measurement can be interrupted."""
 
 from __future__ import annotations
 
@@ -45,6 +46,21 @@ class BenchmarkResult:
         return f"Execution time summary:\n{head}\n{row}\n"
 
 
+_MOST = (1 << 31) - 1
+_MOST_CALLS = 1_000_000_000
+_SECONDS_OF_A_PIECE = 0.05
+_MOST_NANOSECONDS = 300_000_000
+
+
+def require_counts(number: int, repeat: int, min_repeat_ms: int) -> None:
+    """An error for numbers of calls that make no sense, or that C has no number for."""
+    if number < 1 or repeat < 1:
+        raise failure("ValueError", f"number and repeat must be at least 1, not {number} and {repeat}")
+    for name, value in (("number", number), ("repeat", repeat), ("min_repeat_ms", min_repeat_ms)):
+        if value > _MOST:
+            raise failure("ValueError", f"{name} is {value}; {_MOST} is the most")
+
+
 def time_evaluator(
     function: PackedFunc,
     number: int = 10,
@@ -59,28 +75,58 @@ def time_evaluator(
     called with the same arguments before each repeat. What a device does is measured by the device's own events where
     it has them.
     """
-    if number < 1 or repeat < 1:
-        raise failure("ValueError", f"number and repeat must be at least 1, not {number} and {repeat}")
+    require_counts(number, repeat, min_repeat_ms)
     prepare = get_global_func(f_preproc) if f_preproc else None
 
     def evaluate(*args: Any) -> BenchmarkResult:
         packed, kept = pack_arguments(args)
-        seconds = (ctypes.c_double * repeat)()
-        status = LIBRARY.tilewright_time_function_on(
-            device.described,
-            function.address,
-            function.self_address,
-            packed,
-            len(args),
-            number,
-            repeat,
-            min_repeat_ms,
-            prepare.handle if prepare is not None else None,
-            seconds,
-        )
+        timer = _Timer(function, packed, len(args), device)
+        count, seconds = number, []
+        for _ in range(repeat):
+            if prepare is not None:
+                prepare(*args)
+            spent = timer.time(count)
+            while spent * 1e3 < min_repeat_ms and count < _MOST_CALLS:
+                # Aim at the wanted time, and grow by the golden ratio at least, so that few tries are needed.
+                wanted = min_repeat_ms * 1e-3 * count / max(spent, 1e-9)
+                count = min(_MOST_CALLS, int(max(wanted, count * 1.618)) + 1)
+                spent = timer.time(count)
+            seconds.append(spent / count)
         kept.clear()
-        if status:
-            raise take_failure()
-        return BenchmarkResult(list(seconds))
+        return BenchmarkResult(seconds)
 
     return evaluate
+
+
+class _Timer:
+    """Calls a function many times, in pieces: between two of them Python looks whether somebody pressed Ctrl-C."""
+
+    def __init__(self, function: PackedFunc, packed: bytes, num_args: int, device: Device) -> None:
+        self.function, self.packed, self.num_args, self.device = function, packed, num_args, device
+        self.piece = ctypes.c_int64(1)
+        # Once without the clock, which also tells how many calls make a piece.
+        first = self.time(1)
+        self.piece.value = min(_MOST_CALLS, max(1, int(_SECONDS_OF_A_PIECE / max(first, 1e-9))))
+
+    def time(self, number: int) -> float:
+        """The seconds of a number of calls; what Python does between pieces is not in it."""
+        done, nanoseconds = ctypes.c_int64(), ctypes.c_int64()
+        total = 0
+        while number > 0:
+            status = LIBRARY.tilewright_time_some(
+                self.device.described,
+                self.function.address,
+                self.function.self_address,
+                self.packed,
+                self.num_args,
+                number,
+                _MOST_NANOSECONDS,
+                ctypes.byref(self.piece),
+                ctypes.byref(done),
+                ctypes.byref(nanoseconds),
+            )
+            if status:
+                raise take_failure()
+            number -= done.value
+            total += nanoseconds.value
+        return total * 1e-9

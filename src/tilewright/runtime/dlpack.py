@@ -20,6 +20,8 @@ _USED_VERSIONED_NAME = b"used_dltensor_versioned"
 
 # The DLTensor sits at the start of a managed tensor, and after version, context, deleter and flags of a versioned one.
 _VERSIONED_OFFSET = 32
+_FLAGS_OFFSET = 24
+_READ_ONLY = 1
 
 
 def _python_api(name: str, result: object, *arguments: object) -> Callable[..., Any]:
@@ -44,13 +46,31 @@ def is_capsule(value: object) -> bool:
     return bool(_capsule_is_valid(value, _NAME) or _capsule_is_valid(value, _VERSIONED_NAME))
 
 
-def export_capsule(handle: int, versioned: bool) -> object:
-    """A capsule that shares the memory of a tensor object and keeps it alive."""
+def export_capsule(handle: int, versioned: bool, read_only: bool = False) -> object:
+    """A capsule that shares the memory of a tensor object and keeps it alive.
+
+    Only a versioned capsule can say that the memory is read-only.
+    """
+    if read_only and not versioned:
+        raise failure(
+            "BufferError",
+            "a read-only array can be lent only through DLPack 1.0 or later, which the receiver does not ask for",
+        )
     make = QUICK.tilewright_tensor_to_dlpack_versioned if versioned else QUICK.tilewright_tensor_to_dlpack
     address = make(handle)
     if not address:
         raise take_failure()
+    if read_only:
+        ctypes.c_uint64.from_address(address + _FLAGS_OFFSET).value |= _READ_ONLY
     return _capsule_new(address, _VERSIONED_NAME if versioned else _NAME, _destructor)
+
+
+def is_read_only(capsule: object) -> bool:
+    """True if a capsule says that its memory must not be written."""
+    if not _capsule_is_valid(capsule, _VERSIONED_NAME):
+        return False
+    address = int(_capsule_pointer(capsule, _VERSIONED_NAME))
+    return bool(ctypes.c_uint64.from_address(address + _FLAGS_OFFSET).value & _READ_ONLY)
 
 
 def consume_capsule(capsule: object) -> int:

@@ -7,13 +7,15 @@ that hold only a module expect. Its methods do the same more directly.
 from __future__ import annotations
 
 import ctypes
+import operator
+import time
 from collections.abc import Sequence
 from ctypes import c_void_p
 from typing import Any
 
 import numpy as np
 
-from tilewright.runtime.benchmark import BenchmarkResult
+from tilewright.runtime.benchmark import BenchmarkResult, require_counts
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
 from tilewright.runtime.library import LIBRARY, QUICK, DLDevice, address_of
@@ -85,6 +87,7 @@ class GraphExecutor(Module):
         devices = [device] if isinstance(device, Device) else list(device or [HOST])
         self._graph = _Graph(graph_json.encode(), library, devices)
         self._given: set[int] = set()
+        self._read_only: set[int] = set()
         super().__init__("GraphExecutor", ("run", *_OPERATIONS))
 
     def _find(self, name: str) -> PackedFunc | None:
@@ -107,11 +110,11 @@ class GraphExecutor(Module):
 
     def run_until(self, node: int) -> None:
         """Runs the nodes up to this one, which is included."""
-        check(LIBRARY.tilewright_graph_run_until(self._graph.address, node))
+        check(LIBRARY.tilewright_graph_run_until(self._graph.address, _index(node)))
 
     def run_node(self, node: int) -> None:
         """Runs one node, on the values that its inputs have now."""
-        check(LIBRARY.tilewright_graph_run_node(self._graph.address, node))
+        check(LIBRARY.tilewright_graph_run_node(self._graph.address, _index(node)))
 
     def run_timed(self, repeat: int = 1) -> list[tuple[list[float], list[float]]]:
         """Runs the graph a number of times, with nothing but the clock between two kernels. Gives for every run when
@@ -120,24 +123,41 @@ class GraphExecutor(Module):
             raise failure("ValueError", f"repeat must be at least 1, not {repeat}")
         count = LIBRARY.tilewright_graph_num_nodes(self._graph.address)
         begins, seconds = (ctypes.c_double * (repeat * count))(), (ctypes.c_double * (repeat * count))()
-        check(LIBRARY.tilewright_graph_run_timed(self._graph.address, repeat, begins, seconds))
+        self.run()  # the threads are awake and the caches warm when the clock starts
+        done, piece = 0, 1
+        while done < repeat:  # in pieces, between which Python looks whether somebody pressed Ctrl-C
+            runs = min(piece, repeat - done)
+            offset = done * count * ctypes.sizeof(ctypes.c_double)
+            begin = time.perf_counter()
+            check(
+                LIBRARY.tilewright_graph_time_runs(
+                    self._graph.address, runs, ctypes.byref(begins, offset), ctypes.byref(seconds, offset)
+                )
+            )
+            done += runs
+            if time.perf_counter() - begin < 0.1:
+                piece *= 2
         starts = [run * count for run in range(repeat)]
         return [(begins[at : at + count], seconds[at : at + count]) for at in starts]
 
     def node_output(self, node: int, index: int = 0) -> NDArray:
         """An output of a node, sharing the graph's memory; nodes that run later may have overwritten it."""
         handle = c_void_p()
-        check(LIBRARY.tilewright_graph_node_output(self._graph.address, node, index, ctypes.byref(handle)))
+        position, place = _index(node), _index(index)
+        check(
+            LIBRARY.tilewright_graph_node_output(self._graph.address, position, place, ctypes.byref(handle))
+        )
         return NDArray(handle.value or 0)
 
     def time_node(
         self, node: int, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
     ) -> BenchmarkResult:
         """Measures one node on the values that its inputs have now."""
-        seconds = (ctypes.c_double * max(1, repeat))()
+        require_counts(number, repeat, min_repeat_ms)
+        seconds = (ctypes.c_double * repeat)()
         check(
             LIBRARY.tilewright_graph_time_node(
-                self._graph.address, node, number, repeat, min_repeat_ms, seconds
+                self._graph.address, _index(node), number, repeat, min_repeat_ms, seconds
             )
         )
         return BenchmarkResult(list(seconds))
@@ -162,12 +182,12 @@ class GraphExecutor(Module):
     def input_device(self, index: int) -> Device:
         """Where an input is."""
         found = DLDevice()
-        check(LIBRARY.tilewright_graph_input_device(self._graph.address, index, ctypes.byref(found)))
+        check(LIBRARY.tilewright_graph_input_device(self._graph.address, _index(index), ctypes.byref(found)))
         return Device(found.device_type, found.device_id)
 
     def _input(self, key: int | str) -> int:
         if not isinstance(key, str):
-            return int(key)
+            return _index(key)
         index = self.get_input_index(key)
         if index < 0:
             raise failure(
@@ -185,6 +205,7 @@ class GraphExecutor(Module):
         tensor = value if isinstance(value, NDArray) else self._converted(index, value)
         check(LIBRARY.tilewright_graph_set_input(self._graph.address, index, tensor.handle))
         self._given.add(index)
+        self._read_only.discard(index)
 
     def _converted(self, index: int, value: Any) -> NDArray:
         """A value as a new array; of the input's type where that loses no more than digits."""
@@ -199,10 +220,16 @@ class GraphExecutor(Module):
         return array(values)
 
     def set_input_zero_copy(self, key: int | str, value: NDArray) -> None:
-        """Has an input read the array's own memory from now on; the caller keeps the array."""
+        """Has an input read the array's own memory from now on; the graph keeps the array as long as it does."""
+        if not isinstance(value, NDArray):
+            raise failure(
+                "TypeError", f"an input is used in place from an NDArray, not from a {type(value).__name__}"
+            )
         index = self._input(key)
-        check(LIBRARY.tilewright_graph_set_input_zero_copy(self._graph.address, index, value.handle))
+        tensor = value.copyto(value.device).aligned() if value.borrowed else value
+        check(LIBRARY.tilewright_graph_share_input(self._graph.address, index, tensor._handle))
         self._given.add(index)
+        (self._read_only.add if tensor.read_only else self._read_only.discard)(index)
 
     def get_input(self, key: int | str) -> NDArray:
         """An input, sharing the graph's memory."""
@@ -214,7 +241,7 @@ class GraphExecutor(Module):
     def _shared(self, index: int) -> NDArray:
         handle = c_void_p()
         check(LIBRARY.tilewright_graph_input(self._graph.address, index, ctypes.byref(handle)))
-        return NDArray(handle.value or 0)
+        return NDArray(handle.value or 0, index in self._read_only)
 
     def inputs_without_value(self) -> list[str]:
         """The inputs that nothing was ever put into; none once parameters were loaded, whose names are not read."""
@@ -245,7 +272,7 @@ class GraphExecutor(Module):
     def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
         """An output: copied into ``out``, or as a view that the next run overwrites."""
         handle = c_void_p()
-        check(LIBRARY.tilewright_graph_output(self._graph.address, index, ctypes.byref(handle)))
+        check(LIBRARY.tilewright_graph_output(self._graph.address, _index(index), ctypes.byref(handle)))
         return _into(NDArray(handle.value or 0), out)
 
     def node_names(self) -> list[str]:
@@ -266,6 +293,14 @@ class GraphExecutor(Module):
             raise failure("ValueError", f"the graph has no node {node!r}")
         self.run_until(position)
         return _into(self.node_output(position, index), out)
+
+
+def _index(value: Any) -> int:
+    """A position as C takes it. One that C has no number for is no position of any graph."""
+    position = operator.index(value)
+    if not -(1 << 31) <= position < 1 << 31:
+        raise failure("IndexError", f"the graph has no position {position}")
+    return position
 
 
 def _into(value: NDArray, out: NDArray | None) -> NDArray:

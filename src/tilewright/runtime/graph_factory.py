@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import failure
@@ -30,17 +32,34 @@ class GraphExecutorFactory(Module):
         self.graph_json = graph_json
         self.params = {name: value.aligned() for name, value in params.items()}
         self.name = name
-        self._library: Module | None = None
+        self._importer: weakref.ref[Module] | None = None
 
     def imported_by(self, module: Module) -> None:
-        """The kernels are in the module that imports this one, or in what that imports."""
-        self._library = module
+        """The kernels are in the module that imports this one, or in what that imports.
+
+        Its functions are held by C code, where the garbage collector sees no cycles, and keep what the module imports:
+        a reference back that counted would keep both for ever.
+        """
+        self._importer = weakref.ref(module)
+
+    def _library(self) -> Module:
+        """The module with the kernels; an error without one."""
+        if self._importer is None:
+            raise failure("RuntimeError", f"the model {self.name} has no kernels: no module imports it")
+        library = self._importer()
+        if library is None:
+            raise failure(
+                "RuntimeError",
+                f"the kernels of the model {self.name} are gone: keep the module that imports it, or an executor",
+            )
+        return library
 
     def create(self, *devices: Device) -> GraphExecutor:
         """A new executor, with its own memory and with the parameters set."""
-        if self._library is None:
-            raise failure("RuntimeError", f"the model {self.name} has no kernels: no module imports it")
-        executor = GraphExecutor(self.graph_json, self._library, devices)
+        return self._create(self._library(), devices)
+
+    def _create(self, library: Module, devices: Sequence[Device]) -> GraphExecutor:
+        executor = GraphExecutor(self.graph_json, library, devices)
         for name, value in self.params.items():
             index = executor.get_input_index(name)
             if index < 0:
@@ -55,10 +74,21 @@ class GraphExecutorFactory(Module):
 
     def _find(self, name: str) -> PackedFunc | None:
         if name in (self.name, self.entry_name):
-            return convert_to_tvm_func(self.create)
-        if name == "debug_create":
-            return convert_to_tvm_func(lambda model, *devices: self.create(*devices))
-        return None
+            skipped = 0
+        elif name == "debug_create":
+            skipped = 1  # the model's name
+        else:
+            return None
+        if self._importer is None:
+            return convert_to_tvm_func(lambda *args: self.create(*args[skipped:]))
+        library = (
+            self._library()
+        )  # what the function keeps: it may outlive every other reference to the module
+
+        def make(*args: Any) -> GraphExecutor:
+            return self._create(library, args[skipped:])
+
+        return convert_to_tvm_func(make)
 
     def save_to_bytes(self) -> bytes:
         """Name, graph and parameters."""

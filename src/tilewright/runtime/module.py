@@ -22,7 +22,9 @@ from tilewright.runtime.device import Device
 from tilewright.runtime.export import export_library
 from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
+from tilewright.runtime.ndarray import HOST
 from tilewright.runtime.packed_func import PackedFunc
+from tilewright.runtime.session import Session
 from tilewright.support.cbuild import write_bytes
 
 SYMBOL_PREFIX = "__tvm_ffi_"
@@ -260,6 +262,20 @@ class Module:
         return time_evaluator(
             self.get_function(func_name, query_imports=True), number, repeat, min_repeat_ms, f_preproc, dev
         )
+
+    def session(
+        self,
+        device: Device | None = None,
+        name: str = "default",
+        output_names: Sequence[str] | None = None,
+    ) -> Session:
+        """The model of this name, to be called with named inputs from any number of threads; on the host by default."""
+        if not self.implements_function(name, query_imports=True):
+            raise failure(
+                "ValueError", f"the {self._type_key} module has no model {name!r} for the graph executor"
+            )
+        make, where = self.get_function(name, query_imports=True), device if device is not None else HOST
+        return Session(lambda: make(where), output_names)
 
     def export_library(
         self,

@@ -32,7 +32,13 @@ from tilewright.runtime.device import (
     webgpu,
 )
 from tilewright.runtime.device_table import asynchronous, has_driver, host_readable
-from tilewright.runtime.dlpack import consume_capsule, export_capsule, is_capsule, request_capsule
+from tilewright.runtime.dlpack import (
+    consume_capsule,
+    export_capsule,
+    is_capsule,
+    is_read_only,
+    request_capsule,
+)
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, OBJECT_HEADER_BYTES, QUICK, DLDataType, DLTensor
 from tilewright.support.arena import ALIGNMENT
@@ -141,14 +147,24 @@ def numpyasarray(np_data: npt.NDArray[Any]) -> DLTensor:
     return described
 
 
+TENSOR = 70
+"""The type index of a tensor object; see tilewright.h."""
+
+READ_ONLY_FLAG = 1 << 32
+"""What is added to the type index of a tensor whose memory must not be written."""
+
+READ_ONLY_TENSOR = TENSOR | READ_ONLY_FLAG
+
+
 class NDArray(Object):
     """A tensor. Holds one reference to a tensor object of the C runtime."""
 
-    __slots__ = ("__weakref__", "_address", "_handle", "_shape", "_type", "borrowed")
+    __slots__ = ("__weakref__", "_address", "_handle", "_shape", "_tag", "_type", "borrowed")
 
-    def __init__(self, handle: int) -> None:
-        """Takes over a reference to a tensor object."""
+    def __init__(self, handle: int, read_only: bool = False) -> None:
+        """Takes over a reference to a tensor object, whose memory may be one that nobody must write."""
         self._handle = handle
+        self._tag = READ_ONLY_TENSOR if read_only else TENSOR  # the first word of the array as an argument
         self._address = handle + OBJECT_HEADER_BYTES
         self._shape: tuple[int, ...] | None = None
         self._type: DataType | None = None
@@ -213,6 +229,18 @@ class NDArray(Object):
     def ctx(self) -> Device:
         """An older name of ``device``."""
         return self.device
+
+    @property
+    def read_only(self) -> bool:
+        """True if the memory must not be written: it was lent that way."""
+        return self._tag == READ_ONLY_TENSOR
+
+    def _require_writeable(self) -> None:
+        if self._tag == READ_ONLY_TENSOR:
+            raise failure(
+                "ValueError",
+                "the array's memory is read-only and cannot be written; copy it first with nd.array",
+            )
 
     def same_as(self, other: object) -> bool:
         """True if both are the same tensor object, not merely equal ones."""
@@ -282,6 +310,7 @@ class NDArray(Object):
 
     def copyfrom(self, source_array: Any) -> NDArray:
         """Copies elements in, from an NDArray or anything NumPy can make an array of; the shape must be the same."""
+        self._require_writeable()
         if isinstance(source_array, NDArray):
             check(LIBRARY.tilewright_tensor_copy(source_array._address, self._address))
             return self
@@ -307,6 +336,7 @@ class NDArray(Object):
             target = empty(self.shape, self.dtype, target, mem_scope)
         elif not isinstance(target, NDArray):
             raise failure("TypeError", f"copyto needs an NDArray or a Device, not {type(target).__name__}")
+        target._require_writeable()
         check(LIBRARY.tilewright_tensor_copy(self._address, target._address))
         return target
 
@@ -323,6 +353,7 @@ class NDArray(Object):
 
     def __setitem__(self, index: object, value: Any) -> None:
         self._require_whole(index)
+        self._require_writeable()
         if isinstance(value, NDArray):
             if value._handle != self._handle:
                 value.copyto(self)
@@ -340,7 +371,7 @@ class NDArray(Object):
     def to_dlpack(self) -> object:
         """An unversioned DLPack capsule that shares the memory."""
         self._settle()
-        return export_capsule(self._handle, versioned=False)
+        return export_capsule(self._handle, versioned=False, read_only=self.read_only)
 
     def _settle(self) -> None:
         """Waits for what the device was given: whoever takes the memory knows nothing of our stream."""
@@ -359,7 +390,8 @@ class NDArray(Object):
             raise BufferError(f"the array is on {self.device}, not on device {tuple(dl_device)}")
         shared = self.copyto(self.device) if copy else self
         shared._settle()
-        return export_capsule(shared._handle, versioned=max_version is not None and max_version[0] >= 1)
+        versioned = max_version is not None and max_version[0] >= 1
+        return export_capsule(shared._handle, versioned, shared.read_only)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self._dltensor.device
@@ -418,4 +450,5 @@ def from_dlpack(dltensor: Any) -> NDArray:
         raise failure(
             "ValueError", f"a {type(dltensor).__name__} is neither a fresh DLPack capsule nor has __dlpack__"
         )
-    return NDArray(consume_capsule(dltensor))
+    read_only = is_read_only(dltensor)
+    return NDArray(consume_capsule(dltensor), read_only)

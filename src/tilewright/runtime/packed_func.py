@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.runtime.device import Device
-from tilewright.runtime.dlpack import borrowed_tensor, request_capsule, unversioned_tensor
+from tilewright.runtime.dlpack import borrowed_tensor, is_read_only, request_capsule, unversioned_tensor
 from tilewright.runtime.failure import check, failure, keep_exception, take_failure
 from tilewright.runtime.library import (
     FUNCTION_TYPE,
@@ -30,7 +30,14 @@ from tilewright.runtime.library import (
     DLTensor,
     address_of,
 )
-from tilewright.runtime.ndarray import NDArray, data_type_of, dtype_of_numpy, from_dlpack, numpyasarray
+from tilewright.runtime.ndarray import (
+    READ_ONLY_FLAG,
+    NDArray,
+    data_type_of,
+    dtype_of_numpy,
+    from_dlpack,
+    numpyasarray,
+)
 from tilewright.support.dtype import DataType
 
 # Type indices of values; see tilewright.h. A value is two words: the index, then its content.
@@ -135,7 +142,7 @@ def pack_arguments(args: tuple[Any, ...]) -> tuple[bytes, Kept]:
     kept: Kept = []
     for value in args:
         if type(value) is NDArray:
-            words += (_TENSOR, value._handle)
+            words += (value._tag, value._handle)
         else:
             words += _encode(value, kept)
     count = len(args)
@@ -159,7 +166,7 @@ def _encode(value: Any, kept: Kept) -> tuple[int, int]:
 
 
 def _encode_ndarray(value: NDArray, kept: Kept) -> tuple[int, int]:
-    return _TENSOR, value._handle
+    return value._tag, value._handle
 
 
 def _encode_int(value: Any, kept: Kept) -> tuple[int, int]:
@@ -212,7 +219,8 @@ def _encode_numpy(value: np.ndarray[Any, Any], kept: Kept) -> tuple[int, int]:
     if value.dtype.kind not in "iufb":  # NumPy exchanges its own types only
         described = numpyasarray(value)
         kept += (value, described)
-        return _DLTENSOR, ctypes.addressof(described)
+        kind = _DLTENSOR if value.flags.writeable else _DLTENSOR | READ_ONLY_FLAG
+        return kind, ctypes.addressof(described)
     if not value.flags.writeable or not value.dtype.isnative:
         return _encode_dlpack(value, kept)
     capsule = value.__dlpack__()
@@ -223,7 +231,8 @@ def _encode_numpy(value: np.ndarray[Any, Any], kept: Kept) -> tuple[int, int]:
 def _encode_dlpack(value: Any, kept: Kept) -> tuple[int, int]:
     capsule = request_capsule(value)
     kept.append(capsule)
-    return _DLTENSOR, borrowed_tensor(capsule)
+    kind = _DLTENSOR | READ_ONLY_FLAG if is_read_only(capsule) else _DLTENSOR
+    return kind, borrowed_tensor(capsule)
 
 
 def _encode_pointer(value: Any, kept: Kept) -> tuple[int, int]:
@@ -296,7 +305,7 @@ _ENCODERS: dict[type, Callable[[Any, Kept], tuple[int, int]]] = {
 # ---- Words to Python values ----
 
 
-def _view(address: int) -> NDArray:
+def _view(words: Any, address: int) -> NDArray:
     """An array over a DLTensor of the caller, for the time of the call."""
     handle = c_void_p()
     check(
@@ -304,7 +313,7 @@ def _view(address: int) -> NDArray:
             ctypes.cast(address, ctypes.POINTER(DLTensor)), None, None, ctypes.byref(handle)
         )
     )
-    view = NDArray(handle.value or 0)
+    view = NDArray(handle.value or 0, bool(words[0] & READ_ONLY_FLAG))
     view.borrowed = True
     return view
 
@@ -332,6 +341,11 @@ def _retained(make: Callable[[int], Any]) -> Callable[[Any, int], Any]:
     return decode
 
 
+def _tensor(words: Any, content: int) -> NDArray:
+    QUICK.tilewright_object_retain(content)
+    return NDArray(content, bool(words[0] & READ_ONLY_FLAG))
+
+
 _DECODERS: dict[int, Callable[[Any, int], Any]] = {
     _NONE: lambda words, content: None,
     _INT: lambda words, content: content,
@@ -342,14 +356,14 @@ _DECODERS: dict[int, Callable[[Any, int], Any]] = {
         content & 0xFF, content >> 8 & 0xFF, content >> 16 & 0xFFFF
     ),
     _DEVICE: lambda words, content: Device(content & 0xFFFFFFFF, content >> 32),
-    _DLTENSOR: lambda words, content: _view(content),
+    _DLTENSOR: _view,
     _C_STRING: lambda words, content: _characters(words).decode(),
     _SMALL_STRING: lambda words, content: _characters(words).decode(),
     _STRING: lambda words, content: _characters(words).decode(),
     _BYTE_ARRAY: lambda words, content: _characters(words),
     _SMALL_BYTES: lambda words, content: _characters(words),
     _BYTES: lambda words, content: _characters(words),
-    _TENSOR: _retained(NDArray),
+    _TENSOR: _tensor,
     _FUNCTION: _retained(PackedFunc.from_handle),
     _PYTHON: lambda words, content: _objects[QUICK.tilewright_opaque_handle(content)],
 }
@@ -424,7 +438,7 @@ def _encode_result(value: Any, words: Any) -> None:
         if tensor.borrowed:  # the memory may be gone when the caller looks at the result
             tensor = tensor.copyto(tensor.device)
         QUICK.tilewright_object_retain(tensor._handle)
-        words[0], words[1] = _TENSOR, tensor._handle
+        words[0], words[1] = tensor._tag, tensor._handle
     elif isinstance(value, PackedFunc) or type(value) in _CALLABLE_TYPES:
         function = convert_to_tvm_func(value)
         QUICK.tilewright_object_retain(function.handle)

@@ -38,6 +38,8 @@ def convert(args: Sequence[Any]) -> list[Any]:
 
 
 def _converted(value: Any) -> Any:
+    if isinstance(value, NDArray) and value.read_only:
+        return value.copyto(value.device)  # a program may hand its argument back, to be written
     if isinstance(value, (NDArray, ADT, Reference, PackedFunc)) or callable(value):
         return value
     if isinstance(value, (tuple, list)):

@@ -7,6 +7,7 @@ from the runtime's sources is cached under a hash of sources, flags and target.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib.util
 import os
@@ -166,13 +167,39 @@ def build_runtime(output: Path, compiler: Compiler | None = None) -> None:
     write_beside(output, lambda path: chosen.run([*FLAGS, *runtime_sources(), "-o", path, *link_flags()]))
 
 
+@cache
+def _build_folder(kept: Path, name: str) -> Path:
+    """Where something is built from the runtime's sources: in the folder ``kept`` or, where that cannot be written or is
+    another user's, in one that ends with the process."""
+    folder = kept / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not _is_foreign(kept) and (os.access(folder, os.W_OK) or any(folder.iterdir())):
+            return folder
+    except OSError:
+        pass
+    made, owner = tempfile.mkdtemp(prefix="tilewright-runtime-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # and not in a process that was forked from it
+            shutil.rmtree(made, ignore_errors=True)
+
+    atexit.register(remove)
+    return Path(made)
+
+
+def _is_foreign(folder: Path) -> bool:
+    """True if another user made the folder: what lies in it is code that would be run."""
+    return hasattr(os, "getuid") and folder.stat().st_uid not in (os.getuid(), 0)
+
+
 def runtime_library() -> Path:
     """The runtime library: the installed one, else one built from the sources into the cache."""
     name = library_name(host_triple().system)
     installed = SOURCES.parent / name
     if installed.exists():
         return installed
-    output = cache_dir() / "runtime" / _key("library", "") / name
+    output = _build_folder(cache_dir() / "runtime", _key("library", "")) / name
     if not output.exists():
         build_runtime(output)
     return output
@@ -211,7 +238,7 @@ def _has_compiler() -> bool:
 
 def embedded_objects(triple: str = "") -> list[Path]:
     """The runtime as objects to be linked into an artefact, every name hidden."""
-    folder = cache_dir() / "runtime" / _key("embedded", triple)
+    folder = _build_folder(cache_dir() / "runtime", _key("embedded", triple))
     objects = [folder / f"{source.stem}.o" for source in runtime_sources()]
     compiler = None
     for source, path in zip(runtime_sources(), objects, strict=True):

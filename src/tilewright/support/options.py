@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -16,12 +17,19 @@ CHECK: bool = flag("TILEWRIGHT_CHECK")
 
 
 def cache_dir() -> Path:
-    """``TILEWRIGHT_CACHE_DIR``, else the user's cache folder."""
+    """``TILEWRIGHT_CACHE_DIR``, else the user's cache folder; without a home, a folder of this user's among the temporary
+    files. It need not be there, and it may be one that cannot be written."""
     explicit = os.environ.get("TILEWRIGHT_CACHE_DIR")
     if explicit:
         return Path(explicit)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tilewright"
+    if base:
+        return Path(base) / "tilewright"
+    try:
+        return Path.home() / ".cache" / "tilewright"
+    except RuntimeError:  # neither HOME nor an entry of this user
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        return Path(tempfile.gettempdir()) / f"tilewright-{user}"
 
 
 def num_threads() -> int | None:
@@ -52,6 +60,12 @@ def cache_limit() -> int:
     """``TILEWRIGHT_CACHE_LIMIT``: bytes of compiled code to keep on disk, 2 GiB unless set."""
     value = os.environ.get("TILEWRIGHT_CACHE_LIMIT", "")
     return int(value) if value.isdigit() else 2 << 30
+
+
+def unpack_limit() -> int | None:
+    """``TILEWRIGHT_UNPACK_LIMIT``: bytes that an archive may unpack to; None where it is not set."""
+    value = os.environ.get("TILEWRIGHT_UNPACK_LIMIT", "")
+    return int(value) if value.isdigit() else None
 
 
 def compile_seconds() -> float:

@@ -11,7 +11,7 @@ after all variables have values, because the first parameter may use what only t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import DEFAULT_ALIGNMENT, Buffer
@@ -21,6 +21,7 @@ from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.dtype import BOOL, INT64, DataType
 from tilewright.support.errors import LoweringError
 from tilewright.tir.packed_abi import (
+    READ_ONLY,
     TENSOR_OBJECT_HEADER,
     StructField,
     TypeIndex,
@@ -48,8 +49,10 @@ def _pointer(name: str, element: str) -> Var:
 class ArgBinder:
     """Binds parameters to the arguments of one function; ``wrap`` puts the result around the body."""
 
-    def __init__(self, function_name: str) -> None:
+    def __init__(self, function_name: str, written: Collection[Var] = ()) -> None:
+        """``written`` are the pointers that the function may write through: read-only tensors are refused there."""
         self.function_name = function_name
+        self.written = written
         self.values: dict[Var, PrimExpr] = {}
         self._steps: list[Step] = []
         self._relations: list[tuple[PrimExpr, PrimExpr, str]] = []
@@ -140,6 +143,8 @@ class ArgBinder:
         fits, packed = _type_test(element, tensor)
         text = f"{subject} points to elements of type {{0:t}}, expected {element}"
         self.check(_implies(is_tensor, fits), "TypeError", text, packed)
+        if param in self.written:
+            self._check_writeable(args, index, subject, is_tensor)
         device = struct_get(tensor, 0, StructField.DEVICE_TYPE)
         text = f"{subject} is on device {{0:k}}, expected {{1:k}}"
         right_device = _implies(is_tensor, operators.equal(device, device_type))
@@ -161,6 +166,8 @@ class ArgBinder:
         self.let(kind, struct_get(args, index, StructField.ANY_TYPE_INDEX))
         is_tensor = _is_one_of(kind, [TypeIndex.DLTENSOR, TypeIndex.TENSOR])
         self.check(is_tensor, "TypeError", f"{subject} must be a tensor, not {{0:a}}", kind)
+        if buffer.data in self.written:
+            self._check_writeable(args, index, subject)
         self.let(param, self._tensor_address(buffer.name, args, index, kind))
         self._check_type(buffer, param, subject)
         ndim = struct_get(param, 0, StructField.NDIM)
@@ -173,6 +180,16 @@ class ArgBinder:
         sizes = self._bind_shape(buffer, param, subject)
         self._bind_strides(buffer, param, sizes, subject)
         self._bind_data(buffer, param, sizes, subject, device_type)
+
+    def _check_writeable(
+        self, args: PrimExpr, index: int, subject: str, is_tensor: PrimExpr | None = None
+    ) -> None:
+        flags = operators.cast("int32", struct_get(args, index, StructField.ANY_FLAGS))
+        writeable = operators.not_equal(flags, READ_ONLY)
+        if is_tensor is not None:
+            writeable = _implies(is_tensor, writeable)
+        text = f"{subject} is written by the function, but its memory is read-only; pass a copy of it"
+        self.check(writeable, "ValueError", text)
 
     def _tensor_address(self, name: str, args: PrimExpr, index: int, kind: Var) -> PrimExpr:
         """The pointer that an argument holds; of a tensor object, the address of the DLTensor in it."""

@@ -38,6 +38,7 @@ class StructField(IntEnum):
     DEVICE_TYPE = 10
     ANY_VALUE = 12
     ANY_TYPE_INDEX = 13
+    ANY_FLAGS = 14
 
 
 FIELD_TYPES = {
@@ -53,8 +54,13 @@ FIELD_TYPES = {
     StructField.DEVICE_ID: DataType("int32"),
     StructField.DEVICE_TYPE: DataType("int32"),
     StructField.ANY_TYPE_INDEX: DataType("int32"),
+    StructField.ANY_FLAGS: DataType("uint32"),
 }
 """The type of each field; ``ANY_VALUE`` is int64, float64 or handle, as the value's type index says."""
+
+
+READ_ONLY = 1
+"""The flag of a tensor whose memory must not be written; see ``TILEWRIGHT_READ_ONLY`` in tilewright.h."""
 
 
 class TypeIndex(IntEnum):

@@ -1,10 +1,18 @@
 """Tables and sizes as the command line prints them."""
 
+import json
 import sys
 
 import pytest
 
-from tilewright.driver.cli.output import DiffOutput, bytes_text, check_output, show_table
+from tilewright.driver.cli.output import (
+    DiffOutput,
+    bytes_text,
+    check_output,
+    printable,
+    show_json,
+    show_table,
+)
 from tilewright.support.errors import ModelError
 
 
@@ -62,3 +70,15 @@ def test_outputs_are_checked_before_the_work(tmp_path):
         return
     with pytest.raises(ModelError, match=r"/proc/module\.tar cannot be written \(.+\): choose another place"):
         check_output("/proc/module.tar", "-o")
+
+
+def test_a_terminal_does_not_obey_names(capsys):
+    """Escape sequences in a model's names are shown, in tables, in JSON and in text."""
+    hostile = "a\x1b]0;owned\x07b\x9b2J\r"
+    assert printable(hostile) == r"a\x1b]0;owned\x07b\x9b2J\r"
+    assert printable("größe\tλ\n") == "größe\tλ\n"
+    show_table(hostile, ["name"], [[hostile]])
+    show_json({"name": hostile})
+    shown = capsys.readouterr().out
+    assert not any(one in shown for one in "\x1b\x07\x9b\r")
+    assert json.loads(shown[shown.index("{") :]) == {"name": hostile}

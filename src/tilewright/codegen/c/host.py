@@ -141,6 +141,8 @@ class HostPrinter(StatementPrinter):
         field = StructField(int(kind))
         if field is StructField.ANY_TYPE_INDEX:
             return f"((tw_any*){handle})[{index}].type_index"
+        if field is StructField.ANY_FLAGS:
+            return f"((tw_any*){handle})[{index}].zero_padding"
         if field is StructField.ANY_VALUE:
             dtype = node.dtype if node.op.name == "tir.tvm_struct_get" else node.args[3].dtype
             part = "v_float64" if dtype.is_float else "v_ptr" if dtype.is_handle else "v_int64"

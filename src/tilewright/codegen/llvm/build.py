@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import sys
 import threading
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from tilewright.codegen.generator import Code, CodeGenerator
 from tilewright.codegen.llvm.code import LLVMCode
 from tilewright.codegen.llvm.emitter import ModuleContext
 from tilewright.codegen.llvm.function import emit_function, is_packed, public_name, symbol_of
-from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for, parse
+from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for, parse, parse_bitcode
 from tilewright.codegen.llvm.math.library import MathLibrary
 from tilewright.codegen.llvm.system_library import register_at_start
 from tilewright.codegen.llvm.writer import ModuleText, c_bytes
@@ -33,8 +31,7 @@ from tilewright.target.cpu import llvm_machine_options
 from tilewright.target.target import Target, TargetLike
 from tilewright.tir.function import PrimFunc
 
-_libraries = itertools.count()
-_jit_lock = threading.Lock()
+_linker_lock = threading.Lock()
 
 
 class LLVMGenerator(CodeGenerator):
@@ -121,14 +118,15 @@ def compile_llvm(program: LoopProgram, target: TargetLike) -> LLVMCode:
     features = tuple(sorted(machine.features))
     with recursion_room():
         text, imported = module_text(functions, machine, names, features)
+    context = load_llvm().create_context()
     try:
-        module = parse(text, ", ".join(names) or "the module")
+        module = parse(text, ", ".join(names) or "the module", context)
     except CodegenError as problem:
         if "intrinsic" in problem.message:
             raise
         raise _defect(problem.message, text, mod) from None
     for source in imported:
-        _link_in(module, source)
+        _link_in(module, source, context)
     try:
         machine.optimize(module)
         # Emitting code changes the module, so what is shown later is read from here.
@@ -178,16 +176,16 @@ class _LinkedCode:
 
     def _optimized(self) -> Any:
         """The units' optimised LLVM IR as one module."""
-        llvm = load_llvm()
+        context = load_llvm().create_context()
         # Each unit describes itself, weakly; this describes the whole.
         described = ModuleText(self.machine.triple, self.machine.data_layout)
         described.add_global(f"@__tilewright_features = constant {c_bytes(','.join(self.features))}, align 1")
         described.add_global(
             f"@__tilewright_functions = constant {c_bytes(','.join(self.function_names))}, align 1"
         )
-        module = parse(described.text(), "the module")
+        module = parse(described.text(), "the module", context)
         for unit in self.units:
-            module.link_in(llvm.parse_bitcode(unit.bitcode))
+            module.link_in(parse_bitcode(unit.bitcode, context))
         return module
 
     def llvm_ir(self) -> str:
@@ -248,9 +246,8 @@ class _LinkedCode:
     def _link(self) -> Any:
         llvm = load_llvm()
         runtime = runtime_symbols()
-        with _jit_lock:
-            # Only once there is a linker does LLVM find the symbols of this process.
-            _jit()
+        # Only once there is a linker does LLVM find the symbols of this process.
+        linker = _new_linker()
         builder = llvm.JITLibraryBuilder()
         # Functions that register themselves do so in a constructor, of which a library has one.
         registers = len(self.units) > 1 and self.machine.target.attrs.get("system-lib")
@@ -277,24 +274,23 @@ class _LinkedCode:
         slots = {slot for unit in self.units for slot in unit.slots}
         for name in ("__tilewright_features", "__tilewright_functions", *sorted(slots)):
             builder.export_symbol(name)
-        with _jit_lock:
-            try:
-                return builder.link(_jit(), f"tilewright.{next(_libraries)}")
-            except RuntimeError as problem:
-                raise CodegenError(
-                    f"the compiled code cannot be linked into this process: {problem}"
-                ) from None
+        try:
+            return builder.link(linker, "tilewright")
+        except RuntimeError as problem:
+            raise CodegenError(f"the compiled code cannot be linked into this process: {problem}") from None
 
 
-@cache
-def _jit() -> Any:
-    """The process' JIT linker. It only links: the code is compiled before.
+def _new_linker() -> Any:
+    """A JIT linker for one library, which keeps the linker alive. It only links: the code is compiled before.
+
+    A linker remembers every library that it ever linked, also those that were unloaded, so each library has its own.
 
     LLVM's newer linker puts all sections of an object into one piece of memory. The older one requests each section by
     itself; in a process with gigabytes of libraries they may come to be further apart than their relative addresses
     reach, which ends the process. On Windows the newer one is not complete.
     """
-    return load_llvm().create_lljit_compiler(suppress_errors=True, use_jit_link=sys.platform != "win32")
+    with _linker_lock:
+        return load_llvm().create_lljit_compiler(suppress_errors=True, use_jit_link=sys.platform != "win32")
 
 
 def module_text(
@@ -317,15 +313,15 @@ def module_text(
     return text.text(), context.imported
 
 
-def _link_in(module: Any, source: str) -> None:
-    """Link LLVM IR, given as text or as the path of a file, into a module."""
+def _link_in(module: Any, source: str, context: Any) -> None:
+    """Link LLVM IR, given as text or as the path of a file, into a module of a context."""
     content = source
     if "\n" not in source and "define" not in source:
         try:
             content = Path(source).read_text(encoding="utf-8")
         except OSError as problem:
             raise CodegenError(f"pragma import_llvm: {source} cannot be read: {problem}") from None
-    other = parse(content, "the code that pragma import_llvm names")
+    other = parse(content, "the code that pragma import_llvm names", context)
     try:
         module.link_in(other)
     except RuntimeError as problem:

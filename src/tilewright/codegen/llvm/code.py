@@ -7,7 +7,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-from tilewright.codegen.llvm.machine import Machine, load_llvm, machine_for
+from tilewright.codegen.llvm.machine import Machine, machine_for, parse_bitcode
 from tilewright.codegen.program import LoopProgram
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
@@ -83,8 +83,8 @@ class LLVMCode:
 
     def assembly(self, machine: Machine) -> str:
         """The machine code as text."""
-        return str(machine.llvm_target_machine.emit_assembly(load_llvm().parse_bitcode(self.bitcode)))
+        return str(machine.llvm_target_machine.emit_assembly(parse_bitcode(self.bitcode)))
 
     def llvm_ir(self) -> str:
         """The optimised LLVM IR."""
-        return str(load_llvm().parse_bitcode(self.bitcode))
+        return str(parse_bitcode(self.bitcode))

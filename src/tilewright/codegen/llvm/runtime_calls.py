@@ -38,6 +38,7 @@ _TENSOR_OFFSETS = {
 }
 _TENSOR_SIZES = {64: 48, 32: 40}
 _ANY_SIZE, _ANY_VALUE = 16, 8
+_ANY_FIELDS = {StructField.ANY_TYPE_INDEX: 0, StructField.ANY_FLAGS: 4, StructField.ANY_VALUE: _ANY_VALUE}
 _FLOAT64 = DataType("float64")
 _LARGEST_STACK_ARRAY = 1 << 16
 
@@ -84,10 +85,10 @@ def _field(node: Call) -> StructField:
 def _address(emitter: Emitter, base: PrimExpr, index: PrimExpr, field: StructField) -> str:
     """The address of a field of the ``index``-th structure."""
     bits, function = emitter.types.pointer_bits, emitter.function
-    is_any = field in (StructField.ANY_VALUE, StructField.ANY_TYPE_INDEX)
+    is_any = field in _ANY_FIELDS
     size = _ANY_SIZE if is_any else _TENSOR_SIZES[bits]
     if is_any:
-        inside = _ANY_VALUE if field == StructField.ANY_VALUE else 0
+        inside = _ANY_FIELDS[field]
     else:
         name, extra = _FIELDS.get(field, ("data", 0))
         inside = _TENSOR_OFFSETS[bits][name] + extra

@@ -26,6 +26,7 @@ from tilewright.driver.cli import (
     run_command,
     targets,
 )
+from tilewright.driver.cli.output import printable
 from tilewright.support.errors import InternalError, TilewrightError
 
 FAILED = 1
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TilewrightError as problem:
         if parsed.verbose:
             traceback.print_exc()
-        print(f"tilewright: {problem}", file=sys.stderr)
+        print(f"tilewright: {printable(str(problem))}", file=sys.stderr)
         return FAILED if isinstance(problem, InternalError) else USER_ERROR
     except KeyboardInterrupt:
         print("tilewright: interrupted", file=sys.stderr)
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except OSError as problem:
         # A folder that cannot be written, a disk that is full: the message names the file.
-        print(f"tilewright: {problem}", file=sys.stderr)
+        print(f"tilewright: {printable(str(problem))}", file=sys.stderr)
         return USER_ERROR
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.driver import tvmc
-from tilewright.driver.cli.output import bytes_text, check_output, show_json, show_table
+from tilewright.driver.cli.output import bytes_text, check_output, printable, show_json, show_table
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
 from tilewright.support.cbuild import is_host
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         show_json({**report, **more, "validation": checked})
     else:
         if explained is not None:
-            print("\n\n".join(one.text() for one in explained), end="\n\n")
+            print(printable("\n\n".join(one.text() for one in explained)), end="\n\n")
         _show(report)
         if validation is not None:
             show_validation(validation)
@@ -151,7 +151,7 @@ def _show(report: dict[str, Any]) -> None:
     print(f"  target    {report['target']}")
     print(f"  executor  {report['executor']}")
     for name in ("inputs", "outputs"):
-        print(f"  {name:<9} {', '.join(tensor(one).text() for one in report[name])}")
+        print(f"  {name:<9} {printable(', '.join(tensor(one).text() for one in report[name]))}")
     if "kernels" in report:
         counts = report["kernels"]
         print(f"  kernels   {counts['compiled']} compiled, {counts['from_cache']} from the cache")

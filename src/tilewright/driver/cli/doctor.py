@@ -140,9 +140,15 @@ def _runtime() -> tuple[str, str]:
 
 def _cache_folder() -> tuple[str, str]:
     folder = cache_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder):
-        return "cache folder", f"{folder} can be written"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder):
+            return "cache folder", f"{folder} can be written"
+    except OSError as problem:
+        return "cache folder", (
+            f"{folder} cannot be written ({problem.strerror}): nothing is kept between runs; "
+            "TILEWRIGHT_CACHE_DIR names another folder"
+        )
 
 
 _CHECKS: tuple[tuple[str, Callable[[], tuple[str, str]]], ...] = (

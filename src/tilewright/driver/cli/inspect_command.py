@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.driver import tvmc
-from tilewright.driver.cli.output import bytes_text, show_json, show_table
+from tilewright.driver.cli.output import bytes_text, printable, show_json, show_table
 from tilewright.driver.cli.progress import progress
 from tilewright.driver.tvmc.arguments import Commands, add_model_arguments
 
@@ -46,9 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(found: dict[str, Any]) -> None:
     print(f"{found['file']}: a {found['kind']}, {bytes_text(found['bytes'])}")
     if found["kind"] == "package":
-        print(f"  executor {found['executor']}, format {found['format']}, name {found['name']}")
-        print(f"  target   {found['target'] or 'not known'}")
-        print(f"  library  {found['library']}, {bytes_text(found['library_bytes'])}")
+        print(f"  executor {found['executor']}, format {found['format']}, name {printable(found['name'])}")
+        print(f"  target   {printable(found['target'] or 'not known')}")
+        print(f"  library  {printable(found['library'])}, {bytes_text(found['library_bytes'])}")
         print(f"  memory   {bytes_text(found['workspace_bytes'])} for intermediate tensors")
     parameters = found["parameters"]
     elements = f", {parameters['elements']:,} elements" if "elements" in parameters else ""

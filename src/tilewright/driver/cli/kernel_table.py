@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.driver import profile
-from tilewright.driver.cli.output import show_table
+from tilewright.driver.cli.output import printable, show_table
 
 if TYPE_CHECKING:
     from tilewright.driver.profile.kernels import KernelProfile
@@ -16,4 +16,4 @@ def show_kernels(name: str, kernels: KernelProfile) -> None:
     table = profile.table
     show_table(f"kernels of {name}", table.COLUMNS, table.kernel_rows(kernels))
     for line in table.summary_lines(kernels):
-        print(line)
+        print(printable(line))

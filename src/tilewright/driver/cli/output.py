@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -13,14 +14,26 @@ from typing import Any
 from tilewright.support.errors import ModelError
 
 
+def printable(text: str) -> str:
+    """Text from a file as it may be shown: what a terminal would take for a command is written out (``\\x1b``)."""
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() or one in "\n\t" else one.encode("unicode_escape").decode() for one in text
+    )
+
+
 def show_json(value: Any) -> None:
     """Print a value as indented JSON."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    # JSON escapes the control characters below a space; terminals know some above, too.
+    print(re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows under named columns; with lines and colours only where a person looks on."""
-    texts = [[str(cell) for cell in row] for row in rows]
+    texts = [[printable(str(cell)) for cell in row] for row in rows]
+    title = printable(title)
     if sys.stdout.isatty():
         _show_rich_table(title, columns, texts)
         return

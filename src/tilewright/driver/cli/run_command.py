@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.driver import tvmc
 from tilewright.driver.cli.kernel_table import show_kernels
-from tilewright.driver.cli.output import check_output, show_json, show_table
+from tilewright.driver.cli.output import check_output, printable, show_json, show_table
 from tilewright.driver.cli.progress import progress
 from tilewright.driver.tvmc.arguments import Commands, add_run_arguments
 from tilewright.support.errors import ModelError
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"outputs written to {output}")
     if result.filled:
         values = "random values" if arguments.fill_mode == "random" else arguments.fill_mode
-        print(f"{', '.join(result.filled)} was filled with {values}: use --inputs to set it")
+        print(f"{printable(', '.join(result.filled))} was filled with {values}: use --inputs to set it")
     return 0
 
 

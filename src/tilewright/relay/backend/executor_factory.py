@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.compile import CacheReport
 from tilewright.ir.module import IRModule
 from tilewright.relay.backend.memory_plan import GraphMemory
+from tilewright.runtime.device import Device
 from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.session import Session
 from tilewright.target import Target
 
 
@@ -76,6 +78,10 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         self.module = GraphExecutorFactory(graph_json_str, params, libmod_name)
         self.params = self.module.params
         libmod.import_module(self.module)
+
+    def session(self, device: Device | None = None, output_names: Sequence[str] | None = None) -> Session:
+        """The model, to be called with named inputs from any number of threads; see ``Module.session``."""
+        return self.lib.session(device, self.libmod_name, output_names)
 
     def get_graph_json(self) -> str:
         """The graph."""

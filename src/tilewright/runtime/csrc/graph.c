@@ -54,6 +54,7 @@ void tilewright_graph_release(TilewrightGraph* graph) {
   for (int32_t i = 0; graph->nodes != NULL && i < graph->num_nodes; ++i) tilewright_object_release(graph->nodes[i].function);
   for (int32_t i = 0; graph->storages != NULL && i < graph->num_storages; ++i) {
     if (graph->storages[i].owned != NULL) tw_device_free(tw_graph_device(graph, i), graph->storages[i].owned);
+    if (graph->storages[i].lent != NULL) tilewright_object_release(graph->storages[i].lent);
   }
   for (int32_t i = 0; i < graph->num_shared; ++i) tilewright_graph_release(graph->shared[i]);
   free(graph->shared);
@@ -106,6 +107,22 @@ int32_t tilewright_graph_node_index(const TilewrightGraph* graph, const char* na
   return -1;
 }
 
+/* ---- one thread at a time ---- */
+
+/* A graph has one set of tensors: two threads in it at once would read each other's numbers. */
+static int32_t enter(TilewrightGraph* graph) {
+  int32_t free_to_use = 0;
+  if (atomic_compare_exchange_strong(&graph->in_use, &free_to_use, 1)) return 0;
+  return tw_fail("RuntimeError",
+                 "the graph is in use: another thread runs it or sets an input; give each thread an executor of its own "
+                 "(library[\"default\"](device)), or call the model through a session (library.session())");
+}
+
+static int32_t leave(TilewrightGraph* graph, int32_t status) {
+  atomic_store(&graph->in_use, 0);
+  return status;
+}
+
 /* ---- memory of inputs ---- */
 
 /* Has every tensor of a storage point to its memory. */
@@ -124,6 +141,13 @@ static void move_storage(TilewrightGraph* graph, int32_t storage, void* data) {
   }
 }
 
+/* Has an input's storage refer to the tensor that lends it memory, or to none. */
+static void keep_lent(TwGraphStorage* storage, TilewrightObject* tensor) {
+  if (tensor != NULL) tilewright_object_retain(tensor);
+  if (storage->lent != NULL) tilewright_object_release(storage->lent);
+  storage->lent = tensor;
+}
+
 /* Gives an input memory of its own, of zeros, unless it has some. */
 static int32_t own_storage(TilewrightGraph* graph, int32_t index) {
   TwGraphStorage* storage = &graph->storages[index];
@@ -138,6 +162,7 @@ static int32_t own_storage(TilewrightGraph* graph, int32_t index) {
     storage->owned = memory;
   }
   if (storage->data != storage->owned) move_storage(graph, index, storage->owned);
+  keep_lent(storage, NULL);
   return 0;
 }
 
@@ -170,15 +195,19 @@ static int32_t check_matches(const TwGraphEntry* entry, const DLTensor* from, co
   return 0;
 }
 
-int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_t index, const DLTensor* from) {
+static int32_t set_input(TilewrightGraph* graph, int32_t index, const DLTensor* from) {
   TwGraphEntry* entry = input_entry(graph, index);
   if (entry == NULL || check_matches(entry, from, graph->nodes[entry->node].name) != 0) return -1;
   if (own_storage(graph, entry->storage) != 0) return -1;
   return tilewright_tensor_copy(from, &entry->tensor);
 }
 
+int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_t index, const DLTensor* from) {
+  return enter(graph) != 0 ? -1 : leave(graph, set_input(graph, index, from));
+}
 
-int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from) {
+/* `lent`: the tensor object that the memory belongs to, or NULL where the caller keeps it. */
+static int32_t set_in_place(TilewrightGraph* graph, int32_t index, const DLTensor* from, TilewrightObject* lent) {
   TwGraphEntry* entry = input_entry(graph, index);
   if (entry == NULL) return -1;
   const char* name = graph->nodes[entry->node].name;
@@ -196,18 +225,27 @@ int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t ind
     return tw_fail("ValueError", "the input %s cannot be used in place: the graph has a larger tensor in its memory", name);
   }
   move_storage(graph, entry->storage, data);
+  keep_lent(&graph->storages[entry->storage], lent);
   return 0;
+}
+
+int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from) {
+  return enter(graph) != 0 ? -1 : leave(graph, set_in_place(graph, index, from, NULL));
+}
+
+int32_t tilewright_graph_share_input(TilewrightGraph* graph, int32_t index, TilewrightObject* tensor) {
+  return enter(graph) != 0 ? -1 : leave(graph, set_in_place(graph, index, tilewright_tensor_dltensor(tensor), tensor));
 }
 
 /* ---- parameters ---- */
 static int32_t copy_param(void* context, const char* name, const DLTensor* tensor) {
   TilewrightGraph* graph = context;
   int32_t index = tilewright_graph_input_index(graph, name);
-  return index < 0 ? 0 : tilewright_graph_set_input(graph, index, tensor);
+  return index < 0 ? 0 : set_input(graph, index, tensor);
 }
 
 int32_t tilewright_graph_load_params(TilewrightGraph* graph, const char* data, size_t size) {
-  return tw_for_each_param(data, size, copy_param, graph);
+  return enter(graph) != 0 ? -1 : leave(graph, tw_for_each_param(data, size, copy_param, graph));
 }
 
 typedef struct {
@@ -225,11 +263,10 @@ static int32_t share_param(void* context, const char* name, const DLTensor* unus
   if (source == NULL || source->tensor.data == NULL) {
     return tw_fail("ValueError", "the other graph has no value for the parameter %s", name);
   }
-  return tilewright_graph_set_input_zero_copy(sharing->graph, index, &source->tensor);
+  return set_in_place(sharing->graph, index, &source->tensor, sharing->other->storages[source->storage].lent);
 }
 
-int32_t tilewright_graph_share_params(TilewrightGraph* graph, TilewrightGraph* other, const char* data, size_t size) {
-  if (graph == other) return 0;
+static int32_t share_params(TilewrightGraph* graph, TilewrightGraph* other, const char* data, size_t size) {
   TilewrightGraph** shared = realloc(graph->shared, ((size_t)graph->num_shared + 1) * sizeof *shared);
   if (shared == NULL) return tw_fail("MemoryError", "no memory to share parameters");
   graph->shared = shared;
@@ -239,12 +276,26 @@ int32_t tilewright_graph_share_params(TilewrightGraph* graph, TilewrightGraph* o
   return tw_for_each_param(data, size, share_param, &sharing);
 }
 
+int32_t tilewright_graph_share_params(TilewrightGraph* graph, TilewrightGraph* other, const char* data, size_t size) {
+  if (graph == other) return 0;
+  if (enter(graph) != 0) return -1;
+  return leave(graph, share_params(graph, other, data, size));
+}
+
 /* ---- tensors of the graph ---- */
 static void release_graph(void* graph) { tilewright_graph_release(graph); }
+static void release_lent(void* tensor) { tilewright_object_release(tensor); }
 
 static int32_t view_of(TilewrightGraph* graph, int32_t index, TilewrightObject** out) {
   TwGraphEntry* entry = &graph->entries[index];
   if (entry->tensor.data == NULL && own_storage(graph, entry->storage) != 0) return -1;
+  TilewrightObject* lent = graph->storages[entry->storage].lent;
+  if (lent != NULL) { /* the view outlives the use that the graph makes of the memory */
+    tilewright_object_retain(lent);
+    if (tilewright_tensor_wrap(&entry->tensor, lent, release_lent, out) == 0) return 0;
+    tilewright_object_release(lent);
+    return -1;
+  }
   tilewright_graph_retain(graph);
   if (tilewright_tensor_wrap(&entry->tensor, graph, release_graph, out) == 0) return 0;
   tilewright_graph_release(graph);
@@ -305,7 +356,7 @@ static int32_t wait_for_devices(const TilewrightGraph* graph, bool all) {
 /* After a run. What other devices still do is in the order of their streams, and a copy to the host waits for it. */
 static int32_t finish(const TilewrightGraph* graph) { return graph->num_unfinished == 0 ? 0 : wait_for_devices(graph, false); }
 
-int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t last) {
+static int32_t run_until(TilewrightGraph* graph, int32_t last) {
   if (check_node(graph, last) != 0 || complete_inputs(graph) != 0) return -1;
   for (int32_t i = 0; i <= last; ++i) {
     if (graph->nodes[i].function != NULL && run_node(&graph->nodes[i]) != 0) return -1;
@@ -313,17 +364,24 @@ int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t last) {
   return finish(graph);
 }
 
-int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node) {
+int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t last) {
+  return enter(graph) != 0 ? -1 : leave(graph, run_until(graph, last));
+}
+
+static int32_t run_one(TilewrightGraph* graph, int32_t node) {
   if (check_node(graph, node) != 0 || complete_inputs(graph) != 0) return -1;
   if (graph->nodes[node].function != NULL && run_node(&graph->nodes[node]) != 0) return -1;
   return finish(graph);
 }
 
+int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node) {
+  return enter(graph) != 0 ? -1 : leave(graph, run_one(graph, node));
+}
+
 int32_t tilewright_graph_run(TilewrightGraph* graph) { return tilewright_graph_run_until(graph, graph->num_nodes - 1); }
 
-int32_t tilewright_graph_run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
-  /* Once without the clock: the threads are awake and the caches warm when it starts. */
-  if (tilewright_graph_run(graph) != 0 || wait_for_devices(graph, true) != 0) return -1;
+static int32_t time_runs(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
+  if (complete_inputs(graph) != 0 || wait_for_devices(graph, true) != 0) return -1;
   for (int32_t run = 0; run < repeat; ++run) {
     uint64_t start = tw_now_nanoseconds();
     for (int32_t i = 0; i < graph->num_nodes; ++i, ++begins, ++seconds) {
@@ -334,6 +392,19 @@ int32_t tilewright_graph_run_timed(TilewrightGraph* graph, int32_t repeat, doubl
     }
   }
   return 0;
+}
+
+static int32_t run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
+  /* Once without the clock: the threads are awake and the caches warm when it starts. */
+  return run_until(graph, graph->num_nodes - 1) != 0 ? -1 : time_runs(graph, repeat, begins, seconds);
+}
+
+int32_t tilewright_graph_time_runs(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
+  return enter(graph) != 0 ? -1 : leave(graph, time_runs(graph, repeat, begins, seconds));
+}
+
+int32_t tilewright_graph_run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
+  return enter(graph) != 0 ? -1 : leave(graph, run_timed(graph, repeat, begins, seconds));
 }
 
 int32_t tilewright_graph_run_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
@@ -347,8 +418,7 @@ static int32_t call_function(void* self, const TVMFFIAny* args, int32_t num_args
   return tilewright_function_call(self, args, num_args, result);
 }
 
-int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_t node, int32_t number, int32_t repeat, int32_t min_repeat_ms,
-                                   double* seconds) {
+static int32_t time_node(TilewrightGraph* graph, int32_t node, int32_t number, int32_t repeat, int32_t min_repeat_ms, double* seconds) {
   if (check_node(graph, node) != 0 || complete_inputs(graph) != 0) return -1;
   const TwGraphNode* timed = &graph->nodes[node];
   if (timed->function == NULL) {
@@ -358,4 +428,9 @@ int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_t node, int32_t
   DLDevice device = graph->entries[timed->first_entry].tensor.device;
   return tilewright_time_function_on(device, call_function, timed->function, timed->args, timed->num_args, number, repeat, min_repeat_ms,
                                      NULL, seconds);
+}
+
+int32_t tilewright_graph_time_node(TilewrightGraph* graph, int32_t node, int32_t number, int32_t repeat, int32_t min_repeat_ms,
+                                   double* seconds) {
+  return enter(graph) != 0 ? -1 : leave(graph, time_node(graph, node, number, repeat, min_repeat_ms, seconds));
 }

@@ -27,6 +27,7 @@ typedef struct {
   uint64_t offset;   /* in the arena, for storages of intermediate tensors */
   void* data;        /* NULL: an input that nobody has set yet */
   void* owned;       /* what to free, for inputs */
+  TilewrightObject* lent; /* the tensor whose memory an input reads in place; NULL: its own, or a caller's */
   bool is_input;     /* some entry of it is an input of the graph */
   bool is_written;   /* some entry of it is written by a function */
 } TwGraphStorage;
@@ -45,6 +46,7 @@ typedef struct {
 
 struct TilewrightGraph {
   _Atomic int32_t references;
+  _Atomic int32_t in_use; /* 1 while a thread runs the graph or sets an input */
   TwGraphNode* nodes;
   TwGraphEntry* entries;
   TwGraphStorage* storages;

@@ -117,6 +117,9 @@ enum {
   TILEWRIGHT_STORAGE = 0x54570003
 };
 
+/* In the padding of a tagged tensor: its memory must not be written. Compiled functions refuse it where they write. */
+#define TILEWRIGHT_READ_ONLY ((uint32_t)1)
+
 /* Header of every heap object. Low 32 bits of the count: strong references; high 32: weak ones (one for all strong). */
 typedef struct {
   uint64_t reference_counts;
@@ -130,7 +133,7 @@ typedef struct {
 
 typedef struct {
   int32_t type_index;
-  uint32_t zero_padding; /* the length of a small string, zero otherwise */
+  uint32_t zero_padding; /* the length of a small string; TILEWRIGHT_READ_ONLY of a tensor; zero otherwise */
   union {
     int64_t v_int64;
     double v_float64;
@@ -412,6 +415,12 @@ TILEWRIGHT_API int32_t tilewright_time_function_on(DLDevice device, TilewrightFu
                                                    int32_t num_args, int32_t number, int32_t repeat, int32_t min_repeat_ms,
                                                    TilewrightObject* prepare, double* seconds);
 
+/* Calls a function up to `number` times in a row, and stops soon after `most_nanoseconds`, so that a caller may look at
+ * other things in between. `*piece` calls are made between two looks at the clock; it is kept from call to call. */
+TILEWRIGHT_API int32_t tilewright_time_some(DLDevice device, TilewrightFunction call, void* self, const TVMFFIAny* args, int32_t num_args,
+                                            int64_t number, int64_t most_nanoseconds, int64_t* piece, int64_t* done,
+                                            int64_t* nanoseconds);
+
 /* ---- Graph executor --------------------------------------------------------------------------------------------------------- */
 typedef struct TilewrightGraph TilewrightGraph;
 
@@ -451,6 +460,9 @@ TILEWRIGHT_API int32_t tilewright_graph_set_input(TilewrightGraph* graph, int32_
 /* Has an input read from memory of its device that the caller keeps alive and aligned to 64 bytes, until another is set. */
 TILEWRIGHT_API int32_t tilewright_graph_set_input_zero_copy(TilewrightGraph* graph, int32_t index, const DLTensor* from);
 
+/* The same with a tensor object, of which the graph keeps a reference for as long as it reads from it. */
+TILEWRIGHT_API int32_t tilewright_graph_share_input(TilewrightGraph* graph, int32_t index, TilewrightObject* tensor);
+
 /* Copies parameters, in the form of TVM's `save_param_dict`, into the inputs of their names; names that are no input are
  * left out. Sharing takes them from another graph instead, without a copy. */
 TILEWRIGHT_API int32_t tilewright_graph_load_params(TilewrightGraph* graph, const char* data, size_t size);
@@ -465,6 +477,9 @@ TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t
 /* Runs all nodes `repeat` times and writes, for every run and node, when it began in the run and how long it took, in seconds:
  * both arrays have as many numbers as there are runs times nodes. A run before that is not measured. */
 TILEWRIGHT_API int32_t tilewright_graph_run_timed(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds);
+
+/* The same without the first run, for which there is no clock. */
+TILEWRIGHT_API int32_t tilewright_graph_time_runs(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds);
 
 /* One run as a packed function, with the graph as `self`: for measurement and for one call from another language. */
 TILEWRIGHT_API int32_t tilewright_graph_run_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);

@@ -28,6 +28,7 @@ from tilewright.tir.stmt import AttrStmt, Evaluate, SeqStmt, Stmt, stmt_list, st
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
+from tilewright.tir.written import written_pointers
 
 
 class _ReturnValues(StmtMutator):
@@ -101,7 +102,7 @@ def make_packed_api(function: PrimFunc, num_unpacked_params: int = 0) -> PrimFun
     num_args = Var("num_args", "int32")
     result = Var("result", "handle")
     device_id = Var("device_id", "int32")
-    binder = ArgBinder(name)
+    binder = ArgBinder(name, written_pointers(function.body))
     expectation = f"expected {len(packed)} arguments" if len(packed) != 1 else "expected 1 argument"
     binder.check(operators.equal(num_args, len(packed)), "TypeError", f"{expectation}, got {{0}}", num_args)
     for index, param in enumerate(packed):

@@ -1,0 +1,95 @@
+"""Sessions: a model as a function from named arrays to named arrays, which any number of threads may call at once."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from tilewright.runtime.failure import failure
+from tilewright.runtime.ndarray import NDArray
+
+
+class Executor(Protocol):
+    """What a session needs of an executor: ``GraphExecutor`` has it."""
+
+    def inputs_without_value(self) -> list[str]:
+        """The inputs that are not parameters."""
+
+    def set_input(self, key: int | str, value: Any) -> None:
+        """Copies a value into an input."""
+
+    def run(self) -> None:
+        """Runs the model."""
+
+    def get_num_outputs(self) -> int:
+        """The number of outputs."""
+
+    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
+        """An output that the next run overwrites."""
+
+
+class Session:
+    """A model that is called with its inputs by name: ``session.run({"x": x})["output_0"]``.
+
+    Every call that runs at the same time as another has an executor of its own, with its own intermediate memory;
+    executors are kept for later calls, and all of them share the parameters.
+    """
+
+    def __init__(self, make: Callable[[], Executor], output_names: Sequence[str] | None = None) -> None:
+        """``make`` gives a new executor with its parameters set; ``output_names`` name the outputs in order."""
+        self._make = make
+        self._lock = threading.Lock()
+        first = make()
+        self._idle = [first]
+        self.input_names: tuple[str, ...] = tuple(first.inputs_without_value())
+        """What ``run`` must be given."""
+        count = first.get_num_outputs()
+        names = [f"output_{index}" for index in range(count)] if output_names is None else output_names
+        if len(names) != count or len(set(names)) != count:
+            raise failure(
+                "ValueError",
+                f"the model has {count} outputs, which need as many different names, not {list(names)}",
+            )
+        self.output_names: tuple[str, ...] = tuple(names)
+        """What ``run`` gives."""
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+        """The outputs by name, as new NumPy arrays, for inputs by name: arrays of any library, or lists of numbers."""
+        self._check_names(inputs)
+        executor = self._take()
+        try:
+            for name in self.input_names:
+                executor.set_input(name, inputs[name])
+            executor.run()
+            return {name: executor.get_output(index).numpy() for index, name in enumerate(self.output_names)}
+        finally:
+            with self._lock:
+                self._idle.append(executor)
+
+    def _take(self) -> Executor:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return self._make()
+
+    def _check_names(self, inputs: Mapping[str, Any]) -> None:
+        if not isinstance(inputs, Mapping):
+            raise failure("TypeError", f"the inputs are a dictionary by name, not a {type(inputs).__name__}")
+        known = ", ".join(self.input_names) or "none"
+        for name in inputs:
+            if name not in self.input_names:
+                near = difflib.get_close_matches(str(name), self.input_names, 1)
+                meant = f"; did you mean {near[0]!r}?" if near else "."
+                raise failure("ValueError", f"the model has no input {name!r}{meant} Its inputs: {known}")
+        missing = [name for name in self.input_names if name not in inputs]
+        if missing:
+            raise failure(
+                "ValueError", f"no value for the input {', '.join(missing)}. The model's inputs: {known}"
+            )
+
+    def __repr__(self) -> str:
+        return f"Session({', '.join(self.input_names)} -> {', '.join(self.output_names)})"
