@@ -169,8 +169,8 @@ def build_runtime(output: Path, compiler: Compiler | None = None) -> None:
 
 @cache
 def _build_folder(kept: Path, name: str) -> Path:
-    """Where something is built from the runtime's sources: in the folder ``kept`` or, where that cannot be written or is
-    another user's, in one that ends with the process."""
+    """Where something is built from the runtime's sources: in the folder ``kept`` or, where that cannot be written or
+    is another user's, in one that ends with the process."""
     folder = kept / name
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -17,8 +17,8 @@ CHECK: bool = flag("TILEWRIGHT_CHECK")
 
 
 def cache_dir() -> Path:
-    """``TILEWRIGHT_CACHE_DIR``, else the user's cache folder; without a home, a folder of this user's among the temporary
-    files. It need not be there, and it may be one that cannot be written."""
+    """``TILEWRIGHT_CACHE_DIR``, else the user's cache folder; without a home, a folder of this user's among the
+    temporary files. It need not be there, and it may be one that cannot be written."""
     explicit = os.environ.get("TILEWRIGHT_CACHE_DIR")
     if explicit:
         return Path(explicit)
