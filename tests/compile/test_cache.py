@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def test_it_is_the_users_own(place: Path) -> None:
 
 
 def test_without_a_folder_everything_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the folder's place is taken by a file, or there is no home."""
+    """Where a file is in the folder's place; without a home, the cache is among the temporary files."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "file"))
     with pytest.warns(RuntimeWarning, match="compiled code is not kept"):
@@ -104,7 +105,10 @@ def test_without_a_folder_everything_is_compiled(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("TILEWRIGHT_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
-    assert folder() is None
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    place = folder()
+    assert place is not None and place.is_relative_to(tmp_path / "temporary")
     assert compile_loops(loops(1.0), TARGET, TARGET)[1] is False
 
 

@@ -47,10 +47,7 @@ def folder() -> Path | None:
     """Where units are; None where there is no folder that this user, and only this user, writes to."""
     if not use_compile_cache():
         return None
-    try:
-        return _own_folder(cache_dir() / "code")
-    except RuntimeError:  # there is no home
-        return None
+    return _own_folder(cache_dir() / "code")
 
 
 @cache

@@ -81,7 +81,8 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
 
     def session(self, device: Device | None = None, output_names: Sequence[str] | None = None) -> Session:
         """The model, to be called with named inputs from any number of threads; see ``Module.session``."""
-        return self.lib.session(device, self.libmod_name, output_names)
+        made: Session = self.lib.session(device, self.libmod_name, output_names)
+        return made
 
     def get_graph_json(self) -> str:
         """The graph."""
