@@ -32,7 +32,7 @@ from tilewright.support.options import compile_processes, own_variables
 
 Job = Callable[[bytes], bytes]
 
-IDLE_SECONDS = 30.0
+IDLE_SECONDS = 60.0
 _HEAD = struct.Struct("<cQ")
 _DONE, _RAISED = b"d", b"r"
 
