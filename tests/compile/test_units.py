@@ -12,6 +12,7 @@ from tests.compile.test_cache import TARGET, loops
 import tilewright as tvm
 from tilewright.compile import UnitRequest, compile_units, link
 from tilewright.compile.units import RemoteLowering, context_from_json, context_to_json
+from tilewright.compile.workers import WorkerPool
 from tilewright.support.errors import InternalError, TilewrightError
 
 
@@ -68,6 +69,13 @@ def test_an_exception_of_a_worker_comes_from_here() -> None:
     failing = UnitRequest("bad", TARGET, lower, None, RemoteLowering(jobs.raises, b"something else"))
     with pytest.raises(TilewrightError, match="the schedule does not fit"):
         compile_units([failing], TARGET)
+
+
+def test_without_processes_units_are_compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system gives no more of them."""
+    monkeypatch.setattr(WorkerPool, "run", lambda *_: (_ for _ in ()).throw(BlockingIOError("no processes")))
+    units, report = compile_units([request("f", 1.0, remote=RemoteLowering(jobs.aborts, b"abort"))], TARGET)
+    assert report.compiled == 1 and list(units) == ["f"]
 
 
 def test_a_unit_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,16 @@ def test_several_threads_share_the_workers(two: WorkerPool) -> None:
         assert found[number] == [Done(f"{number}.{i}".encode() * 2) for i in range(20)]
 
 
+def test_where_no_worker_can_be_started_the_caller_may_do_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a program that embeds Python, say, whose executable is not an interpreter."""
+    monkeypatch.setattr(workers, "can_fork", lambda: False)
+    monkeypatch.setattr(workers.sys, "executable", "/bin/false")
+    none = WorkerPool(1)
+    (outcome,) = none.run(jobs.double, [b"a"], 60)
+    assert isinstance(outcome, Failed) and not outcome.crashed
+    none.close()
+
+
 def test_an_idle_worker_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the next job gets a new one."""
     monkeypatch.setattr(workers, "can_fork", lambda: True)

@@ -129,7 +129,10 @@ def _in_workers(requests: Sequence[UnitRequest], tell: Callable[[int], None]) ->
     for job in jobs:
         chosen = [request for request in requests if request.remote is not None and request.remote.job is job]
         payloads = [request.remote.payload for request in chosen if request.remote is not None]
-        made = pool().run(job, payloads, compile_seconds(), tell)
+        try:
+            made = pool().run(job, payloads, compile_seconds(), tell)
+        except OSError as problem:  # there are no more processes to be had
+            made = [Failed(str(problem), crashed=False) for _ in chosen]
         outcomes |= {request.name: outcome for request, outcome in zip(chosen, made, strict=True)}
     return [outcomes[request.name] for request in requests]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-import select
+import selectors
 import signal
 import socket
 import struct
@@ -34,7 +34,7 @@ Job = Callable[[bytes], bytes]
 
 IDLE_SECONDS = 60.0
 _HEAD = struct.Struct("<cQ")
-_DONE, _RAISED = b"d", b"r"
+_STARTED, _DONE, _RAISED = b"s", b"d", b"r"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """Why a job has no result. ``crashed`` is True unless it raised an exception of Python's."""
+    """Why a job has no result. ``crashed`` is False where it raised an exception of Python's, or where no worker could
+    be started: the caller may do it itself."""
 
     reason: str
     crashed: bool
@@ -85,10 +86,13 @@ class WorkerPool:
                 first = min(deadline for _, _, deadline in busy.values())
                 # A worker of another thread's may become free before one of ours.
                 patience = min(first - time.monotonic(), 0.05 if waiting and len(busy) < self.size else 3600)
-                ready, _, _ = select.select(list(busy), [], [], max(0.0, patience))
+                ready = _readable(list(busy), max(0.0, patience))
                 late = [place for place, (_, _, deadline) in busy.items() if deadline <= time.monotonic()]
                 for place in {*ready, *late}:
-                    worker, number, _ = busy.pop(place)
+                    worker, number, _ = busy[place]
+                    if place in ready and worker.starts():
+                        continue
+                    del busy[place]
                     outcome: Outcome | None = Failed(f"took longer than {seconds:g} s", crashed=True)
                     if place in ready:
                         outcome = worker.receive()
@@ -188,11 +192,12 @@ class _Worker:
 
     def __init__(self) -> None:
         self.is_dead = False
+        self.has_started = can_fork()
         self.socket, theirs = socket.socketpair()
         self._messages: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            if can_fork():
+            if self.has_started:
                 self.number = _fork(theirs, self._messages)
             else:
                 self._process = _start(theirs, self._messages)
@@ -202,8 +207,7 @@ class _Worker:
 
     def is_alive(self) -> bool:
         """False for a worker that has left; one without a job sends nothing, so anything to read is the end."""
-        ready, _, _ = select.select([self.socket], [], [], 0)
-        return not ready and not self.is_dead
+        return not self.is_dead and not _readable([self.socket.fileno()], 0)
 
     def send(self, job: Job, payload: bytes) -> None:
         """Give it a job. One that dies meanwhile shows when its answer is read."""
@@ -213,6 +217,17 @@ class _Worker:
         with suppress(OSError):
             self.socket.sendall(_HEAD.pack(b"j", len(head)) + head + _HEAD.pack(b"p", len(payload)) + payload)
 
+    def starts(self) -> bool:
+        """True if what there is to read is the word that a new interpreter says first."""
+        try:
+            if self.has_started or self.socket.recv(1, socket.MSG_PEEK) != _STARTED:
+                return False
+            _read_frame(self.socket)
+        except (EOFError, OSError):
+            return False
+        self.has_started = True
+        return True
+
     def receive(self) -> Outcome | None:
         """What became of the job; None if the worker had left before it came."""
         try:
@@ -220,7 +235,7 @@ class _Worker:
         except (EOFError, OSError):
             status = self._wait()
             reason = self._why_it_died(status)
-            return Failed(reason, crashed=True) if status else None
+            return Failed(reason, crashed=self.has_started) if status or not self.has_started else None
         if kind == _DONE:
             return Done(content)
         return Failed(content.decode(errors="replace"), crashed=False)
@@ -300,15 +315,16 @@ def _start(theirs: socket.socket, messages: IO[bytes]) -> subprocess.Popen[bytes
 
 def serve_number(number: int) -> None:
     """What a new interpreter runs."""
-    serve(socket.socket(fileno=number))
+    parent = socket.socket(fileno=number)
+    parent.sendall(_HEAD.pack(_STARTED, 0))
+    serve(parent)
 
 
 def serve(parent: socket.socket) -> None:
     """Do jobs until the parent leaves, or nothing was asked for a while."""
     before: dict[str, str] = own_variables()
     while True:
-        ready, _, _ = select.select([parent], [], [], IDLE_SECONDS)
-        if not ready:
+        if not _readable([parent.fileno()], IDLE_SECONDS):
             return
         try:
             _, head = _read_frame(parent)
@@ -330,6 +346,14 @@ def serve(parent: socket.socket) -> None:
             parent.sendall(_HEAD.pack(kind, len(content)) + content)
         except OSError:
             return
+
+
+def _readable(files: Sequence[int], seconds: float) -> list[int]:
+    """Those of the files that have something to read, or whose other end is closed; waits so long for the first."""
+    with selectors.DefaultSelector() as selector:
+        for number in files:
+            selector.register(number, selectors.EVENT_READ)
+        return [key.fd for key, _ in selector.select(seconds)]
 
 
 def _read_frame(stream: socket.socket) -> tuple[bytes, bytes]:
