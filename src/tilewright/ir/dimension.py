@@ -1,7 +1,7 @@
 """A normal form of integer expressions, which decides when two symbolic dimensions are the same.
 
 An expression becomes a sum of products with constant coefficients: ``2 * (n + 1) - n`` and ``n + 2`` have the same
-form. What is no sum or product (a variable, a division, a minimum, a choice) is an atom. Atoms are the same if they are
+form. Anything else (a variable, a division, a minimum, a choice) is an atom. Atoms are the same if they are
 the same variable, or the same operator of operands with the same forms; min and max do not mind the order of theirs.
 
 The forms are equal only where the expressions are, in index arithmetic, which is assumed not to overflow. The opposite

@@ -1,7 +1,7 @@
 """The options of a pass and how they are written: ``{fuse_opt_level=2, views=true}``.
 
 Options are the fields of the pass's dataclass. A value is written as an integer, a float, ``true``, ``false`` or
-``none``, a bare word or a quoted string, a list in brackets, or a map in braces. What is no data (a function, a
+``none``, a bare word or a quoted string, a list in brackets, or a map in braces. What is not data (a function, a
 variable of a program) is written as ``<function name>`` to be looked at: it cannot be read back.
 """
 

@@ -296,7 +296,7 @@ class GraphExecutor(Module):
 
 
 def _index(value: Any) -> int:
-    """A position as C takes it. One that C has no number for is no position of any graph."""
+    """A position as C takes it; an error for one that does not fit, which no graph can have."""
     position = operator.index(value)
     if not -(1 << 31) <= position < 1 << 31:
         raise failure("IndexError", f"the graph has no position {position}")
