@@ -90,6 +90,7 @@ def scheduled_as(kind: str) -> Callable[[Any, Any, Target], Any]:
     """(attrs, outs, target) to the schedule of a kind of operators: what was registered for it, else the target's."""
 
     def scheduled(attrs: Any, outs: Any, target: Target) -> Any:
+        """The schedule that was registered for this kind of operators under a key of the target, else the target's."""
         registered = schedule_for(kind, target)
         return (
             by_target(attrs, outs, target) if registered is None else registered.schedule(attrs, outs, target)
