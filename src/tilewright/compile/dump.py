@@ -14,20 +14,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from tilewright.ir.instrument import DumpIR
-from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.support.cbuild import write_bytes
 from tilewright.support.errors import TilewrightError
 from tilewright.support.options import dump_folder
-from tilewright.target import Target
-
-if TYPE_CHECKING:
-    from tilewright.compile.unit import Parts, Unit
 
 _LONGEST_NAME = 120
 
@@ -59,23 +53,6 @@ def dump_passes(place: str) -> Iterator[None]:
         yield
     finally:
         context.instruments.remove(instrument)
-
-
-def dump_stages(modules: Mapping[Target, IRModule], parts: Parts, unit: Unit) -> None:
-    """Write the stages that all units have, if stages are wanted."""
-    if dump_folder() is None:
-        return
-    names = [variable.name_hint for module in modules.values() for variable in module.functions]
-    name = names[0] if names else "empty"
-    for target, module in modules.items():
-        dump_text(name, f"1-lowered.{target.kind.name}.py", module.script())
-    for role, part, compiled in zip(
-        ["host", *("device" for _ in unit.devices)], parts.all, (unit.host, *unit.devices), strict=True
-    ):
-        label = f"{role}.{part.target.kind.name}"
-        dump_text(name, f"2-{label}.py", part.program.script())
-        for suffix, text in compiled.code.stages(part.target).items():
-            dump_text(name, f"3-{label}.{suffix}", text)
 
 
 def _file_name(unit: str) -> str:

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.codegen import Code, LoopProgram, generator_for
-from tilewright.compile.dump import dump_stages
+from tilewright.compile.dump import dump_text
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
 from tilewright.runtime.module import Module
 from tilewright.support.errors import TargetError, TilewrightError
+from tilewright.support.options import dump_folder
 from tilewright.target import Target
 from tilewright.tir.build_pipeline import device_passes, host_passes, mixed_passes
 
@@ -131,6 +132,23 @@ def compile_modules(modules: Mapping[Target, IRModule], host: Target) -> Unit:
     unit = compile_parts(parts)
     dump_stages(modules, parts, unit)
     return unit
+
+
+def dump_stages(modules: Mapping[Target, IRModule], parts: Parts, unit: Unit) -> None:
+    """Write the stages that all units have, if stages are wanted."""
+    if dump_folder() is None:
+        return
+    names = [variable.name_hint for module in modules.values() for variable in module.functions]
+    name = names[0] if names else "empty"
+    for target, module in modules.items():
+        dump_text(name, f"1-lowered.{target.kind.name}.py", module.script())
+    for role, part, compiled in zip(
+        ["host", *("device" for _ in unit.devices)], parts.all, (unit.host, *unit.devices), strict=True
+    ):
+        label = f"{role}.{part.target.kind.name}"
+        dump_text(name, f"2-{label}.py", part.program.script())
+        for suffix, text in compiled.code.stages(part.target).items():
+            dump_text(name, f"3-{label}.{suffix}", text)
 
 
 def link(units: Sequence[Unit], host: Target) -> Module:

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from tilewright.codegen import generator_for
 from tilewright.compile import cache
-from tilewright.compile.dump import dump_stages
-from tilewright.compile.unit import Unit, compile_modules, compile_parts, split
+from tilewright.compile.unit import Unit, compile_modules, compile_parts, dump_stages, split
 from tilewright.compile.workers import Failed, Job, Outcome, has_workers, pool
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext

@@ -10,6 +10,7 @@ new interpreter. Workers that have been idle for a while exit; so do all when th
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import selectors
@@ -175,6 +176,13 @@ def pool() -> WorkerPool:
                 _pool.close()
             _pool = WorkerPool(size)
         return _pool
+
+
+@atexit.register
+def _close_pool() -> None:
+    """Workers would leave by themselves; their sockets and files are closed properly this way."""
+    if _pool is not None and _pool.belongs_here:
+        _pool.close()
 
 
 def has_workers() -> bool:
