@@ -131,12 +131,12 @@ def floor_mod(lhs: Operand, rhs: Operand) -> Any:
 
 
 def maximum(lhs: Operand, rhs: Operand) -> Any:
-    """The greater of two values."""
+    """The greater of two values; NaN where either is."""
     return binary("maximum", operators.maximum, lhs, rhs)
 
 
 def minimum(lhs: Operand, rhs: Operand) -> Any:
-    """The lesser of two values."""
+    """The lesser of two values; NaN where either is."""
     return binary("minimum", operators.minimum, lhs, rhs)
 
 
