@@ -365,10 +365,14 @@ def floordiv(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
 
 
 def floormod(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
-    """Remainder of ``floordiv``."""
+    """Remainder of ``floordiv``; of floats exact, and with the sign of the divisor, as Python's and NumPy's."""
     a, b = match_types(lhs, rhs, span)
     if a.dtype.is_float:
-        return subtract(a, multiply(floordiv(a, b, span), b, span), span)
+        zero, rest = const(0, a.dtype), call("fmod", a.dtype, [a, b], span)
+        below, wrong = less(rest, zero), less(b, zero)
+        turned = nodes.Select(not_equal(below, wrong), add(rest, b), rest, span)
+        none = call("copysign", a.dtype, [zero, b], span)
+        return nodes.Select(equal(rest, zero), none, turned, span)
     a, b = _integer_division("floormod", a, b, span)
     if isinstance(a, nodes.IntImm) and isinstance(b, nodes.IntImm):
         return const(a.value % b.value, a.dtype, span)

@@ -96,7 +96,7 @@ _FLOATS: dict[type, Callable[[Any, Any], Any]] = {
     Div: operator.truediv,
     Mod: np.fmod,
     FloorDiv: lambda a, b: np.floor(a / b),
-    FloorMod: lambda a, b: a - np.floor(a / b) * b,
+    FloorMod: np.mod,
 }
 _INTEGERS: dict[type, Callable[[Any, Any], Any]] = {
     Min: min,
