@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,11 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         help="an .npz of inputs to compare with, in addition to random ones; may be repeated",
     )
     parser.add_argument(
+        "--check-indices",
+        action="store_true",
+        help="make the program fail where an index of Gather, Scatter and the like is out of range",
+    )
+    parser.add_argument(
         "--tolerance",
         type=float,
         metavar="X",
@@ -66,6 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     compiler.refuse_tuning_records(arguments.tuning_records)
     formats = compiler.dump_formats(arguments.dump_code) if arguments.dump_code else []
     settings = compiler.settings_from_arguments(arguments)
+    if arguments.check_indices:
+        settings = replace(settings, config={**settings.config, "relay.check_indices": True})
     triple = str(settings.target.attrs.get("mtriple", ""))
     if arguments.validate and not is_host(triple):
         raise ModelError(f"code for {triple} cannot run on this machine: omit --validate")
