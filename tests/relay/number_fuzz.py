@@ -195,13 +195,17 @@ def _test(name: str, call: Callable[[Any], Any]) -> None:
     EXACT.append(Maker(name, ("bool",), make))
 
 
-def _reduction(name: str, operands: tuple[str, ...], call: Callable[..., Any], exact_of: tuple[str, ...]) -> None:
+def _reduction(
+    name: str, operands: tuple[str, ...], call: Callable[..., Any], exact_of: tuple[str, ...]
+) -> None:
     def make(made: Expressions, shape: tuple[int, ...], dtype: str, depth: int) -> Made:
         kind = made.pick(operands)
         if kind not in exact_of:
             # Whether a sum or product overflows on the way is a matter of its order.
             value = made.random.standard_normal(shape).astype(kind)
-            made.leaves.append(Leaf(relay.var(f"x{len(made.leaves)}", shape=shape, dtype=kind), np.abs(value)))
+            made.leaves.append(
+                Leaf(relay.var(f"x{len(made.leaves)}", shape=shape, dtype=kind), np.abs(value))
+            )
             one = Made(made.leaves[-1].variable, shape, kind)
         else:
             one = made.of_type(shape, kind, depth)
@@ -220,7 +224,9 @@ def _pool(made: Expressions, shape: tuple[int, ...], dtype: str, depth: int) -> 
     data = one.expr if one.shape else relay.broadcast_to(one.expr, (1, 2, 7, 11))
     window, stride, padding = (made.pick(options) for options in (((3, 3), (2, 2), (1, 3)), (1, 2), (0, 1)))
     calls: list[Any] = [
-        relay.nn.max_pool2d(data, window, (stride, stride), padding=(0, padding), ceil_mode=made.pick((False, True))),
+        relay.nn.max_pool2d(
+            data, window, (stride, stride), padding=(0, padding), ceil_mode=made.pick((False, True))
+        ),
         relay.nn.global_max_pool2d(data),
         relay.nn.adaptive_max_pool2d(data, (3, 4)),
     ]
@@ -237,7 +243,17 @@ _unary("relu", (*FLOATS, *SIGNED), relay.nn.relu)
 for _name in ("floor", "ceil", "trunc", "round"):
     _unary(_name, FLOATS, getattr(relay, _name))
 _unary("sqrt", FLOATS, relay.sqrt)
-for _name in ("add", "subtract", "multiply", "divide", "floor_divide", "mod", "floor_mod", "maximum", "minimum"):
+for _name in (
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "floor_divide",
+    "mod",
+    "floor_mod",
+    "maximum",
+    "minimum",
+):
     _binary(_name, NUMBERS, getattr(relay, _name))
 _binary("power", INTEGERS, relay.power)
 for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
@@ -249,7 +265,21 @@ for _name in ("logical_and", "logical_or", "logical_xor"):
 for _name in ("isnan", "isinf", "isfinite"):
     _test(_name, getattr(relay, _name))
 EXACT += [Maker("clip", NUMBERS, _clipped), Maker("cast", TYPES, _cast), Maker("where", TYPES, _choice)]
-for _name in ("exp", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "rsqrt", "asin", "acos"):
+for _name in (
+    "exp",
+    "log",
+    "log2",
+    "log10",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "sigmoid",
+    "erf",
+    "rsqrt",
+    "asin",
+    "acos",
+):
     _unary(_name, FLOATS, getattr(relay, _name), exact=False)
 for _name in ("atan", "sinh", "cosh", "asinh", "acosh", "atanh"):
     _unary(_name, FLOATS, getattr(relay, _name), exact=False)
@@ -359,8 +389,8 @@ def main() -> int:
     options = parser.parse_args()
     count, found = fuzz(range(options.seed, options.seed + 10**9), options.minutes * 60)
     for finding in found:
-        print(f"seed {finding.seed}: {finding.message}\n{finding.expr}")
-    print(f"{count} expressions, {len(found)} of them differ")
+        sys.stdout.write(f"seed {finding.seed}: {finding.message}\n{finding.expr}" + "\n")
+    sys.stdout.write(f"{count} expressions, {len(found)} of them differ" + "\n")
     return 1 if found else 0
 
 

@@ -98,7 +98,10 @@ OPERATORS = [
     Operator("maximum", operators.maximum, 2, NUMBERS),
     Operator("negative", operators.negative, 1, (*FLOATS, *SIGNED), wraps=True),
     Operator("abs", tir.abs, 1, (*FLOATS, *SIGNED), wraps=True),
-    *(Operator(name, getattr(tir, name), 1, FLOATS) for name in ("floor", "ceil", "trunc", "round", "nearbyint", "sqrt")),
+    *(
+        Operator(name, getattr(tir, name), 1, FLOATS)
+        for name in ("floor", "ceil", "trunc", "round", "nearbyint", "sqrt")
+    ),
     *(
         Operator(name, getattr(operators, name), 2, ("bool",), NUMBERS)
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
@@ -177,7 +180,9 @@ def program(trees: Sequence[Tree], types: Sequence[str]) -> PrimFunc:
         For(outer, 0, VECTORS, ForKind.SERIAL, vectors),
         For(rest, 0, REST, ForKind.SERIAL, stores(rest + LANES * VECTORS)),
     )
-    return PrimFunc([*sources, *results], body).with_attr("global_symbol", "main").with_attr("tir.noalias", True)
+    return (
+        PrimFunc([*sources, *results], body).with_attr("global_symbol", "main").with_attr("tir.noalias", True)
+    )
 
 
 @dataclass
@@ -232,8 +237,8 @@ def main() -> int:
     options = parser.parse_args()
     count, found = fuzz(range(options.seed, options.seed + 10**9), options.minutes * 60)
     for finding in found:
-        print(f"seed {finding.seed}: {finding.message}\n  {finding.expr}")
-    print(f"{count} expressions, {len(found)} of them differ")
+        sys.stdout.write(f"seed {finding.seed}: {finding.message}\n  {finding.expr}" + "\n")
+    sys.stdout.write(f"{count} expressions, {len(found)} of them differ" + "\n")
     return 1 if found else 0
 
 

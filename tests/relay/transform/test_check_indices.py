@@ -44,9 +44,19 @@ UPDATES = relay.var("u", shape=(1, 4))
 CASES = [
     ("take", relay.take(X, index(3), axis=0), [0, 7, 2], "index 7 is out of range for axis 0, .* 0 to 4"),
     ("take", relay.take(X, index(3), axis=1), [0, -1, 2], "index -1 is out of range for axis 1, .* 0 to 3"),
-    ("take", relay.take(X, index(2)), [19, 20], "index 20 is out of range for the flattened data, .* 0 to 19"),
+    (
+        "take",
+        relay.take(X, index(2)),
+        [19, 20],
+        "index 20 is out of range for the flattened data, .* 0 to 19",
+    ),
     ("gather", relay.gather(X, 1, index(5, 1)), [[0], [1], [-5], [2], [3]], "index -5 .* axis 1, .* -4 to 3"),
-    ("gather", relay.gather(X, -1, index(5, 1, dtype="int8")), [[0], [1], [4], [2], [3]], "index 4 .* axis 1"),
+    (
+        "gather",
+        relay.gather(X, -1, index(5, 1, dtype="int8")),
+        [[0], [1], [4], [2], [3]],
+        "index 4 .* axis 1",
+    ),
     ("gather_nd", relay.gather_nd(X, index(2, 2)), [[0, 4], [1, 9]], "index 9 .* axis 1, .* -4 to 3"),
     ("adv_index", relay.adv_index([X, index(2)]), [4, 5], "index 5 .* axis 0, .* -5 to 4"),
     ("scatter", relay.scatter(X, index(1, 4), UPDATES, 0), [[0, 1, 2, 5]], "index 5 .* axis 0, .* -5 to 4"),

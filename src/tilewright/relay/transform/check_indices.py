@@ -1,8 +1,8 @@
 """CheckIndices: operators that read or write at indices fail where an index is out of range.
 
 By default an index that is out of range never touches memory outside a tensor, and never fails: reads take the nearest
-element, writes are left out. Under ``PassContext(config={"relay.check_indices": True})`` the program stops with an error
-that names the operator, the node of the model, the axis, the index and the bound.
+element, writes are left out. Under ``PassContext(config={"relay.check_indices": True})`` the program stops with an
+error that names the operator, the node of the model, the axis, the index and the bound.
 
 Checked are take (but for the mode "wrap"), gather, gather_nd, adv_index, scatter, scatter_add, scatter_nd and
 image.crop_and_resize. Not checked is one_hot, which is defined for every index: a row without a one.

@@ -105,7 +105,9 @@ def test_nearest_of_random_scales_and_sizes(coordinates: str, rounding: str) -> 
         for unknown in (False, True) if coordinates in MODES else (False,):
             model = nearest_model(data, coordinates, rounding, unknown, region, **given)
             expected = reference_runtime.outputs(model, {"x": data})
-            np.testing.assert_array_equal(run(model, {"x": data})[0], expected[0], err_msg=f"{extent} {given}")
+            np.testing.assert_array_equal(
+                run(model, {"x": data})[0], expected[0], err_msg=f"{extent} {given}"
+            )
 
 
 @pytest.mark.parametrize("factor", [0.6, 0.7, 1.7, 2.0])
