@@ -95,8 +95,8 @@ def _shift(emitter: Emitter, node: Call) -> str:
     value, count = node.args
     dtype = node.dtype
     kind, left, right = emitter.types.register(dtype), emitter.visit(value), emitter.visit(count)
-    signed = node.op.name == "tir.shift_right" and dtype.is_int  # type: ignore[union-attr]
-    instruction = "shl" if node.op.name == "tir.shift_left" else "ashr" if signed else "lshr"  # type: ignore[union-attr]
+    signed = node.op.name == "tir.shift_right" and dtype.is_int
+    instruction = "shl" if node.op.name == "tir.shift_left" else "ashr" if signed else "lshr"
     constant = division.constant_of(count)
     if constant is not None and 0 <= constant < dtype.bits:
         return emitter.function.value(f"{instruction} {kind} {left}, {right}")

@@ -33,10 +33,10 @@ class _Checker(ExprMutator):
 
     def visit_call(self, call: Call) -> RelayExpr:
         made = call.map_children(self.visit)
-        rule = _RULES.get(call.op.name) if isinstance(call.op, Op) else None
+        operator = call.op.name if isinstance(call.op, Op) else ""
+        rule = _RULES.get(operator)
         if rule is None:
             return made
-        operator = call.op.name  # type: ignore[union-attr]
         what = f"{_place(call.span)} ({operator})" if call.span is not None else operator
         args = rule(call, list(made.args), what)
         return made if args is None else made.replace(args=tuple(args))
@@ -75,14 +75,14 @@ def _take(call: Call, args: list[Any], what: str) -> list[Any] | None:
     ]
 
 
-def _counted_from_back(indices: RelayExpr) -> RelayExpr | None:
+def _counted_from_back(indices: Any) -> RelayExpr | None:
     """The indices ``i`` of ``where(less(i, 0), add(i, n), i)``, with which frontends count from the back."""
     if not _is_call(indices, "where"):
         return None
-    test, moved, given = indices.args  # type: ignore[attr-defined]
-    if not _is_call(test, "less") or not _is_call(moved, "add"):
-        return None
-    return given if test.args[0] is given and moved.args[0] is given else None  # type: ignore[no-any-return]
+    test, moved, given = indices.args
+    counted = _is_call(test, "less") and _is_call(moved, "add")
+    found: RelayExpr | None = given if counted and test.args[0] is given is moved.args[0] else None
+    return found
 
 
 def _is_call(expr: RelayExpr, name: str) -> bool:
@@ -101,7 +101,8 @@ def _vectors(call: Call, args: list[Any], what: str) -> list[Any] | None:
     """gather_nd and scatter_nd: index vectors along the first axis of the indices."""
     data, indices, *rest = args
     attrs: Any = call.attrs
-    first = int(attrs.get("batch_dims", 0)) if call.op.name == "gather_nd" else 0  # type: ignore[union-attr]
+    # scatter_nd has no batch.
+    first = int(getattr(attrs, "batch_dims", 0))
     found = call.args[1].checked_type
     depth = dims(found)[0] if isinstance(found, TensorType) else None
     if not isinstance(depth, int):
