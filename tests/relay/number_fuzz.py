@@ -105,10 +105,10 @@ class Expressions:
     def pick(self, options: Sequence[Any]) -> Any:
         return options[int(self.random.integers(0, len(options)))]
 
-    def leaf(self, shape: tuple[int, ...], dtype: str) -> Made:
+    def leaf(self, shape: tuple[int, ...], dtype: str, constant: bool = True) -> Made:
         """A new argument; seldom, a number that is a constant in both programs."""
         value = special_numbers(self.random, dtype, shape)
-        if self.random.random() < 0.15:
+        if constant and self.random.random() < 0.15:
             return Made(relay.const(special_numbers(self.random, dtype, ())), (), dtype)
         variable = relay.var(f"x{len(self.leaves)}", shape=shape, dtype=dtype)
         self.leaves.append(Leaf(variable, value))
@@ -160,6 +160,14 @@ def _binary(
     def make(made: Expressions, shape: tuple[int, ...], dtype: str, depth: int) -> Made:
         kind = made.pick(operands) if result or not dtype else dtype
         left, right = made.of_type(shape, kind, depth), made.of_type(shape, kind, depth)
+        if name in ("add", "multiply") and kind in FLOATS:
+            # Of two constants in a row SimplifyExpr makes one, which rounds once less.
+            left, right = (
+                made.leaf(shape, kind, constant=False)
+                if isinstance(one.expr, relay.Constant) and not isinstance(other.expr, relay.Var)
+                else one
+                for one, other in ((left, right), (right, left))
+            )
         return Made(call(left.expr, right.expr), left.shape or right.shape, result or kind, exact)
 
     (EXACT if exact else ROOTS).append(Maker(name, (result,) if result else operands, make))
