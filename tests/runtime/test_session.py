@@ -65,5 +65,5 @@ def test_names(library: Any) -> None:
 
 
 def test_a_module_without_a_model(library: Any) -> None:
-    with pytest.raises(ValueError, match="has no model 'other' for the graph executor"):
+    with pytest.raises(ValueError, match="has no model 'other' to run"):
         library.lib.session(name="other")

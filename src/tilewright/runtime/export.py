@@ -22,6 +22,7 @@ _DATA = """\
 /* Written by export_library: the data that travels with the code. */
 const char __tilewright_functions[] = "{functions}";
 const char __tilewright_features[] = "{features}";
+const char __tilewright_target[] = "{target}";
 {imports}"""
 
 _IMPORTS = """\
@@ -51,6 +52,7 @@ class _Collected:
         self.features: list[str] = []
         self.stored: list[StoredModule] = []
         self.triple = root.target_triple
+        self.target = root.target
         self._collect(root)
 
     def _collect(self, root: Module) -> None:
@@ -81,7 +83,9 @@ class _Collected:
     def archive(self) -> Archive:
         """The content of a tar archive."""
         imports = pack_imports(self.stored) if self.stored else b""
-        return Archive(self.objects, self.functions, self.features, self.triple, imports)
+        return Archive(
+            self.objects, self.functions, self.features, self.triple, imports, target=self.target
+        )
 
 
 def export_library(
@@ -167,7 +171,10 @@ def _compile_data(collected: _Collected, folder: Path, triple: str) -> Path:
     source, output = folder / "data.c", folder / "data.o"
     source.write_text(
         _DATA.format(
-            functions=",".join(collected.functions), features=",".join(collected.features), imports=imports
+            functions=",".join(collected.functions),
+            features=",".join(collected.features),
+            target=collected.target.replace("\\", "\\\\").replace('"', '\\"'),
+            imports=imports,
         )
     )
     find_compiler(triple).run(["-fPIC", "-c", source, "-o", output])

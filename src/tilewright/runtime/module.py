@@ -24,7 +24,7 @@ from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
 from tilewright.runtime.ndarray import HOST
 from tilewright.runtime.packed_func import PackedFunc
-from tilewright.runtime.session import Session
+from tilewright.runtime.session import Executor, Session
 from tilewright.support.cbuild import write_bytes
 
 SYMBOL_PREFIX = "__tvm_ffi_"
@@ -45,6 +45,8 @@ class Module:
         self._bindings: list[Bindings] = []
         self._binding = threading.RLock()
         self.features: tuple[str, ...] = ()
+        self.target = ""
+        """The target that the machine code was made for, as text; empty where that is not known."""
 
     # ---- what a kind of module says about itself ----
 
@@ -91,6 +93,7 @@ class Module:
         self.features = _names(self._text_of("__tilewright_features"))
         require_features(self.features, what)
         self._function_names = _names(self._text_of("__tilewright_functions"))
+        self.target = self._text_of("__tilewright_target")
 
     def _text_of(self, symbol: str) -> str:
         """The zero-terminated text that the code has under a symbol; empty when it has none."""
@@ -269,13 +272,23 @@ class Module:
         name: str = "default",
         output_names: Sequence[str] | None = None,
     ) -> Session:
-        """The model of this name, to be called with named inputs from any number of threads; on the host by default."""
-        if not self.implements_function(name, query_imports=True):
-            raise failure(
-                "ValueError", f"the {self._type_key} module has no model {name!r} for the graph executor"
-            )
-        make, where = self.get_function(name, query_imports=True), device if device is not None else HOST
-        return Session(lambda: make(where), output_names)
+        """The model of this name, to be called with named inputs from any number of threads; on the host by default.
+
+        A program of the virtual machine is called ``default`` too.
+        """
+        where = device if device is not None else HOST
+        pending = [self]
+        while pending:
+            module = pending.pop(0)
+            make = module._executor_maker(name)
+            if make is not None:
+                return Session(lambda: make(where), output_names)
+            pending += module._imports
+        raise failure("ValueError", f"the {self._type_key} module has no model {name!r} to run")
+
+    def _executor_maker(self, name: str) -> Callable[[Device], Executor] | None:
+        """What makes executors of the model of a name, if this module is that model."""
+        return None
 
     def export_library(
         self,

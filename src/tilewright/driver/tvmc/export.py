@@ -41,6 +41,7 @@ class _Kernels(Module):
         super().__init__(library.type_key, library.function_names)
         self._source = library
         self.features = library.features
+        self.target = library.target
         for imported in library.imported_modules:
             if not isinstance(imported, GraphExecutorFactory):
                 self._imports.append(imported)

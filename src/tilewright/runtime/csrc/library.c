@@ -66,11 +66,10 @@ void* tilewright_library_open(const char* path) {
     tw_fail("RuntimeError", "%s needs a CPU feature that this machine lacks: %s", path, missing);
     return NULL;
   }
-  const char* block = find_symbol(library, "__tilewright_imports");
-  const uint64_t* size = find_symbol(library, "__tilewright_imports_size");
-  if (block != NULL && size != NULL && tw_bind_imports(block, *size, path, library, find_symbol) != 0) return NULL;
-  return library;
+  return tw_bind_imports(library, path) == 0 ? library : NULL;
 }
+
+void* tw_library_symbol(void* library, const char* name) { return find_symbol(library, name); }
 
 TilewrightObject* tilewright_library_function(void* library, const char* name) {
   char symbol[512];
