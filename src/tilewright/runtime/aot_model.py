@@ -41,6 +41,7 @@ class AOTModel(Module):
         inputs: Sequence[TensorDescription],
         outputs: Sequence[TensorDescription],
         workspace_bytes: int,
+        parameter_tensors: int,
         parameter_bytes: int,
     ) -> None:
         super().__init__(TYPE_KEY)
@@ -48,6 +49,8 @@ class AOTModel(Module):
         self.inputs = list(inputs)
         self.outputs = list(outputs)
         self.workspace_bytes = workspace_bytes
+        self.parameter_tensors = parameter_tensors
+        """How many are in the code, for those who look; and their bytes."""
         self.parameter_bytes = parameter_bytes
         self._importer: weakref.ref[Module] | None = None
 
@@ -72,6 +75,7 @@ class AOTModel(Module):
                 "inputs": [asdict(one) for one in self.inputs],
                 "outputs": [asdict(one) for one in self.outputs],
                 "workspace_bytes": self.workspace_bytes,
+                "parameter_tensors": self.parameter_tensors,
                 "parameter_bytes": self.parameter_bytes,
             }
         ).encode()
@@ -88,7 +92,9 @@ class AOTModel(Module):
                 ]
                 for kind in ("inputs", "outputs")
             )
-            sizes = int(stored["workspace_bytes"]), int(stored["parameter_bytes"])
+            sizes = [
+                int(stored[name]) for name in ("workspace_bytes", "parameter_tensors", "parameter_bytes")
+            ]
             return AOTModel(str(stored["name"]), inputs, outputs, *sizes)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise failure("ValueError", f"the model in the library is damaged: {error!r}") from error

@@ -127,14 +127,11 @@ def require_static(inputs: Sequence[TensorInfo], executor: str) -> None:
     """An error that says what to write, for inputs whose sizes the executor has to know."""
     unknown = [one for one in inputs if not one.is_static]
     if executor != "vm" and unknown:
-        example = " ".join(
-            f"{one.name}:[{','.join('1' if size is None else str(size) for size in one.shape)}]"
-            for one in unknown
-        )
+        example = {one.name: [1 if size is None else size for size in one.shape] for one in unknown}
         raise TVMCException(
             f"the {executor} executor needs static shapes, but some sizes of the model are unknown: "
             f"{'; '.join(one.text() for one in unknown)}. "
-            f'Fix them, as in --input-shapes "{example}", or compile with --executor vm'
+            f"Fix them, as in shape_dict={example}, or compile with executor='vm'"
         )
 
 

@@ -130,11 +130,13 @@ class AOTModule:
 
     def session(self, device: Device | None = None, output_names: Sequence[str] | None = None) -> Session:
         """The model, to be called with named inputs from any number of threads; see ``Module.session``."""
-        self._describe(self.lib)
-        return self.lib.session(device, self.name, output_names)
+        return self.described().session(device, self.name, output_names)
+
+    def described(self) -> Module:
+        """The code, with a description of the model in it if its function can be called by name."""
+        return self._describe(self.lib)
 
     def _describe(self, library: Module) -> Module:
-        """The library with a description of the model in it, if its function can be called."""
         known = any(isinstance(one, AOTModel) for one in library.imported_modules)
         if self.interface == "packed" and not self.functions.takes_constants and not known:
             memory, graph = self.memory, self.functions.graph
@@ -146,7 +148,9 @@ class AOTModule:
                 for number, one in zip(self.functions.plan.inputs, self.inputs, strict=True)
             ]
             outputs = [_described(name, one) for name, one in zip(names, self.outputs, strict=True)]
-            library.import_module(AOTModel(self.name, inputs, outputs, memory.workspace, memory.constants))
+            stored = sum(value.numpy().nbytes for value in self.params.values())
+            sizes = (memory.workspace, len(self.params), stored)
+            library.import_module(AOTModel(self.name, inputs, outputs, *sizes))
             library.target = str(self.target)
         return library
 
