@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay
-from tilewright.support.cbuild import SOURCES, find_compiler, runtime_sources
+from tilewright.support.cbuild import SOURCES, copy_runtime, find_compiler, runtime_sources
 from tilewright.target import Target
 
 NAMES = ["probabilities", "re/lu:0"]
@@ -137,3 +138,17 @@ def test_sessions_of_what_was_built(executor: str) -> None:
     assert (session.input_names, session.output_names) == (("x.1",), tuple(NAMES))
     made = session.run({"x.1": np.zeros((4, 8))})
     np.testing.assert_allclose(made["probabilities"], np.full((4, 3), 1 / 3), rtol=1e-6)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_cpp(executor: str, libraries: dict[str, Path], tmp_path: Path) -> None:
+    """The C++ header compiles without warnings; sessions free themselves, and errors are exceptions of their kind."""
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("there is no C++ compiler here")
+    copy_runtime(tmp_path)
+    source = Path(__file__).with_name("csrc") / "session.cpp"
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-I", tmp_path]
+    link = ["-L", tmp_path, "-ltilewright_runtime", f"-Wl,-rpath,{tmp_path}"]
+    ran([compiler, *flags, source, "-o", tmp_path / "session", *link])
+    assert ran([tmp_path / "session", libraries[executor]]) == []

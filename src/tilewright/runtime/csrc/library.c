@@ -15,7 +15,13 @@ static void* find_symbol(void* library, const char* name) {
 }
 #elif TW_HAS_THREADS
 #include <dlfcn.h>
-static void* open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+#include <unistd.h>
+/* A file of this folder, named without a slash, is meant before a library of the system's folders, where `dlopen` looks. */
+static void* open_library(const char* path) {
+  char here[4096];
+  bool is_here = strchr(path, '/') == NULL && snprintf(here, sizeof here, "./%s", path) < (int)sizeof here && access(here, F_OK) == 0;
+  return dlopen(is_here ? here : path, RTLD_NOW | RTLD_LOCAL);
+}
 static const char* open_problem(void) {
   const char* problem = dlerror();
   return problem != NULL ? problem : "the system refuses it";
