@@ -248,9 +248,13 @@ def test_session_for_rust(model: Path, compiled_model: Path, tmp_path: Path) -> 
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.rs").write_text(RUST_MAIN)
     manifest = '[package]\nname = "session"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\n'
-    (tmp_path / "Cargo.toml").write_text(f'{manifest}tilewright-deploy = {{ path = "{EXAMPLES / "rust"}" }}\n')
+    (tmp_path / "Cargo.toml").write_text(
+        f'{manifest}tilewright-deploy = {{ path = "{EXAMPLES / "rust"}" }}\n'
+    )
     assert main(["compile", str(compiled_model / "model.onnx"), "-o", str(tmp_path / "model.so")]) == 0
-    command = f"cd {tmp_path} && TILEWRIGHT_RUNTIME={model} LD_LIBRARY_PATH={model} cargo run --quiet --offline"
+    command = (
+        f"cd {tmp_path} && TILEWRIGHT_RUNTIME={model} LD_LIBRARY_PATH={model} cargo run --quiet --offline"
+    )
     done = shell(command, model)
     assert (done.returncode, done.stderr) == (0, "")
     expected = tvm.runtime.load_module(tmp_path / "model.so").session().run({"x": np.ones((4, 64))})["y"]

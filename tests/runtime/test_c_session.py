@@ -61,9 +61,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-DTILEWRIGHT_STATIC", "-I", SOURCES]
     try:
         compiler = find_compiler()
-        compiler.run(
-            [*flags, *options, source, *runtime_sources(), "-o", binary, "-pthread", "-ldl", "-lm"]
-        )
+        compiler.run([*flags, *options, source, *runtime_sources(), "-o", binary, "-pthread", "-ldl", "-lm"])
     except OSError as problem:
         if request.param == "plain":
             raise
@@ -99,9 +97,7 @@ def test_c_gives_what_python_gives(
     assert list(expected) == NAMES
     for line, (name, values) in zip((first, second), expected.items(), strict=True):
         assert line.startswith(f"{name}: ")
-        np.testing.assert_array_equal(
-            np.array(line.split(": ")[1].split(), "float32"), np.ravel(values)
-        )
+        np.testing.assert_array_equal(np.array(line.split(": ")[1].split(), "float32"), np.ravel(values))
     powers = np.exp(x @ WEIGHTS.T)
     np.testing.assert_allclose(expected["probabilities"], powers / powers.sum(1, keepdims=True), rtol=1e-4)
 

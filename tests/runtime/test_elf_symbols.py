@@ -41,7 +41,10 @@ def test_what_the_loader_finds(library: Path) -> None:
     loaded = ctypes.CDLL(str(library))
     assert symbols.text_of("text") == ctypes.string_at(loaded["text"]).decode() == "hello, library"
     number = symbols.bytes_of("number")
-    assert number is not None and int.from_bytes(number, "little") == ctypes.c_uint64.in_dll(loaded, "number").value
+    assert (
+        number is not None
+        and int.from_bytes(number, "little") == ctypes.c_uint64.in_dll(loaded, "number").value
+    )
     assert symbols.bytes_of("absent") is None and symbols.text_of("absent") == ""
     with pytest.raises(ValueError, match="later lies outside the file"):
         symbols.bytes_of("later", 64)  # memory that is made when the library is loaded

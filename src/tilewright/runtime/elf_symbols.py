@@ -1,4 +1,4 @@
-"""Data of a shared library by the name of its symbol, read from the file: no code of it runs, whatever machine it is for."""
+"""Data of a shared library by symbol, read from the file: no code of it runs, whatever machine it is for."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ class ElfSymbols:
         (start,) = struct.unpack_from("<Q", self._content, 32)
         entry, count = struct.unpack_from("<HH", self._content, 54)
         for index in range(count):
-            kind, offset, address, size = struct.unpack_from("<I4xQQ8xQ", self._content, start + index * entry)
+            kind, offset, address, size = struct.unpack_from(
+                "<I4xQQ8xQ", self._content, start + index * entry
+            )
             if kind == _LOADED and offset + size <= len(self._content):
                 yield address, offset, size
 

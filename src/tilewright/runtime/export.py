@@ -83,9 +83,7 @@ class _Collected:
     def archive(self) -> Archive:
         """The content of a tar archive."""
         imports = pack_imports(self.stored) if self.stored else b""
-        return Archive(
-            self.objects, self.functions, self.features, self.triple, imports, target=self.target
-        )
+        return Archive(self.objects, self.functions, self.features, self.triple, imports, target=self.target)
 
 
 def export_library(

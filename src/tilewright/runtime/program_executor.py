@@ -20,7 +20,8 @@ class ProgramExecutor:
         self._names = [one.name for one in program.outputs]
         if not self._names:
             raise failure(
-                "ValueError", "the results of the program are not tensors: run it with runtime.vm.VirtualMachine"
+                "ValueError",
+                "the results of the program are not tensors: run it with runtime.vm.VirtualMachine",
             )
         self._invoke = invoke
         self._values: dict[str, NDArray] = {}

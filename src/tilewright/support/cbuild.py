@@ -251,9 +251,7 @@ def copy_runtime(folder: Path, triple: str = "") -> list[Path]:
     else:
         written.append(folder / library_name(Triple.parse(triple).system))
         compiler, flags = find_compiler(triple), link_flags(triple)
-        write_beside(
-            written[-1], lambda path: compiler.run([*FLAGS, *runtime_sources(), "-o", path, *flags])
-        )
+        write_beside(written[-1], lambda path: compiler.run([*FLAGS, *runtime_sources(), "-o", path, *flags]))
     return written
 
 

@@ -114,7 +114,9 @@ def test_weights_in_constants_are_counted(tmp_path, capsys):
     assert found["versions"] == {"IR": 8, "opset": 17, "opset com.microsoft": 1}
     assert found["inputs"][0]["shape"] == ["batch", 64] and found["outputs"][0]["shape"] == ["batch", 10]
     text = printed(capsys, path)
-    assert "6 tensors, 673 elements, 2.6 KiB (1 in initializers, 5 in Constant nodes)" in " ".join(text.split())
+    assert "6 tensors, 673 elements, 2.6 KiB (1 in initializers, 5 in Constant nodes)" in " ".join(
+        text.split()
+    )
     assert "pytorch 2.13.0" in text and "batch, 64" in text
     assert max(map(len, text.splitlines()[1:])) <= 80  # the first names the file
 

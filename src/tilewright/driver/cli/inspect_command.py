@@ -115,7 +115,8 @@ def _line(name: str, text: str) -> None:
 
 
 def _show_tensors(found: dict[str, Any]) -> None:
-    rows = [[kind, one["name"], one["dtype"], _shape(one["shape"])]
+    rows = [
+        [kind, one["name"], one["dtype"], _shape(one["shape"])]
         for kind, name in (("input", "inputs"), ("output", "outputs"))
         for one in found[name]
     ]

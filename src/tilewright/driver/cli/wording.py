@@ -45,6 +45,9 @@ def _option(found: re.Match[str]) -> str:
     except (ValueError, SyntaxError):
         return found[0]
     if isinstance(value, dict):
-        shapes = [f"{name}:[{','.join('?' if one is None else str(one) for one in sizes)}]" for name, sizes in value.items()]
+        shapes = [
+            f"{name}:[{','.join('?' if one is None else str(one) for one in sizes)}]"
+            for name, sizes in value.items()
+        ]
         return f'{option} "{" ".join(shapes)}"'
     return f"{option} {shlex.quote(str(value))}"

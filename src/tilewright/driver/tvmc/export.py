@@ -77,8 +77,9 @@ def choose_format(
     instead = f"package_path='{Path(str(path)).with_suffix('.tar')}'" if is_library else "output_format='tar'"
     where = f" for {triple}" if triple else ""
     raise TVMCException(
-        f"{wanted} a shared library, which a C compiler links, and no C compiler{where} was found: install one (cc, gcc "
-        f"or clang) or the package ziglang (pip install ziglang), or write a package of object code with {instead}"
+        f"{wanted} a shared library, which a C compiler links, and no C compiler{where} was found: install one (cc, "
+        "gcc or clang) or the package ziglang (pip install ziglang), or write a package of object code with "
+        f"{instead}"
     )
 
 

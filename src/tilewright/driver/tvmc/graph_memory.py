@@ -29,7 +29,9 @@ def arena_bytes(graph: str) -> int:
         if storage in inputs:
             continue
         device = device_of[storage]
-        start = attributes["storage_offset"][storage] if "storage_offset" in attributes else arenas.get(device, 0)
+        start = (
+            attributes["storage_offset"][storage] if "storage_offset" in attributes else arenas.get(device, 0)
+        )
         arenas[device] = max(arenas.get(device, 0), start + rounded(size))
     return sum(arenas.values())
 

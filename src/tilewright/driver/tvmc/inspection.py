@@ -204,4 +204,6 @@ def _library(package: TVMCPackage) -> LibraryContent:
     path = Path(package.package_path)
     metadata = check_model_library(read_members(path), path)
     triple = str(metadata.get("triple", ""))
-    return LibraryContent((), tuple(metadata["features"]), package.content.target, triple.partition("-")[0], None)
+    return LibraryContent(
+        (), tuple(metadata["features"]), package.content.target, triple.partition("-")[0], None
+    )

@@ -220,9 +220,7 @@ class TVMCResult:
         try:
             return self.outputs[name]
         except KeyError:
-            raise TVMCException(
-                f"there is no output {name!r}; there are {', '.join(self.outputs)}"
-            ) from None
+            raise TVMCException(f"there is no output {name!r}; there are {', '.join(self.outputs)}") from None
 
     def save(self, output_path: str) -> None:
         """Write the outputs as ``.npz``; a path without that suffix gets it."""

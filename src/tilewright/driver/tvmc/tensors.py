@@ -115,9 +115,7 @@ def graph_tensors(graph: str, params: Sequence[str]) -> tuple[list[TensorInfo], 
         heads = parsed["heads"]
         made_up = [output_name(position) for position in range(len(heads))]
         names = parsed.get("metadata", {}).get("output_names") or made_up
-        outputs = [
-            tensor(str(name), head[0], head[1]) for name, head in zip(names, heads, strict=True)
-        ]
+        outputs = [tensor(str(name), head[0], head[1]) for name, head in zip(names, heads, strict=True)]
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
         raise TVMCException(f"the model's graph is damaged: {problem!r}") from problem
     return inputs, outputs

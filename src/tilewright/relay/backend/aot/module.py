@@ -140,9 +140,7 @@ class AOTModule:
         known = any(isinstance(one, AOTModel) for one in library.imported_modules)
         if self.interface == "packed" and not self.functions.takes_constants and not known:
             memory, graph = self.memory, self.functions.graph
-            names = graph.output_names or [
-                unnamed_output(position) for position in range(len(self.outputs))
-            ]
+            names = graph.output_names or [unnamed_output(position) for position in range(len(self.outputs))]
             inputs = [
                 _described(graph.nodes[number].name, one)
                 for number, one in zip(self.functions.plan.inputs, self.inputs, strict=True)

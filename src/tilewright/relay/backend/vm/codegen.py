@@ -94,9 +94,7 @@ class ProgramBuilder:
         if len(tensors) != len(kinds):
             return []
         names = output_names(main, len(tensors)) or [unnamed_output(place) for place in range(len(tensors))]
-        return [
-            VMParameter(name, one.dtype, _extents(one)) for name, one in zip(names, tensors, strict=True)
-        ]
+        return [VMParameter(name, one.dtype, _extents(one)) for name, one in zip(names, tensors, strict=True)]
 
     def function(self, variable: GlobalVar) -> int:
         """The number of a function of the module."""
@@ -192,7 +190,9 @@ class _FunctionBuilder:
         if not isinstance(kind, TensorType):
             return VMParameter(variable.name_hint)
         device = self.program.device_of(variable)
-        return VMParameter(variable.name_hint, kind.dtype, _extents(kind), None if device == _CPU else (device, 0))
+        return VMParameter(
+            variable.name_hint, kind.dtype, _extents(kind), None if device == _CPU else (device, 0)
+        )
 
     # Blocks
 

@@ -79,9 +79,7 @@ def _convert(
     graph.convert(proto)
     outputs = [_as_expression(graph.lookup(info.name)) for info in proto.output]
     names = [
-        name
-        for info, value in zip(proto.output, outputs, strict=True)
-        for name in _names(info.name, value)
+        name for info, value in zip(proto.output, outputs, strict=True) for name in _names(info.name, value)
     ]
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
     found = _Variables()

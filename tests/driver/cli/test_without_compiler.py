@@ -1,0 +1,66 @@
+"""``compile`` on a machine that has neither a C compiler nor ziglang."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# As if ziglang were not installed; with an empty PATH nothing else is found.
+COMMAND = """
+import sys
+sys.modules["ziglang"] = None
+from tilewright.driver.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def tilewright(folder: Path, *arguments: str, code: int = 0) -> str:
+    """What a command prints where there is no compiler; it must end with this code."""
+    environment = {**os.environ, "PATH": str(folder / "empty"), "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def test_a_package_of_object_code(small_onnx, tmp_path, expected):
+    """The default works, says what it did and what a compiler would give; the package runs."""
+    said = tilewright(tmp_path, "compile", small_onnx, "-o", "model.tar")
+    assert "No C compiler was found, so model.tar has object code and no shared library." in said
+    assert "pip install ziglang" in " ".join(said.split())
+    assert "Run it: tilewright run model.tar" in said
+    assert max(map(len, said.splitlines()[1:])) <= 80
+    np.save(tmp_path / "x.npy", np.ones((2, 4), "float32"))
+    tilewright(tmp_path, "run", "model.tar", "-i", "x.npy", "-o", "out.npz")
+    with np.load(tmp_path / "out.npz") as stored:
+        np.testing.assert_allclose(stored["p"], expected(np.ones((2, 4), "float32"))[1], rtol=1e-5)
+    found = json.loads(tilewright(tmp_path, "inspect", "model.tar", "--json"))
+    assert found["library"] == "mod.tar"
+
+
+@pytest.mark.parametrize("executor", ["vm", "aot"])
+def test_other_executors(executor, small_onnx, tmp_path):
+    """They need none either."""
+    report = json.loads(tilewright(tmp_path, "compile", small_onnx, "--executor", executor, "--json"))
+    assert (report["format"], report["lacks_linker"]) == ("tar", True)
+    ran = json.loads(tilewright(tmp_path, "run", "module.tar", "--json"))
+    assert [one["name"] for one in ran["outputs"]] == ["y", "p"]
+
+
+def test_code_in_c_needs_none(small_onnx, tmp_path):
+    """A model library in C is what its user compiles."""
+    options = ["--target", "c", "--executor", "aot", "--executor-aot-interface-api", "c"]
+    report = json.loads(tilewright(tmp_path, "compile", small_onnx, *options, "--json"))
+    assert (report["format"], report["lacks_linker"]) == ("mlf", False)
