@@ -301,8 +301,9 @@ class Module:
         """Writes the module and all it imports into one file, whole or not at all.
 
         A shared library (``.so``, ``.dll``, ``.dylib``) carries the runtime inside and is linked with the machine's
-        ``cc``, else with ``ziglang``; a ``.tar`` or ``.o`` needs neither. ``fcompile(output, objects, **kwargs)`` links
-        in another way; ``addons`` are further object files, ``options`` further arguments of the linker.
+        ``cc``, else with ``ziglang``; with neither, on x86-64 Linux, it is linked without a runtime, which whoever
+        loads it must have. A ``.tar`` or ``.o`` needs no linker. ``fcompile(output, objects, **kwargs)`` links in
+        another way; ``addons`` are further object files, ``options`` further arguments of the linker.
         """
         export_library(self, file_name, fcompile, addons, workspace_dir, **kwargs)
 

@@ -12,7 +12,8 @@ from tilewright.driver import tvmc
 from tilewright.driver.cli.output import bytes_text, check_output, printable, show_json, show_table
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
-from tilewright.support.cbuild import copy_runtime, is_host
+from tilewright.runtime.export import links_without_compiler
+from tilewright.support.cbuild import copy_runtime, has_compiler, is_host
 from tilewright.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
         "dumped": [str(output.parent / f"{output.stem}.{name}") for name in formats],
         "interface": settings.target.attrs.get("interface-api"),
         "format": form,
-        "lacks_linker": form == "tar" and arguments.output_format is None,
+        "lacks_linker": (form == "tar" and arguments.output_format is None)
+        or (form == "so" and not arguments.cross_compiler and not has_compiler(triple)),
         "runtime": [str(path) for path in runtime],
     }
     if arguments.json:
@@ -180,7 +182,7 @@ def _show(report: dict[str, Any]) -> None:
     if report["runtime"]:
         print(f"  runtime   {', '.join(report['runtime'])}")
     if report["lacks_linker"]:
-        _say_what_a_linker_is_for(report["output"], report["triple"])
+        _say_what_a_linker_is_for(report["output"], report["triple"], report["format"])
     if report["interface"] == "c":
         print(f"It is C code for your program: tar xf {report['output']}")
     elif is_host(report["triple"]):
@@ -189,13 +191,23 @@ def _show(report: dict[str, Any]) -> None:
         print(f"It is code for {report['triple']}: run it there.")
 
 
-def _say_what_a_linker_is_for(output: str, triple: str) -> None:
+_INSTALL = "install a C compiler (cc, gcc or clang) or ziglang (pip install ziglang)"
+
+
+def _say_what_a_linker_is_for(output: str, triple: str, form: str) -> None:
     where = f" for {triple}" if triple else ""
-    text = (
-        f"No C compiler{where} was found, so {output} has object code and no shared library. Python runs it as it is. "
-        "For a .so, which C and C++ open, install a C compiler (cc, gcc or clang) or ziglang (pip install ziglang), and "
-        "compile with -o model.so."
-    )
+    if form == "so":
+        text = (
+            f"No C compiler{where} was found, so {output} has no copy of the runtime inside: Python loads it as it is, "
+            "and a program in C or C++ links the runtime library (--with-runtime writes it). For a library that needs "
+            f"nothing, {_INSTALL}."
+        )
+    else:
+        needed = "" if links_without_compiler(triple) else f"{_INSTALL}, and "
+        text = (
+            f"No C compiler{where} was found, so {output} has object code and no shared library. Python runs it as it "
+            f"is. For a .so, which C and C++ open, {needed}compile with -o model.so."
+        )
     print(textwrap.fill(text, 80, break_on_hyphens=False))
 
 

@@ -16,6 +16,7 @@ from tilewright.ir.module import IRModule
 from tilewright.micro.model_library_format import ModelLibrary, export_model_library_format
 from tilewright.relay.backend.aot import AOTModule
 from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
+from tilewright.runtime.export import links_without_compiler
 from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.module import Module
 from tilewright.runtime.vm import Executable
@@ -73,6 +74,8 @@ def choose_format(
         return output_format or "so"
     if output_format is None and not is_library:
         return "tar"
+    if links_without_compiler(triple):
+        return "so"
     wanted = f"{path} is" if is_library else "output_format='so' is"
     instead = f"package_path='{Path(str(path)).with_suffix('.tar')}'" if is_library else "output_format='tar'"
     where = f" for {triple}" if triple else ""

@@ -6,22 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.driver.tvmc.errors import TVMCException
+from tilewright.runtime.aot_model import TYPE_KEY as AOT_KEY
 from tilewright.runtime.aot_model import AOTModel
 from tilewright.runtime.artefact import Archive, StoredModule, check_checksum, unpack_imports
 from tilewright.runtime.elf import check_elf, machine_of
 from tilewright.runtime.elf_symbols import ElfSymbols
+from tilewright.runtime.graph_factory import TYPE_KEY as GRAPH_KEY
 from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.loading import load_module
+from tilewright.runtime.vm import TYPE_KEY as PROGRAM_KEY
 from tilewright.runtime.vm import VMModule
 
 Model = GraphExecutorFactory | VMModule | AOTModel
 """The forms in which a library carries a model."""
-
-_LOADERS = {
-    "GraphExecutorFactory": GraphExecutorFactory.load_from_bytes,
-    "VMExecutable": VMModule.load_from_bytes,
-    "AOTModel": AOTModel.load_from_bytes,
-}
 
 
 @dataclass(frozen=True)
@@ -48,15 +45,15 @@ def read_library(path: Path) -> LibraryContent:
     content = path.read_bytes()
     check_checksum(content, str(path))
     check_elf(content, str(path), any_machine=True)
-    machine = machine_of(content)
-    if machine is None or content[4] != 2:
+    processor = machine_of(content)
+    if processor is None or content[4] != 2:
         return _loaded(path)
     symbols = ElfSymbols(content, str(path))
     return LibraryContent(
         _names(symbols.text_of("__tilewright_functions")),
         _names(symbols.text_of("__tilewright_features")),
         symbols.text_of("__tilewright_target"),
-        machine,
+        processor,
         _model(_imports(symbols, path)),
     )
 
@@ -82,9 +79,13 @@ def _loaded(path: Path) -> LibraryContent:
 
 def _model(stored: list[StoredModule]) -> Model | None:
     for one in stored:
-        load = _LOADERS.get(one.type_key)
-        if load is not None:
-            return load(one.type_key, bytes(one.content))
+        content = bytes(one.content)
+        if one.type_key == GRAPH_KEY:
+            return GraphExecutorFactory.load_from_bytes(one.type_key, content)
+        if one.type_key == PROGRAM_KEY:
+            return VMModule.load_from_bytes(one.type_key, content)
+        if one.type_key == AOT_KEY:
+            return AOTModel.load_from_bytes(one.type_key, content)
     return None
 
 
