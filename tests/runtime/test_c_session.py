@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,8 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     }[request.param]
     source = Path(__file__).with_name("csrc") / "session.c"
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-DTILEWRIGHT_STATIC", "-I", SOURCES]
+    if sys.platform == "linux":  # whose linker replaces functions
+        flags += ["-DFAIL_ALLOCATIONS", "-Wl,--wrap=malloc,--wrap=calloc,--wrap=posix_memalign"]
     try:
         compiler = find_compiler()
         compiler.run([*flags, *options, source, *runtime_sources(), "-o", binary, "-pthread", "-ldl", "-lm"])
@@ -118,6 +121,13 @@ def test_errors(executor: str, program: Path, libraries: dict[str, Path]) -> Non
         "ValueError: the model has no output nothing; it has probabilities, re/lu:0",
         f"ValueError: the output probabilities, float32[{size // 12}, 3], has {size} bytes; there is room for 1",
     ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a linker that replaces functions (--wrap)")
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_out_of_memory(executor: str, program: Path, libraries: dict[str, Path]) -> None:
+    """Whichever allocation fails, the caller gets an error, and the sanitizers find nothing lost."""
+    assert ran([program, libraries[executor], "memory"]) == ["refused often"]
 
 
 def test_a_library_without_a_model(program: Path, library_path: Path) -> None:

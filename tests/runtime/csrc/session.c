@@ -3,6 +3,7 @@
  *   session MODEL.so BATCH    prints what the model takes and gives, and its outputs for values 0, 0.25, 0.5 ...; an open
  *                             extent is BATCH
  *   session MODEL.so errors   provokes every error, and prints the messages
+ *   session MODEL.so memory   has every allocation of the runtime fail once; needs --wrap for the allocating functions
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +11,57 @@
 #include <string.h>
 
 #include "tilewright.h"
+
+#ifdef FAIL_ALLOCATIONS
+void* __real_malloc(size_t size);
+void* __real_calloc(size_t count, size_t size);
+int __real_posix_memalign(void** out, size_t alignment, size_t size);
+void* __wrap_malloc(size_t size);
+void* __wrap_calloc(size_t count, size_t size);
+int __wrap_posix_memalign(void** out, size_t alignment, size_t size);
+
+/* How many allocations of this thread succeed before one fails; -1: all do. */
+static _Thread_local int left = -1;
+static int fails(void) { return left >= 0 && left-- == 0; }
+void* __wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
+void* __wrap_calloc(size_t count, size_t size) { return fails() ? NULL : __real_calloc(count, size); }
+int __wrap_posix_memalign(void** out, size_t alignment, size_t size) {
+  return fails() ? 12 : __real_posix_memalign(out, alignment, size);
+}
+
+/* Opens, clones, sets, runs and reads; -1 at the first step that fails. */
+static int32_t use(const char* path) {
+  float values[32] = {0};
+  TilewrightSession* session = tilewright_open(path);
+  TilewrightSession* clone = session != NULL ? tilewright_session_clone(session) : NULL;
+  int32_t status = clone != NULL ? 0 : -1;
+  if (status == 0) status = tilewright_session_set_input(clone, tilewright_session_input_info(clone, 0)->name, values, sizeof values);
+  if (status == 0) status = tilewright_session_run(clone);
+  if (status == 0) status = tilewright_session_output(clone, tilewright_session_output_info(clone, 0)->name) != NULL ? 0 : -1;
+  tilewright_close(clone);
+  tilewright_close(session);
+  return status;
+}
+
+static int fail_allocations(const char* path) {
+  int refused = 0;
+  if (use(path) != 0) return 6; /* what is allocated once and kept is there now */
+  for (int successes = 0; successes < 100000; ++successes) {
+    left = successes;
+    int32_t status = use(path);
+    int was_reached = left < 0;
+    left = -1;
+    if (!was_reached) {
+      printf("refused %s\n", refused > 5 ? "often" : "hardly ever");
+      return status == 0 ? 0 : 7;
+    }
+    if (status == 0) continue; /* it was for something that can be done without */
+    ++refused;
+    tilewright_clear_error();
+  }
+  return 8;
+}
+#endif
 
 static void check(int32_t status) {
   if (status == 0) return;
@@ -85,6 +137,9 @@ static void provoke(TilewrightSession* session) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 1;
+#ifdef FAIL_ALLOCATIONS
+  if (strcmp(argv[2], "memory") == 0) return fail_allocations(argv[1]);
+#endif
   TilewrightSession* session = tilewright_open(argv[1]);
   if (session == NULL) check(-1);
   if (strcmp(argv[2], "errors") == 0) {
