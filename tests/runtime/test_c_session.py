@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay
+from tilewright.runtime import export
+from tilewright.runtime.elf_linker import links
 from tilewright.support.cbuild import SOURCES, copy_runtime, find_compiler, runtime_sources
 from tilewright.target import Target
 
@@ -128,6 +131,25 @@ def test_errors(executor: str, program: Path, libraries: dict[str, Path]) -> Non
 def test_out_of_memory(executor: str, program: Path, libraries: dict[str, Path]) -> None:
     """Whichever allocation fails, the caller gets an error, and the sanitizers find nothing lost."""
     assert ran([program, libraries[executor], "memory"]) == ["refused often"]
+
+
+def test_what_c_cannot_open(
+    program: Path, libraries: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package is for Python; a library without a runtime needs the program to have one that can be found."""
+    (tmp_path / "model.tar").write_bytes(b"a package")
+    done = subprocess.run([program, tmp_path / "model.tar", "1"], capture_output=True, text=True, check=False)
+    assert (
+        done.returncode == 2 and "a package is for Python: compile the model with -o model.so" in done.stderr
+    )
+    if not links(platform.machine(), sys.platform):
+        pytest.skip("libraries are linked here for x86-64 Linux only")
+    monkeypatch.setattr(export, "has_compiler", lambda triple="": False)
+    path = tmp_path / "bare.so"
+    built("graph").export_library(str(path))
+    done = subprocess.run([program, path, "4"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "it has no runtime inside: link the program with the shared runtime library" in done.stderr
 
 
 def test_a_library_without_a_model(program: Path, library_path: Path) -> None:

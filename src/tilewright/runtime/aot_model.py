@@ -61,9 +61,9 @@ class AOTModel(Module):
     def _find(self, name: str) -> PackedFunc | None:
         return None
 
-    def _executor_maker(self, name: str) -> Callable[[Device], Executor] | None:
+    def _executor_maker(self, name: str | None) -> Callable[[Device], Executor] | None:
         library = None if self._importer is None else self._importer()
-        if name != self.name or library is None:
+        if name not in (None, self.name) or library is None:
             return None
         return lambda device: FunctionExecutor(self, library[self.name])
 

@@ -73,8 +73,8 @@ class GraphExecutorFactory(Module):
         executor.keep(self.params)
         return executor
 
-    def _executor_maker(self, name: str) -> Callable[[Device], Executor] | None:
-        if name != self.name:
+    def _executor_maker(self, name: str | None) -> Callable[[Device], Executor] | None:
+        if name not in (None, self.name):
             return None
         library = self._library()  # kept by what is returned
         return lambda device: self._create(library, [device])

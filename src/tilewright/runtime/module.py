@@ -269,13 +269,11 @@ class Module:
     def session(
         self,
         device: Device | None = None,
-        name: str = "default",
+        name: str | None = None,
         output_names: Sequence[str] | None = None,
     ) -> Session:
-        """The model of this name, to be called with named inputs from any number of threads; on the host by default.
-
-        A program of the virtual machine is called ``default`` too.
-        """
+        """The model of this name, or the first one, to be called with named inputs from any number of threads; on the
+        host by default."""
         where = device if device is not None else HOST
         pending = [self]
         while pending:
@@ -284,10 +282,11 @@ class Module:
             if make is not None:
                 return Session(lambda: make(where), output_names)
             pending += module._imports
-        raise failure("ValueError", f"the {self._type_key} module has no model {name!r} to run")
+        what = "model" if name is None else f"model {name!r}"
+        raise failure("ValueError", f"the {self._type_key} module has no {what} to run")
 
-    def _executor_maker(self, name: str) -> Callable[[Device], Executor] | None:
-        """What makes executors of the model of a name, if this module is that model."""
+    def _executor_maker(self, name: str | None) -> Callable[[Device], Executor] | None:
+        """What makes executors of the model of a name, or of any, if this module is that model."""
         return None
 
     def export_library(

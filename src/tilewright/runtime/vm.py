@@ -67,9 +67,9 @@ class VMModule(Module):
         """The kernels are in the module that imports this one; see ``GraphExecutorFactory.imported_by``."""
         self._importer = weakref.ref(module)
 
-    def _executor_maker(self, name: str) -> Callable[[Device], Executor] | None:
+    def _executor_maker(self, name: str | None) -> Callable[[Device], Executor] | None:
         library = None if self._importer is None else self._importer()
-        if name != "default" or library is None:
+        if name not in (None, "default") or library is None:
             return None
         executable = Executable(library, self.program)
         machines: dict[Device, VirtualMachine] = {}

@@ -55,10 +55,19 @@ static bool lacks_feature(void* library, char* missing, size_t size) {
   return false;
 }
 
+static bool ends_with(const char* text, const char* end) {
+  size_t length = strlen(text), size = strlen(end);
+  return length >= size && strcmp(text + length - size, end) == 0;
+}
+
 void* tilewright_library_open(const char* path) {
   void* library = open_library(path);
   if (library == NULL) {
-    tw_fail("OSError", "cannot load %s: %s", path, open_problem());
+    const char* problem = open_problem();
+    const char* advice = "";
+    if (ends_with(path, ".tar")) advice = "; a package is for Python: compile the model with -o model.so";
+    if (strstr(problem, "tilewright_") != NULL) advice = "; it has no runtime inside: link the program with the shared runtime library";
+    tw_fail("OSError", "cannot load %s: %s%s", path, problem, advice);
     return NULL;
   }
   void* address = find_symbol(library, "__tilewright_bind_host");
