@@ -200,7 +200,7 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
         (["--cross-compiler", "no-such-compiler-here"], "no-such-compiler-here"),
         (["--executor-aot-interface-api", "c"], "--executor aot"),
         (["--executor", "vm", "-f", "mlf"], "cannot be a model library"),
-        (["--executor", "aot", "--executor-aot-interface-api", "c"], "-f mlf"),
+        (["--executor", "aot", "--executor-aot-interface-api", "c", "-f", "so"], "-f mlf"),
     ],
 )
 def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, capsys):

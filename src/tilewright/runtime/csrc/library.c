@@ -15,7 +15,13 @@ static void* find_symbol(void* library, const char* name) {
 }
 #elif TW_HAS_THREADS
 #include <dlfcn.h>
-static void* open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+#include <unistd.h>
+/* A file of this folder, named without a slash, is meant before a library of the system's folders, where `dlopen` looks. */
+static void* open_library(const char* path) {
+  char here[4096];
+  bool is_here = strchr(path, '/') == NULL && snprintf(here, sizeof here, "./%s", path) < (int)sizeof here && access(here, F_OK) == 0;
+  return dlopen(is_here ? here : path, RTLD_NOW | RTLD_LOCAL);
+}
 static const char* open_problem(void) {
   const char* problem = dlerror();
   return problem != NULL ? problem : "the system refuses it";
@@ -49,10 +55,19 @@ static bool lacks_feature(void* library, char* missing, size_t size) {
   return false;
 }
 
+static bool ends_with(const char* text, const char* end) {
+  size_t length = strlen(text), size = strlen(end);
+  return length >= size && strcmp(text + length - size, end) == 0;
+}
+
 void* tilewright_library_open(const char* path) {
   void* library = open_library(path);
   if (library == NULL) {
-    tw_fail("OSError", "cannot load %s: %s", path, open_problem());
+    const char* problem = open_problem();
+    const char* advice = "";
+    if (ends_with(path, ".tar")) advice = "; a package is for Python: compile the model with -o model.so";
+    if (strstr(problem, "tilewright_") != NULL) advice = "; it has no runtime inside: link the program with the shared runtime library";
+    tw_fail("OSError", "cannot load %s: %s%s", path, problem, advice);
     return NULL;
   }
   void* address = find_symbol(library, "__tilewright_bind_host");
@@ -66,11 +81,10 @@ void* tilewright_library_open(const char* path) {
     tw_fail("RuntimeError", "%s needs a CPU feature that this machine lacks: %s", path, missing);
     return NULL;
   }
-  const char* block = find_symbol(library, "__tilewright_imports");
-  const uint64_t* size = find_symbol(library, "__tilewright_imports_size");
-  if (block != NULL && size != NULL && tw_bind_imports(block, *size, path, library, find_symbol) != 0) return NULL;
-  return library;
+  return tw_bind_imports(library, path) == 0 ? library : NULL;
 }
+
+void* tw_library_symbol(void* library, const char* name) { return find_symbol(library, name); }
 
 TilewrightObject* tilewright_library_function(void* library, const char* name) {
   char symbol[512];
