@@ -9,11 +9,12 @@ from typing import Any
 
 from tilewright import __version__
 from tilewright.codegen.llvm.build import LLVMModule
-from tilewright.codegen.llvm.limits import MachineLimits, machine_limits
+from tilewright.codegen.llvm.limits import MachineLimits
 from tilewright.driver.profile.graphs import DrawnGraph, kernel_graph, operator_graph
 from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
 from tilewright.driver.profile.memory import MemoryProfile, memory_profile
 from tilewright.driver.profile.passes import CompileWatch, PassRun, PassTotal
+from tilewright.driver.profile.roofline import compared_with_limits
 from tilewright.driver.tvmc.compiler import Settings
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.executors import GraphRunnable
@@ -25,7 +26,6 @@ from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
 from tilewright.relay.backend.explain import KernelChoices, explain_kernels
 from tilewright.relay.backend.views import build_graph
 from tilewright.relay.function import Function
-from tilewright.runtime.threads import num_threads
 from tilewright.support.cbuild import is_host
 
 CODE_FORMS = {"relay": "Relay", "tir": "Loops", "ll": "LLVM IR", "asm": "Assembly"}
@@ -72,7 +72,9 @@ class ProfileReport:
             "kernel_seconds": self.kernels.total_seconds,
             "runs": self.kernels.runs,
             "flops": self.kernels.flops,
+            "operations": self.kernels.operations,
             "of_limit": self.kernels.of_limit,
+            "limit_measurements": self.kernels.limit_measurements,
             "limits": None if limits is None else limits_json(limits),
             "kernels": [kernel.as_json() for kernel in self.kernels.kernels()],
             "memory": {
@@ -99,6 +101,7 @@ def limits_json(limits: MachineLimits) -> dict[str, Any]:
         "processor": limits.processor,
         "threads": limits.threads,
         "flops_per_second": limits.flops_per_second,
+        "peaks": {"float32": limits.flops_per_second, **limits.peaks},
         "bandwidths": [
             {
                 "level": one.level,
@@ -111,10 +114,7 @@ def limits_json(limits: MachineLimits) -> dict[str, Any]:
 
 
 def _measured(runnable: GraphRunnable, repeat: int) -> KernelProfile:
-    """The kernels compared with the machine's limits, which are measured before and after."""
-    before = machine_limits(num_threads())
-    profile = measure_kernels(runnable.executor, runnable.graph, repeat)
-    return replace(profile, limits=before.best_of(machine_limits(num_threads())))
+    return compared_with_limits(lambda: measure_kernels(runnable.executor, runnable.graph, repeat))
 
 
 def profile_model(

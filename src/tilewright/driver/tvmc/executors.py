@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.codegen.llvm.limits import machine_limits
 from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
+from tilewright.driver.profile.roofline import compared_with_limits
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.tensors import TensorInfo
 from tilewright.runtime import ndarray
@@ -19,7 +19,6 @@ from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
-from tilewright.runtime.threads import num_threads
 from tilewright.runtime.vm import Executable, VirtualMachine
 
 Values = Mapping[str, np.ndarray[Any, Any]]
@@ -94,7 +93,7 @@ class GraphRunnable(Runnable):
 
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, compared with the limits of the machine."""
-        return measure_kernels(self.executor, self.graph, repeat, machine_limits(num_threads()))
+        return compared_with_limits(lambda: measure_kernels(self.executor, self.graph, repeat))
 
 
 class MachineRunnable(Runnable):
