@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.call_log import CallLog
 from tilewright.runtime.container import ADT, Reference, tuple_object
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
@@ -195,7 +196,12 @@ class _Machine:
     """Owns one reference to a machine of the C runtime."""
 
     def __init__(
-        self, program: VMProgram, library: Module, keeps_memory: bool, devices: Sequence[Device]
+        self,
+        program: VMProgram,
+        library: Module,
+        keeps_memory: bool,
+        devices: Sequence[Device],
+        log: CallLog | None,
     ) -> None:
         def find(context: int, name: bytes) -> int | None:
             try:
@@ -203,6 +209,8 @@ class _Machine:
                 if not library.implements_function(text, query_imports=True):
                     return None
                 function = library.get_function(text, query_imports=True)
+                if log is not None:
+                    return log.watch(function, text)
             except BaseException as error:  # noqa: BLE001 - it continues after the C code
                 keep_exception(error)
                 return None
@@ -246,15 +254,17 @@ class VirtualMachine:
         exe: Executable | Module,
         device: Device | Sequence[Device],
         memory_cfg: str | Mapping[Any, str] | None = None,
+        *,
+        log: CallLog | None = None,
     ) -> None:
         """``device`` are all devices that the program uses; the host is always one of them. ``memory_cfg`` is "pooled",
-        the default, which keeps freed memory for the next tensors, or "naive"."""
+        the default, which keeps freed memory for the next tensors, or "naive". ``log`` logs every call of a kernel."""
         if not isinstance(exe, (Executable, Module)):
             raise TypeError(f"a virtual machine runs an Executable, not {type(exe).__name__}")
         self._exec = exe if isinstance(exe, Executable) else Executable(exe)
         devices = [device] if isinstance(device, Device) else list(device)
         program = self._exec.program
-        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg), devices)
+        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg), devices, log)
         self._functions: dict[str, PackedFunc] = {}
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: Any = None

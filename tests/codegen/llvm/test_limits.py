@@ -42,7 +42,7 @@ MADE_UP = MachineLimits("made up", 2, 100e9, (Bandwidth("L2", 1000, 50e9), Bandw
     ids=["compute", "cache", "memory", "both"],
 )
 def test_least_time_is_the_slower_of_two(flops, size, seconds):
-    """Computing and moving overlap at best; as much of the data as fits a level comes from it, the rest from the next."""
+    """Computing and moving overlap at best; what fits a level comes from it, and the rest from the next."""
     assert MADE_UP.least_seconds(flops, size) == pytest.approx(seconds)
 
 

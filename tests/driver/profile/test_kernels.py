@@ -37,6 +37,9 @@ def test_memory_bound_kernels_name_their_level(size, level, share):
 
 def test_what_is_not_known_is_none():
     """A graph that does not say its work, and a machine that was not measured, give no made-up numbers."""
+    profile = KernelProfile((step("odd", 1e-6, None, 100),), 1e-6, 1, LIMITS)
+    (kernel,) = profile.kernels()
+    assert kernel.of_limit is None and kernel.bound_by is None and profile.of_limit is None
     profile = KernelProfile((step("odd", 1e-6, None, 100),), 1e-6, 1)
     (kernel,) = profile.kernels()
     assert kernel.flops is None and kernel.gflops_per_second is None

@@ -19,8 +19,8 @@ RATE_TYPES: Final = ("float64", "float32", "float16", "bfloat16", "int8", "int16
 """The element types whose rates may differ."""
 
 _MATRIX_UNITS: Final = {"int8": ("amx-int8", 32.0), "bfloat16": ("amx-bf16", 16.0)}
-"""Of the types that a matrix unit multiplies, the feature, and its products for each product of the float32 units: tiles
-of 16 x 16 sums over 64 bytes, one in 16 cycles, beside two vectors of 16 in every cycle."""
+"""Of the types that a matrix unit multiplies, the feature, and its products for each of the float32 units: tiles of
+16 x 16 sums over 64 bytes, one in 16 cycles, against two vectors of 16 in every cycle."""
 
 _FILLED_AS: Final = {"double": "float64", "half": "float16"}
 

@@ -18,6 +18,8 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import ModelError
 
 NOTHING_TO_RUN = "__nop"
+SHAPE_FUNCTION = "shape_func_"
+"""What the names of the functions that compute shapes in the virtual machine begin with."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,14 @@ class Kernel:
     def of_limit(self) -> float | None:
         """The least time that the machine could need, as a part of the time it took. Above 1 the limits or the time
         were measured wrong; see ``KernelProfile.above_limit``."""
-        if self.limits is None or not self.seconds:
+        if self.limits is None or not self.seconds or self.operations is None:
             return None
         return sum(step.least_seconds(self.limits) for step in self.steps) / self.seconds
 
     @property
     def bound_by(self) -> str | None:
         """What bounds it: ``compute``, or the memory level that holds its data."""
-        if self.limits is None or not self.steps:
+        if self.limits is None or self.operations is None:
             return None
         step = self.steps[0]
         compute = (step.done or 0) / self.limits.peak_for(step.arithmetic)
@@ -188,7 +190,7 @@ class KernelProfile:
     @property
     def of_limit(self) -> float | None:
         """The least time that the machine could need for the kernels one by one, as a part of the time they took."""
-        if self.limits is None or not self.total_seconds:
+        if self.limits is None or not self.total_seconds or self.operations is None:
             return None
         return sum(step.least_seconds(self.limits) for step in self.steps) / self.total_seconds
 
@@ -219,9 +221,11 @@ def _sum_known(counts: Iterable[int | None]) -> int | None:
 
 
 def short_name(kernel: str) -> str:
-    """A kernel's name without what all have in front: ``nn_conv2d_add_nn_relu_1f2e3d4c``."""
+    """A kernel's name without what all have in front: ``nn_conv2d_add_nn_relu_1f2e3d4c``. A function that computes the
+    shape of a kernel's result is called ``shape_func_`` and that."""
+    prefix = SHAPE_FUNCTION if kernel.startswith(SHAPE_FUNCTION) else ""
     _, separator, rest = kernel.partition("_fused_")
-    return rest if separator and kernel.startswith("tvmgen") else kernel
+    return prefix + rest if separator and kernel.startswith(f"{prefix}tvmgen") else kernel
 
 
 def measure_kernels(

@@ -66,6 +66,7 @@ def report_data(report: ProfileReport) -> dict[str, Any]:
     return {
         "model": report.model,
         "target": report.target,
+        "executor": report.executor,
         "version": report.version,
         "system": report.system,
         "inputs": [one.text() for one in report.inputs],

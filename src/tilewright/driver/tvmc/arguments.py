@@ -137,6 +137,11 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         default="random",
         help="values of inputs that are not given; default: random",
     )
+    parser.add_argument(
+        "--fill-shapes",
+        metavar="SHAPES",
+        help='their shapes where the model leaves sizes open, as in "tokens:[1,128]"; default: 1 for each',
+    )
     group = parser.add_argument_group("images")
     group.add_argument(
         "--image-layout", choices=("NCHW", "NHWC"), help="default: inferred from the input's shape"

@@ -62,13 +62,17 @@ class Settings:
 
     def explain(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> list[KernelChoices]:
         """How every kernel of a model that was compiled is computed, and why."""
+        fused = self.fused(mod, params, compiled)
+        with self._with_context(mod, params)[1]:
+            return explain_module(fused, self.target)
+
+    def fused(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> IRModule:
+        """The module of a compiled model with its operators in the functions that became kernels."""
+        if not isinstance(compiled, CompiledProgram):
+            return compiled.ir_mod
         mod, context = self._with_context(mod, params)
         with context:
-            if isinstance(compiled, CompiledProgram):
-                fused = vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
-            else:
-                fused = compiled.ir_mod
-            return explain_module(fused, self.target)
+            return vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
 
     def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
         """The module after what users ask for before all passes, and what the passes run under."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
+from tilewright.driver.profile.machine_kernels import measure_program
 from tilewright.driver.profile.roofline import compared_with_limits
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.tensors import TensorInfo
@@ -42,7 +43,9 @@ class Runnable:
 
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, compared with the limits of the machine."""
-        raise TVMCException("only the graph executor can time single kernels: compile with --executor graph")
+        raise TVMCException(
+            "a model compiled ahead of time has no kernels to time one by one: compile it for graph or vm"
+        )
 
     def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
         """The times of runs: ``repeat`` times the mean of ``number``. ``end_to_end`` takes in the copies of the
@@ -100,6 +103,7 @@ class MachineRunnable(Runnable):
     """A program of the virtual machine."""
 
     def __init__(self, executable: Executable, device: Device | None = None) -> None:
+        self.executable = executable
         self.names = executable.get_function_params("main")
         self.machine = VirtualMachine(executable, device or cpu(0))
         self.arguments: list[NDArray] = []
@@ -111,6 +115,10 @@ class MachineRunnable(Runnable):
     def run(self) -> list[np.ndarray[Any, Any]]:
         """The outputs, in order, as copies."""
         return _flat(self.machine.invoke("main", *self.arguments))
+
+    def profile(self, repeat: int = 10) -> KernelProfile:
+        """The time of every kernel, compared with the limits of the machine."""
+        return compared_with_limits(lambda: measure_program(self.executable, self.arguments, repeat=repeat))
 
     def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
         """The times of runs."""
