@@ -27,6 +27,7 @@ from tilewright.driver.cli import (
     targets,
 )
 from tilewright.driver.cli.output import printable
+from tilewright.driver.cli.parser import Parser
 from tilewright.support.errors import InternalError, TilewrightError
 
 FAILED = 1
@@ -37,9 +38,7 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     parser = make_parser()
-    parsed, rest = parser.parse_known_args(arguments)
-    if rest and not getattr(parsed, "takes_any_argument", False):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    parsed, _ = parser.parse_known_args(arguments)
     if parsed.run is None:
         parser.print_help()
         return USER_ERROR
@@ -67,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser with every command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="tilewright",
         description="An end-to-end deep-learning compiler: from a model to native code.",
         epilog="Start with 'tilewright demo', then 'tilewright compile model.onnx --validate'. "

@@ -12,6 +12,8 @@ Commands = argparse._SubParsersAction
 """The result of ``ArgumentParser.add_subparsers``."""
 
 DUMP_FORMATS = ("relay", "tir", "ll", "asm")
+OPT_LEVELS = range(5)
+"""A pass runs at its own level and above; 4 has those whose results differ, or that do not always pay."""
 
 # The kinds that this version makes deployable code for; their options can be given one by one.
 _KINDS = ("llvm", "c")
@@ -67,10 +69,11 @@ def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
         "-O",
         "--opt-level",
         type=int,
-        choices=range(4),
+        choices=OPT_LEVELS,
         default=3,
-        metavar="0..3",
-        help="optimisation level; default: 3",
+        metavar="0..4",
+        help="optimisation level; default: 3. At 4, results may differ a little more: exp, tanh, erf and softmax are "
+        "approximated, and parallel convolutions and products are computed as one",
     )
     parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the data layout of convolutions")
     parser.add_argument(

@@ -32,6 +32,7 @@ from tilewright.relay.backend.explain import KernelChoices, explain_module
 from tilewright.relay.build_module import build
 from tilewright.support.cbuild import write_bytes
 from tilewright.target import Target
+from tilewright.target.kind import nearest
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def make_settings(
 ) -> Settings:
     """Settings from a target as a user gives it, and the rest."""
     if executor not in ("graph", "vm", "aot"):
-        raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}")
+        hint = nearest(str(executor), ("graph", "vm", "aot"))
+        raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}{hint}")
     if isinstance(target, str):
         chosen, generators = target_from_cli(target, additional_target_options)
     else:
@@ -261,7 +263,8 @@ def dump_formats(given: str | Sequence[str]) -> list[str]:
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
     for name in names:
         if name not in DUMP_FORMATS:
-            raise TVMCException(f"code can be dumped as {', '.join(DUMP_FORMATS)}, not as {name!r}")
+            hint = nearest(name, DUMP_FORMATS)
+            raise TVMCException(f"code can be dumped as {', '.join(DUMP_FORMATS)}, not as {name!r}{hint}")
     return names
 
 

@@ -28,6 +28,7 @@ from tilewright.driver.tvmc.tensors import TensorInfo, graph_tensors, output_nam
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.params import load_param_dict
 from tilewright.runtime.vm import Executable
+from tilewright.support.suggestions import did_you_mean
 
 UNKNOWN_EXTENT = 1
 """The size that made-up inputs have where the model leaves it open."""
@@ -120,8 +121,11 @@ def fits(info: TensorInfo, shape: Sequence[int | None]) -> bool:
 
 
 def _no_such_input(unknown: Sequence[str], infos: Sequence[TensorInfo]) -> TVMCException:
-    names = ", ".join(one.name for one in infos)
-    return TVMCException(f"the model has no input {', '.join(map(repr, unknown))}; it has {names or 'none'}")
+    names = [one.name for one in infos]
+    hint = did_you_mean(unknown[0], names)
+    return TVMCException(
+        f"the model has no input {', '.join(map(repr, unknown))}{hint}; it has {', '.join(names) or 'none'}"
+    )
 
 
 def _fitting(info: TensorInfo, given: Any) -> np.ndarray[Any, Any]:
