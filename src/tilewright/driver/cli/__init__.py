@@ -7,6 +7,7 @@ interrupt.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import traceback
@@ -37,6 +38,10 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or a pipe of another encoding shows what it can: names may be of any script.
+            stream.reconfigure(errors="backslashreplace")
     parser = make_parser()
     parsed, _ = parser.parse_known_args(arguments)
     if parsed.run is None:

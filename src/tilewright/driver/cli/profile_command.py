@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.driver import profile, tvmc
 from tilewright.driver.cli.kernel_table import show_kernels
-from tilewright.driver.cli.output import bytes_text, check_output, show_json
+from tilewright.driver.cli.output import bytes_text, check_output, show_json, show_text
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import (
     Commands,
@@ -73,21 +73,21 @@ def run(arguments: argparse.Namespace) -> int:
     show_kernels(arguments.FILE, report.kernels)
     memory = report.memory
     if report.executor == "vm":
-        print(
+        show_text(
             f"Memory: {bytes_text(memory.parameter_bytes)} of parameters; "
             "the virtual machine allocates tensors as it runs."
         )
     else:
-        print(
+        show_text(
             f"Memory: {bytes_text(memory.arena_bytes)} for intermediate tensors, of which at most "
             f"{bytes_text(memory.peak_bytes)} are in use at once; {bytes_text(memory.parameter_bytes)} of parameters."
         )
     if arguments.output:
-        print(f"report written to {arguments.output}: open it in a browser")
+        show_text(f"report written to {arguments.output}: open it in a browser")
     if arguments.trace:
-        print(f"trace written to {arguments.trace}: open it at ui.perfetto.dev or in chrome://tracing")
+        show_text(f"trace written to {arguments.trace}: open it at ui.perfetto.dev or in chrome://tracing")
     if not arguments.output:
-        print(f"For graphs, a roofline and the code: tilewright profile {arguments.FILE} -o report.html")
+        show_text(f"For graphs, a roofline and the code: tilewright profile {arguments.FILE} -o report.html")
     return 0
 
 

@@ -48,10 +48,12 @@ def nodes_text(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN_NODES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _row(kernel: Kernel) -> list[str]:
+def _row(kernel: Kernel, complete: bool) -> list[str]:
     name = kernel.short_name
+    if not complete and len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 10]}…{name[-9:]}"
     return [
-        name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 10]}…{name[-9:]}",
+        name,
         time_text(kernel.seconds),
         share_text(kernel.share),
         str(kernel.calls),
@@ -59,13 +61,14 @@ def _row(kernel: Kernel) -> list[str]:
         rate_text(kernel.gigabytes_per_second),
         share_text(kernel.of_limit),
         kernel.bound_by or "-",
-        nodes_text(kernel.model_nodes),
+        ", ".join(kernel.model_nodes) if complete else nodes_text(kernel.model_nodes),
     ]
 
 
-def kernel_rows(profile: KernelProfile) -> list[list[str]]:
-    """A row a kernel, the slowest first, and the sum of all."""
-    rows = [_row(kernel) for kernel in profile.kernels()]
+def kernel_rows(profile: KernelProfile, complete: bool = True) -> list[list[str]]:
+    """A row for each kernel, the slowest first, and the sum of all. Unless it is to be ``complete``, long names are
+    shortened, and of many nodes a few are named."""
+    rows = [_row(kernel, complete) for kernel in profile.kernels()]
     total = profile.total_seconds
     flops = profile.operations
     moved = sum(step.size_bytes for step in profile.steps)
