@@ -25,6 +25,7 @@ from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.vm_program import Opcode, VMProgram, instruction_text
+from tilewright.support import html
 
 __all__ = ["ADT", "Executable", "Reference", "VirtualMachine", "convert"]
 
@@ -183,6 +184,23 @@ class Executable:
             f"  Instructions (#{sum(counts.values())}): {kinds}\n"
         )
 
+    def _repr_html_(self) -> str:
+        """What the program consists of for a notebook."""
+        program = self._program
+        constants = sum(int(one.numpy().nbytes) for one in program.constants)
+        rows = [
+            (f"@{function.name}", ", ".join(parameter.name for parameter in function.parameters))
+            for function in program.functions
+        ]
+        kernels = html.table(["kernel"], [[kernel.name] for kernel in program.kernels])
+        return html.fragment(
+            "Executable",
+            html.facts([*rows, ("constants", f"{len(program.constants)}, {constants:,} bytes")]),
+            html.folded(f"{len(program.kernels)} kernels", kernels),
+            html.folded("bytecode", html.program(self.bytecode)),
+            subtitle="a program of the virtual machine",
+        )
+
     def get_function_params(self, func_name: str) -> list[str]:
         """The names of a function's parameters."""
         return [parameter.name for parameter in self._program.function(func_name).parameters]
@@ -268,6 +286,10 @@ class VirtualMachine:
         self._functions: dict[str, PackedFunc] = {}
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: Any = None
+
+    def _repr_html_(self) -> str:
+        """Its program for a notebook."""
+        return self._exec._repr_html_()
 
     def set_limits(self, most_frames: int = 1 << 20, most_instructions: int = 0, most_bytes: int = 0) -> None:
         """Limit the depth of calls within calls, the instructions of one run, and the bytes of all tensors that

@@ -14,6 +14,7 @@ from tilewright.driver.profile.graphs import DrawnGraph, kernel_graph, operator_
 from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
 from tilewright.driver.profile.machine_kernels import call_graph, measure_program
 from tilewright.driver.profile.memory import MemoryProfile, memory_profile
+from tilewright.driver.profile.notebook import kernels_html
 from tilewright.driver.profile.passes import CompileWatch, PassRun, PassTotal
 from tilewright.driver.profile.roofline import compared_with_limits
 from tilewright.driver.tvmc.compiler import Settings
@@ -65,6 +66,10 @@ class ProfileReport:
     choices: Mapping[str, KernelChoices] | None = None
     """How each kernel by name is computed, and why."""
     executor: str = "graph"
+
+    def _repr_html_(self) -> str:
+        """The kernels for a notebook; ``report.write_report`` writes the whole report."""
+        return kernels_html(self.kernels, self.model)
 
     def as_json(self) -> dict[str, Any]:
         """For programs: without the graphs and the code."""

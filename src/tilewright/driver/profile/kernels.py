@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.codegen.llvm.limits import MachineLimits
+from tilewright.driver.profile.notebook import kernels_html
 from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ModelError
@@ -199,6 +200,10 @@ class KernelProfile:
         """The kernels that were measured faster than the machine's limit allows: no kernel is, so that the limit was
         measured too low, while other programs ran, or the kernel's time is too short for the clock."""
         return [kernel for kernel in self.kernels() if (kernel.of_limit or 0.0) > 1.0]
+
+    def _repr_html_(self) -> str:
+        """The kernels for a notebook."""
+        return kernels_html(self)
 
     def kernels(self) -> list[Kernel]:
         """Every kernel once, the one that takes most time first."""

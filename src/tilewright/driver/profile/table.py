@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.driver.profile.kernels import Kernel, KernelProfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilewright.driver.profile.kernels import Kernel, KernelProfile
 
 COLUMNS = [
     "kernel",
