@@ -102,9 +102,7 @@ def test_long_programs_are_cut_with_a_note():
     assert len(html.text("x" * 10**6)) < 3000
 
 
-@pytest.mark.parametrize(
-    "source", ['"unclosed', "/* unclosed", "%", "T.x(" + "(" * 200, "# only"]
-)
+@pytest.mark.parametrize("source", ['"unclosed', "/* unclosed", "%", "T.x(" + "(" * 200, "# only"])
 def test_any_text_is_a_program(source):
     """Highlighting never loses a character."""
     assert source in read(html.program(source))
