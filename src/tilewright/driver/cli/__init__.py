@@ -30,6 +30,7 @@ from tilewright.driver.cli import (
 from tilewright.driver.cli.output import printable
 from tilewright.driver.cli.parser import Parser
 from tilewright.support.errors import InternalError, TilewrightError
+from tilewright.support.wording import command_line
 
 FAILED = 1
 USER_ERROR = 2
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return USER_ERROR
     try:
-        code: int = parsed.run(parsed)
+        with command_line():
+            code: int = parsed.run(parsed)
         sys.stdout.flush()
         return code
     except TilewrightError as problem:
@@ -64,9 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError as problem:
-        # A folder that cannot be written, a disk that is full: the message names the file.
-        print(f"tilewright: {printable(str(problem))}", file=sys.stderr)
+        # A folder that cannot be written, a disk that is full, a program that is not there.
+        named = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)
+        print(f"tilewright: {printable(named)}", file=sys.stderr)
         return USER_ERROR
+    except MemoryError as problem:
+        print(f"tilewright: not enough memory: {printable(str(problem))}".rstrip(": "), file=sys.stderr)
+        return FAILED
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -204,7 +204,9 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
                 return {"": loaded}
             return {name: loaded[name] for name in loaded.files}
     except _UNREADABLE as problem:
-        raise TVMCException(f"the inputs {path} cannot be read: {problem}") from problem
+        # NumPy takes a file of another kind for a pickle, and says how to load one, which nobody should.
+        reason = f"not a file of NumPy's ({path.suffix})" if "pickle" in str(problem) else str(problem)
+        raise TVMCException(f"the inputs {path} cannot be read: {reason}") from problem
 
 
 def make_runnable(package: TVMCPackage) -> Runnable:

@@ -16,6 +16,7 @@ from tilewright.ir.type import TupleType, Type
 from tilewright.relay.infer import infer_module
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
+from tilewright.support.wording import in_words_of_the_caller
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,14 @@ def require_static(inputs: Sequence[TensorInfo], executor: str) -> None:
             f"{one.name}:[{','.join('1' if size is None else str(size) for size in one.shape)}]"
             for one in unknown
         )
+        shapes = {one.name: [1 if size is None else size for size in one.shape] for one in unknown}
+        advice = in_words_of_the_caller(
+            f'--input-shapes "{example}", or compile with --executor vm',
+            f"load(path, shape_dict={shapes}), or compile with executor='vm'",
+        )
         raise TVMCException(
             f"the {executor} executor needs static shapes, but some sizes of the model are unknown: "
-            f"{'; '.join(one.text() for one in unknown)}. "
-            f'Fix them, as in --input-shapes "{example}", or compile with --executor vm'
+            f"{'; '.join(one.text() for one in unknown)}. Fix them, as in {advice}"
         )
 
 
