@@ -136,5 +136,5 @@ done:
     # Sums that start at one half, are halved and get one half added stay normal numbers.
     dtype = next((name for word, name in _FILLED_AS.items() if word in sums), "float32")
     data = [np.full(192 // np.dtype(dtype).itemsize, 0.5, dtype) for _ in range(threads)]
-    calls = [lambda own=own: function(own.ctypes.data, steps) for own in data]  # type: ignore[misc]
+    calls = [lambda own=own: function(own.ctypes.data, steps) for own in data]
     return instruction.operations * chains * steps * threads * calls_per_second(calls, repeats)

@@ -19,9 +19,7 @@ class Parser(argparse.ArgumentParser):
     A command that sets ``takes_any_argument`` gets whatever stands behind it.
     """
 
-    def parse_known_args(
-        self, args: Any = None, namespace: Any = None
-    ) -> tuple[argparse.Namespace, list[str]]:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As ever, but what is left over is an error of the command that it was given to."""
         parsed, rest = super().parse_known_args(args, namespace)
         if rest and not getattr(parsed, "takes_any_argument", False):
