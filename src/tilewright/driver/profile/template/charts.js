@@ -77,7 +77,7 @@ function drawMemory() {
   const memory = data.memory;
   const count = memory.steps.length;
   if (count === 0 || memory.arena === 0) {
-    place.replaceChildren(element("p", { class: "empty" }, "The model needs no memory for intermediate tensors."));
+    place.replaceChildren(element("p", { class: "empty" }, data.executor === "vm" ? "Allocated during the run." : "The model needs no memory for intermediate tensors."));
     return;
   }
   const width = Math.max(300, place.clientWidth), left = 70, right = 12;
