@@ -162,6 +162,11 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
             POINTER(c_double),
         ),
     ),
+    "tilewright_call_log_create": (c_int32, (POINTER(c_void_p),)),
+    "tilewright_call_log_release": (None, (c_void_p,)),
+    "tilewright_call_log_watch": (c_int32, (c_void_p, c_void_p, c_int64, POINTER(c_void_p))),
+    "tilewright_call_log_clear": (None, (c_void_p,)),
+    "tilewright_call_log_words": (POINTER(c_int64), (c_void_p, POINTER(c_size_t))),
     "tilewright_host": (c_void_p, ()),
     "tilewright_graph_create": (c_int32, (c_char_p, c_size_t, c_void_p, c_void_p, POINTER(c_void_p))),
     "tilewright_graph_create_on": (

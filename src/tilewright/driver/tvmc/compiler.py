@@ -36,7 +36,9 @@ from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, 
 from tilewright.relay.backend.explain import KernelChoices, explain_module
 from tilewright.relay.build_module import build
 from tilewright.support.cbuild import write_bytes
+from tilewright.support.wording import in_words_of_the_caller
 from tilewright.target import Target
+from tilewright.target.kind import nearest
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,17 @@ class Settings:
 
     def explain(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> list[KernelChoices]:
         """How every kernel of a model that was compiled is computed, and why."""
+        fused = self.fused(mod, params, compiled)
+        with self._with_context(mod, params)[1]:
+            return explain_module(fused, self.target)
+
+    def fused(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> IRModule:
+        """The module of a compiled model with its operators in the functions that became kernels."""
+        if not isinstance(compiled, CompiledProgram):
+            return compiled.ir_mod
         mod, context = self._with_context(mod, params)
         with context:
-            if isinstance(compiled, CompiledProgram):
-                fused = vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
-            else:
-                fused = compiled.ir_mod
-            return explain_module(fused, self.target)
+            return vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
 
     def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
         """The module after what users ask for before all passes, and what the passes run under."""
@@ -105,7 +111,14 @@ def make_settings(
 ) -> Settings:
     """Settings from a target as a user gives it, and the rest."""
     if executor not in ("graph", "vm", "aot"):
-        raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}")
+        hint = nearest(str(executor), ("graph", "vm", "aot"))
+        raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}{hint}")
+    name = rest.get("mod_name", "default")
+    if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
+        option = in_words_of_the_caller("--module-name", "mod_name")
+        raise TVMCException(
+            f"{option} is a prefix of names in C, letters, digits and underscores, not {name!r}"
+        )
     if isinstance(target, str):
         chosen, generators = target_from_cli(target, additional_target_options)
     else:
@@ -118,7 +131,8 @@ def make_settings(
             # A package is run by calling a function by its name.
             chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
     elif interface:
-        raise TVMCException("an interface can only be chosen for ahead-of-time models: executor='aot'")
+        advice = in_words_of_the_caller("--executor aot", "executor='aot'")
+        raise TVMCException(f"an interface can only be chosen for ahead-of-time models: {advice}")
     return Settings(chosen, executor, generators=tuple(generators), **rest)
 
 
@@ -183,7 +197,8 @@ def refuse_tuning_records(path: str | None) -> None:
     """An error where records of tuning are given."""
     if path:
         raise TVMCException(
-            f"the tuning records {path} cannot be used: tuning is not in this version. Omit tuning_records="
+            f"the tuning records {path} cannot be used: tuning is not in this version. Omit "
+            + in_words_of_the_caller("--tuning-records", "tuning_records")
         )
 
 
@@ -262,7 +277,8 @@ def dump_formats(given: str | Sequence[str]) -> list[str]:
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
     for name in names:
         if name not in DUMP_FORMATS:
-            raise TVMCException(f"code can be dumped as {', '.join(DUMP_FORMATS)}, not as {name!r}")
+            hint = nearest(name, DUMP_FORMATS)
+            raise TVMCException(f"code can be dumped as {', '.join(DUMP_FORMATS)}, not as {name!r}{hint}")
     return names
 
 
