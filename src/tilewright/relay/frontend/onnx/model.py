@@ -8,12 +8,14 @@ from typing import Any
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Tuple, Var
 from tilewright.relay.expr_functor import ExprVisitor
-from tilewright.relay.frontend.common import check_input_names, require_supported
+from tilewright.relay.frontend.common import ModelNode, check_input_names, require_supported
 from tilewright.relay.frontend.onnx import ops as _converters
-from tilewright.relay.frontend.onnx.importer import GraphImporter, OptionalValue, SequenceValue
+from tilewright.relay.frontend.onnx.alternatives import committed, declared_rank
+from tilewright.relay.frontend.onnx.importer import GraphImporter
 from tilewright.relay.frontend.onnx.reading import Model, read_model
 from tilewright.relay.frontend.onnx.tensors import dense_array
 from tilewright.relay.frontend.onnx.unsupported import list_unsupported
+from tilewright.relay.frontend.onnx.values import OptionalValue, SequenceValue
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.runtime import ndarray
@@ -76,11 +78,14 @@ def _convert(
         if info.name not in constants:
             inputs += graph.add_input(info, shapes, dtypes)
     graph.convert(proto)
-    outputs = [_as_expression(graph.lookup(info.name)) for info in proto.output]
+    found = [graph.lookup(info.name) for info in proto.output]
+    ranks = [declared_rank(info) for info in proto.output]
+    whole = ModelNode("graph", proto.name, {}, graph.module)
+    outputs = [_as_expression(value) for value in committed(whole, found, ranks)]
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
-    found = _Variables()
-    found.visit(body)
-    weights = [variable for variable in found.order if variable in graph.param_values]
+    variables = _Variables()
+    variables.visit(body)
+    weights = [variable for variable in variables.order if variable in graph.param_values]
     return Function([*inputs, *weights], body)
 
 
