@@ -43,7 +43,7 @@ from tilewright.support.errors import ModelError
 
 FOLD_LIMIT = 1 << 24
 """Bytes: larger results are left for the compiler, which folds what pays."""
-UNROLLED_IN_ALL = 50_000
+UNROLLED_IN_ALL = 20_000
 """Nodes that all loops of a model together may be written out to: loops within loops multiply."""
 LONGEST_PARTIAL = 1024
 """Elements: longer vectors are not shapes, and not followed element by element."""
