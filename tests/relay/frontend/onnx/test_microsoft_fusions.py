@@ -45,6 +45,13 @@ def test_operators_that_onnx_runtime_has_for_processors(
     assert_close(run(model, inputs), reference_runtime.outputs(model, inputs))
 
 
+def test_a_layer_norm_in_an_old_opset() -> None:
+    """ONNX Runtime's optimiser writes it where ONNX does not have it yet."""
+    inputs = {"x": floats(2, 3, 8), "g": floats(8), "b": floats(8)}
+    model = node_model("LayerNormalization", inputs, opset=13, axis=-1, epsilon=1e-5)
+    assert_close(run(model, inputs), reference_runtime.outputs(model, inputs))
+
+
 def silu(x: Any) -> Any:
     """The logistic function times its argument."""
     return x * special.expit(x)
