@@ -285,8 +285,8 @@ class GraphExecutor(Module):
     def debug_get_output(self, node: int | str, out: NDArray | None = None, index: int = 0) -> NDArray:
         """An output of any node, after running the graph up to it; memory is shared between nodes, so no further."""
         position = (
-            node
-            if isinstance(node, int)
+            operator.index(node)
+            if not isinstance(node, str)
             else LIBRARY.tilewright_graph_node_index(self._graph.address, node.encode())
         )
         if position < 0:

@@ -11,6 +11,7 @@ from tilewright.relay.expr_functor import ExprVisitor
 from tilewright.relay.frontend.common import ModelNode, check_input_names, require_supported
 from tilewright.relay.frontend.onnx import ops as _converters
 from tilewright.relay.frontend.onnx.alternatives import committed, declared_rank
+from tilewright.relay.frontend.onnx.functions import check_functions
 from tilewright.relay.frontend.onnx.importer import GraphImporter
 from tilewright.relay.frontend.onnx.reading import Model, read_model
 from tilewright.relay.frontend.onnx.tensors import dense_array
@@ -46,6 +47,7 @@ def from_onnx(
         proto = read.proto
         if not proto.graph.node and not proto.graph.output:
             raise ModelError("the model's graph is empty")
+        check_functions(proto)
         require_supported(list_unsupported(proto))
         opsets = {("" if one.domain == "ai.onnx" else one.domain): one.version for one in proto.opset_import}
         if opset is not None:
