@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.runtime import interrupt as _interrupt
 from tilewright.runtime.benchmark import BenchmarkResult, require_counts
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
@@ -39,6 +40,8 @@ _OPERATIONS = (
     "share_params",
     "debug_get_output",
 )
+
+assert _interrupt  # importing it lets runs be interrupted
 
 
 class _Graph:
