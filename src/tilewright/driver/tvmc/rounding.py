@@ -71,7 +71,8 @@ class ExactInterpreter(Interpreter):
     def computed(self, node: Call, arguments: Sequence[Any]) -> Any:
         """The value of an operator for wide arguments; where its reference insists on the types, for narrow ones."""
         assert isinstance(node.op, Op)
-        if node.op.name == "cast" and _is_float(arguments[0]) and str(node.attrs.dtype) in UNIT_ROUNDOFF:
+        target = str(getattr(node.attrs, "dtype", ""))
+        if node.op.name == "cast" and _is_float(arguments[0]) and target in UNIT_ROUNDOFF:
             return arguments[0]
         reference = node.op.get_attr("FReference")
         if reference is None:
@@ -101,6 +102,7 @@ class PerturbedInterpreter(ExactInterpreter):
 
     def computed(self, node: Call, arguments: Sequence[Any]) -> Any:
         """Operators of several steps round within, which is as if their arguments were rounded."""
+        assert isinstance(node.op, Op)
         if node.op.get_attr("TOpPattern") in (OpPattern.OPAQUE, OpPattern.OUT_ELEMWISE_FUSABLE):
             arguments = [
                 _each(given, argument.checked_type, self._moved)
@@ -136,6 +138,7 @@ class PerturbedInterpreter(ExactInterpreter):
 def _terms(node: Call, arguments: Sequence[Any], value: Any) -> tuple[float, float] | None:
     """How many terms the sums of an operator have, and how large a sum of such terms is whose signs are random; None if
     it makes no sums."""
+    assert isinstance(node.op, Op)
     pattern, name = node.op.get_attr("TOpPattern"), node.op.name
     tensors = [one for one in arguments if isinstance(one, np.ndarray) and _is_float(one) and one.size]
     if not tensors or not isinstance(value, np.ndarray) or not value.size:
