@@ -105,7 +105,8 @@ def test_the_code_of_a_network(name: str, processor: str) -> None:
     try:
         model = graph_executor.GraphModule(library["default"](tvm.cpu()))
     except TilewrightError as error:
-        assert "feature" in str(error) or "processor" in str(error)
+        if "cannot run" not in str(error):
+            raise
         pytest.skip(f"this machine lacks what {processor} has")
     model.set_input("x", DATA)
     model.run()
