@@ -7,7 +7,7 @@ operator that differs is found by compiling ever smaller parts of the model (``f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,12 @@ from tilewright.driver.tvmc.runner import complete_inputs
 from tilewright.driver.tvmc.tensors import module_inputs, output_name
 from tilewright.ir.op import Op
 from tilewright.relay.backend.preparation import bind_params_by_name, with_main
+from tilewright.relay.build_module import create_executor
 from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
+from tilewright.runtime.ndarray import NDArray
+from tilewright.support.errors import TilewrightError
 
 REFERENCE = "reference executor"
 ONNX_RUNTIME = "ONNX Runtime"
@@ -83,6 +86,19 @@ class Validation:
         }
 
 
+def reference_function(model: TVMCModel) -> Callable[..., list[np.ndarray[Any, Any]]]:
+    """The model in the reference executor, in the model's own types: a function of its inputs by name."""
+    function = create_executor("debug", model.mod, params=model.params).evaluate()
+    return lambda **values: flat(function(**values))
+
+
+def flat(value: Any) -> list[np.ndarray[Any, Any]]:
+    """The tensors of a result, flattened."""
+    if isinstance(value, NDArray):
+        return [value.numpy()]
+    return [part for field in value for part in flat(field)]
+
+
 class _Reference:
     """The model in the reference executor."""
 
@@ -131,11 +147,24 @@ def validate(
     inputs: list[Values] = [complete_inputs(infos, values) for values in given]
     analyses = [reference.analysis(values) for values in inputs]
     notes: list[str] = []
+
+    def attempt(values: Values) -> Analysis:
+        found = reference.analysis(values)
+        try:
+            runnable.set_inputs(values)
+            runnable.run()
+        except TilewrightError as error:
+            shapes = ", ".join(f"{name} {list(value.shape)}" for name, value in values.items())
+            refused.append(f"the package refuses inputs that the reference takes: {shapes} ({error})")
+            raise
+        return found
+
+    refused: list[str] = []
     for number in range(random_inputs):
-        values, analysis = chosen.tried(infos, generator, reference.analysis, batch=number + 1)
+        values, analysis = chosen.tried(infos, generator, attempt, batch=number + 1)
         inputs.append(values)
         analyses.append(analysis)
-    notes += chosen.notes(infos, inputs[len(given) :])
+    notes += [*chosen.notes(infos, inputs[len(given) :]), *refused[:1]]
     peers = _peer_outputs(onnx_path, [{**values, **chosen.fixed} for values in inputs], notes)
     worst: dict[tuple[str, str], Deviation] = {}
     wrong: Values | None = None

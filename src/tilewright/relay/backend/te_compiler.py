@@ -176,7 +176,8 @@ def _is_empty(kind: TensorType) -> bool:
 def _nothing(kind: TensorType) -> Tensor:
     """A tensor without elements: no operator has to divide by its dimensions, or to model how fast it is."""
     zero = operators.const(0, kind.dtype)
-    return te.compute(kind.shape, lambda *_: zero, name="nothing", tag=topi.tag.INJECTIVE)
+    made: Tensor = te.compute(kind.shape, lambda *_: zero, name="nothing", tag=topi.tag.INJECTIVE)
+    return made
 
 
 def tensor_expression(function: Function, target: Target) -> TensorProgram:

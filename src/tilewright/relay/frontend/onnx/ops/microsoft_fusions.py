@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright import relay
+from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.convolution import fused_conv
@@ -41,7 +42,7 @@ def bias_add(node: Node, data: Expr, bias: Expr, skip: Expr) -> Expr:
 
 
 @converter("GemmFastGelu", domain=MICROSOFT_DOMAIN)
-def gemm_fast_gelu(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def gemm_fast_gelu(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> RelayExpr:
     """GELU by tanh, of a product."""
     made = matmul(node, data, weight)
     return gelu_tanh(node, made if bias is None else made + bias)
@@ -53,7 +54,8 @@ def gemm_fast_gelu(node: Node, data: Expr, weight: Expr, bias: Expr | None = Non
 @converter("TransposeMatMul", domain=MICROSOFT_DOMAIN)
 def transpose_matmul(node: Node, a: Expr, b: Expr) -> Expr:
     """The name that FusedMatMul had before."""
-    return fused_matmul(node, a, b)
+    made: Expr = fused_matmul(node, a, b)
+    return made
 
 
 @converter("NhwcFusedConv", domain=MICROSOFT_DOMAIN)
@@ -71,22 +73,22 @@ def nhwc_fused_conv(
 # Norms of groups
 
 
-def _group_norm(node: Node, data: Expr, scale: Expr, shift: Expr) -> Expr:
+def _group_norm(node: Node, data: Expr, scale: Expr, shift: Expr) -> RelayExpr:
     """Mean 0 and variance 1 within each group of channels; then perhaps x * sigmoid(x)."""
     epsilon, groups = float(node.attr("epsilon", 1e-5)), int(node.attr("groups"))
 
-    def normalised(_: Node, channels: Expr) -> Expr:
+    def normalised(_: Node, channels: RelayExpr) -> RelayExpr:
         return relay.nn.group_norm(channels, scale, shift, groups, 1, epsilon)
 
     made = channels_first(normalised, 1)(node, data)
     activation = int(node.attr("activation"))
     if activation not in (0, 1):
         raise node.fail(f"activation {activation} is not supported; only 0, none, and 1, SiLU")
-    return made * relay.sigmoid(made) if activation else made
+    return relay.multiply(made, relay.sigmoid(made)) if activation else made
 
 
 @converter("GroupNorm", domain=MICROSOFT_DOMAIN)
-def group_norm(node: Node, data: Expr, scale: Expr, shift: Expr) -> Expr:
+def group_norm(node: Node, data: Expr, scale: Expr, shift: Expr) -> RelayExpr:
     """A group norm, by default of data whose channels are last."""
     return _group_norm(node, data, scale, shift)
 
@@ -94,7 +96,7 @@ def group_norm(node: Node, data: Expr, scale: Expr, shift: Expr) -> Expr:
 @converter("SkipGroupNorm", domain=MICROSOFT_DOMAIN)
 def skip_group_norm(
     node: Node, data: Expr, scale: Expr, shift: Expr, skip: Expr, bias: Expr | None = None
-) -> list[Expr]:
+) -> list[RelayExpr]:
     """The group norm of a sum, and the sum. The second tensor may have one value for each channel of an image."""
     rank = node.rank(data)
     if node.rank(skip) == 2 and rank == 4:

@@ -23,6 +23,12 @@ from tilewright.relay.frontend.onnx.ops.recurrent import lstm
 from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 
+def as_operand(value: RelayExpr) -> Expr:
+    """A value of an operator as what operators are written with."""
+    assert isinstance(value, Expr)
+    return value
+
+
 @converter("QAttention", domain=MICROSOFT_DOMAIN)
 def qattention(
     node: Node,
@@ -38,7 +44,7 @@ def qattention(
 ) -> Sequence[Expr]:
     """Attention whose projection is a product of quantised matrices."""
     product = integer_product(node, data, weights, data_zero, weight_zero)
-    projected = scaled_product(node, product, data_scale, weight_scale, bias)
+    projected = as_operand(scaled_product(node, product, data_scale, weight_scale, bias))
     width = node.static_shape(weights, "the weights")[1]
     return attention_of_projection(node, projected, [width // 3] * 3, mask, past)
 
@@ -72,7 +78,7 @@ def dynamic_quantize_lstm(
         numbers = dequantized(node, whole, spread(scale), None if zero is None else spread(zero))
         return relay.transpose(numbers, (0, 2, 1))
 
-    return lstm(
+    made: list[RelayExpr] = lstm(
         node,
         data,
         restored(weight, weight_scale, weight_zero),
@@ -83,6 +89,7 @@ def dynamic_quantize_lstm(
         cell,
         peepholes,
     )
+    return made
 
 
 @converter("QEmbedLayerNormalization", domain=MICROSOFT_DOMAIN)
@@ -93,9 +100,17 @@ def qembed_layer_normalization(
     tables, mask, scales, zeros = rest[:5], rest[5], rest[6:11], (*rest[11:], *[None] * 5)[:5]
     numbers: list[Expr | None] = []
     for table, scale, zero in zip(tables, scales, zeros, strict=True):
-        known = table is not None and scale is not None
-        numbers.append(scalar_dequantized(node, table, scale, zero) if known else None)
-    return embed_layer_normalization(node, words, segments, *numbers, mask)  # type: ignore[arg-type]
+        if table is None or scale is None:
+            numbers.append(None)
+        else:
+            numbers.append(as_operand(scalar_dequantized(node, table, scale, zero)))
+    words_table, positions, segments_table, gamma, beta = numbers
+    if words_table is None or positions is None or gamma is None or beta is None:
+        raise node.fail("a table or its scale is missing")
+    made: Sequence[Expr] = embed_layer_normalization(
+        node, words, segments, words_table, positions, segments_table, gamma, beta, mask
+    )
+    return made
 
 
 @converter("NhwcMaxPool", domain=MICROSOFT_DOMAIN)
