@@ -21,7 +21,7 @@ from tilewright.driver.tvmc.measure import Deviation, deviation
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.driver.tvmc.onnxruntime_peer import is_installed, run_onnxruntime
 from tilewright.driver.tvmc.open_inputs import OpenInputs
-from tilewright.driver.tvmc.rounding import Analysis, unit_roundoff
+from tilewright.driver.tvmc.rounding import ELEMENT_ERROR, Analysis, unit_roundoff
 from tilewright.driver.tvmc.runner import complete_inputs
 from tilewright.driver.tvmc.tensors import module_inputs, output_name
 from tilewright.ir.op import Op
@@ -117,7 +117,7 @@ class _Reference:
         """The error that ONNX Runtime may have beside its rounding: its logistic function and others like it are exact
         relative to one, the largest value that they have, and not to small ones."""
         names = self.operators & {"sigmoid", "tanh", "erf", "exp", "nn.softmax", "nn.log_softmax"}
-        return unit_roundoff(dtype) if names else 0.0
+        return ELEMENT_ERROR * unit_roundoff(dtype) if names else 0.0
 
     def analysis(self, values: Values) -> Analysis:
         """The exact outputs for these inputs, and the error that rounding may make."""
