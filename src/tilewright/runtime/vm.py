@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.runtime import interrupt as _interrupt
 from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
 from tilewright.runtime.call_log import CallLog
 from tilewright.runtime.container import ADT, Reference, tuple_object
@@ -35,6 +36,8 @@ __all__ = ["ADT", "Executable", "Reference", "VirtualMachine", "convert"]
 TYPE_KEY = "VMExecutable"
 _FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
 _PLAIN_DTYPES: dict[type, str] = {bool: "bool", int: "int32", float: "float32"}
+
+assert _interrupt  # importing it lets runs be interrupted
 
 
 def convert(args: Sequence[Any]) -> list[Any]:

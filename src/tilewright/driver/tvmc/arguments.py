@@ -33,6 +33,18 @@ def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model,
         metavar="SHAPES",
         help='shapes of inputs, as in "image:[1,3,224,224] mask:[1,?]"; ? stays unknown',
     )
+    parser.add_argument(
+        "--dim",
+        action="append",
+        metavar="NAME=SIZE",
+        help="sizes of open dimensions, as in batch=1,seq=128; one without a name is input.axis, as in image.0=1",
+    )
+    parser.add_argument(
+        "--input-value",
+        action="append",
+        metavar="NAME=VALUE",
+        help="compile for one value of an input, as in sr=16000 or axes=0,1; may be repeated",
+    )
 
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,8 +111,8 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--executor",
         choices=("graph", "vm", "aot"),
-        default="graph",
-        help="graph, the default; vm for dynamic shapes and control flow; aot for C without an executor",
+        help="graph; vm for dynamic shapes and control flow; aot for C without an executor; "
+        "default: graph where the model allows it, else vm",
     )
     parser.add_argument(
         "--executor-aot-interface-api",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,14 @@ from tilewright.driver.tvmc.export import (
     export_shared_library,
 )
 from tilewright.driver.tvmc.frontends import load_model
+from tilewright.driver.tvmc.input_options import (
+    declared_inputs,
+    dimensions_from_text,
+    values_from_text,
+    with_dimensions,
+)
 from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
+from tilewright.driver.tvmc.open_inputs import OpenInputs
 from tilewright.driver.tvmc.package_format import SHARED_SUFFIXES
 from tilewright.driver.tvmc.tensors import module_inputs, require_static
 from tilewright.ir.instrument import PassInstrument
@@ -34,7 +41,9 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.backend import vm
 from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
 from tilewright.relay.backend.explain import KernelChoices, explain_module
+from tilewright.relay.backend.machine import needs_machine
 from tilewright.relay.build_module import build
+from tilewright.relay.infer import infer_module
 from tilewright.support.cbuild import write_bytes
 from tilewright.support.wording import in_words_of_the_caller
 from tilewright.target import Target
@@ -55,6 +64,12 @@ class Settings:
     generators: Sequence[Mapping[str, Any]] = ()
     instruments: Sequence[PassInstrument] = ()
     """They watch the passes. Kernels that are watched are compiled anew, whatever the cache has."""
+
+    def for_model(self, mod: IRModule) -> Settings:
+        """The settings with an executor: the one that was chosen, else the graph executor where the model allows it."""
+        if self.executor:
+            return self
+        return replace(self, executor="vm" if needs_machine(infer_module(mod)) else "graph")
 
     def compile(self, mod: IRModule, params: Mapping[str, Any]) -> Compiled:
         """Compile a module."""
@@ -110,7 +125,7 @@ def make_settings(
     **rest: Any,
 ) -> Settings:
     """Settings from a target as a user gives it, and the rest."""
-    if executor not in ("graph", "vm", "aot"):
+    if executor not in ("", "graph", "vm", "aot"):
         hint = nearest(str(executor), ("graph", "vm", "aot"))
         raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}{hint}")
     name = rest.get("mod_name", "default")
@@ -154,8 +169,23 @@ def shapes_from_text(text: str) -> dict[str, Any]:
 
 def load_from_arguments(args: argparse.Namespace) -> TVMCModel:
     """The model that the arguments name."""
-    shapes = shapes_from_text(args.input_shapes) if args.input_shapes else None
-    return load_model(args.FILE, args.model_format, shapes)
+    shapes = shapes_from_text(args.input_shapes) if args.input_shapes else {}
+    if not args.dim and not args.input_value:
+        return load_model(args.FILE, args.model_format, shapes or None)
+    declared = declared_inputs(args.FILE, args.model_format)
+    shapes = with_dimensions(declared, shapes, dimensions_from_text(args.dim or ()))
+    values = values_from_text(declared, args.input_value or ())
+    return load_model(args.FILE, args.model_format, shapes or None, convert_config={"values": values})
+
+
+def open_inputs_from_arguments(args: argparse.Namespace) -> OpenInputs:
+    """What is known of a model's open dimensions, and the inputs that it was compiled for."""
+    try:
+        declared = declared_inputs(args.FILE, args.model_format)
+    except TVMCException:
+        return OpenInputs({}, {})
+    names = {name: one.shape for name, one in declared.items()}
+    return OpenInputs(names, values_from_text(declared, args.input_value or ()))
 
 
 def settings_from_arguments(args: argparse.Namespace) -> Settings:
@@ -168,7 +198,7 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
         args.target,
         None,
         target_options(args),
-        args.executor,
+        args.executor or "",
         args.executor_aot_interface_api,
         opt_level=args.opt_level,
         disabled_pass=tuple(disabled),
@@ -182,7 +212,7 @@ def drive_compile(args: argparse.Namespace) -> int:
     """Runs the command."""
     refuse_tuning_records(args.tuning_records)
     model = load_from_arguments(args)
-    settings = settings_from_arguments(args)
+    settings = settings_from_arguments(args).for_model(model.mod)
     compiled = settings.compile(model.mod, model.params)
     write_package(
         model, compiled, args.output, args.cross_compiler, args.cross_compiler_options, args.output_format

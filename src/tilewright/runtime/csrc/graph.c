@@ -369,8 +369,10 @@ static int32_t finish(const TilewrightGraph* graph) { return graph->num_unfinish
 
 static int32_t run_until(TilewrightGraph* graph, int32_t last) {
   if (check_node(graph, last) != 0 || complete_inputs(graph) != 0) return -1;
+  TwInterrupts interrupts = {0};
   for (int32_t i = 0; i <= last; ++i) {
-    if (graph->nodes[i].function != NULL && run_node(&graph->nodes[i]) != 0) return -1;
+    interrupts.left = 1; /* a kernel may take long: look at the clock before each */
+    if (graph->nodes[i].function != NULL && (tw_interrupted(&interrupts) != 0 || run_node(&graph->nodes[i]) != 0)) return -1;
   }
   return finish(graph);
 }

@@ -537,6 +537,11 @@ TILEWRIGHT_API int32_t tilewright_vm_function(TilewrightVM* vm, int32_t function
  * for any number. */
 TILEWRIGHT_API void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions, uint64_t most_bytes);
 
+/* What long runs of graphs and programs on this thread ask between kernels, every 50 ms at most: 0 to go on; -1, with the
+ * thread's error set, to end with that error. NULL, as at the start, for nothing to ask. */
+typedef int32_t (*TilewrightInterruptCheck)(void);
+TILEWRIGHT_API void tilewright_set_interrupt_check(TilewrightInterruptCheck check);
+
 /* Tuples, and values of algebraic data types: a tag and fields. Fields are retained; a field that is read is a new
  * reference. */
 TILEWRIGHT_API int32_t tilewright_data_create(int64_t tag, const TVMFFIAny* fields, int64_t size, TilewrightObject** out);

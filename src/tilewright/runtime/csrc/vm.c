@@ -92,6 +92,7 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
   TilewrightVM* vm = machine->vm;
   int64_t left = vm->most_instructions > 0 ? vm->most_instructions : INT64_MAX;
   TwVMCall call = {vm, NULL};
+  TwInterrupts interrupts = {0};
   const int64_t* code;
   TVMFFIAny* registers;
 #define RESUME()                                                    \
@@ -109,6 +110,7 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
   RESUME();
   for (;;) {
     if (--left < 0) return tw_fail("RuntimeError", "the program took more than %lld instructions", (long long)vm->most_instructions);
+    TRY(tw_interrupted(&interrupts));
     switch (code[0]) {
       case TW_VM_MOVE:
         tw_put(&registers[code[1]], tw_copy_of(&registers[code[2]]));
