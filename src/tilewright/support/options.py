@@ -86,8 +86,7 @@ def dump_folder() -> Path | None:
 
 def guard_pages() -> str | None:
     """``TILEWRIGHT_GUARD_PAGES``: which side of every tensor touches a page that must not be accessed, ``"end"`` (also
-    for ``1``) or ``"start"``; None where it is not set. Read once by the C runtime (``runtime/csrc/guard.c``); for tests.
-    """
+    for ``1``) or ``"start"``; None where it is not set. For tests; the C runtime reads it (``csrc/guard.c``)."""
     if not flag("TILEWRIGHT_GUARD_PAGES"):
         return None
     return "start" if os.environ["TILEWRIGHT_GUARD_PAGES"].strip().lower() == "start" else "end"

@@ -49,7 +49,7 @@ class ReadVisitor(Visitor):
     """Visits every read with an analyzer that knows what holds where it happens.
 
     ``on_read`` is called for each load, once a statement and set of conditions. Each expression is visited once in
-    these, because expressions are graphs.
+    these, because expressions are graphs. ``loops`` and ``conditions`` are those around the present place.
     """
 
     def __init__(self, sizes: dict[Var, Size], on_read: Callable[[ReadVisitor, Load], None]) -> None:
@@ -57,6 +57,8 @@ class ReadVisitor(Visitor):
         self.sizes = dict(sizes)
         self.analyzer = Analyzer()
         self.on_read = on_read
+        self.loops: list[tuple[Var, PrimExpr, PrimExpr]] = []
+        self.conditions: list[PrimExpr] = []
 
     def visit(self, node: Any) -> None:
         handler = self._handlers.get(type(node)) or self._handler(type(node))
@@ -73,11 +75,13 @@ class ReadVisitor(Visitor):
     def where(self, condition: PrimExpr) -> Iterator[None]:
         """Within the block, this holds whenever something is evaluated."""
         outer, self._seen = self._seen, set()
+        self.conditions.append(condition)
         if condition.dtype.lanes == 1:
             with self.analyzer.constraint_scope(condition):
                 yield
         else:
             yield
+        self.conditions.pop()
         self._seen = outer
 
     # Statements
@@ -86,13 +90,20 @@ class ReadVisitor(Visitor):
         self.visit(node.min)
         self.visit(node.extent)
         self._bind(node.loop_var, node.min, node.extent)
+        self.loops.append((node.loop_var, node.min, node.extent))
         self.visit(node.body)
+        self.loops.pop()
 
     def visit_attr_stmt(self, node: AttrStmt) -> None:
         self.visit(node.value)
         if node.attr_key in ("thread_extent", "virtual_thread") and isinstance(node.node, IterVar):
-            self._bind(node.node.var, operators.const(0, node.node.var.dtype), node.value)
-        self.visit(node.body)
+            first = operators.const(0, node.node.var.dtype)
+            self._bind(node.node.var, first, node.value)
+            self.loops.append((node.node.var, first, node.value))
+            self.visit(node.body)
+            self.loops.pop()
+        else:
+            self.visit(node.body)
 
     def _bind(self, variable: Var, start: PrimExpr, extent: PrimExpr) -> None:
         if is_const(extent, 1):
@@ -155,13 +166,17 @@ class ReadVisitor(Visitor):
         self.visit(node.predicate)
         self.on_read(self, node)
 
+    def size_of(self, node: Load) -> PrimExpr | None:
+        """How many elements of the read's type its buffer has; None where it is not known, or made of others."""
+        size, dtype = self.sizes.get(node.buffer_var, (None, None))
+        if dtype is None or node.dtype.element != dtype.element:
+            return None
+        return size if node.dtype.lanes == node.index.dtype.lanes * dtype.lanes else None
+
     def is_inside(self, node: Load) -> bool:
         """True if every lane of the read is shown to be an element of its buffer, whatever its predicate."""
-        known = self.sizes.get(node.buffer_var)
-        if known is None:
-            return False
-        size, dtype = known
-        if node.dtype.element != dtype.element or node.dtype.lanes != node.index.dtype.lanes * dtype.lanes:
+        size = self.size_of(node)
+        if size is None:
             return False
         analyzer, index = self.analyzer, node.index
         bound = analyzer.const_int_bound(index)

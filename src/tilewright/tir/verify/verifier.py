@@ -25,6 +25,7 @@ from tilewright.tir import stmt as nodes
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.script.survey import Survey
 from tilewright.tir.verify import expression_checks, statement_checks
+from tilewright.tir.verify.reads import verify_speculated_reads
 from tilewright.tir.verify.registry import CHECKS
 from tilewright.tir.verify.report import show
 
@@ -324,3 +325,4 @@ def verify_module(module: IRModule) -> None:
 def verify_piece(func: PrimFunc, module: IRModule) -> None:
     """What runs between passes: a piece of a program may leave variables to its surroundings."""
     _verify_function(func, False, True, module)
+    verify_speculated_reads(func)

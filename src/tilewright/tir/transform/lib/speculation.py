@@ -8,13 +8,12 @@ those that happen anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 
 from tilewright.ir import operators
-from tilewright.ir.expr import Call, Load, PrimExpr, Select, Var
+from tilewright.ir.expr import Load, PrimExpr, Select, Var
 from tilewright.ir.functor import Mutator, post_order
-from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
+from tilewright.tir.analysis.certain_reads import is_among, reads_anyway
 from tilewright.tir.analysis.read_bounds import ReadVisitor, Size
 from tilewright.tir.stmt import Stmt
 
@@ -58,42 +57,6 @@ class SpeculatedReads:
             for condition, arm in zip((node.condition, opposite), arms, strict=True)
         ]
         return Select(node.condition, *made, node.span)
-
-
-def reads_anyway(node: Select) -> list[Load]:
-    """The reads that happen whichever value is chosen: those of the condition, and those of both values."""
-    yes, no = certain_reads(node.true_value), certain_reads(node.false_value)
-    both = [read for read in yes if is_among(read, no)]
-    return [*certain_reads(node.condition), *both]
-
-
-def certain_reads(expr: PrimExpr) -> list[Load]:
-    """The reads that happen whenever the expression is evaluated as its program says."""
-    found: list[Load] = []
-    waiting: list[PrimExpr] = [expr]
-    seen: set[int] = set()
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, Select):
-            found += reads_anyway(part)
-        elif isinstance(part, Call) and getattr(part.op, "name", "") == "tir.if_then_else":
-            waiting.append(part.args[0])
-        else:
-            if isinstance(part, Load):
-                found.append(part)
-            waiting.extend(part.children())
-    return found
-
-
-def is_among(read: Load, others: Iterable[Load]) -> bool:
-    """True if one of the others reads the same elements."""
-    return any(
-        other is read or (other.buffer_var is read.buffer_var and expr_deep_equal(other, read))
-        for other in others
-    )
 
 
 class _Guard(Mutator):
