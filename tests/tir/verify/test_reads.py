@@ -12,8 +12,9 @@ from tilewright.ir.module import IRModule
 from tilewright.support.errors import VerifyError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import For, ForKind, IfThenElse, Store
-from tilewright.tir.transform import VerifyReads
-from tilewright.tir.verify.reads import verify_affine_reads, verify_speculated_reads
+from tilewright.tir.transform import Simplify, VerifyReads
+from tilewright.tir.verify import verify
+from tilewright.tir.verify.reads import verify_affine_reads
 
 A, B, I = (
     tir.decl_buffer((64,), dtype, name=name)
@@ -42,9 +43,9 @@ def gathered(place: PrimExpr, predicate: PrimExpr | None = None) -> PrimFunc:
 def test_a_speculated_read_of_any_place_is_rejected() -> None:
     """The index comes from memory, and the condition of a Select skips no lane."""
     with pytest.raises(VerifyError, match=r"every lane.*not shown to be inside of A"):
-        verify_speculated_reads(gathered(index))
+        verify(gathered(index))
     with pytest.raises(VerifyError, match="speculated reads are inside"):
-        gathered(index).verify(None)
+        Simplify()(IRModule.from_expr(gathered(index)))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_a_speculated_read_of_any_place_is_rejected() -> None:
 )
 def test_a_safe_read_is_accepted(allowed: PrimFunc) -> None:
     """Masked, clamped, in the loop's own range, made by the condition itself, or in a branch."""
-    verify_speculated_reads(allowed)
+    verify(allowed)
     verify_affine_reads(allowed)
 
 

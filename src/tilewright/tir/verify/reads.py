@@ -11,10 +11,9 @@ docs/decisions/0008-reads-stay-inside.md.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tilewright.ir.expr import Broadcast, Call, IntImm, Load, PrimExpr, Select, Var, is_const
-from tilewright.ir.functor import post_order
 from tilewright.support.errors import VerifyError
 from tilewright.support.recursion import recursion_room
 from tilewright.tir.analysis.certain_reads import is_among, reads_anyway
@@ -26,14 +25,12 @@ _TRIES = 12
 """Places that are tried where a read is not proved to be inside."""
 
 
-def verify_speculated_reads(func: PrimFunc) -> None:
-    """Raise ``VerifyError`` where a lane reads memory that it does not ask for and that may be outside."""
-    exposed = {
-        id(read): select
-        for select in post_order(func.body)
-        if isinstance(select, Select) and select.condition.dtype.lanes > 1
-        for read in _exposed_reads(select)
-    }
+def verify_speculated_reads(func: PrimFunc, choices: Sequence[Select]) -> None:
+    """Raise ``VerifyError`` where a lane reads memory that it does not ask for and that may be outside.
+
+    ``choices`` are the selections of the function whose condition is a vector.
+    """
+    exposed = {id(read): select for select in choices for read in _exposed_reads(select)}
     if not exposed:
         return
 
@@ -46,8 +43,7 @@ def verify_speculated_reads(func: PrimFunc) -> None:
                 span=read.span,
             )
 
-    with recursion_room():
-        ReadVisitor(parameter_sizes(func), look).visit(func.body)
+    ReadVisitor(parameter_sizes(func), look).visit(func.body)
 
 
 def _exposed_reads(select: Select) -> Iterator[Load]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import CommReducer, IterVar, Let, Reduce, Var
+from tilewright.ir.expr import CommReducer, IterVar, Let, Reduce, Select, Var
 from tilewright.ir.functor import Functor
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
@@ -54,6 +54,7 @@ class Verifier(Functor):
         self.backed: set[Buffer] = set()
         self.typed: set[int] = set()
         self.path: list[Any] = []
+        self.vector_choices: list[Select] = []
         self._bound_somewhere: Survey | None = None
 
     # Reporting
@@ -151,6 +152,8 @@ class Verifier(Functor):
             if id(node) not in self.typed:
                 self.run_checks(node)
                 self.typed.add(id(node))
+                if isinstance(node, Select) and node.condition.dtype.lanes > 1:
+                    self.vector_choices.append(node)
             self._look_beside_children(node, local)
             stack.extend(node.children())
         self.defined.difference_update(local)
@@ -314,7 +317,9 @@ def verify(func_or_module: PrimFunc | IRModule, *, flat: bool = False, allow_fre
 
 def _verify_function(func: PrimFunc, flat: bool, allow_free: bool, module: IRModule | None) -> None:
     with recursion_room():
-        Verifier(func, flat=flat, allow_free=allow_free, module=module).function()
+        verifier = Verifier(func, flat=flat, allow_free=allow_free, module=module)
+        verifier.function()
+        verify_speculated_reads(func, verifier.vector_choices)
 
 
 def verify_module(module: IRModule) -> None:
@@ -325,4 +330,3 @@ def verify_module(module: IRModule) -> None:
 def verify_piece(func: PrimFunc, module: IRModule) -> None:
     """What runs between passes: a piece of a program may leave variables to its surroundings."""
     _verify_function(func, False, True, module)
-    verify_speculated_reads(func)
