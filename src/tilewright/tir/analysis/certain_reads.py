@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilewright.ir.expr import Call, Load, PrimExpr, Select
+from tilewright.support.node import Node
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 
 
@@ -18,7 +19,7 @@ def reads_anyway(node: Select) -> list[Load]:
 def certain_reads(expr: PrimExpr) -> list[Load]:
     """The reads that happen whenever the expression is evaluated as its program says."""
     found: list[Load] = []
-    waiting: list[PrimExpr] = [expr]
+    waiting: list[Node] = [expr]
     seen: set[int] = set()
     while waiting:
         part = waiting.pop()

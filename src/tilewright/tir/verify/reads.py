@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.ir.expr import Broadcast, Call, IntImm, Load, PrimExpr, Select, Var, is_const
 from tilewright.support.errors import VerifyError
+from tilewright.support.node import Node
 from tilewright.support.recursion import recursion_room
 from tilewright.tir.analysis.certain_reads import is_among, reads_anyway
 from tilewright.tir.analysis.index_value import index_value
@@ -49,7 +50,7 @@ def verify_speculated_reads(func: PrimFunc, choices: Sequence[Select]) -> None:
 def _exposed_reads(select: Select) -> Iterator[Load]:
     """The reads that the choice makes in all lanes, with no predicate of their own."""
     anyway: list[Load] | None = None
-    waiting: list[PrimExpr] = [select.true_value, select.false_value]
+    waiting: list[Node] = [select.true_value, select.false_value]
     seen: set[int] = set()
     while waiting:
         part = waiting.pop()

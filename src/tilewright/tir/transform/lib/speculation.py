@@ -52,11 +52,9 @@ class SpeculatedReads:
             return node
         anyway = reads_anyway(node)
         opposite = operators.logical_not(node.condition)
-        made = [
-            _Guard(condition, anyway, self.inside).visit(arm)
-            for condition, arm in zip((node.condition, opposite), arms, strict=True)
-        ]
-        return Select(node.condition, *made, node.span)
+        yes = _Guard(node.condition, anyway, self.inside).visit(node.true_value)
+        no = _Guard(opposite, anyway, self.inside).visit(node.false_value)
+        return Select(node.condition, yes, no, node.span)
 
 
 class _Guard(Mutator):
