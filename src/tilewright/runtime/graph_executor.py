@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from ctypes import c_void_p
 from typing import Any
 
-import numpy as np
-
 from tilewright.runtime import interrupt as _interrupt
 from tilewright.runtime.benchmark import BenchmarkResult, require_counts
 from tilewright.runtime.device import Device

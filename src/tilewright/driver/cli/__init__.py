@@ -28,8 +28,8 @@ from tilewright.driver.cli import (
     targets,
 )
 from tilewright.driver.cli.output import printable
-from tilewright.driver.cli.wording import as_options
 from tilewright.driver.cli.parser import Parser
+from tilewright.driver.cli.wording import as_options
 from tilewright.support.errors import InternalError, TilewrightError
 from tilewright.support.wording import command_line
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guard.h"
+
 /* Registers of all frames together: 1 GiB. */
 #define MOST_VALUES ((int64_t)1 << 26)
 
@@ -274,7 +276,7 @@ static int32_t check_argument(const TwVMFunction* function, int32_t index, const
 }
 
 static bool is_usable(const DLTensor* tensor, DLDevice device) {
-  return tw_same_device(tensor->device, device) && tw_is_compact(tensor) && (uintptr_t)tw_data_of(tensor) % TW_ALIGNMENT == 0;
+  return tw_same_device(tensor->device, device) && tw_is_compact(tensor) && (uintptr_t)tw_data_of(tensor) % tw_alignment_in_place() == 0;
 }
 
 /* An argument as the program takes it. A tensor that the caller only lends, that is on another device, or that kernels
