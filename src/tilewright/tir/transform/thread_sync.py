@@ -3,7 +3,7 @@
 A barrier is needed where a thread may read what another one wrote, or overwrite what another one has yet to read:
 between statements of a sequence, and from one iteration of a loop to the next. Accesses with the same thread-dependent
 index do not conflict, because each thread accesses its own element. Barriers are placed as late as possible, just
-before the statement that needs one.
+before the statement that needs one. A kernel under the attribute ``explicit_sync`` has its barriers already.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import Evaluate, For, Stmt, While, stmt_seq
+from tilewright.tir.stmt import EXPLICIT_SYNC, AttrStmt, Evaluate, For, Stmt, While, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.transform.lib.storage_access import Access, AccessAnalysis, Entry, Kind
@@ -31,6 +31,9 @@ class _Planner(AccessAnalysis):
     def __init__(self, scope: str) -> None:
         super().__init__(scope)
         self.before: dict[int, Stmt] = {}
+
+    def visit_attr_stmt(self, node: AttrStmt) -> Any:
+        return None if node.attr_key == EXPLICIT_SYNC else super().visit_attr_stmt(node)
 
     def summarize(self, entries: list[Entry], loop: For | While | None) -> list[Access]:
         reads: list[Access] = []

@@ -1,0 +1,126 @@
+"""The sizes of a product's tiles, from the device's description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.schedule.gpu.product.factors import Product, size
+from tilewright.target.gpu import GPUDescription
+
+ROW_BYTES: Final = 128
+"""Bytes of a tile's depth: a row of shared memory that all 32 banks serve at once."""
+SUM_BYTES: Final = 4
+BAND: Final = 8
+"""Rows of tiles that are computed together."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A block computes ``rows`` by ``columns`` of the result, ``depth`` steps at a time, with ``stages`` tiles in
+    flight; ``splits`` blocks share the depth. ``warps`` is their grid where each multiplies alone, and ``uses_groups``
+    says that groups of four multiply together instead."""
+
+    rows: int
+    columns: int
+    depth: int
+    stages: int
+    splits: int
+    warps: tuple[int, int]
+    uses_groups: bool
+    band: int = BAND
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.rows // 64 * 128 if self.uses_groups else 32 * self.warps[0] * self.warps[1]
+
+    def shared_bytes(self, itemsize: int) -> int:
+        """Shared memory: the tiles, or the sums on their way to the result."""
+        tiles = self.stages * (self.rows + self.columns) * self.depth * itemsize
+        return max(tiles, self.rows * (self.columns + SUM_PADDING) * SUM_BYTES)
+
+
+SUM_PADDING: Final = 8
+"""Unused sums at the end of each row: pairs of neighbouring rows then lie in different banks."""
+
+
+def choose_tiling(product: Product, gpu: GPUDescription) -> Tiling:
+    """The tiling with the least estimated time."""
+    return min(_candidates(product, gpu), key=lambda one: _time(one, product, gpu))
+
+
+def _candidates(product: Product, gpu: GPUDescription) -> Iterator[Tiling]:
+    itemsize = product.a.dtype.itemsize
+    depth = ROW_BYTES // itemsize
+    steps = -(-size(product.depth) // depth)
+    for rows, columns, warps in _SHAPES[gpu.has_wgmma]:
+        for splits in (1, 2, 3, 4, 6, 8, 12, 16):
+            if splits > 1 and steps // splits < 2:
+                break
+            for stages in (6, 5, 4, 3):
+                made = Tiling(rows, columns, depth, stages, splits, warps, gpu.has_wgmma)
+                if made.shared_bytes(itemsize) <= gpu.shared_bytes:
+                    yield made
+                    break
+
+
+_SHAPES: Final[dict[bool, tuple[tuple[int, int, tuple[int, int]], ...]]] = {
+    False: (
+        (128, 128, (2, 4)),
+        (128, 64, (4, 2)),
+        (64, 128, (2, 4)),
+        (64, 64, (2, 2)),
+        (64, 32, (4, 1)),
+        (32, 64, (2, 2)),
+        (32, 32, (2, 1)),
+        (16, 64, (1, 4)),
+        (16, 32, (1, 2)),
+    ),
+    True: (
+        (128, 256, (0, 0)),
+        (128, 192, (0, 0)),
+        (128, 128, (0, 0)),
+        (128, 64, (0, 0)),
+        (64, 256, (0, 0)),
+        (64, 128, (0, 0)),
+        (64, 96, (0, 0)),
+        (64, 64, (0, 0)),
+        (64, 32, (0, 0)),
+    ),
+}
+
+
+def _time(tiling: Tiling, product: Product, gpu: GPUDescription) -> float:
+    """Cycles: waves of blocks, each limited by its multiplications or by the bytes that it copies, and what a block
+    costs at its start and end."""
+    itemsize = product.a.dtype.itemsize
+    tiles = -(-size(product.rows) // tiling.rows) * -(-size(product.columns) // tiling.columns)
+    blocks = tiles * size(product.batch) * tiling.splits
+    steps = -(-size(product.depth) // tiling.depth)
+    steps = -(-steps // tiling.splits)
+    resident = max(1, min(gpu.multiprocessor_shared_bytes // tiling.shared_bytes(itemsize), 2048 // tiling.threads))
+    busy = min(blocks, gpu.multiprocessors * resident)
+    waves = -(-blocks // (gpu.multiprocessors * resident))
+    sharing = max(1.0, busy / gpu.multiprocessors)
+    # Multiply-adds that a multiprocessor does in a cycle, and bytes that it gets from L2.
+    multiply = tiling.rows * tiling.columns * tiling.depth / gpu.product_rate(itemsize)
+    copy = (tiling.rows + tiling.columns) * tiling.depth * itemsize / L2_BYTES_PER_CYCLE
+    step = max(max(multiply, copy) * sharing, STEP_LATENCY / max(tiling.stages - 2, 1))
+    store = tiling.rows * tiling.columns * itemsize / L2_BYTES_PER_CYCLE * sharing
+    total = waves * (BLOCK_LATENCY + steps * step + store)
+    if tiling.splits > 1:
+        sums = size(product.rows) * size(product.columns) * size(product.batch) * SUM_BYTES
+        total += KERNEL_LATENCY + sums * (tiling.splits + 1) / (L2_BYTES_PER_CYCLE * gpu.multiprocessors)
+    return total
+
+
+L2_BYTES_PER_CYCLE: Final = 48.0
+"""What one multiprocessor gets from L2 in a cycle while all others read too."""
+STEP_LATENCY: Final = 800.0
+"""Cycles from asking for a tile to having it."""
+BLOCK_LATENCY: Final = 2500.0
+"""Cycles until a block's first multiplication, and for its epilogue."""
+KERNEL_LATENCY: Final = 2000.0
+"""Cycles from the end of a kernel to the start of the next in a CUDA graph."""
