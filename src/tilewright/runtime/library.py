@@ -102,6 +102,8 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_stream_free": (c_int32, (DLDevice, c_void_p)),
     "tilewright_stream_set": (c_int32, (DLDevice, c_void_p)),
     "tilewright_stream_sync": (c_int32, (DLDevice, c_void_p)),
+    "tilewright_stream_current": (c_int32, (DLDevice, POINTER(c_void_p))),
+    "tilewright_stream_wait": (c_int32, (DLDevice, c_void_p, c_void_p)),
     "tilewright_module_load": (c_int32, (DLDevice, c_void_p, c_size_t, POINTER(c_void_p))),
     "tilewright_module_unload": (c_int32, (DLDevice, c_void_p)),
     "tilewright_module_function": (c_int32, (DLDevice, c_void_p, c_char_p, POINTER(c_void_p))),

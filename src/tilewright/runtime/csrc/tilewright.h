@@ -234,15 +234,25 @@ enum {
   TILEWRIGHT_ATTRIBUTE_MAX_CLOCK_RATE = 6,              /* integer, kHz */
   TILEWRIGHT_ATTRIBUTE_MULTI_PROCESSOR_COUNT = 7,       /* integer */
   TILEWRIGHT_ATTRIBUTE_MAX_THREAD_DIMENSIONS = 8,       /* text, such as "[1024, 1024, 64]" */
+  TILEWRIGHT_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK = 9,     /* integer, of 32 bits each */
   TILEWRIGHT_ATTRIBUTE_API_VERSION = 11,                /* integer or text */
   TILEWRIGHT_ATTRIBUTE_DRIVER_VERSION = 12,             /* integer or text */
   TILEWRIGHT_ATTRIBUTE_TOTAL_MEMORY = 13,               /* integer, bytes */
-  TILEWRIGHT_ATTRIBUTE_FREE_MEMORY = 14                 /* integer, bytes */
+  TILEWRIGHT_ATTRIBUTE_FREE_MEMORY = 14,                /* integer, bytes */
+  TILEWRIGHT_ATTRIBUTE_L2_BYTES = 15,                   /* integer: the cache that all multiprocessors share */
+  TILEWRIGHT_ATTRIBUTE_MAX_DYNAMIC_SHARED_MEMORY = 16,  /* integer, bytes of a block that asks for them at its launch */
+  TILEWRIGHT_ATTRIBUTE_SHARED_MEMORY_PER_MULTI_PROCESSOR = 17, /* integer, bytes */
+  TILEWRIGHT_ATTRIBUTE_REGISTERS_PER_MULTI_PROCESSOR = 18,     /* integer, of 32 bits each */
+  TILEWRIGHT_ATTRIBUTE_THREADS_PER_MULTI_PROCESSOR = 19,       /* integer */
+  TILEWRIGHT_ATTRIBUTE_BLOCKS_PER_MULTI_PROCESSOR = 20,        /* integer */
+  TILEWRIGHT_ATTRIBUTE_MEMORY_CLOCK_RATE = 21,                 /* integer, kHz */
+  TILEWRIGHT_ATTRIBUTE_MEMORY_BUS_BITS = 22                    /* integer */
 };
 
 enum {
   TILEWRIGHT_DEVICE_HOST_READS = 1,   /* host code may read and write this memory directly */
-  TILEWRIGHT_DEVICE_ASYNCHRONOUS = 2  /* copies and launches may return before they are done: wait with `stream_sync` */
+  TILEWRIGHT_DEVICE_ASYNCHRONOUS = 2, /* copies and launches may return before they are done: wait with `stream_sync` */
+  TILEWRIGHT_DEVICE_SETTLES_HOST = 4  /* but a copy has read, or written, the memory of the host when it returns */
 };
 
 /* Everything the runtime knows of a kind of device; docs/new-device.md says what each member has to do. A member may be
@@ -281,6 +291,14 @@ typedef struct {
   /* `args[i]` points to the value of argument i; the values are copied before this returns. */
   int32_t (*launch)(int32_t device_id, void* function, void* const* args, int32_t num_args, const int32_t grid[3], const int32_t block[3],
                     uint32_t shared_bytes, void* stream);
+
+  /* Fills memory with zeros, in the order of the stream. NULL: zeros are copied from the host. */
+  int32_t (*clear)(int32_t device_id, void* pointer, uint64_t num_bytes, void* stream);
+
+  /* The calling thread's current stream, as other libraries know it; and an order between two streams of a device: what
+   * `stream` is given from now on waits for what `other` was given so far. */
+  int32_t (*stream_current)(int32_t device_id, void** out);
+  int32_t (*stream_wait)(int32_t device_id, void* stream, void* other);
 } TilewrightDeviceTable;
 
 /* Makes a kind of device known, under DLPack's number for it, for the rest of the process. The table is copied. Fails for a
@@ -308,6 +326,8 @@ TILEWRIGHT_API int32_t tilewright_stream_create(DLDevice device, void** out);
 TILEWRIGHT_API int32_t tilewright_stream_free(DLDevice device, void* stream);
 TILEWRIGHT_API int32_t tilewright_stream_set(DLDevice device, void* stream);
 TILEWRIGHT_API int32_t tilewright_stream_sync(DLDevice device, void* stream);
+TILEWRIGHT_API int32_t tilewright_stream_current(DLDevice device, void** out);
+TILEWRIGHT_API int32_t tilewright_stream_wait(DLDevice device, void* stream, void* other);
 TILEWRIGHT_API int32_t tilewright_event_create(DLDevice device, void** out);
 TILEWRIGHT_API int32_t tilewright_event_free(DLDevice device, void* event);
 TILEWRIGHT_API int32_t tilewright_event_record(DLDevice device, void* event, void* stream);
