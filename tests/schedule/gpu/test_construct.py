@@ -177,6 +177,3 @@ def test_no_elements() -> None:
     assert tvm.lower(schedule(made, CUDA), [a, made], name="main") is not None
 
 
-def test_threads_without_a_target() -> None:
-    """As many as every device has."""
-    assert gpu.construct.threads_per_block() == 256
