@@ -23,6 +23,7 @@ from tilewright.support.recursion import with_recursion_room
 from tilewright.te.extern import ExternOp
 from tilewright.te.hybrid.operation import HybridOp
 from tilewright.te.operation import ComputeOp, PlaceholderOp
+from tilewright.te.schedule.normalize import apply_inlining
 from tilewright.te.schedule.schedule import Schedule, create_schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
@@ -39,7 +40,9 @@ def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
     schedule = create_schedule([tensor.op for tensor in outputs])
     machine = current_gpu()
     inline_stages(schedule)
-    for root, cone in _kernels(schedule, machine).items():
+    roots = _find_roots(schedule, machine)
+    apply_inlining(schedule)
+    for root, cone in _kernels(schedule, roots).items():
         if isinstance(root.operation, ComputeOp):
             if root.is_schedulable and root.elements() > 0:
                 schedule_kernel(schedule, root, cone, machine)
@@ -49,16 +52,21 @@ def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
 
 
 def _kernels(
-    schedule: Schedule, machine: GpuMachine
+    schedule: Schedule, roots: set[Stage]
 ) -> dict[MaterializedStage, list[MaterializedStage]]:
     """The root and the cone of every kernel, producers first."""
+    stages = materialized_stages(schedule)
+    return cones(stages, {one for one in stages if one.stage in roots})
+
+
+def _find_roots(schedule: Schedule, machine: GpuMachine) -> set[Stage]:
+    """The stages that have to be kernels of their own; what is cheaper to compute again is inlined instead."""
     roots: set[Stage] = set()
     while True:
-        stages = materialized_stages(schedule)
-        found = cones(stages, {one for one in stages if one.stage in roots})
-        misfits = [cone[-1] for root, cone in found.items() if cone and not _fits(root, cone, machine)]
+        kernels = _kernels(schedule, roots)
+        misfits = [cone[-1] for root, cone in kernels.items() if cone and not _fits(root, cone, machine)]
         if not misfits:
-            return found
+            return roots
         for one in misfits:
             if _may_be_recomputed(one):
                 one.stage.compute_inline()

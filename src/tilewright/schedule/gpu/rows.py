@@ -138,7 +138,7 @@ def _reads_in_row(reader: Member, members: dict[object, Member]) -> bool:
     """True if a stage reads the elements of other members at its own place in the row."""
     for read in reader.materialized.reads:
         producer = members.get(read.tensor.op)
-        if producer is None or producer.materialized.is_reduction:
+        if producer is None or producer.materialized.is_reduction or producer.length == 1:
             continue
         axes = producer.materialized.compute.axes
         kept = {id(axis) for axis in producer.inside}
