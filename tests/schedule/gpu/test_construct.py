@@ -124,15 +124,15 @@ def test_every_store_is_made_by_a_thread(graph: Callable[[], Graph]) -> None:
 
 
 def test_blocks_of_threads() -> None:
-    """Elements are dealt out to blocks of as many threads as the target has, at most 256; the last one may be partly
-    empty."""
+    """Vectors of four elements are dealt out to blocks of as many threads as the target has, at most 256; the last one
+    may be partly empty."""
     a = te.placeholder((3, 1000))
     made = topi.exp(a)
     for text, threads in (("cuda", 256), ("cuda -max_num_threads=64", 64), ("opencl", 256)):
         target = tvm.target.Target(text)
         function = tvm.lower(schedule(made, target), [a, made], name="main")["main"]
         assert threads_of(function) == {
-            "blockIdx.x": [-(-3000 // threads)],
+            "blockIdx.x": [-(-750 // threads)],
             "threadIdx.x": [threads],
         }
 
@@ -177,6 +177,3 @@ def test_no_elements() -> None:
     assert tvm.lower(schedule(made, CUDA), [a, made], name="main") is not None
 
 
-def test_threads_without_a_target() -> None:
-    """As many as every device has."""
-    assert gpu.construct.threads_per_block() == 256
