@@ -26,6 +26,7 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, ForKind, Store
+from tilewright.tir.transform.lower_intrin import lower_intrinsics
 
 _TYPES = {
     "bool": "bool",
@@ -291,7 +292,12 @@ def generate_cuda(module: IRModule) -> str:
     """The CUDA source of a module's kernels, which must be in the form that the build passes give."""
     helpers: dict[str, str] = {}
     headers: set[str] = set()
-    bodies = kernel_bodies(module, lambda: CudaPrinter(helpers, headers), _signature)
+    lowered = module.map_functions(
+        lambda variable, function: (
+            lower_intrinsics(function, intrin_rules.RULES) if isinstance(function, PrimFunc) else function
+        )
+    )
+    bodies = kernel_bodies(lowered, lambda: CudaPrinter(helpers, headers), _signature)
     includes = "".join(f"#include <{header}>\n" for header in sorted(headers))
     return source_text(includes, helpers, bodies)
 

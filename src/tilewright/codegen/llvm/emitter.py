@@ -156,6 +156,26 @@ class Emitter(Functor):
                 return operand
         return self.widen(self.visit(expr), expr.dtype)
 
+    def offset(self, expr: PrimExpr) -> tuple[str, str]:
+        """A scalar index as the type and the operand with which an address is computed."""
+        return self.types.index, self.visit_index(expr)
+
+    def index_as(self, expr: PrimExpr, kind: str) -> str:
+        """An index as an operand of an integer type that ``counter_type`` or ``comparison_type`` chose for it."""
+        return self.visit_index(expr)
+
+    def comparison_type(self, a: PrimExpr, b: PrimExpr) -> str:
+        """The integer type in which two indices are compared."""
+        return self.types.index
+
+    def pointer_type(self, var: Var) -> str:
+        """The type of a pointer variable."""
+        return "ptr"
+
+    def pointer(self, expr: PrimExpr) -> tuple[str, str]:
+        """The type and the operand of an expression that is an address."""
+        return "ptr", self.visit(expr)
+
     def widen(self, operand: str, dtype: DataType) -> str:
         """An integer of one lane, sign-extended (or zero-extended, or cut) to the width of a pointer."""
         if dtype.bits == self.types.pointer_bits:

@@ -4,7 +4,8 @@ Each outermost statement that binds thread indices becomes a separate function, 
 calls it by name with the values it uses and the extents of its thread indices: ``tvm_call_packed("add_kernel0", A, B,
 n, extent of blockIdx.x, extent of threadIdx.x)``. The kernel's attribute ``tir.device_thread_axis`` lists the thread
 indices in the order of those extents. If the kernel has dynamic shared memory, its size in bytes is the last argument,
-and ``tir.device_use_dyn_shared_memory`` is set.
+and ``tir.device_use_dyn_shared_memory`` is set. ``tir.param_alignments`` has the bytes to which each pointer is known
+to be aligned, 0 for other parameters and where nothing is known.
 
 Invariant from here on: a function is host code or device code (``calling_conv`` says which), never both.
 """
@@ -15,7 +16,8 @@ from dataclasses import dataclass, field
 
 from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
-from tilewright.ir.expr import IterVar, PrimExpr, StringImm, Var
+from tilewright.ir.buffer import DEFAULT_ALIGNMENT
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, StringImm, Var
 from tilewright.ir.function import BaseFunc, CallingConv
 from tilewright.ir.functor import free_vars
 from tilewright.ir.module import IRModule
@@ -86,9 +88,20 @@ class _Splitter(StmtMutator):
     def __init__(self, kernels: _Kernels) -> None:
         super().__init__()
         self.kernels = kernels
+        self.alignments: dict[Var, int] = {}
 
     def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
+        if (
+            node.attr_key == "storage_alignment"
+            and isinstance(node.node, Var)
+            and isinstance(node.value, IntImm)
+        ):
+            self.alignments[node.node] = node.value.value
         return self._cut(node) if enters_device(node) else node.map_children(self.visit)
+
+    def visit_allocate(self, node: Allocate) -> Stmt:
+        self.alignments[node.buffer_var] = DEFAULT_ALIGNMENT
+        return node.map_children(self.visit)
 
     def _cut(self, node: AttrStmt) -> Stmt:
         launch = _Launch()
@@ -109,6 +122,7 @@ class _Splitter(StmtMutator):
             "target": self.kernels.target,
             "tir.noalias": True,
             "tir.device_thread_axis": tuple(launch.axes),
+            "tir.param_alignments": tuple([self.alignments.get(variable, 0) for variable in params]),
         }
         arguments: list[PrimExpr] = [StringImm(name), *params, *launch.extents]
         if launch.dynamic_bytes is not None:
