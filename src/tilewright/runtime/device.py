@@ -164,6 +164,51 @@ class Device:
         """Bytes of memory that are free now."""
         return self._number(Attribute.FREE_MEMORY)
 
+    @property
+    def max_registers_per_block(self) -> int | None:
+        """Registers of 32 bits that the threads of one block have together."""
+        return self._number(Attribute.MAX_REGISTERS_PER_BLOCK)
+
+    @property
+    def l2_cache_bytes(self) -> int | None:
+        """Bytes of the cache that all multiprocessors share."""
+        return self._number(Attribute.L2_BYTES)
+
+    @property
+    def max_dynamic_shared_memory(self) -> int | None:
+        """Bytes of shared memory of a block that asks for them when it is launched."""
+        return self._number(Attribute.MAX_DYNAMIC_SHARED_MEMORY)
+
+    @property
+    def shared_memory_per_multi_processor(self) -> int | None:
+        """Bytes of shared memory that the blocks on one multiprocessor have together."""
+        return self._number(Attribute.SHARED_MEMORY_PER_MULTI_PROCESSOR)
+
+    @property
+    def registers_per_multi_processor(self) -> int | None:
+        """Registers of 32 bits that the blocks on one multiprocessor have together."""
+        return self._number(Attribute.REGISTERS_PER_MULTI_PROCESSOR)
+
+    @property
+    def threads_per_multi_processor(self) -> int | None:
+        """The most threads on one multiprocessor at a time."""
+        return self._number(Attribute.THREADS_PER_MULTI_PROCESSOR)
+
+    @property
+    def blocks_per_multi_processor(self) -> int | None:
+        """The most blocks on one multiprocessor at a time."""
+        return self._number(Attribute.BLOCKS_PER_MULTI_PROCESSOR)
+
+    @property
+    def memory_clock_rate(self) -> int | None:
+        """Thousands of cycles of the memory a second, at most."""
+        return self._number(Attribute.MEMORY_CLOCK_RATE)
+
+    @property
+    def memory_bus_bits(self) -> int | None:
+        """Bits that go to or from memory at a time."""
+        return self._number(Attribute.MEMORY_BUS_BITS)
+
     def create_raw_stream(self) -> ctypes.c_void_p | None:
         """A new stream, to be given back to ``free_raw_stream``. A processor has one stream, which is None."""
         stream = ctypes.c_void_p()

@@ -31,7 +31,7 @@ from tilewright.runtime.device import (
     vulkan,
     webgpu,
 )
-from tilewright.runtime.device_table import asynchronous, has_driver, host_readable
+from tilewright.runtime.device_table import asynchronous, host_readable
 from tilewright.runtime.dlpack import (
     consume_capsule,
     export_capsule,
@@ -398,7 +398,7 @@ class NDArray(Object):
         return (device.device_type, device.device_id)
 
     def __repr__(self) -> str:
-        if not has_driver(self._dltensor.device.device_type):
+        if not self.device.exist:
             return f"<tilewright.nd.NDArray shape={self.shape}, dtype={self.dtype}, {self.device}>"
         return f"<tilewright.nd.NDArray shape={self.shape}, {self.device}>\n{self.numpy()!r}"
 

@@ -84,6 +84,13 @@ def dump_folder() -> Path | None:
     return Path(value) if value else None
 
 
+def cuda_driver() -> Path | None:
+    """``TILEWRIGHT_CUDA_DRIVER``: the library to use as the CUDA driver, which the C runtime reads when it first needs
+    one; None where it is not set, for the system's."""
+    value = os.environ.get("TILEWRIGHT_CUDA_DRIVER", "")
+    return Path(value) if value else None
+
+
 def own_variables() -> dict[str, str]:
     """The variables that this module reads, as they are set now: what a worker process has to be told."""
     return {name: value for name, value in os.environ.items() if name.startswith(("TILEWRIGHT_", "TVM_"))}

@@ -181,10 +181,10 @@ static void descriptions(void) {
     tilewright_object_release(function);
     tilewright_device_module_release(module);
   }
-  CHECK(tilewright_device_module_create(kDLCUDA, "text", 4, &one, 1, &module) == 0);
+  CHECK(tilewright_device_module_create(kDLMetal, "text", 4, &one, 1, &module) == 0);
   CHECK(tilewright_device_module_function(module, "absent", &function) == 0);
   fails(tilewright_function_call(function, NULL, 0, &result), "RuntimeError",
-        "cuda(0) cannot be used: this runtime has no driver for devices of the kind cuda");
+        "metal(0) cannot be used: this runtime has no driver for devices of the kind metal");
   tilewright_object_release(function);
   tilewright_device_module_release(module);
 }

@@ -4,39 +4,9 @@
 
 #include "internal.h"
 
-#if defined(_WIN32)
-static void* open_library(const char* path) { return (void*)LoadLibraryA(path); }
-static const char* open_problem(void) { return "the system refuses it"; }
-static void* find_symbol(void* library, const char* name) {
-  FARPROC found = GetProcAddress((HMODULE)library, name);
-  void* address;
-  memcpy(&address, &found, sizeof address);
-  return address;
-}
-#elif TW_HAS_THREADS
-#include <dlfcn.h>
-static void* open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
-static const char* open_problem(void) {
-  const char* problem = dlerror();
-  return problem != NULL ? problem : "the system refuses it";
-}
-static void* find_symbol(void* library, const char* name) { return dlsym(library, name); }
-#else
-static void* open_library(const char* path) {
-  (void)path;
-  return NULL;
-}
-static const char* open_problem(void) { return "this system loads no libraries"; }
-static void* find_symbol(void* library, const char* name) {
-  (void)library;
-  (void)name;
-  return NULL;
-}
-#endif
-
 /* The first CPU feature that the library needs and the machine lacks, copied to `missing`; false when there is none. */
 static bool lacks_feature(void* library, char* missing, size_t size) {
-  const char* names = find_symbol(library, "__tilewright_features");
+  const char* names = tw_find_symbol(library, "__tilewright_features");
   while (names != NULL && *names != 0) {
     size_t length = strcspn(names, ",");
     if (length > 0 && length < size) {
@@ -50,12 +20,12 @@ static bool lacks_feature(void* library, char* missing, size_t size) {
 }
 
 void* tilewright_library_open(const char* path) {
-  void* library = open_library(path);
+  void* library = tw_open_library(path);
   if (library == NULL) {
-    tw_fail("OSError", "cannot load %s: %s", path, open_problem());
+    tw_fail("OSError", "cannot load %s: %s", path, tw_open_problem());
     return NULL;
   }
-  void* address = find_symbol(library, "__tilewright_bind_host");
+  void* address = tw_find_symbol(library, "__tilewright_bind_host");
   if (address != NULL) {
     int32_t (*bind)(const TilewrightHost*);
     memcpy(&bind, &address, sizeof bind);
@@ -66,16 +36,16 @@ void* tilewright_library_open(const char* path) {
     tw_fail("RuntimeError", "%s needs a CPU feature that this machine lacks: %s", path, missing);
     return NULL;
   }
-  const char* block = find_symbol(library, "__tilewright_imports");
-  const uint64_t* size = find_symbol(library, "__tilewright_imports_size");
-  if (block != NULL && size != NULL && tw_bind_imports(block, *size, path, library, find_symbol) != 0) return NULL;
+  const char* block = tw_find_symbol(library, "__tilewright_imports");
+  const uint64_t* size = tw_find_symbol(library, "__tilewright_imports_size");
+  if (block != NULL && size != NULL && tw_bind_imports(block, *size, path, library, tw_find_symbol) != 0) return NULL;
   return library;
 }
 
 TilewrightObject* tilewright_library_function(void* library, const char* name) {
   char symbol[512];
   if (snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", name) >= (int)sizeof symbol) return NULL;
-  void* address = library != NULL ? find_symbol(library, symbol) : tilewright_system_symbol(symbol);
+  void* address = library != NULL ? tw_find_symbol(library, symbol) : tilewright_system_symbol(symbol);
   if (address == NULL) return NULL;
   TilewrightFunction call;
   memcpy(&call, &address, sizeof call);

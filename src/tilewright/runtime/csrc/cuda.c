@@ -1,0 +1,33 @@
+/* NVIDIA's GPUs as devices. The driver is all that is needed: its library is looked for when a device is first asked for,
+ * and nothing when the runtime is built. */
+#include "cuda.h"
+
+const TilewrightDeviceTable tw_cuda_table = {
+    .size = sizeof(TilewrightDeviceTable),
+    .flags = TILEWRIGHT_DEVICE_ASYNCHRONOUS | TILEWRIGHT_DEVICE_SETTLES_HOST,
+    .name = "cuda",
+    .count = tw_cuda_count,
+    .attribute = tw_cuda_attribute,
+    .alloc = tw_cuda_alloc,
+    .free = tw_cuda_free,
+    .can_copy = tw_cuda_can_copy,
+    .copy = tw_cuda_copy,
+    .stream_create = tw_cuda_stream_create,
+    .stream_free = tw_cuda_stream_free,
+    .stream_set = tw_cuda_stream_set,
+    .stream_sync = tw_cuda_stream_sync,
+    .event_create = tw_cuda_event_create,
+    .event_free = tw_cuda_event_free,
+    .event_record = tw_cuda_event_record,
+    .event_sync = tw_cuda_event_sync,
+    .event_elapsed = tw_cuda_event_elapsed,
+    .module_load = tw_cuda_module_load,
+    .module_unload = tw_cuda_module_unload,
+    .module_function = tw_cuda_module_function,
+    .launch = tw_cuda_launch,
+    .clear = tw_cuda_clear,
+    .stream_current = tw_cuda_stream_current,
+    .stream_wait = tw_cuda_stream_wait,
+    .launch_with = tw_cuda_launch_with,
+    .tensor_map = tw_cuda_tensor_map,
+};
