@@ -39,6 +39,43 @@ class DLTensor(ctypes.Structure):
     )
 
 
+class Size(ctypes.Structure):
+    """A factor and the arguments of a kernel that it is multiplied with; ``TilewrightSize`` of tilewright.h."""
+
+    _fields_ = (("factor", c_int64), ("arguments", c_int32 * 4))
+
+
+class TensorDescription(ctypes.Structure):
+    """A tensor as a copy engine is told of it; ``TilewrightTensor`` of tilewright.h."""
+
+    _fields_ = (
+        ("base", c_void_p),
+        ("dtype", DLDataType),
+        ("rank", c_int32),
+        ("dims", c_uint64 * 5),
+        ("strides", c_uint64 * 5),
+        ("box", ctypes.c_uint32 * 5),
+        ("element_strides", ctypes.c_uint32 * 5),
+        ("interleave", c_int32),
+        ("swizzle", c_int32),
+        ("promotion", c_int32),
+        ("fills_nan", c_int32),
+    )
+
+
+class TensorMapDescription(ctypes.Structure):
+    """A tensor map among the parameters of a kernel; ``TilewrightTensorMap`` of tilewright.h."""
+
+    _fields_ = (
+        ("position", c_int32),
+        ("base", c_int32),
+        ("offset", c_int64),
+        ("dims", Size * 5),
+        ("strides", Size * 5),
+        ("tensor", TensorDescription),
+    )
+
+
 class KernelDescription(ctypes.Structure):
     """How a kernel of a device module is called; ``TilewrightKernel`` of tilewright.h."""
 
@@ -49,6 +86,9 @@ class KernelDescription(ctypes.Structure):
         ("num_axes", c_int32),
         ("axes", POINTER(c_char_p)),
         ("has_shared_bytes", c_int32),
+        ("launch_flags", ctypes.c_uint32),
+        ("num_tensor_maps", c_int32),
+        ("tensor_maps", POINTER(TensorMapDescription)),
     )
 
 

@@ -28,4 +28,6 @@ const TilewrightDeviceTable tw_cuda_table = {
     .clear = tw_cuda_clear,
     .stream_current = tw_cuda_stream_current,
     .stream_wait = tw_cuda_stream_wait,
+    .launch_with = tw_cuda_launch_with,
+    .tensor_map = tw_cuda_tensor_map,
 };

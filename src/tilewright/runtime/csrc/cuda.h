@@ -109,5 +109,8 @@ int32_t tw_cuda_module_unload(int32_t device_id, void* module);
 int32_t tw_cuda_module_function(int32_t device_id, void* module, const char* name, void** out);
 int32_t tw_cuda_launch(int32_t device_id, void* function, void* const* args, int32_t num_args, const int32_t grid[3],
                        const int32_t block[3], uint32_t shared_bytes, void* stream);
+int32_t tw_cuda_launch_with(int32_t device_id, void* function, void* const* args, int32_t num_args, const TilewrightLaunch* how,
+                            void* stream);
+int32_t tw_cuda_tensor_map(int32_t device_id, const TilewrightTensor* tensor, void* out);
 
 #endif

@@ -96,6 +96,7 @@ typedef struct {
   char pad[4];
   union {
     char pad[64];
+    uint64_t keep_aligned;
     struct {
       unsigned int x, y, z;
     } clusterDim;

@@ -143,31 +143,72 @@ static int32_t allow_shared(int32_t device_id, TwCudaDevice* device, Function* f
                  (unsigned)num_bytes, (int)device_id, most);
 }
 
-static int32_t launch_failed(int32_t device_id, const Function* function, const int32_t grid[3], const int32_t block[3],
-                             uint32_t shared_bytes, CUresult result) {
-  char doing[320];
+static int32_t launch_failed(int32_t device_id, const Function* function, const TilewrightLaunch* how, CUresult result) {
+  const int32_t *grid = how->grid, *block = how->block, *cluster = how->cluster;
+  char doing[320], clusters[80] = "";
+  if (cluster[0] != 0) snprintf(clusters, sizeof clusters, ", in clusters of (%d, %d, %d)", (int)cluster[0], (int)cluster[1], (int)cluster[2]);
   snprintf(doing, sizeof doing,
-           "launch %.120s on a grid of (%d, %d, %d) blocks of (%d, %d, %d) threads with %u bytes of dynamic shared memory and %d "
+           "launch %.100s on a grid of (%d, %d, %d) blocks of (%d, %d, %d) threads%s, with %u bytes of dynamic shared memory and %d "
            "registers a thread",
-           function->name, (int)grid[0], (int)grid[1], (int)grid[2], (int)block[0], (int)block[1], (int)block[2], (unsigned)shared_bytes,
-           (int)function->registers);
+           function->name, (int)grid[0], (int)grid[1], (int)grid[2], (int)block[0], (int)block[1], (int)block[2], clusters,
+           (unsigned)how->shared_bytes, (int)function->registers);
   return tw_cuda_fail(device_id, result, doing);
 }
 
-int32_t tw_cuda_launch(int32_t device_id, void* handle, void* const* args, int32_t num_args, const int32_t grid[3],
-                       const int32_t block[3], uint32_t shared_bytes, void* stream) {
+/* A launch with attributes; a cluster of more than eight blocks is one that not every device can place. */
+static CUresult launch_with_attributes(Function* function, void* const* args, const TilewrightLaunch* how, CUstream stream) {
+  CUlaunchAttribute attributes[2];
+  memset(attributes, 0, sizeof attributes);
+  unsigned int count = 0;
+  if (tw_cu.LaunchKernelEx == NULL) return CUDA_ERROR_NOT_FOUND;
+  if (how->cluster[0] != 0) {
+    const int32_t* cluster = how->cluster;
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attributes[count].value.clusterDim.x = (unsigned)cluster[0];
+    attributes[count].value.clusterDim.y = (unsigned)cluster[1];
+    attributes[count++].value.clusterDim.z = (unsigned)cluster[2];
+    if ((int64_t)cluster[0] * cluster[1] * cluster[2] > 8) {
+      CUresult result = tw_cu.FuncSetAttribute(function->handle, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+      if (result != CUDA_SUCCESS) return result;
+    }
+  }
+  if (how->flags & TILEWRIGHT_LAUNCH_OVERLAPS) {
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attributes[count++].value.programmaticStreamSerializationAllowed = 1;
+  }
+  CUlaunchConfig config = {(unsigned)how->grid[0],  (unsigned)how->grid[1],  (unsigned)how->grid[2],
+                           (unsigned)how->block[0], (unsigned)how->block[1], (unsigned)how->block[2],
+                           how->shared_bytes,       stream,                  attributes,
+                           count};
+  return tw_cu.LaunchKernelEx(&config, function->handle, (void**)args, NULL);
+}
+
+int32_t tw_cuda_launch_with(int32_t device_id, void* handle, void* const* args, int32_t num_args, const TilewrightLaunch* how,
+                            void* stream) {
   (void)num_args; /* the driver knows */
   Function* function = handle;
   TwCudaDevice* device = tw_cuda_enter(device_id);
   if (device == NULL) return -1;
-  if (shared_bytes > atomic_load_explicit(&function->allowed_bytes, memory_order_relaxed) &&
-      allow_shared(device_id, device, function, shared_bytes) != 0) {
+  if (how->shared_bytes > atomic_load_explicit(&function->allowed_bytes, memory_order_relaxed) &&
+      allow_shared(device_id, device, function, how->shared_bytes) != 0) {
     return -1;
   }
-  CUresult result = tw_cu.LaunchKernel(function->handle, (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2], (unsigned)block[0],
-                                       (unsigned)block[1], (unsigned)block[2], shared_bytes, tw_cuda_stream(device_id, stream),
-                                       (void**)args, NULL);
-  if (result != CUDA_SUCCESS) return launch_failed(device_id, function, grid, block, shared_bytes, result);
+  CUstream order = tw_cuda_stream(device_id, stream);
+  const int32_t *grid = how->grid, *block = how->block;
+  CUresult result;
+  if (how->cluster[0] != 0 || how->flags != 0) {
+    result = launch_with_attributes(function, args, how, order);
+  } else {
+    result = tw_cu.LaunchKernel(function->handle, (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2], (unsigned)block[0],
+                                (unsigned)block[1], (unsigned)block[2], how->shared_bytes, order, (void**)args, NULL);
+  }
+  if (result != CUDA_SUCCESS) return launch_failed(device_id, function, how, result);
   atomic_store_explicit(&device->last_kernel, function->name, memory_order_relaxed);
   return 0;
+}
+
+int32_t tw_cuda_launch(int32_t device_id, void* function, void* const* args, int32_t num_args, const int32_t grid[3],
+                       const int32_t block[3], uint32_t shared_bytes, void* stream) {
+  TilewrightLaunch how = {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, {0, 0, 0}, shared_bytes, 0};
+  return tw_cuda_launch_with(device_id, function, args, num_args, &how, stream);
 }

@@ -281,3 +281,12 @@ int32_t tilewright_launch(DLDevice device, void* function, void* const* args, in
                           const int32_t block[3], uint32_t shared_bytes, void* stream) {
   ASK(device, launch, "way to launch code", function, args, num_args, grid, block, shared_bytes, stream);
 }
+
+int32_t tilewright_launch_with(DLDevice device, void* function, void* const* args, int32_t num_args, const TilewrightLaunch* how,
+                               void* stream) {
+  ASK(device, launch_with, "clusters", function, args, num_args, how, stream);
+}
+
+int32_t tilewright_tensor_map(DLDevice device, const TilewrightTensor* tensor, void* out) {
+  ASK(device, tensor_map, "tensor maps", tensor, out);
+}

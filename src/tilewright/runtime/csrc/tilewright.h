@@ -255,6 +255,33 @@ enum {
   TILEWRIGHT_DEVICE_SETTLES_HOST = 4  /* but a copy has read, or written, the memory of the host when it returns */
 };
 
+/* How a kernel is launched. */
+typedef struct {
+  int32_t grid[3], block[3];
+  int32_t cluster[3]; /* blocks of the grid that are placed together, in each dimension; 0: the kernel's own clusters, if any */
+  uint32_t shared_bytes;
+  uint32_t flags;
+} TilewrightLaunch;
+
+enum {
+  TILEWRIGHT_LAUNCH_OVERLAPS = 1 /* may begin before the kernel before it in the stream has ended, for which it waits itself */
+};
+
+/* A tensor as a device's copy engine is told of it. The innermost dimension comes first. */
+#define TILEWRIGHT_TENSOR_MAP_BYTES 128
+#define TILEWRIGHT_TENSOR_MAP_DIMENSIONS 5
+typedef struct {
+  void* base;
+  DLDataType dtype;
+  int32_t rank;
+  uint64_t dims[TILEWRIGHT_TENSOR_MAP_DIMENSIONS];
+  uint64_t strides[TILEWRIGHT_TENSOR_MAP_DIMENSIONS]; /* bytes, of each dimension but the innermost: the first is of dimension 1 */
+  uint32_t box[TILEWRIGHT_TENSOR_MAP_DIMENSIONS];     /* elements that one copy moves */
+  uint32_t element_strides[TILEWRIGHT_TENSOR_MAP_DIMENSIONS];
+  int32_t interleave, swizzle, promotion; /* bytes; 0: none */
+  int32_t fills_nan;                      /* what a copy finds outside of the tensor: zeros or, if not 0, NaN */
+} TilewrightTensor;
+
 /* Everything the runtime knows of a kind of device; docs/new-device.md says what each member has to do. A member may be
  * NULL: asking for it is then an error that names the device and what it lacks. Functions return 0, or -1 after
  * `tilewright_set_error`; all may be called from any thread. A stream of NULL is the calling thread's current one. */
@@ -299,6 +326,12 @@ typedef struct {
    * `stream` is given from now on waits for what `other` was given so far. */
   int32_t (*stream_current)(int32_t device_id, void** out);
   int32_t (*stream_wait)(int32_t device_id, void* stream, void* other);
+
+  /* `launch` with all that can be said. Asked only for kernels that have clusters or flags. */
+  int32_t (*launch_with)(int32_t device_id, void* function, void* const* args, int32_t num_args, const TilewrightLaunch* how, void* stream);
+
+  /* Describes a tensor to the device's copy engine, in TILEWRIGHT_TENSOR_MAP_BYTES that are aligned to 64. */
+  int32_t (*tensor_map)(int32_t device_id, const TilewrightTensor* tensor, void* out);
 } TilewrightDeviceTable;
 
 /* Makes a kind of device known, under DLPack's number for it, for the rest of the process. The table is copied. Fails for a
@@ -338,6 +371,9 @@ TILEWRIGHT_API int32_t tilewright_module_unload(DLDevice device, void* module);
 TILEWRIGHT_API int32_t tilewright_module_function(DLDevice device, void* module, const char* name, void** out);
 TILEWRIGHT_API int32_t tilewright_launch(DLDevice device, void* function, void* const* args, int32_t num_args, const int32_t grid[3],
                                          const int32_t block[3], uint32_t shared_bytes, void* stream);
+TILEWRIGHT_API int32_t tilewright_launch_with(DLDevice device, void* function, void* const* args, int32_t num_args,
+                                              const TilewrightLaunch* how, void* stream);
+TILEWRIGHT_API int32_t tilewright_tensor_map(DLDevice device, const TilewrightTensor* tensor, void* out);
 
 /* The device of a kind that the calling thread's kernels are launched on; 0 until set. Generated code sets the device of its
  * arguments, as the global function `__tvm_set_device(device_type, device_id)`. */
@@ -345,6 +381,22 @@ TILEWRIGHT_API int32_t tilewright_set_device(DLDevice device);
 TILEWRIGHT_API int32_t tilewright_current_device(int32_t device_type);
 
 /* ---- Modules of kernels ----------------------------------------------------------------------------------------------- */
+/* A number that is known when a kernel is launched: a factor, times the values of integer arguments. */
+#define TILEWRIGHT_SIZE_ARGUMENTS 4
+typedef struct {
+  int64_t factor;
+  int32_t arguments[TILEWRIGHT_SIZE_ARGUMENTS]; /* positions; -1: none */
+} TilewrightSize;
+
+/* A parameter of a kernel that is no argument of its callers: a tensor map, made from the arguments at each launch. */
+typedef struct {
+  int32_t position; /* among the kernel's parameters */
+  int32_t base;     /* the argument that points to the tensor */
+  int64_t offset;   /* bytes from there to the first element */
+  TilewrightSize dims[TILEWRIGHT_TENSOR_MAP_DIMENSIONS], strides[TILEWRIGHT_TENSOR_MAP_DIMENSIONS];
+  TilewrightTensor tensor; /* all else */
+} TilewrightTensorMap;
+
 /* How a kernel is called: its arguments, then the extents of its thread axes and, if it wants it, the bytes of its dynamic
  * shared memory. */
 typedef struct {
@@ -352,8 +404,11 @@ typedef struct {
   const DLDataType* arg_types; /* kDLOpaqueHandle for a pointer; integers, bool, float32 and float64 */
   int32_t num_args;
   int32_t num_axes;
-  const char* const* axes; /* "blockIdx.x" to "threadIdx.z", in the order of their extents */
+  const char* const* axes; /* "blockIdx.x" to "threadIdx.z" and "clusterCtaIdx.x" to ".z", in the order of their extents */
   int32_t has_shared_bytes;
+  uint32_t launch_flags; /* TILEWRIGHT_LAUNCH_* */
+  int32_t num_tensor_maps;
+  const TilewrightTensorMap* tensor_maps; /* by rising position */
 } TilewrightKernel;
 
 typedef struct TilewrightDeviceModule TilewrightDeviceModule;

@@ -14,10 +14,11 @@ from typing import Final
 from tilewright.schedule.cpu.cost import cost_of
 from tilewright.schedule.cpu.graph import MaterializedStage, cones, materialized_stages
 from tilewright.schedule.gpu.inlining import inline_stages
-from tilewright.schedule.gpu.kernel import schedule_kernel
+from tilewright.schedule.gpu.kernel import is_thread_reduction, schedule_kernel
 from tilewright.schedule.gpu.machine import GpuMachine, current_gpu
 from tilewright.schedule.gpu.row_plan import plan_rows
 from tilewright.schedule.gpu.rows import row_group
+from tilewright.schedule.gpu.split_reduction import split_few_rows
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.extern import ExternOp
@@ -42,6 +43,10 @@ def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
     inline_stages(schedule)
     roots = _find_roots(schedule, machine)
     apply_inlining(schedule)
+    for root, cone in _kernels(schedule, roots).items():
+        if isinstance(root.operation, ComputeOp) and root.is_schedulable and root.elements() > 0:
+            first = None if is_thread_reduction(root, cone) else split_few_rows(schedule, root, cone, machine)
+            roots |= set() if first is None else {first}
     for root, cone in _kernels(schedule, roots).items():
         if isinstance(root.operation, ComputeOp):
             if root.is_schedulable and root.elements() > 0:
@@ -76,6 +81,8 @@ def _find_roots(schedule: Schedule, machine: GpuMachine) -> set[Stage]:
 
 def _fits(root: MaterializedStage, cone: list[MaterializedStage], machine: GpuMachine) -> bool:
     """True if one kernel computes them all."""
+    if is_thread_reduction(root, cone):
+        return True
     group = row_group(root, cone)
     if group is None or root.elements() == 0:
         return False

@@ -7,7 +7,15 @@ from tilewright.schedule.gpu.injective import schedule_injective
 from tilewright.schedule.gpu.machine import GpuMachine
 from tilewright.schedule.gpu.row_schedule import schedule_rows
 from tilewright.schedule.gpu.rows import row_group
+from tilewright.schedule.gpu.transpose import find_transpose, schedule_transpose
+from tilewright.schedule.gpu.window import anchor_of, is_window, schedule_window
 from tilewright.te.schedule.schedule import Schedule
+
+
+def is_thread_reduction(root: MaterializedStage, cone: list[MaterializedStage]) -> bool:
+    """True if each thread computes whole results of the only reduction."""
+    anchor = anchor_of(root, cone)
+    return anchor is not None and is_window(anchor) and bool(root.compute.axes)
 
 
 def schedule_kernel(
@@ -15,7 +23,16 @@ def schedule_kernel(
 ) -> None:
     """Schedules a root with its cone."""
     if not cone and not root.is_reduction:
-        schedule_injective(root, machine)
+        transpose = find_transpose(root)
+        if transpose is None:
+            schedule_injective(root, machine)
+        else:
+            schedule_transpose(schedule, root, transpose, machine)
+        return
+    if is_thread_reduction(root, cone):
+        anchor = anchor_of(root, cone)
+        assert anchor is not None
+        schedule_window(schedule, root, anchor, machine)
         return
     group = row_group(root, cone)
     assert group is not None
