@@ -41,7 +41,7 @@ def test_several_become_one(apply, nodes_of):
         int(store.index.b) * store.value.dtype.itemsize if isinstance(store.index, tir.Add) else 0
         for store in stores
     )
-    assert starts == [0, 32, 48, 112]
+    assert starts == [0, 32, 96, 112]
 
 
 def test_one_stays(apply):

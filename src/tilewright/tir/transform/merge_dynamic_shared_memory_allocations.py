@@ -1,8 +1,7 @@
 """Merges all dynamic shared memory of a kernel into one allocation, because a launch provides only one.
 
 Before: several ``Allocate`` in scope "shared.dyn". After: one array of bytes, ``buf_dyn_shmem``, at the outermost
-thread binding; each buffer has an offset in it, aligned to the largest access. Where a kernel places its barriers itself
-(``explicit_sync``), buffers whose scopes follow each other share their bytes.
+thread binding; each buffer has an offset in it, aligned to the largest access.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from dataclasses import dataclass
 
 from tilewright.ir import operators
 from tilewright.ir.expr import Call, Load, PrimExpr, Var
-from tilewright.ir.functor import Mutator, Visitor, post_order
+from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import LoweringError
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import EXPLICIT_SYNC, Allocate, AttrStmt, Stmt, Store
+from tilewright.tir.stmt import Allocate, AttrStmt, Stmt, Store
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
@@ -90,41 +89,6 @@ class _Merge(StmtMutator):
         return _merge(node)
 
 
-class _Offsets(Visitor):
-    """Gives every buffer its place: behind those that are in use around it and, unless barriers are explicit, behind
-    those before it."""
-
-    def __init__(self, alignment: int) -> None:
-        super().__init__()
-        self.alignment = alignment
-        self.offsets: dict[Var, PrimExpr] = {}
-        self.next: PrimExpr = operators.const(0)
-        self.total: PrimExpr = operators.const(0)
-        self.explicit = False
-
-    def visit_attr_stmt(self, node: AttrStmt) -> None:
-        before = self.explicit
-        self.explicit = before or node.attr_key == EXPLICIT_SYNC
-        self.visit(node.body)
-        self.explicit = before
-
-    def visit_allocate(self, node: Allocate) -> None:
-        if node.buffer_var.storage_scope != _SCOPE:
-            self.visit(node.body)
-            return
-        start = self.next
-        self.offsets[node.buffer_var] = start
-        size: PrimExpr = operators.const(_element_bytes(node))
-        for extent in node.extents:
-            size = operators.multiply(size, extent)
-        rounded = operators.floordiv(operators.add(size, self.alignment - 1), self.alignment)
-        self.next = operators.add(start, operators.multiply(rounded, self.alignment))
-        self.total = operators.maximum(self.total, self.next)
-        self.visit(node.body)
-        if self.explicit:
-            self.next = start
-
-
 def _merge(kernel: AttrStmt) -> Stmt:
     found = [
         part
@@ -133,11 +97,19 @@ def _merge(kernel: AttrStmt) -> Stmt:
     ]
     if len(found) < 2:
         return kernel
-    placing = _Offsets(max(_LARGEST_ACCESS, *[_element_bytes(part) for part in found]))
-    placing.visit(kernel.body)
+    alignment = max(_LARGEST_ACCESS, *[_element_bytes(part) for part in found])
     merged = Var("buf_dyn_shmem", PointerType(PrimType("uint8"), _SCOPE))
-    body = _Place(merged, placing.offsets).visit(kernel.body)
-    return kernel.replace(body=Allocate(merged, "uint8", [placing.total], operators.const_true(), body))
+    offsets: dict[Var, PrimExpr] = {}
+    total: PrimExpr = operators.const(0)
+    for part in found:
+        offsets[part.buffer_var] = total
+        size: PrimExpr = operators.const(_element_bytes(part))
+        for extent in part.extents:
+            size = operators.multiply(size, extent)
+        rounded = operators.floordiv(operators.add(size, alignment - 1), alignment)
+        total = operators.add(total, operators.multiply(rounded, alignment))
+    body = _Place(merged, offsets).visit(kernel.body)
+    return kernel.replace(body=Allocate(merged, "uint8", [total], operators.const_true(), body))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from tilewright.tir.op import if_then_else
 
 ROW_BYTES: Final = 128
 PIECE_BYTES: Final = 16
+LEAST_ASYNC_BYTES: Final = 4
 
 
 @dataclass(frozen=True)
@@ -173,21 +174,16 @@ class TileCopies:
         source = place.address + substitute_expr(self.address[1], values)
         slot = offset + self.tile.place(row, self.unit)
         num_bytes = self.run * self.tile.itemsize
-        if num_bytes < ptx.LEAST_ASYNC_BYTES:
+        if num_bytes < LEAST_ASYNC_BYTES:
             zero = operators.make_zero(self.factor.dtype)
             target[slot] = if_then_else(inside, self.source[source], zero)
             return
+        safe = Select(inside, source, operators.const(0, source.dtype))
         self.builder.emit(
             ptx.cp_async(
-                pointer(target, slot, self.run, ptx.WRITE),
-                pointer(self.source, Select(inside, source, operators.const(0, source.dtype)), self.run, ptx.READ),
+                ptx.pointer(target, slot, "w", self.run),
+                ptx.pointer(self.source, safe, "r", self.run),
                 num_bytes,
                 Select(inside, operators.const(num_bytes), operators.const(0)),
             )
         )
-
-
-def pointer(memory: BufferVar, place: PrimExpr, count: int, mask: int) -> PrimExpr:
-    """The address of some elements, with how they are used, for the passes that look at memory."""
-    kind = operators.call("type_annotation", memory.dtype, [])
-    return operators.call("tvm_access_ptr", "handle", [kind, memory.asobject(), place, count, mask])

@@ -8,13 +8,14 @@ from typing import Final
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import PrimExpr, Range, Var
+from tilewright.ir.expr import PrimExpr, StringImm, Var
 from tilewright.ir.functor import substitute_expr
 from tilewright.schedule.gpu.product.copies import PIECE_BYTES, TileCopies, TileShape
 from tilewright.schedule.gpu.product.epilogue import Epilogue, ReadBuffers
 from tilewright.schedule.gpu.product.factors import Axis, Factor, Product, decode, size
 from tilewright.schedule.gpu.product.multiply import GroupProducts, TileProducts, WarpProducts
 from tilewright.schedule.gpu.product.tiling import SUM_PADDING, Tiling
+from tilewright.support.dtype import DataType
 from tilewright.te.operation import thread_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir import ir_builder, ptx
@@ -41,11 +42,11 @@ class ProductKernel:
         self._launch()
         # Copies are in flight across barriers, so barriers are placed here and by no pass.
         builder.scope_attr("kernel", EXPLICIT_SYNC, 1)
+        shared = builder.allocate("uint8", self.tiling.shared_bytes(self.product.a.dtype.itemsize), "shared", SHARED)
+        self.shared = shared.asobject()
         products = self._products()
-        with builder.new_scope():
-            self._sum_up(products, memory)
-        with builder.new_scope():
-            self._store(products, memory, [builder.buffer_ptr(buffer) for buffer in outputs])
+        self._sum_up(products, memory)
+        self._store(products, memory, [builder.buffer_ptr(buffer) for buffer in outputs])
         return builder.get()
 
     # ---- which part of the result a block computes ----
@@ -86,6 +87,13 @@ class ProductKernel:
             for variable, value in decode(place, axes).items()
         }
 
+    def _shared(self, dtype: DataType) -> BufferVar:
+        """The block's shared memory as elements of a type. First the tiles are in it, then the sums."""
+        return BufferVar(self.builder, self.shared, None, dtype)
+
+    def _barrier(self) -> None:
+        self.builder.emit(operators.call("tvm_storage_sync", "int32", [StringImm("shared")]))
+
     # ---- the sums ----
 
     def _shape(self, factor: Factor, side: Sequence[Axis], extent: int) -> tuple[TileShape, int]:
@@ -124,12 +132,13 @@ class ProductKernel:
         analyzer = Analyzer()
         for variable, domain in product.ranges.items():
             analyzer.bind(variable, domain)
-        tiles, copies = [], []
+        tiles = self._shared(product.a.dtype)
+        starts = (0, tiling.stages * self.shapes[0][0].elements)
+        copies = []
         sides = ((product.rows, self.first_row), (product.columns, self.first_column))
-        for name, factor, (side, first), (shape, run) in zip(
-            ("tile_a", "tile_b"), (product.a, product.b), sides, self.shapes, strict=True
+        for factor, (side, first), (shape, run) in zip(
+            (product.a, product.b), sides, self.shapes, strict=True
         ):
-            tiles.append(builder.allocate(product.a.dtype, tiling.stages * shape.elements, name, SHARED))
             copies.append(
                 TileCopies(
                     builder,
@@ -146,12 +155,12 @@ class ProductKernel:
             )
 
         def copy(step: PrimExpr, stage: PrimExpr) -> None:
-            for one, tile in zip(copies, tiles, strict=True):
-                one.copy(first_step + step, tile, stage * one.tile.elements)
+            for one, start in zip(copies, starts, strict=True):
+                one.copy(first_step + step, tiles, stage * one.tile.elements + start)
 
         def multiply(stage: PrimExpr) -> None:
-            a, b = ((tile, stage * one.tile.elements) for one, tile in zip(copies, tiles, strict=True))
-            products.multiply(a, b)
+            a, b = (stage * one.tile.elements + start for one, start in zip(copies, starts, strict=True))
+            products.multiply((tiles, a), (tiles, b))
 
         products.clear()
         # A stage is free for its next tile when every thread is past the multiplication that reads it: one step later,
@@ -164,7 +173,7 @@ class ProductKernel:
         with builder.for_range(0, steps, name="step") as step:
             builder.emit(ptx.cp_async_wait(ahead - 1))
             products.tiles_arrived()
-            builder.emit(ptx.barrier())
+            self._barrier()
             multiply(step % tiling.stages)
             with builder.if_scope(step + ahead < steps):
                 copy(step + ahead, (step + ahead) % tiling.stages)
@@ -180,13 +189,13 @@ class ProductKernel:
         """The sums go through shared memory, so that each thread has adjacent columns and stores 16 bytes."""
         product, tiling, builder = self.product, self.tiling, self.builder
         pitch = tiling.columns + SUM_PADDING
-        sums = builder.allocate(product.sum_type, tiling.rows * pitch, "staged", SHARED)
-        builder.emit(ptx.barrier())
+        sums = self._shared(product.sum_type)
+        self._barrier()
         for position, row, column in products.pairs():
             place = builder.let("place", row * pitch + column)
             for lane in range(2):
                 sums[place + lane] = products.sums[position + lane]
-        builder.emit(ptx.barrier())
+        self._barrier()
         run = self._store_run(outputs)
         units = tiling.columns // run
         with builder.for_range(0, tiling.rows * units // tiling.threads, name="part", kind="unroll") as part:

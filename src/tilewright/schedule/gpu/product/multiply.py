@@ -13,7 +13,7 @@ from typing import Final
 
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr
-from tilewright.schedule.gpu.product.copies import PIECE_BYTES, TileShape, pointer
+from tilewright.schedule.gpu.product.copies import PIECE_BYTES, TileShape
 from tilewright.support.dtype import DataType
 from tilewright.tir import ptx
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
@@ -105,6 +105,7 @@ class WarpProducts(TileProducts):
         return 4 // self.kind.itemsize
 
     def multiply(self, a: Tile, b: Tile) -> None:
+        per_register = self._per_register
         for step in range(self.steps):
             for tile in range(self.row_tiles):
                 self._load_a(step, tile, a)
@@ -114,11 +115,11 @@ class WarpProducts(TileProducts):
                 for column in range(self.column_tiles):
                     self.builder.emit(
                         ptx.mma(
-                            self.kind,
-                            self.sum_type,
-                            (self.sums.asobject(), (row * self.column_tiles + column) * 4),
-                            (self.fragments_a.asobject(), row * 4 * self._per_register),
-                            (self.fragments_b.asobject(), column * 2 * self._per_register),
+                            f"m16n8k{STEP_BYTES // self.kind.itemsize}",
+                            *(str(self.kind), str(self.kind), str(self.sum_type)),
+                            ptx.pointer(self.fragments_a, row * 4 * per_register, "r", 4 * per_register),
+                            ptx.pointer(self.fragments_b, column * 2 * per_register, "r", 2 * per_register),
+                            ptx.pointer(self.sums, (row * self.column_tiles + column) * 4, "rw", 4),
                         )
                     )
 
@@ -154,10 +155,10 @@ class WarpProducts(TileProducts):
             place = tile.place(side // tile.row * tile.depth + piece * self.piece + line, side % tile.row)
         self.builder.emit(
             ptx.ldmatrix(
+                ptx.pointer(fragments, register * self._per_register, "w", 4 * self._per_register),
+                ptx.pointer(memory, offset + place, "r", self.piece),
                 4,
                 not tile.along_depth,
-                (fragments.asobject(), register * self._per_register),
-                pointer(memory, offset + place, self.piece, ptx.READ),
             )
         )
 
@@ -194,7 +195,7 @@ class GroupProducts(TileProducts):
         return self.b.side // 2
 
     def tiles_arrived(self) -> None:
-        self.builder.emit(ptx.fence_async_shared())
+        self.builder.emit(ptx.fence_proxy_async())
 
     def step_done(self) -> None:
         self.builder.emit(ptx.wgmma_wait(1))
@@ -207,14 +208,13 @@ class GroupProducts(TileProducts):
         for step in range(self.steps):
             self.builder.emit(
                 ptx.wgmma(
-                    self.kind,
-                    self.sum_type,
                     self.b.side,
-                    (self.sums.asobject(), 0),
+                    *(str(self.kind), str(self.kind), str(self.sum_type)),
                     self._descriptor(self.a, a, self.group * GROUP_ROWS, step),
                     self._descriptor(self.b, b, None, step),
-                    transposed_a=not self.a.along_depth,
-                    transposed_b=not self.b.along_depth,
+                    ptx.pointer(self.sums, 0, "rw", self.count),
+                    a_transposed=not self.a.along_depth,
+                    b_transposed=not self.b.along_depth,
                 )
             )
         self.builder.emit(ptx.wgmma_commit())
@@ -226,11 +226,11 @@ class GroupProducts(TileProducts):
             start = offset + step * STEP_BYTES // tile.itemsize
             start = start if side is None else start + side * tile.row
             # Groups of eight rows of 128 bytes follow each other; there is one panel.
-            return ptx.wgmma_descriptor(pointer(memory, start, tile.elements, ptx.READ), leading=16, stride=1024)
+            return ptx.wgmma_descriptor(ptx.pointer(memory, start, "r", tile.elements), 16, 1024, 128)
         start = offset + step * STEP_BYTES // tile.itemsize * tile.row
         start = start if side is None else start + side // tile.row * (tile.depth * tile.row)
         panel = tile.depth * tile.row * tile.itemsize
-        return ptx.wgmma_descriptor(pointer(memory, start, tile.elements, ptx.READ), leading=panel, stride=1024)
+        return ptx.wgmma_descriptor(ptx.pointer(memory, start, "r", tile.elements), panel, 1024, 128)
 
     def pairs(self) -> Iterator[tuple[int, PrimExpr, PrimExpr]]:
         lane, warp = self.thread % 32, self.thread // 32

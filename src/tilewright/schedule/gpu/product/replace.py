@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
@@ -11,9 +11,11 @@ from tilewright.schedule.gpu.product.epilogue import Epilogue, find_epilogue
 from tilewright.schedule.gpu.product.factors import Product, find_product, size
 from tilewright.schedule.gpu.product.kernel import ProductKernel
 from tilewright.schedule.gpu.product.tiling import Tiling, choose_tiling
-from tilewright.target.gpu import GPUDescription
+from tilewright.target.gpu import GPUDescription, describe_gpu
+from tilewright.target.target import Target
 from tilewright.te.extern import ExternOp, extern
 from tilewright.te.operation import ComputeOp
+from tilewright.te.schedule.auto_inline import auto_inline_injective
 from tilewright.te.schedule.dataflow import operations_in_order, replace_dataflow, set_operation
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
@@ -24,8 +26,11 @@ SUMS_WORTH_A_KERNEL = 16
 """Rows, columns and depth below which a matrix unit would be mostly idle."""
 
 
-def use_matrix_units(schedule: Schedule, gpu: GPUDescription) -> None:
-    """Replace the products that the matrix units of a GPU can compute. Stages must have been inlined before."""
+def use_matrix_units(schedule: Schedule, target: Target | None) -> None:
+    """Replace the products that a target's matrix units can compute, in a schedule without inlined stages."""
+    if target is None or target.kind.name != "cuda":
+        return
+    gpu = describe_gpu(target)
     while True:
         found = next(_products(schedule, gpu), None)
         if found is None:
@@ -104,13 +109,17 @@ class _Found:
         stage.start_from(operation)
         replace_dataflow(self.schedule.stages, replaced)
         needed = set(operations_in_order(self.schedule.outputs))
-        self.schedule.stages = [one for one in self.schedule.stages if one.op in needed]
+        schedule = self.schedule
+        schedule.stages = [one for one in schedule.stages if one.op in needed]
+        kept = set(schedule.stages)
+        schedule.stage_map = {key: one for key, one in schedule.stage_map.items() if one in kept}
 
 
-def _products(schedule: Schedule, gpu: GPUDescription):
+def _products(schedule: Schedule, gpu: GPUDescription) -> Iterator[_Found]:
     """The products that can be replaced."""
-    normal = schedule.normalize()
-    pairs = list(zip(schedule.stages, normal.stages, strict=True))
+    trial = schedule.copy()
+    auto_inline_injective(trial)
+    pairs = list(zip(schedule.stages, trial.normalize().stages, strict=True))
     tensors = {
         new: old
         for stage, one in pairs

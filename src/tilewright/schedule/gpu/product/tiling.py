@@ -105,7 +105,7 @@ def _time(tiling: Tiling, product: Product, gpu: GPUDescription) -> float:
     waves = -(-blocks // (gpu.multiprocessors * resident))
     sharing = max(1.0, busy / gpu.multiprocessors)
     # Multiply-adds that a multiprocessor does in a cycle, and bytes that it gets from L2.
-    multiply = tiling.rows * tiling.columns * tiling.depth / gpu.product_rate(itemsize)
+    multiply = tiling.rows * tiling.columns * tiling.depth / _product_rate(gpu, itemsize)
     copy = (tiling.rows + tiling.columns) * tiling.depth * itemsize / L2_BYTES_PER_CYCLE
     step = max(max(multiply, copy) * sharing, STEP_LATENCY / max(tiling.stages - 2, 1))
     store = tiling.rows * tiling.columns * itemsize / L2_BYTES_PER_CYCLE * sharing
@@ -114,6 +114,11 @@ def _time(tiling: Tiling, product: Product, gpu: GPUDescription) -> float:
         sums = size(product.rows) * size(product.columns) * size(product.batch) * SUM_BYTES
         total += KERNEL_LATENCY + sums * (tiling.splits + 1) / (L2_BYTES_PER_CYCLE * gpu.multiprocessors)
     return total
+
+
+def _product_rate(gpu: GPUDescription, itemsize: int) -> float:
+    """Multiply-adds of a multiprocessor's matrix units in a cycle."""
+    return (4096 if gpu.has_wgmma else 1024 if gpu.number >= 80 else 512) / itemsize
 
 
 L2_BYTES_PER_CYCLE: Final = 48.0
