@@ -90,15 +90,16 @@ def _matrices(count: int) -> int:
 
 
 def mma(shape: str, a_type: str, b_type: str, c_type: str, a: PrimExpr, b: PrimExpr, c: PrimExpr) -> Call:
-    """``c += a @ b`` for one warp, with the fragments of all three in local memory; ``shape`` is such as "m16n8k16", ``a``
-    is by rows and ``b`` by columns. Types are those of NumPy, "bfloat16", "tf32" (float32 registers), "e4m3", "e5m2"."""
+    """``c += a @ b`` for one warp, with the fragments of all three in local memory; ``shape`` is such as "m16n8k16",
+    ``a`` is by rows and ``b`` by columns. Types are those of NumPy, "bfloat16", "tf32" (float32 registers), "e4m3",
+    "e5m2"."""
     check_mma(shape, a_type, b_type, c_type)
     return _call("ptx_mma", [shape, a_type, b_type, c_type, a, b, c])
 
 
 def fragment_index(operand: str, shape: str, dtype: str, thread: ExprLike, element: int) -> tuple[Any, Any]:
-    """The row and the column of the ``element``-th number that a thread holds of ``mma``'s operand "a", "b" or "c". Those
-    of "b" are its row along k and its column along n."""
+    """The row and the column of the ``element``-th number that a thread holds of ``mma``'s operand "a", "b" or "c".
+    Those of "b" are its row along k and its column along n."""
     return mma_fragment_index(operand, shape, dtype, thread, element)
 
 
@@ -132,7 +133,8 @@ def cp_async_mbarrier_arrive(barrier: PrimExpr) -> Call:
 
 
 def mbarrier_init(barrier: PrimExpr, count: ExprLike) -> Call:
-    """Make eight bytes of shared memory a barrier whose phase ends after ``count`` arrivals, and the bytes they expect."""
+    """Make eight bytes of shared memory a barrier whose phase ends after ``count`` arrivals, and the bytes they
+    expect."""
     return _call("ptx_mbarrier_init", [barrier, count])
 
 
@@ -162,7 +164,8 @@ def mbarrier_wait(barrier: PrimExpr, parity: ExprLike) -> Call:
 
 
 def barrier_sync(number: ExprLike, threads: ExprLike) -> Call:
-    """Wait at barrier 1 to 15 for this many threads of the block, a multiple of 32. Barrier 0 is that of all threads."""
+    """Wait at barrier 1 to 15 for this many threads of the block, a multiple of 32. Barrier 0 is that of all
+    threads."""
     return _call("ptx_barrier_sync", [number, threads])
 
 
@@ -187,8 +190,8 @@ def fence_mbarrier_init() -> Call:
 def tensor_map(
     dtype: str, shape: Sequence[ExprLike], strides: Sequence[ExprLike], box: Sequence[int], swizzle: int = 0
 ) -> Call:
-    """The description of a tensor in global memory for bulk copies: of type ``dtype``, with the extents ``shape`` and the
-    distances ``strides`` (in elements, the last one 1), outermost first; copies move ``box`` elements, written to
+    """The description of a tensor in global memory for bulk copies: of type ``dtype``, with the extents ``shape`` and
+    the distances ``strides`` (in elements, the last one 1), outermost first; copies move ``box`` elements, written to
     shared memory densely or with a swizzle of 32, 64 or 128 bytes. What is outside the tensor reads as zero and is not
     written.
 
@@ -219,12 +222,14 @@ def bulk_tensor_load(
     multicast: ExprLike | None = None,
     cache_hint: ExprLike | None = None,
 ) -> Call:
-    """Start a copy of the box at ``coordinates`` (outermost first) of a tensor map's tensor to shared memory, which then
-    counts the bytes at ``barrier``. One thread does this for all. ``multicast`` is a mask of the blocks of the cluster
-    that get the box, ``cache_hint`` a policy of L2."""
+    """Start a copy of the box at ``coordinates`` (outermost first) of a tensor map's tensor to shared memory, which
+    then counts the bytes at ``barrier``. One thread does this for all. ``multicast`` is a mask of the blocks of the
+    cluster that get the box, ``cache_hint`` a policy of L2."""
     flags = int(multicast is not None) + 2 * int(cache_hint is not None)
     extra = [one for one in (multicast, cache_hint) if one is not None]
-    return _call("ptx_bulk_tensor_load", [len(coordinates), flags, target, tensor, barrier, *coordinates, *extra])
+    return _call(
+        "ptx_bulk_tensor_load", [len(coordinates), flags, target, tensor, barrier, *coordinates, *extra]
+    )
 
 
 def bulk_tensor_store(tensor: Var, source: PrimExpr, coordinates: Sequence[ExprLike]) -> Call:
@@ -274,10 +279,10 @@ def wgmma(
     a_transposed: bool = False,
     b_transposed: bool = False,
 ) -> Call:
-    """Start ``c = a @ b + scale_c * c`` for 128 threads: ``a`` has 64 rows, ``b`` has ``n`` columns (8 to 256 by 8), and k
-    takes 32 bytes. ``b`` is a descriptor, ``a`` a descriptor or a pointer to a local fragment, ``c`` a local fragment of
-    ``n / 2`` numbers. ``scale_c`` is 0 or 1. Operands are K-major; of two-byte types those in shared memory may be
-    transposed."""
+    """Start ``c = a @ b + scale_c * c`` for 128 threads: ``a`` has 64 rows, ``b`` has ``n`` columns (8 to 256 by 8),
+    and k takes 32 bytes. ``b`` is a descriptor, ``a`` a descriptor or a pointer to a local fragment, ``c`` a local
+    fragment of ``n / 2`` numbers. ``scale_c`` is 0 or 1. Operands are K-major; of two-byte types those in shared memory
+    may be transposed."""
     from_registers = a.dtype.is_handle
     check_wgmma(n, a_type, b_type, c_type, a_transposed, b_transposed, from_registers)
     flags = int(from_registers) + 2 * int(a_transposed) + 4 * int(b_transposed)
@@ -351,4 +356,3 @@ def _float8(name: str, value: PrimExpr, kind: str, dtype: str) -> PrimExpr:
     if kind not in ("e4m3", "e5m2"):
         raise ExpressionError(f"an eight-bit float is e4m3 or e5m2, not {kind!r}")
     return _call(name, [value, kind], str(DataType(dtype).with_lanes(value.dtype.lanes)))
-

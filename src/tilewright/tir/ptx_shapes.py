@@ -71,7 +71,13 @@ def check_mma(shape: str, a_type: str, b_type: str, c_type: str) -> None:
 
 
 def check_wgmma(
-    n: int, a_type: str, b_type: str, c_type: str, a_transposed: bool, b_transposed: bool, from_registers: bool
+    n: int,
+    a_type: str,
+    b_type: str,
+    c_type: str,
+    a_transposed: bool,
+    b_transposed: bool,
+    from_registers: bool,
 ) -> None:
     """An error unless there is such a product."""
     known = MMA_TYPES.get(a_type)
@@ -129,23 +135,25 @@ def _divmod(value: Any, divisor: int) -> tuple[Any, Any]:
 
 
 def swizzled(offset: int, swizzle: int) -> int:
-    """Where a byte of shared memory is under a swizzle: units of 16 bytes are exchanged within rows of ``swizzle`` bytes
-    by the number of the row, which is counted from an address that is a multiple of 1024."""
+    """Where a byte of shared memory is under a swizzle: units of 16 bytes are exchanged within rows of ``swizzle``
+    bytes by the number of the row, which is counted from an address that is a multiple of 1024."""
     if not swizzle:
         return offset
     return offset ^ ((offset >> 7 & (swizzle // 16 - 1)) << 4)
 
 
-def wgmma_offset(row: int, column: int, itemsize: int, leading: int, stride: int, swizzle: int, transposed: bool) -> int:
+def wgmma_offset(
+    row: int, column: int, itemsize: int, leading: int, stride: int, swizzle: int, transposed: bool
+) -> int:
     """The distance in bytes of an element of an operand of ``wgmma`` from the address in its descriptor, before the
     swizzle. ``row`` is along m or n, ``column`` along k.
 
-    K-major: eight rows of ``swizzle`` bytes follow one another, and ``stride`` is from there to the next eight. Without a
-    swizzle eight rows of 16 bytes do, and ``leading`` is to the next 16 bytes along k.
+    K-major: eight rows of ``swizzle`` bytes follow one another, and ``stride`` is from there to the next eight. Without
+    a swizzle eight rows of 16 bytes do, and ``leading`` is to the next 16 bytes along k.
 
     Transposed (m or n is contiguous): ``swizzle`` bytes along m, then the next of eight rows along k; ``leading`` is to
-    the next ``swizzle`` bytes along m, ``stride`` to the next eight rows along k. Without a swizzle the two are exchanged.
-    """
+    the next ``swizzle`` bytes along m, ``stride`` to the next eight rows along k. Without a swizzle the two are
+    exchanged."""
     unit = 16 // itemsize
     if not transposed:
         inside = column * itemsize

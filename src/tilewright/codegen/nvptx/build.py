@@ -50,8 +50,8 @@ class PTXGenerator(CodeGenerator):
 
 
 class PTXModule(DeviceModule):
-    """Kernels as PTX. Beside ``ptx`` it shows ``ll``, and ``cuda``: the same loops as CUDA C++, for people to read, which
-    is shown where no format is asked for."""
+    """Kernels as PTX. Beside ``ptx`` it shows ``ll``, and ``cuda``: the same loops as CUDA C++, for people to read.
+    That is what it shows where no format is asked for."""
 
     def __init__(self, codes: Sequence[PTXCode]) -> None:
         text = merged([code.ptx for code in codes])

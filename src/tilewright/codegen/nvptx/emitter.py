@@ -38,6 +38,7 @@ from tilewright.ir.expr import (
 )
 from tilewright.ir.op import Op
 from tilewright.support.errors import CodegenError
+from tilewright.tir.ptx import TENSOR_MAP
 from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, LetStmt
 
 GLOBAL: Final = "ptr addrspace(1)"
@@ -76,12 +77,12 @@ class KernelEmitter(StatementEmitter):
         self.bounds = IndexBounds()
         self.in_parallel = True
         self._private: set[Var] = set()
-        self._tensor_maps: set[Var] = set()
+        self.tensor_maps: set[Var] = set()
 
     # Pointers
 
     def pointer_type(self, var: Var) -> str:
-        if var in self._private:
+        if var in self._private or var in self.tensor_maps:
             return GENERIC
         scope = var.storage_scope
         if scope.startswith("shared"):
@@ -219,6 +220,8 @@ class KernelEmitter(StatementEmitter):
         if node.attr_key == "thread_extent" and isinstance(node.node, IterVar):
             self._bind_axis(node.node, node.value)
             self.statement(node.body)
+        elif node.attr_key == TENSOR_MAP:
+            self.statement(node.body)
         elif node.attr_key == "virtual_thread":
             raise CodegenError(
                 "a virtual thread is left in the kernel; run InjectVirtualThread before code is made",
@@ -258,7 +261,8 @@ class KernelEmitter(StatementEmitter):
                     span=node.span,
                 )
             total = max(size, 1) * node.dtype.lanes * node.dtype.itemsize
-            align = max(self.context.alignments.get(var, 0), _SHARED_ALIGNMENT)
+            natural = _SHARED_ALIGNMENT if total >= _SHARED_ALIGNMENT else _LOCAL_ALIGNMENT
+            align = max(self.context.alignments.get(var, 0), natural)
             self.context.alignments[var] = align
             self.define(var, self._shared_array(node, total, align))
             self.statement(node.body)

@@ -1,0 +1,183 @@
+"""Kernels with tensor cores and asynchronous copies, written by hand, that several tests share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import te, tir
+from tilewright.ir.expr import Var
+from tilewright.ir.type import PointerType, PrimType
+from tilewright.tir import ptx
+from tilewright.tir.function import PrimFunc
+
+
+class Kernel:
+    """A builder of one kernel: buffers, thread axes, and calls as statements."""
+
+    def __init__(self) -> None:
+        self.ib = tir.ir_builder.create()
+        self.buffers: list[Any] = []
+
+    def buffer(self, name: str, shape: tuple[int, ...], dtype: str) -> Any:
+        made = tir.decl_buffer(shape, dtype, name=name)
+        self.buffers.append(made)
+        return self.ib.buffer_ptr(made)
+
+    def axis(self, tag: str, extent: int) -> Any:
+        axis = te.thread_axis(tag)
+        self.ib.scope_attr(axis, "thread_extent", extent)
+        return axis.var
+
+    def __call__(self, call: Any) -> None:
+        self.ib.emit(call)
+
+    def function(self, **attrs: Any) -> PrimFunc:
+        params = [Var(buffer.name, "handle") for buffer in self.buffers]
+        made = PrimFunc(params, self.ib.get(), buffer_map=dict(zip(params, self.buffers, strict=True)))
+        for key, value in {"global_symbol": "main", "tir.noalias": True, **attrs}.items():
+            made = made.with_attr(key, value)
+        return made
+
+
+def warp_product(
+    rows: int,
+    columns: int,
+    depth: int,
+    a_type: str = "float16",
+    c_type: str = "float32",
+    transposed_b: bool = True,
+) -> PrimFunc:
+    """C = A B' (or A B) by ``mma.sync``: a warp has 16 x 8 elements, with tiles of A and B in shared memory."""
+    k = Kernel()
+    a = k.buffer("A", (rows, depth), a_type)
+    b = k.buffer("B", (columns, depth) if transposed_b else (depth, columns), a_type)
+    c = k.buffer("C", (rows, columns), c_type)
+    ib = k.ib
+    by, bx = k.axis("blockIdx.y", rows // 16), k.axis("blockIdx.x", columns // 8)
+    tx = k.axis("threadIdx.x", 32)
+    a_shared = ib.allocate(a_type, (16 * 16,), name="a_shared", scope="shared")
+    b_shared = ib.allocate(a_type, (16 * 8,), name="b_shared", scope="shared")
+    a_local = ib.allocate(a_type, (8,), name="a_local", scope="local")
+    b_local = ib.allocate(a_type, (4,), name="b_local", scope="local")
+    total = ib.allocate(c_type, (4,), name="total", scope="local")
+    for place in range(4):
+        total[place] = tir.const(0, c_type)
+    with ib.for_range(0, depth // 16, name="step") as step:
+        row, half = tir.floordiv(tx, 2), tir.floormod(tx, 2)
+        source = (by * 16 + row) * depth + step * 16 + half * 8
+        k(
+            ptx.cp_async(
+                ptx.pointer(a_shared, row * 16 + half * 8, "w", 8), ptx.pointer(a, source, "r", 8), 16
+            )
+        )
+        if transposed_b:
+            with ib.if_scope(tx < 16):
+                source = (bx * 8 + row) * depth + step * 16 + half * 8
+                target = ptx.pointer(b_shared, row * 16 + half * 8, "w", 8)
+                k(ptx.cp_async(target, ptx.pointer(b, source, "r", 8), 16))
+        else:
+            with ib.if_scope(tx < 16):
+                source = (step * 16 + tx) * columns + bx * 8
+                k(ptx.cp_async(ptx.pointer(b_shared, tx * 8, "w", 8), ptx.pointer(b, source, "r", 8), 16))
+        k(ptx.cp_async_commit())
+        k(ptx.cp_async_wait(0))
+        place = tir.floormod(tx, 16) * 16 + tir.floordiv(tx, 16) * 8
+        k(ptx.ldmatrix(ptx.pointer(a_local, 0, "w", 8), ptx.pointer(a_shared, place, "r", 8), 4))
+        lane = tir.floormod(tx, 16)
+        place = tir.floormod(lane, 8) * 16 + tir.floordiv(lane, 8) * 8 if transposed_b else lane * 8
+        k(
+            ptx.ldmatrix(
+                ptx.pointer(b_local, 0, "w", 4),
+                ptx.pointer(b_shared, place, "r", 8),
+                2,
+                transposed=not transposed_b,
+            )
+        )
+        operands = [
+            ptx.pointer(a_local, 0, "r", 8),
+            ptx.pointer(b_local, 0, "r", 4),
+            ptx.pointer(total, 0, "rw", 4),
+        ]
+        k(ptx.mma("m16n8k16", a_type, a_type, c_type, *operands))
+    for place in range(4):
+        row, column = ptx.fragment_index("c", "m16n8k16", c_type, tx, place)
+        c[(by * 16 + row) * columns + bx * 8 + column] = total[place]
+    return k.function()
+
+
+def group_product(columns: int, depth: int, stages: int = 3, swizzle: int = 128) -> PrimFunc:
+    """C = A B' by ``wgmma``: one block with 64 rows, a group that fetches boxes of A and B, and a group of four warps
+    that multiplies them."""
+    width = swizzle // 2
+    k = Kernel()
+    ib = k.ib
+    a = k.buffer("A", (64, depth), "float16")
+    b = k.buffer("B", (columns, depth), "float16")
+    c = k.buffer("C", (64, columns), "float32")
+    k.axis("blockIdx.x", 1)
+    tx = k.axis("threadIdx.x", 256)
+    maps = []
+    for tensor, rows in ((a, 64), (b, columns)):
+        var = tensor.asobject()
+        described = ptx.tensor_map("float16", (rows, depth), (depth, 1), (rows, width), swizzle)
+        ib.scope_attr(var, ptx.TENSOR_MAP, described)
+        maps.append(var)
+    a_size, b_size = 64 * width, columns * width
+    a_shared = ib.allocate("float16", (stages * a_size,), name="a_shared", scope="shared.dyn")
+    b_shared = ib.allocate("float16", (stages * b_size,), name="b_shared", scope="shared.dyn")
+    for shared in (a_shared, b_shared):
+        ib.scope_attr(shared.asobject(), "storage_alignment", 1024)
+    full = ib.allocate("uint64", (stages,), name="full", scope="shared")
+    free = ib.allocate("uint64", (stages,), name="free", scope="shared")
+    count = columns // 2
+    total = ib.allocate("float32", (count,), name="total", scope="local")
+    with ib.if_scope(tx.equal(0)):
+        for stage in range(stages):
+            k(ptx.mbarrier_init(ptx.pointer(full, stage, "w"), 1))
+            k(ptx.mbarrier_init(ptx.pointer(free, stage, "w"), 128))
+        k(ptx.fence_mbarrier_init())
+    k(tir.call_intrin("int32", "tir.tvm_storage_sync", "shared"))
+    steps = depth // width
+    with ib.if_scope(tx >= 128):
+        k(ptx.set_max_registers(40, increase=False))
+        with ib.if_scope(tx.equal(128)), ib.for_range(0, steps, name="step") as step:
+            stage, turn = tir.floormod(step, stages), tir.floordiv(step, stages)
+            # The barrier is free before its first phase ends: the parity of the phase before that.
+            k(ptx.mbarrier_wait(ptx.pointer(free, stage, "r"), tir.floormod(turn + 1, 2)))
+            k(ptx.mbarrier_arrive_expect_tx(ptx.pointer(full, stage), 2 * (a_size + b_size)))
+            for var, shared, size in ((maps[0], a_shared, a_size), (maps[1], b_shared, b_size)):
+                k(
+                    ptx.bulk_tensor_load(
+                        ptx.pointer(shared, stage * size, "w", size),
+                        var,
+                        ptx.pointer(full, stage),
+                        [0, step * width],
+                    )
+                )
+    with ib.else_scope():
+        k(ptx.set_max_registers(232, increase=True))
+        with ib.for_range(0, steps, name="step") as step:
+            stage, turn = tir.floormod(step, stages), tir.floordiv(step, stages)
+            k(ptx.mbarrier_wait(ptx.pointer(full, stage, "r"), tir.floormod(turn, 2)))
+            k(ptx.wgmma_fence())
+            for inner in range(width // 16):
+                left = ptx.wgmma_descriptor(
+                    ptx.pointer(a_shared, stage * a_size + inner * 16, "r"), 16, 8 * swizzle, swizzle
+                )
+                right = ptx.wgmma_descriptor(
+                    ptx.pointer(b_shared, stage * b_size + inner * 16, "r"), 16, 8 * swizzle, swizzle
+                )
+                keep = tir.if_then_else(step > 0, 1, 0) if inner == 0 else 1
+                target = ptx.pointer(total, 0, "rw", count)
+                k(ptx.wgmma(columns, "float16", "float16", "float32", left, right, target, keep))
+            k(ptx.wgmma_commit())
+            k(ptx.wgmma_wait(0))
+            k(ptx.mbarrier_arrive(ptx.pointer(free, stage)))
+        for place in range(count):
+            row, column = ptx.wgmma_index("float32", tx, place)
+            c[row * columns + column] = total[place]
+    return k.function(**{"tir.manual_sync": True, "tir.min_blocks_per_multiprocessor": 1})
+
+
+def pointer_to(name: str, dtype: str, scope: str = "global") -> Var:
+    return Var(name, PointerType(PrimType(dtype), scope))
