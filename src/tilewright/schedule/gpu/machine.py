@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tilewright.support.dtype import DataType
+from tilewright.target.gpu import describe_gpu
 from tilewright.target.target import Target
 
 VECTOR_BYTES: Final = 16
@@ -43,6 +44,15 @@ class GpuMachine:
 def current_gpu() -> GpuMachine:
     """The device of the current target; a plain one if no target is set."""
     target = Target.current()
+    if target is not None and "cuda" in target.keys:
+        described = describe_gpu(target)
+        return GpuMachine(
+            warp=described.warp_size if target.kind.warp_shuffle else 1,
+            max_threads=min(described.block_threads, target.max_num_threads),
+            shared_bytes=described.static_shared_bytes,
+            multiprocessors=described.multiprocessors,
+            multiprocessor_threads=described.multiprocessor_threads,
+        )
     attributes = {} if target is None else target.attrs
     most = int(attributes.get("max_num_threads") or 256)
     shuffles = target is not None and target.kind.warp_shuffle

@@ -40,12 +40,16 @@ class Loops:
     sets: Mapping[Var, IntervalSet]
 
     def index_set(self, index: PrimExpr, analyzer: Analyzer) -> IntervalSet | None:
-        """The set of values of an index with quotients or remainders of axes; None unless it is free of them when it
+        """The set of values of an index with quotients or remainders of axes; None unless it has a known size when it
         is written in loops."""
         if not _has_quotients(index):
             return None
         written = analyzer.simplify(substitute_expr(index, self.axes))
-        return None if _has_quotients(written) else eval_int_set(written, self.sets, analyzer)
+        found = eval_int_set(written, self.sets, analyzer)
+        if not found.has_lower_bound or not found.has_upper_bound:
+            return None
+        size = analyzer.simplify(operators.subtract(found.max_value, found.min_value))
+        return found if isinstance(size, IntImm) else None
 
 
 def _has_quotients(index: PrimExpr) -> bool:
