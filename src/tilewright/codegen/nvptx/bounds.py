@@ -141,6 +141,9 @@ class IndexBounds:
             return self.bound(node.args[0])
         if name == "tir.bitwise_and" and isinstance(node.args[1], IntImm) and node.args[1].value >= 0:
             return 0, node.args[1].value
+        if name in ("tir.bitwise_xor", "tir.bitwise_or"):
+            (low, high), (other_low, other_high) = (self.bound(one) for one in node.args[:2])
+            return (0, (1 << max(high, other_high).bit_length()) - 1) if min(low, other_low) >= 0 else None
         if name == "tir.shift_right" and isinstance(node.args[1], IntImm):
             low, high = self.bound(node.args[0])
             return low >> node.args[1].value, high >> node.args[1].value

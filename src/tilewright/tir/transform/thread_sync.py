@@ -8,7 +8,7 @@ before the statement that needs one. A kernel under the attribute ``explicit_syn
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tilewright.ir import operators
@@ -35,8 +35,9 @@ class _Planner(AccessAnalysis):
         super().__init__(scope)
         self.before: dict[int, Stmt] = {}
 
-    def visit_attr_stmt(self, node: AttrStmt) -> Any:
-        return None if node.attr_key == EXPLICIT_SYNC else super().visit_attr_stmt(node)
+    def visit_attr_stmt(self, node: AttrStmt) -> None:
+        if node.attr_key != EXPLICIT_SYNC:
+            super().visit_attr_stmt(node)
 
     def summarize(self, entries: list[Entry], loop: For | While | None) -> list[Access]:
         reads: list[Access] = []
@@ -50,11 +51,9 @@ class _Planner(AccessAnalysis):
                     reads, writes = [], []
                 else:
                     (reads if access.kind is Kind.READ else writes).append(access)
-        if loop is None:
-            return self._shown(entries)
-        self._next_iteration(entries, reads, writes, loop)
-        # The half that the last iteration filled is read after the loop.
-        return [replace(access, fills_double_buffer=False) for access in self._shown(entries)]
+        if loop is not None:
+            self._next_iteration(entries, reads, writes, loop)
+        return self._shown(entries)
 
     def _next_iteration(
         self, entries: list[Entry], reads: list[Access], writes: list[Access], loop: For | While

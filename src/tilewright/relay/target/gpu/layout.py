@@ -29,7 +29,7 @@ def conv2d_channels_last(
         channels=attrs.channels,
         kernel_size=attrs.kernel_size,
         data_layout="NHWC",
-        kernel_layout="HWOI" if depthwise else "HWIO",
+        kernel_layout="HWOI" if depthwise else "OHWI",
         out_layout="NHWC",
         out_dtype=attrs.out_dtype,
     )

@@ -156,6 +156,23 @@ class Product:
         return {axis.var: Range(0, axis.extent) for axis in self.axes}
 
     @property
+    def reads_rows(self) -> bool:
+        """True if the first factor is contiguous along the rows rather than along the depth."""
+        return self._is_contiguous_along(self.a, self.rows)
+
+    @property
+    def reads_columns(self) -> bool:
+        """True if the second factor is contiguous along the columns rather than along the depth."""
+        return self._is_contiguous_along(self.b, self.columns)
+
+    def _is_contiguous_along(self, factor: Factor, side: Sequence[Axis]) -> bool:
+        # Matrices of other types than 16 bits cannot be transposed on their way to the matrix units.
+        if not side or factor.dtype.bits != 16:
+            return False
+        piece = 16 // factor.dtype.itemsize
+        return factor.run_along(side[-1], self.ranges, piece) > factor.run_along(self.depth[-1], self.ranges, piece)
+
+    @property
     def sum_type(self) -> DataType:
         """The type of the sums."""
         return DataType(self.result.output(0).dtype)

@@ -96,25 +96,17 @@ class ProductKernel:
 
     # ---- the sums ----
 
-    def _shape(self, factor: Factor, side: Sequence[Axis], extent: int) -> tuple[TileShape, int]:
+    def _shape(self, factor: Factor, side: Sequence[Axis], extent: int, along_side: bool) -> tuple[TileShape, int]:
         """How a factor's tiles lie in shared memory, and how many elements are copied at once."""
-        kind, ranges = factor.dtype, self.product.ranges
-        piece = PIECE_BYTES // kind.itemsize
-        shape = TileShape(extent, self.tiling.depth, kind.itemsize, True)
-        along_depth = factor.run_along(self.product.depth[-1], ranges, piece)
-        # Matrices of other types than 16 bits cannot be transposed on their way to the matrix units.
-        if not side or kind.bits != 16 or extent % shape.row:
-            return shape, along_depth
-        along_side = factor.run_along(side[-1], ranges, piece)
-        if along_depth >= along_side:
-            return shape, along_depth
-        return TileShape(extent, self.tiling.depth, kind.itemsize, False), along_side
+        axis = side[-1] if along_side else self.product.depth[-1]
+        run = factor.run_along(axis, self.product.ranges, PIECE_BYTES // factor.dtype.itemsize)
+        return TileShape(extent, self.tiling.depth, factor.dtype.itemsize, not along_side), run
 
     def _products(self) -> TileProducts:
         product, tiling = self.product, self.tiling
         self.shapes = (
-            self._shape(product.a, product.rows, tiling.rows),
-            self._shape(product.b, product.columns, tiling.columns),
+            self._shape(product.a, product.rows, tiling.rows, product.reads_rows),
+            self._shape(product.b, product.columns, tiling.columns, product.reads_columns),
         )
         (a, _), (b, _) = self.shapes
         kinds = product.a.dtype, product.sum_type

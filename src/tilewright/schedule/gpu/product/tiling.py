@@ -48,48 +48,61 @@ SUM_PADDING: Final = 8
 
 def choose_tiling(product: Product, gpu: GPUDescription) -> Tiling:
     """The tiling with the least estimated time."""
-    return min(_candidates(product, gpu), key=lambda one: _time(one, product, gpu))
+    return min(candidates(product, gpu), key=lambda one: _time(one, product, gpu))
 
 
-def _candidates(product: Product, gpu: GPUDescription) -> Iterator[Tiling]:
+def candidates(product: Product, gpu: GPUDescription) -> Iterator[Tiling]:
+    """The tilings that fit a GPU and a product."""
     itemsize = product.a.dtype.itemsize
     depth = ROW_BYTES // itemsize
     steps = -(-size(product.depth) // depth)
-    for rows, columns, warps in _SHAPES[gpu.has_wgmma]:
-        for splits in (1, 2, 3, 4, 6, 8, 12, 16):
+    shapes = [(rows, columns, warps, False) for rows, columns, warps in _WARP_SHAPES]
+    if gpu.has_wgmma:
+        shapes = [shape for shape in shapes if shape[0] < 64]
+        shapes += [(rows, columns, (0, 0), True) for rows, columns in _GROUP_SHAPES]
+    for rows, columns, warps, uses_groups in shapes:
+        # Below 128 bytes a panel would be narrower than a row of shared memory.
+        if (columns % depth and product.reads_columns) or (rows % depth and product.reads_rows):
+            continue
+        for splits in _SPLITS:
             if splits > 1 and steps // splits < 2:
                 break
-            for stages in (6, 5, 4, 3):
-                made = Tiling(rows, columns, depth, stages, splits, warps, gpu.has_wgmma)
+            for stages in _STAGES:
+                made = Tiling(rows, columns, depth, stages, splits, warps, uses_groups)
                 if made.shared_bytes(itemsize) <= gpu.shared_bytes:
                     yield made
-                    break
 
 
-_SHAPES: Final[dict[bool, tuple[tuple[int, int, tuple[int, int]], ...]]] = {
-    False: (
-        (128, 128, (2, 4)),
-        (128, 64, (4, 2)),
-        (64, 128, (2, 4)),
-        (64, 64, (2, 2)),
-        (64, 32, (4, 1)),
-        (32, 64, (2, 2)),
-        (32, 32, (2, 1)),
-        (16, 64, (1, 4)),
-        (16, 32, (1, 2)),
-    ),
-    True: (
-        (128, 256, (0, 0)),
-        (128, 192, (0, 0)),
-        (128, 128, (0, 0)),
-        (128, 64, (0, 0)),
-        (64, 256, (0, 0)),
-        (64, 128, (0, 0)),
-        (64, 96, (0, 0)),
-        (64, 64, (0, 0)),
-        (64, 32, (0, 0)),
-    ),
-}
+_SPLITS: Final = (1, 2, 3, 4, 6, 8, 12, 16)
+_STAGES: Final = (3, 4, 6)
+_WARP_SHAPES: Final = (
+    (128, 128, (2, 4)),
+    (128, 64, (4, 2)),
+    (64, 128, (2, 4)),
+    (64, 64, (2, 2)),
+    (64, 32, (4, 1)),
+    (32, 64, (2, 2)),
+    (32, 32, (2, 1)),
+    (16, 128, (1, 4)),
+    (16, 64, (1, 4)),
+    (16, 32, (1, 2)),
+)
+"""Rows, columns and the grid of warps: enough warps for the schedulers, and tiles of a warp that fit its registers."""
+_GROUP_SHAPES: Final = (
+    (128, 256),
+    (128, 192),
+    (128, 128),
+    (128, 96),
+    (128, 64),
+    (128, 32),
+    (64, 256),
+    (64, 192),
+    (64, 128),
+    (64, 96),
+    (64, 64),
+    (64, 32),
+)
+"""Rows and columns: 64 rows for each group of warps."""
 
 
 def _time(tiling: Tiling, product: Product, gpu: GPUDescription) -> float:
