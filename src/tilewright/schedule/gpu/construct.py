@@ -16,7 +16,7 @@ from tilewright.schedule.cpu.graph import MaterializedStage, cones, materialized
 from tilewright.schedule.gpu.inlining import inline_stages
 from tilewright.schedule.gpu.kernel import is_thread_reduction, schedule_kernel
 from tilewright.schedule.gpu.machine import GpuMachine, current_gpu
-from tilewright.schedule.gpu.product import use_matrix_units
+from tilewright.schedule.gpu.tensor_core import use_tensor_cores
 from tilewright.schedule.gpu.row_plan import plan_rows
 from tilewright.schedule.gpu.rows import row_group
 from tilewright.schedule.gpu.split_reduction import split_few_rows
@@ -42,7 +42,7 @@ def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
     """The schedule of the graph that leads to these tensors, for the current target."""
     schedule = create_schedule([tensor.op for tensor in outputs])
     machine = current_gpu()
-    use_matrix_units(schedule, Target.current())
+    use_tensor_cores(schedule, Target.current())
     inline_stages(schedule)
     roots = _find_roots(schedule, machine)
     apply_inlining(schedule)

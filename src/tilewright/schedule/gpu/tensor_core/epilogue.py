@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.arith.iter_detect import detect_iter_map, inverse_affine_iter_map
 from tilewright.ir.expr import PrimExpr, ProducerLoad, Var
 from tilewright.ir.functor import Mutator, post_order, substitute_expr
-from tilewright.schedule.gpu.product.factors import Product
+from tilewright.schedule.gpu.tensor_core.factors import Product
 from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Tensor
 from tilewright.tir.ir_builder import BufferVar

@@ -13,7 +13,7 @@ from typing import Final
 
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr
-from tilewright.schedule.gpu.product.copies import PIECE_BYTES, TileShape
+from tilewright.schedule.gpu.tensor_core.copies import PIECE_BYTES, TileShape
 from tilewright.support.dtype import DataType
 from tilewright.tir import ptx
 from tilewright.tir.ir_builder import BufferVar, IRBuilder

@@ -10,11 +10,11 @@ from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr, StringImm, Var
 from tilewright.ir.functor import substitute_expr
-from tilewright.schedule.gpu.product.copies import PIECE_BYTES, TileCopies, TileShape
-from tilewright.schedule.gpu.product.epilogue import Epilogue, ReadBuffers
-from tilewright.schedule.gpu.product.factors import Axis, Factor, Product, decode, size
-from tilewright.schedule.gpu.product.multiply import GroupProducts, TileProducts, WarpProducts
-from tilewright.schedule.gpu.product.tiling import SUM_PADDING, Tiling
+from tilewright.schedule.gpu.tensor_core.copies import PIECE_BYTES, TileCopies, TileShape
+from tilewright.schedule.gpu.tensor_core.epilogue import Epilogue, ReadBuffers
+from tilewright.schedule.gpu.tensor_core.factors import Axis, Factor, Product, decode, size
+from tilewright.schedule.gpu.tensor_core.multiply import GroupProducts, TileProducts, WarpProducts
+from tilewright.schedule.gpu.tensor_core.tiling import SUM_PADDING, Tiling
 from tilewright.support.dtype import DataType
 from tilewright.te.operation import thread_axis
 from tilewright.te.tensor import Tensor

@@ -16,7 +16,7 @@ from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.expr import PrimExpr, Range, Select, Var
 from tilewright.ir.functor import substitute_expr, uses_var
-from tilewright.schedule.gpu.product.factors import Axis, Factor, decode, size
+from tilewright.schedule.gpu.tensor_core.factors import Axis, Factor, decode, size
 from tilewright.tir import ptx
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import if_then_else

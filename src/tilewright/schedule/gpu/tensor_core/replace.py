@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr, ProducerLoad
-from tilewright.schedule.gpu.product.epilogue import Epilogue, find_epilogue
-from tilewright.schedule.gpu.product.factors import Product, find_product, size
-from tilewright.schedule.gpu.product.kernel import ProductKernel
-from tilewright.schedule.gpu.product.tiling import Tiling, choose_tiling
+from tilewright.schedule.gpu.tensor_core.epilogue import Epilogue, find_epilogue
+from tilewright.schedule.gpu.tensor_core.factors import Product, find_product, size
+from tilewright.schedule.gpu.tensor_core.kernel import ProductKernel
+from tilewright.schedule.gpu.tensor_core.tiling import Tiling, choose_tiling
 from tilewright.target.gpu import GPUDescription, describe_gpu
 from tilewright.target.target import Target
 from tilewright.te.extern import ExternOp, extern
@@ -26,7 +26,7 @@ SUMS_WORTH_A_KERNEL = 16
 """Rows, columns and depth below which a matrix unit would be mostly idle."""
 
 
-def use_matrix_units(schedule: Schedule, target: Target | None) -> None:
+def use_tensor_cores(schedule: Schedule, target: Target | None) -> None:
     """Replace the products that a target's matrix units can compute, in a schedule without inlined stages."""
     if target is None or target.kind.name != "cuda":
         return

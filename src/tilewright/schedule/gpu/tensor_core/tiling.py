@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tilewright.schedule.gpu.product.factors import Product, size
+from tilewright.schedule.gpu.tensor_core.factors import Product, size
 from tilewright.target.gpu import GPUDescription
 
 ROW_BYTES: Final = 128
