@@ -21,6 +21,7 @@ from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.codegen.nvptx.bounds import IndexBounds
 from tilewright.codegen.nvptx.calls import KERNEL_CALLS
 from tilewright.codegen.nvptx.machine import GPUMachine
+from tilewright.codegen.nvptx.math import half_name
 from tilewright.ir.expr import (
     Add,
     Call,
@@ -202,6 +203,9 @@ class KernelEmitter(StatementEmitter):
             return ""
         made = self.function.value(f"{instruction} {kind} {left}, {divisor.value}")
         return self._resized(made, kind, own, signed=False)
+
+    def half_math(self, name: str) -> str:
+        return half_name(name)
 
     def visit_min(self, node: Min | Max) -> str:  # type: ignore[override]
         """Against a constant, the hardware's minimum and maximum are exactly ``a < b ? a : b``."""

@@ -70,7 +70,8 @@ def mma_result(values: dict[int, Any], shape: str, a_type: str, b_type: str, c_t
     count = 128 // 32
     return [
         np.array(
-            [total[mma_fragment_index("c", shape, c_type, lane, element)] for element in range(count)], total.dtype
+            [total[mma_fragment_index("c", shape, c_type, lane, element)] for element in range(count)],
+            total.dtype,
         ).view(np.uint8)
         for lane in range(32)
     ]
@@ -106,7 +107,9 @@ def wgmma_result(
     ]
 
 
-def _in_shared(descriptor: Descriptor, rows: int, k: int, dtype: str, transposed: bool) -> np.ndarray[Any, Any]:
+def _in_shared(
+    descriptor: Descriptor, rows: int, k: int, dtype: str, transposed: bool
+) -> np.ndarray[Any, Any]:
     """The matrix that a descriptor describes, by rows along m or n."""
     source, itemsize = descriptor.source, BITS[dtype] // 8
     data = source.memory.data

@@ -76,7 +76,8 @@ def _ldmatrix(compiler: Threads, call: Call) -> StepsOf:
         made = bytes_at(target(frame), 4 * size, "the target of ldmatrix")
         for matrix in range(size):
             rows = [
-                bytes_at(meeting.values[8 * matrix + row], 16, "a row of ldmatrix").view(np.uint16) for row in range(8)
+                bytes_at(meeting.values[8 * matrix + row], 16, "a row of ldmatrix").view(np.uint16)
+                for row in range(8)
             ]
             pair = np.array([_pick(rows, lane, place, transposed(frame)) for place in (0, 1)], np.uint16)
             made[4 * matrix : 4 * matrix + 4] = pair.view(np.uint8)
@@ -120,7 +121,10 @@ def _mma(compiler: Threads, call: Call) -> StepsOf:
 
     def steps(frame: Frame) -> Iterator[Any]:
         thread = number(frame)
-        views = [bytes_at(part(frame), size, "an operand of mma") for part, size in zip((a, b, c), sizes, strict=True)]
+        views = [
+            bytes_at(part(frame), size, "an operand of mma")
+            for part, size in zip((a, b, c), sizes, strict=True)
+        ]
         brought = tuple([view.copy() for view in views])
         meeting: Meeting = yield from frame[0].meet(id(call), thread, WARP, brought)
         if meeting.result is None:
@@ -190,7 +194,10 @@ def _copies_arrive(compiler: Threads, call: Call) -> Run:
     pointer, number = compiler.visit(call.args[0]), compiler.thread_number()
 
     def arrive(frame: Frame) -> int:
-        groups, barrier = frame[0].groups_of("copy", number(frame)), frame[0].barrier_at(pointer(frame), str(call.op))
+        groups, barrier = (
+            frame[0].groups_of("copy", number(frame)),
+            frame[0].barrier_at(pointer(frame), str(call.op)),
+        )
         work = [one for group in groups.committed for one in group] + groups.started
 
         def finish() -> None:
@@ -438,7 +445,12 @@ _CALLS: Final[dict[str, Callable[[Threads, Call], Run]]] = {
     "ptx_float8_decode": _float8,
     **dict.fromkeys(
         (
-            *("ptx_fence_proxy_async", "ptx_fence_mbarrier_init", "ptx_prefetch_tensor_map", "ptx_wgmma_fence"),
+            *(
+                "ptx_fence_proxy_async",
+                "ptx_fence_mbarrier_init",
+                "ptx_prefetch_tensor_map",
+                "ptx_wgmma_fence",
+            ),
             *("ptx_set_max_registers", "ptx_cluster_rank", "ptx_cluster_arrive", "ptx_cluster_wait"),
         ),
         _zero,
