@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from tests.codegen.nvptx import kernels
+
 from tilewright import te, tir
 from tilewright.tir import ptx
 from tilewright.tir.packed_lanes import dot_word, pack_word

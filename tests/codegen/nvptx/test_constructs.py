@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.codegen.nvptx.cases import CASES
+
 from tilewright.tir.interpreter import interpret
 
 ARCHS = ("sm_75", "sm_80", "sm_89", "sm_90a")

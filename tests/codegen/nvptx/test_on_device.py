@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
-
-import tilewright as tvm
 from tests.codegen.nvptx import kernels
 from tests.codegen.nvptx.cases import CASES, elementwise
+
+import tilewright as tvm
 from tilewright import tir
 from tilewright.codegen.nvptx.math import FUNCTIONS
 from tilewright.ir.intrinsics import MATH_BINARY, MATH_UNARY
@@ -121,8 +123,6 @@ def _inputs(name: str, count: int) -> np.ndarray[Any, Any]:
 def _reference(name: str, *inputs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     wide = [one.astype(np.longdouble) for one in inputs]
     if name == "erf":
-        import math
-
         return np.array([math.erf(float(one)) for one in inputs[0]], np.longdouble)
     function = _REFERENCE.get(name) or getattr(np, name)
     return np.asarray(function(*wide), np.longdouble)
@@ -170,7 +170,7 @@ def test_errors_of_math_functions(dtype: str, record_property: Any) -> None:
         table.append(f"{name:10} {error:8.2f} {stated:8.2f}")
         if error > stated + 0.01:
             wrong.append(table[-1])
-    print(
+    sys.stdout.write(
         f"\n{dtype}: function, largest error, stated error, in units in the last place\n" + "\n".join(table)
     )
     record_property("table", table)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.codegen.nvptx import kernels
-from tilewright.support.errors import CodegenError, TilewrightError
+
 from tilewright.tir.interpreter import interpret
 
 

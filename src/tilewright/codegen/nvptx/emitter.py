@@ -24,11 +24,13 @@ from tilewright.codegen.nvptx.machine import GPUMachine
 from tilewright.codegen.nvptx.math import half_name
 from tilewright.ir.expr import (
     Add,
+    BinaryOpExpr,
     Call,
     Div,
     FloatImm,
     IntImm,
     IterVar,
+    Load,
     Max,
     Min,
     Mod,
@@ -95,7 +97,9 @@ class KernelEmitter(StatementEmitter):
             return self.pointer_type(expr), self.variable(expr)
         if isinstance(expr, Call) and isinstance(expr.op, Op):
             if expr.op.name == "tir.address_of":
-                return self.pointer_type(expr.args[0].buffer_var), address_of(self, expr)
+                operand = address_of(self, expr)
+                assert isinstance(expr.args[0], Load)
+                return self.pointer_type(expr.args[0].buffer_var), operand
             if expr.op.name == "tir.tvm_access_ptr":
                 return self.pointer(expr.args[1])[0], access_pointer(self, expr)
         return GENERIC, self.visit(expr)
@@ -207,7 +211,7 @@ class KernelEmitter(StatementEmitter):
     def half_math(self, name: str) -> str:
         return half_name(name)
 
-    def visit_min(self, node: Min | Max) -> str:  # type: ignore[override]
+    def visit_min(self, node: BinaryOpExpr) -> str:
         """Against a constant, the hardware's minimum and maximum are exactly ``a < b ? a : b``."""
         constant, dtype = node.b, node.dtype
         if not (isinstance(constant, FloatImm) and dtype.bits == 32 and _is_decided(constant.value, node)):
@@ -307,7 +311,7 @@ def _wrapped(most: int) -> int:
     return most if most < 1 << 31 else -(1 << 31)
 
 
-def _is_decided(constant: float, node: Min | Max) -> bool:
+def _is_decided(constant: float, node: BinaryOpExpr) -> bool:
     """True if the sign of zero cannot matter: the hardware takes the positive zero as the larger one."""
     if constant != constant:
         return False

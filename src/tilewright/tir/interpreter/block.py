@@ -1,9 +1,9 @@
-"""The state that the threads of one block share: memory, meetings, asynchronous work, barriers; and running them all."""
+"""What the threads of one block share (memory, meetings, asynchronous work, barriers), and running them all."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -106,7 +106,7 @@ class Block:
             raise TilewrightError(f"{what}: there is no barrier at this address; mbarrier_init makes one")
         return found
 
-    def meet(self, key: Any, thread: int, size: int, value: Any) -> Iterator[Any]:
+    def meet(self, key: Any, thread: int, size: int, value: Any) -> Generator[Any, None, Meeting]:
         """Wait until all threads of this one's group of ``size`` have brought a value; gives the meeting."""
         group, place = divmod(thread, size)
         visit = self.visits.get((key, thread), 0)

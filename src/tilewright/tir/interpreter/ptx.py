@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from tilewright.ir.expr import Call, PrimExpr, StringImm, Var
+from tilewright.ir.expr import Call, IntImm, PrimExpr, StringImm, Var
 from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter import float8
 from tilewright.tir.interpreter.block import Meeting, MemoryBarrier, NamedBarrier, Stuck
@@ -47,6 +47,12 @@ def _arguments(compiler: Any, call: Call, first: int = 0) -> list[Run]:
 def _name(call: Call, place: int) -> str:
     value = call.args[place]
     assert isinstance(value, StringImm)
+    return value.value
+
+
+def _integer(call: Call, place: int) -> int:
+    value = call.args[place]
+    assert isinstance(value, IntImm)
     return value.value
 
 
@@ -297,7 +303,7 @@ def _named(wait: bool) -> Callable[[Threads, Call], StepsOf]:
 
 
 def _bulk_load(compiler: Threads, call: Call) -> Run:
-    rank, flags = (int(call.args[place].value) for place in (0, 1))
+    rank, flags = (_integer(call, place) for place in (0, 1))
     target, barrier = compiler.visit(call.args[2]), compiler.visit(call.args[4])
     described = _map_of(compiler, call, call.args[3])
     source = compiler.visit(call.args[3])
@@ -324,7 +330,7 @@ def _bulk_load(compiler: Threads, call: Call) -> Run:
 
 
 def _bulk_store(compiler: Threads, call: Call) -> Run:
-    rank = int(call.args[0].value)
+    rank = _integer(call, 0)
     described = _map_of(compiler, call, call.args[1])
     tensor, source = compiler.visit(call.args[1]), compiler.visit(call.args[2])
     coordinates = [compiler.visit(one) for one in call.args[3 : 3 + rank]]
@@ -356,7 +362,7 @@ def _descriptor(compiler: Threads, call: Call) -> Run:
 
 
 def _wgmma(compiler: Threads, call: Call) -> StepsOf:
-    n, flags = (int(call.args[place].value) for place in (0, 4))
+    n, flags = (_integer(call, place) for place in (0, 4))
     a_type, b_type, c_type = (_name(call, place) for place in (1, 2, 3))
     a, b, c, scale = _arguments(compiler, call, 5)
     number = compiler.thread_number()
