@@ -331,6 +331,35 @@ def float8() -> Case:
     return Case(s, args, [x, np.zeros_like(x)], [None, wanted.astype("float32")], arch="sm_89")
 
 
+@case
+def wmma_fragments() -> Case:
+    """The fragments that tensor intrinsics of te use: four products of 16 x 16, by one warp."""
+    k = kernels.Kernel()
+    ib = k.ib
+    a, b = k.buffer("A", (16, 64), "float16"), k.buffer("B", (16, 64), "float16")
+    c = k.buffer("C", (16, 16), "float32")
+    k.axis("threadIdx.x", 32)
+    scopes = {"a": ("float16", "matrix_a"), "b": ("float16", "matrix_b"), "c": ("float32", "accumulator")}
+    memory = {
+        name: ib.allocate(kind, (256,), name=f"fragment_{name}", scope=f"wmma.{scope}").asobject()
+        for name, (kind, scope) in scopes.items()
+    }
+    shape = (16, 16, 16)
+
+    def do(name: str, *arguments: Any) -> None:
+        k(tir.call_intrin("handle", f"tir.tvm_{name}", *arguments))
+
+    do("fill_fragment", memory["c"], *shape, 0, tir.const(0, "float32"))
+    with ib.for_range(0, 4, name="step") as step:
+        do("load_matrix_sync", memory["a"], *shape, 0, ptx.pointer(a, step * 16, "r", 976), 64, "row_major")
+        do("load_matrix_sync", memory["b"], *shape, 0, ptx.pointer(b, step * 16, "r", 976), 64, "col_major")
+        do("mma_sync", memory["c"], 0, memory["a"], 0, memory["b"], 0, memory["c"], 0)
+    do("store_matrix_sync", memory["c"], *shape, 0, ptx.pointer(c, 0, "w", 256), 16, "row_major")
+    x, y = random(1, (16, 64), "float16"), random(2, (16, 64), "float16")
+    wanted = x.astype("float32") @ y.T.astype("float32")
+    return Case(k.function(), [], [x, y, np.zeros((16, 16), "float32")], [None, None, wanted], 1e-3)
+
+
 def _fragments(shape: str, a_type: str, c_type: str, stored: str, arch: str = "sm_80") -> Case:
     """One mma whose fragments every thread loads by itself."""
     depth = int(shape.rsplit("k", 1)[-1])

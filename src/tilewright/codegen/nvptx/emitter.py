@@ -20,6 +20,7 @@ from tilewright.codegen.llvm.statements import StatementEmitter
 from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.codegen.nvptx.bounds import IndexBounds
 from tilewright.codegen.nvptx.calls import KERNEL_CALLS
+from tilewright.codegen.nvptx.fragments import Fragments
 from tilewright.codegen.nvptx.machine import GPUMachine
 from tilewright.codegen.nvptx.math import half_name
 from tilewright.ir.expr import (
@@ -78,6 +79,7 @@ class KernelEmitter(StatementEmitter):
         assert isinstance(module.machine, GPUMachine)
         self.gpu = module.machine.gpu
         self.bounds = IndexBounds()
+        self.fragments = Fragments()
         self.in_parallel = True
         self._private: set[Var] = set()
         self.tensor_maps: set[Var] = set()
@@ -236,6 +238,7 @@ class KernelEmitter(StatementEmitter):
                 span=node.span,
             )
         else:
+            self.fragments.note(node.attr_key, node.node, node.value)
             super().visit_attr_stmt(node)
 
     def _bind_axis(self, axis: IterVar, extent: PrimExpr) -> None:
@@ -275,11 +278,10 @@ class KernelEmitter(StatementEmitter):
             self.define(var, self._shared_array(node, total, align))
             self.statement(node.body)
         elif scope.startswith("wmma."):
-            raise CodegenError(
-                f"{var.name} is a fragment of scope {scope!r}, which only CUDA source has; use tir.ptx_mma and "
-                "tir.ptx_ldmatrix",
-                span=node.span,
-            )
+            self._private.add(var)
+            count = self.fragments.allocate(node)
+            self.define(var, self.function.alloca(f"[{count} x i32]", _LOCAL_ALIGNMENT))
+            self.statement(node.body)
         else:
             self._private.add(var)
             super().visit_allocate(node)

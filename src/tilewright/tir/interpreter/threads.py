@@ -24,6 +24,7 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter.block import IN_STEP, Block, Steps, run_block
 from tilewright.tir.interpreter.expressions import Frame, Run, memory_cells
+from tilewright.tir.interpreter.fragments import Shape
 from tilewright.tir.interpreter.memory import Memory, Pointer
 from tilewright.tir.interpreter.ptx import STEPS
 from tilewright.tir.interpreter.statements import Enter, StatementCompiler
@@ -99,6 +100,7 @@ class ThreadCompiler(StatementCompiler):
         self.kernel: Kernel | None = None
         self.reducers: list[CommReducer] = []
         self.tensor_maps: dict[Var, MapOf] = {}
+        self.fragment_shapes: dict[Var, Shape] = {}
 
     def waits(self, stmt: Stmt) -> bool:
         """True if the threads may stop inside the statement, so that its closure is a generator."""
