@@ -131,7 +131,7 @@ def wgmma_fragment_index(dtype: str, thread: Any, element: int) -> tuple[Any, An
 def _divmod(value: Any, divisor: int) -> tuple[Any, Any]:
     if isinstance(value, PrimExpr):
         return operators.floordiv(value, divisor), operators.floormod(value, divisor)
-    return divmod(value, divisor)
+    return value // divisor, value % divisor
 
 
 def swizzled(offset: int, swizzle: int) -> int:

@@ -6,9 +6,9 @@ from typing import Any
 
 from tilewright import te, tir
 from tilewright.ir.expr import Var
-from tilewright.ir.type import PointerType, PrimType
 from tilewright.tir import ptx
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.interpreter.float8 import decode
 
 
 class Kernel:
@@ -179,5 +179,40 @@ def group_product(columns: int, depth: int, stages: int = 3, swizzle: int = 128)
     return k.function(**{"tir.manual_sync": True, "tir.min_blocks_per_multiprocessor": 1})
 
 
-def pointer_to(name: str, dtype: str, scope: str = "global") -> Var:
-    return Var(name, PointerType(PrimType(dtype), scope))
+def fragment_product(shape: str, a_type: str, c_type: str, stored: str) -> PrimFunc:
+    """C = A B' of one ``mma`` whose fragments every thread loads by itself."""
+    depth = int(shape.rsplit("k", 1)[-1])
+    k = Kernel()
+    ib = k.ib
+    a, b = k.buffer("A", (16, depth), stored), k.buffer("B", (8, depth), stored)
+    c = k.buffer("C", (16, 8), c_type)
+    tx = k.axis("threadIdx.x", 32)
+    counts = (16 * depth // 32, 8 * depth // 32)
+    a_local, b_local = (
+        ib.allocate(stored, (count,), name=name, scope="local")
+        for name, count in zip(("a_local", "b_local"), counts, strict=True)
+    )
+    total = ib.allocate(c_type, (4,), name="total", scope="local")
+    for place in range(counts[0]):
+        row, column = ptx.fragment_index("a", shape, a_type, tx, place)
+        a_local[place] = a[row * depth + column]
+    for place in range(counts[1]):
+        row, column = ptx.fragment_index("b", shape, a_type, tx, place)
+        b_local[place] = b[column * depth + row]
+    for place in range(4):
+        total[place] = tir.const(0, c_type)
+    operands = [
+        ptx.pointer(a_local, 0, "r", counts[0]),
+        ptx.pointer(b_local, 0, "r", counts[1]),
+        ptx.pointer(total),
+    ]
+    k(ptx.mma(shape, a_type, a_type, c_type, *operands))
+    for place in range(4):
+        row, column = ptx.fragment_index("c", shape, c_type, tx, place)
+        c[row * 8 + column] = total[place]
+    return k.function()
+
+
+def decoded(bits: Any, kind: str) -> Any:
+    """The numbers that the bits of eight-bit floats stand for."""
+    return decode(bits, kind)

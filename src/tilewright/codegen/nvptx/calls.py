@@ -12,6 +12,7 @@ from tilewright.codegen.nvptx.assembly import as_kernel
 from tilewright.codegen.nvptx.async_copy import ASYNC_COPY_CALLS
 from tilewright.codegen.nvptx.barriers import BARRIER_CALLS
 from tilewright.codegen.nvptx.float8 import FLOAT8_CALLS
+from tilewright.codegen.nvptx.fragments import FRAGMENT_CALLS
 from tilewright.codegen.nvptx.tensor_cores import TENSOR_CORE_CALLS
 from tilewright.codegen.nvptx.warp_group import WARP_GROUP_CALLS
 from tilewright.ir.expr import Call, IntImm, StringImm
@@ -145,6 +146,7 @@ KERNEL_CALLS: Final[dict[str, Handler]] = {
     "tir.atomic_add": atomic_add,
     "tir.call_extern": call_extern,
     "tir.call_pure_extern": call_extern,
+    **FRAGMENT_CALLS,
     **TENSOR_CORE_CALLS,
     **ASYNC_COPY_CALLS,
     **BARRIER_CALLS,
