@@ -209,7 +209,7 @@ class BoundInference:
             axis.var: relax(covered, relaxed, self.analyzer) if relaxed else covered
             for axis, covered in leaves.items()
         }
-        return Loops({axis.var: values[axis] for axis in roots}, bound)
+        return Loops({axis.var: values[axis] for axis in roots}, {**bound, **relaxed})
 
     def check_thread(
         self, stage: Stage, reader: Stage, axis: IterVar, inside: bool, rank: StorageRank
