@@ -18,13 +18,14 @@ VECTORS_A_THREAD: Final = 4
 """Vectors of a thread in a large kernel: their loads are on their way at the same time."""
 
 
-def schedule_injective(materialized: MaterializedStage, machine: GpuMachine) -> IterVar | None:
+def schedule_injective(materialized: MaterializedStage, machine: GpuMachine) -> IterVar:
     """Deals the elements of a stage out to blocks of threads; the axis of a thread's own elements."""
     stage = materialized.stage
     if not stage.op.axis:
         # One element: one thread around the whole stage.
+        only = stage.fuse()
         stage.env_threads([thread_axis((0, 1), "blockIdx.x"), thread_axis((0, 1), "threadIdx.x")])
-        return None
+        return only
     return deal_out(stage, vector_width(materialized, machine), machine)
 
 
