@@ -176,6 +176,8 @@ class _Host:
         return stmt_seq(*parts)
 
     def _loop(self, stmt: For) -> Stmt:
+        if isinstance(stmt.extent, IntImm) and stmt.extent.value <= 0:
+            return stmt_seq()
         if isinstance(stmt.extent, IntImm) and stmt.extent.value == 1:
             return self.convert(substitute(stmt.body, {stmt.loop_var: stmt.min}))
         if self._runs_in_threads(stmt):
