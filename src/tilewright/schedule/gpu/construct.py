@@ -2,8 +2,8 @@
 
 What computes elements from elements is inlined into its readers. Of the rest, every stage that is read by one other
 only, and shares its rows, is computed inside it (softmax, normalisation, a reduction with its epilogue); the others are
-kernels of their own. A function that is written as statements (an extern, a hybrid function) stays as it is: whoever
-wrote it binds its threads.
+kernels of their own. A function that is written as statements (an extern) gets threads for its parallel loops, unless
+whoever wrote it bound threads.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.cost import cost_of
 from tilewright.schedule.cpu.graph import MaterializedStage, cones, materialized_stages
 from tilewright.schedule.gpu.inlining import inline_stages
@@ -20,17 +21,18 @@ from tilewright.schedule.gpu.tensor_core import use_tensor_cores
 from tilewright.schedule.gpu.row_plan import plan_rows
 from tilewright.schedule.gpu.rows import row_group
 from tilewright.schedule.gpu.split_reduction import split_few_rows
+from tilewright.schedule.gpu.statements import give_threads
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.target.target import Target
 from tilewright.te.extern import ExternOp
 from tilewright.te.hybrid.operation import HybridOp
-from tilewright.te.operation import ComputeOp, PlaceholderOp
+from tilewright.te.operation import ComputeOp, PlaceholderOp, thread_axis
+from tilewright.te.schedule.dataflow import replace_dataflow, set_operation
 from tilewright.te.schedule.normalize import apply_inlining
 from tilewright.te.schedule.schedule import Schedule, create_schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
-from tilewright.tir.functor import post_order_visit
 from tilewright.tir.stmt import AttrStmt
 
 RECOMPUTED_WORK: Final = 64
@@ -55,7 +57,7 @@ def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
             if root.is_schedulable and root.elements() > 0:
                 schedule_kernel(schedule, root, cone, machine)
         elif not isinstance(root.operation, PlaceholderOp):
-            _require_threads(root.stage)
+            _bind_statements(root.stage, machine)
     return schedule
 
 
@@ -111,20 +113,36 @@ def _is_reused(one: MaterializedStage, reader: MaterializedStage) -> bool:
     return reader.elements() * steps > 4 * max(one.elements(), 1) * max(cost_of(reader.compute).operations, 1)
 
 
-def _require_threads(stage: Stage) -> None:
-    """Refuse a stage that no thread of the device would run."""
+def _bind_statements(stage: Stage, machine: GpuMachine) -> None:
+    """Gives threads to an operation that is written as statements, unless whoever wrote it did."""
     operation = stage.op
     if isinstance(operation, (ExternOp, HybridOp)):
-        bound: list[str] = []
-
-        def visit(node: object) -> None:
-            if isinstance(node, AttrStmt) and node.attr_key in ("thread_extent", "virtual_thread"):
-                bound.append(node.attr_key)
-
-        post_order_visit(operation.body, visit)
-        if bound:
+        if any(_binds_thread(node) for node in post_order(operation.body)):
+            return
+        if isinstance(operation, HybridOp):
+            stage.env_threads([thread_axis((0, 1), "blockIdx.x"), thread_axis((0, 1), "threadIdx.x")])
+            return
+        threaded = give_threads(operation, machine.max_threads)
+        if threaded is not None:
+            made = ExternOp(
+                operation.name,
+                operation.tag,
+                operation.attrs,
+                operation.inputs,
+                operation.input_placeholders,
+                operation.output_placeholders,
+                threaded.body,
+                operation.span,
+            )
+            replaced = dict(zip(operation.outputs, made.outputs, strict=True))
+            set_operation(stage, made)
+            replace_dataflow(stage.schedule.stages, replaced)
             return
     raise ScheduleError(
-        f"{operation.name} has no GPU kernel yet: it is written as a sequence of statements that bind no threads; "
-        "it can run on the CPU (relay.transform.PlanDevices places it there)"
+        f"{operation.name} has no GPU kernel: it is written as statements that call functions of the host; "
+        "it can run on the CPU (relay.build places it there, with relay.annotation.on_device for one of your own)"
     )
+
+
+def _binds_thread(node: object) -> bool:
+    return isinstance(node, AttrStmt) and node.attr_key in ("thread_extent", "virtual_thread")

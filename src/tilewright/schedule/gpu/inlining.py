@@ -23,6 +23,9 @@ SIZE_LIMIT: Final = 512
 REPEATED_WORK: Final = 19
 """Operations per element that may be done again rather than kept: fewer than one exponential."""
 
+FREE_WORK: Final = 14
+"""Operations per element that hide behind the loads of any reader: a conversion, or padding with its conditions."""
+
 
 @dataclass
 class _Use:
@@ -78,4 +81,5 @@ def _is_worth_it(operation: ComputeOp, use: _Use) -> bool:
         return True
     elements = max(prod(assumed(extent) for extent in operation.output(0).shape), 1)
     again = use.evaluations / elements - 1
-    return again <= 0.5 or cost_of(operation).operations * again <= REPEATED_WORK or cost_of(operation).operations <= 2
+    work = cost_of(operation).operations
+    return again <= 0.5 or work * again <= REPEATED_WORK or work <= FREE_WORK

@@ -133,6 +133,9 @@ def _row_threads(group: RowGroup, pieces: int, machine: GpuMachine) -> tuple[int
         team = min(warp, power_of_two_below(pieces))
     else:
         team = min(max(power_of_two_below(pieces // VECTORS_A_THREAD), warp), most)
+    if not group.staged and not any(member.length > 1 for member in group.cone):
+        # Nothing has to fit into registers: more and smaller teams end at about the same time.
+        team = min(team, ROWS_BLOCK)
     # Few rows: more threads each, so that all multiprocessors have work.
     while group.row_count * team < machine.multiprocessors * ROWS_BLOCK and team * 2 <= min(
         power_of_two_below(pieces), most

@@ -23,6 +23,9 @@ from tilewright.te.tensor import Tensor
 UNROLLED_STEPS: Final = 16
 """Steps of a thread that are written out."""
 
+LOADS_AHEAD: Final = 4
+"""Steps of a long row that are written out, so that their loads are on their way at the same time."""
+
 
 def schedule_rows(schedule: Schedule, group: RowGroup, machine: GpuMachine) -> None:
     """Schedules the root with all of its cone inside."""
@@ -176,10 +179,15 @@ class _RowSchedule:
         stage = member.materialized.stage
         operation = stage.op
         assert isinstance(operation, ComputeOp)
-        step, thread, vector = self.split(stage, list(operation.reduce_axis))
+        axes = sorted(operation.reduce_axis, key=lambda axis: _position(axis, member.inside))
+        stage.reorder(*axes)
+        step, thread, vector = self.split(stage, axes)
         stage.reorder(thread, step, *([] if vector is None else [vector]))
         stage.bind(thread, self.team)
         if self.plan.steps <= UNROLLED_STEPS and self.plan.is_kept:
+            stage.unroll(step)
+        elif self.plan.steps % LOADS_AHEAD == 0:
+            _, step = stage.split(step, factor=LOADS_AHEAD)
             stage.unroll(step)
         if vector is not None:
             stage.unroll(vector)
@@ -211,6 +219,11 @@ def _inside(member: Member) -> list[IterVar]:
     return [
         axis for axis, known in zip(now, normal, strict=True) if any(known is one for one in member.inside)
     ]
+
+
+def _position(axis: IterVar, inside: Sequence[IterVar]) -> int:
+    """The place of a reduction axis in a row; one of a single element comes first."""
+    return next((number for number, one in enumerate(inside) if one.var is axis.var), -1)
 
 
 def _is_now(schedule: Schedule, now: Tensor, tensor: Tensor) -> bool:

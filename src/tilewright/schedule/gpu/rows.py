@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Var
+from tilewright.ir.functor import free_vars
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.te.tensor import Tensor
@@ -129,9 +130,22 @@ def _member(one: MaterializedStage, rows: tuple[int, ...]) -> Member | None:
         axis for position, axis in enumerate(axes) if position not in rows and constant_extent(axis) != 1
     ]
     if one.is_reduction:
-        inside = tuple(axis for axis in one.compute.reduce_axis if constant_extent(axis) != 1)
-        return None if rest else Member(one, rows, inside)
+        inside = [axis for axis in one.compute.reduce_axis if constant_extent(axis) != 1]
+        return None if rest else Member(one, rows, tuple(_in_memory_order(one, inside)))
     return Member(one, rows, tuple(rest))
+
+
+def _in_memory_order(one: MaterializedStage, axes: list[IterVar]) -> list[IterVar]:
+    """Reduction axes in the order of the dimensions that they index: terms may be added in any order."""
+    for read in one.reads:
+        places = [
+            next((place for place, index in enumerate(read.indices) if axis.var in set(free_vars(index))), None)
+            for axis in axes
+        ]
+        if all(place is not None for place in places):
+            order = sorted(range(len(axes)), key=lambda number: (places[number] or 0, number))
+            return [axes[number] for number in order]
+    return axes
 
 
 def _reads_in_row(reader: Member, members: dict[object, Member]) -> bool:

@@ -14,7 +14,7 @@ from tilewright.ir.functor import free_vars
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage, reads_in_place
 from tilewright.schedule.gpu.injective import deal_out, vector_width
-from tilewright.schedule.gpu.machine import GpuMachine
+from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_divisor
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
@@ -28,8 +28,8 @@ LARGE_WINDOW: Final = 1024
 UNROLLED_STEPS: Final = 128
 """Steps that are written out, for all elements of a thread together."""
 
-PIXELS: Final = 4
-"""Neighbouring pixels of a thread whose windows overlap."""
+ELEMENTS: Final = 16
+"""Elements of a thread whose windows overlap: with more, registers would limit the number of threads."""
 
 
 def anchor_of(root: MaterializedStage, cone: list[MaterializedStage]) -> MaterializedStage | None:
@@ -79,22 +79,22 @@ def schedule_window(
 ) -> None:
     """Schedules the reduction with its epilogue; ``root`` may be the reduction itself."""
     stage = root.stage
-    along = _innermost(anchor)
-    lanes = 1 if along is None else _lanes(anchor, along, machine)
+    width = _memory_width(root, anchor, machine)
+    lanes = _lanes(anchor, width)
     if anchor is root:
-        width = _store_width(root, machine)
-        made = schedule.cache_write(list(stage.op.outputs) if stage.op.num_outputs > 1 else stage.op.output(0), "local")
+        made = schedule.cache_write(
+            list(stage.op.outputs) if stage.op.num_outputs > 1 else stage.op.output(0), "local"
+        )
         inner = schedule[made[0] if isinstance(made, list) else made]
     else:
-        width = vector_width(root, machine)
+        width = min(width, max(vector_width(root, machine, anchor.operation), 1))
         inner = anchor.stage
         inner.set_scope("local")
-    width = min(width, max(lanes, _store_width(anchor, machine)))
-    place = deal_out(stage, width, machine) if stage.op.axis else None
-    if place is None:
-        return
+    is_vector = lanes >= width > 1
+    pixels = _pixels(root, width, machine) if is_vector and overlaps(anchor) else 1
+    place = deal_out(stage, width, machine, 1, pixels)
     inner.compute_at(stage, place)
-    _write_out(inner, width, lanes >= width > 1)
+    _write_out(inner, width, is_vector, pixels)
 
 
 def _innermost(anchor: MaterializedStage) -> IterVar | None:
@@ -102,41 +102,60 @@ def _innermost(anchor: MaterializedStage) -> IterVar | None:
     return long[-1] if long else None
 
 
-def _store_width(one: MaterializedStage, machine: GpuMachine) -> int:
-    """Adjacent results that one store takes."""
-    axis = _innermost(one)
+def _memory_width(root: MaterializedStage, anchor: MaterializedStage, machine: GpuMachine) -> int:
+    """Adjacent results that one store takes, and whose operands one load takes where these are adjacent, too."""
+    axis = _innermost(root)
     extent = None if axis is None else constant_extent(axis)
     if extent is None:
         return 1
-    width = min(machine.lanes(tensor.dtype) for tensor in one.operation.outputs)
-    while width > 1 and extent % width:
-        width //= 2
-    return width
+    types = [tensor.dtype for tensor in root.operation.outputs]
+    types += [read.tensor.dtype for read in anchor.reads if any(read.moves_with(one) for one in read.axes)]
+    return power_of_two_divisor(extent, min(machine.lanes(dtype) for dtype in types))
 
 
-def _lanes(anchor: MaterializedStage, axis: IterVar, machine: GpuMachine) -> int:
-    """Adjacent results whose steps read adjacent elements."""
-    width = _store_width(anchor, machine)
+def _lanes(anchor: MaterializedStage, width: int) -> int:
+    """Adjacent results, at most ``width``, whose steps read adjacent elements."""
+    axis = _innermost(anchor)
+    if axis is None:
+        return 1
     moving = [read for read in anchor.reads if read.moves_with(axis)]
     while width > 1 and not all(read.steps(axis, width) == 1 for read in moving):
         width //= 2
     return width
 
 
-def _write_out(inner: Stage, width: int, is_vector: bool) -> None:
+def _pixels(root: MaterializedStage, width: int, machine: GpuMachine) -> int:
+    """Neighbouring pixels of a thread, as long as every multiprocessor has threads enough."""
+    long = [axis for axis in root.compute.axes if extent_of(axis) > 1]
+    extent = constant_extent(long[-2]) if len(long) > 1 else None
+    if extent is None:
+        return 1
+    pixels = power_of_two_divisor(extent, max(ELEMENTS // width, 1))
+    enough = machine.multiprocessors * machine.multiprocessor_threads
+    while pixels > 1 and root.elements() // width // pixels < enough:
+        pixels //= 2
+    return pixels
+
+
+def _write_out(inner: Stage, width: int, is_vector: bool, pixels: int) -> None:
     """The loops of the reduction of one thread: steps outside, its elements inside."""
     operation = inner.op
     assert isinstance(operation, ComputeOp)
     steps = list(operation.reduce_axis)
     if not operation.axes:
         return
-    element = operation.axes[-1]
-    inner.reorder(*operation.axes[:-1], *steps, element)
+    long = [axis for axis in operation.axes if constant_extent(axis) != 1]
+    element = long[-1] if long else operation.axes[-1]
+    own = [*([long[-2]] if pixels > 1 else []), element]
+    others = [axis for axis in operation.axes if not any(axis is one for one in own)]
+    inner.reorder(*others, *steps, *own)
+    if pixels > 1:
+        inner.unroll(own[0])
     if is_vector:
         inner.vectorize(element)
     elif width > 1:
         inner.unroll(element)
-    count = 1 if is_vector else width
+    count = pixels * (1 if is_vector else width)
     for axis in reversed(steps):
         count *= extent_of(axis)
         if count > UNROLLED_STEPS:

@@ -209,7 +209,7 @@ class BoundInference:
             axis.var: relax(covered, relaxed, self.analyzer) if relaxed else covered
             for axis, covered in leaves.items()
         }
-        return Loops({axis.var: values[axis] for axis in roots}, bound)
+        return Loops({axis.var: values[axis] for axis in roots}, {**bound, **relaxed})
 
     def check_thread(
         self, stage: Stage, reader: Stage, axis: IterVar, inside: bool, rank: StorageRank
@@ -220,7 +220,8 @@ class BoundInference:
             return
         own = [*stage.env_thread_axes, *(one.bind_thread for one in stage.axis_attributes.values())]
         # A thread that already runs around the place is the same one inside it.
-        own += [self.bound_threads.get(around, around) for around in self.paths[stage.op]]
+        for around, owner in attach_path_with_stages(stage):
+            own += [self.bound_threads.get(around, around), *owner.env_thread_axes]
         if not is_shared_by(rank, thread.thread_tag) and not any(thread is one for one in own):
             stage.fail(
                 "set_scope",
