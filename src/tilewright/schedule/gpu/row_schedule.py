@@ -81,7 +81,10 @@ class _RowSchedule:
         ]
         stages = self.schedule.stage_map
         source = next(
-            one for reader in readers for one in stages[reader].op.input_tensors if _is_now(self.schedule, one, tensor)
+            one
+            for reader in readers
+            for one in stages[reader].op.input_tensors
+            if _is_now(self.schedule, one, tensor)
         )
         copy = self.schedule.cache_read(source, "local", readers)
         stage = self.schedule[copy]

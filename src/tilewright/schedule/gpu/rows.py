@@ -126,9 +126,7 @@ def _slice(one: MaterializedStage, places: dict[MaterializedStage, int]) -> bool
 def _member(one: MaterializedStage, rows: tuple[int, ...]) -> Member | None:
     """A stage as part of a group; None for a reduction with data axes that are not rows."""
     axes = one.compute.axes
-    rest = [
-        axis for position, axis in enumerate(axes) if position not in rows and constant_extent(axis) != 1
-    ]
+    rest = [axis for position, axis in enumerate(axes) if position not in rows and constant_extent(axis) != 1]
     if one.is_reduction:
         inside = [axis for axis in one.compute.reduce_axis if constant_extent(axis) != 1]
         return None if rest else Member(one, rows, tuple(_in_memory_order(one, inside)))
@@ -139,7 +137,9 @@ def _in_memory_order(one: MaterializedStage, axes: list[IterVar]) -> list[IterVa
     """Reduction axes in the order of the dimensions that they index: terms may be added in any order."""
     for read in one.reads:
         places = [
-            next((place for place, index in enumerate(read.indices) if axis.var in set(free_vars(index))), None)
+            next(
+                (place for place, index in enumerate(read.indices) if axis.var in set(free_vars(index))), None
+            )
             for axis in axes
         ]
         if all(place is not None for place in places):
