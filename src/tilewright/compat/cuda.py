@@ -5,7 +5,61 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tilewright import topi
-from tilewright.topi import nn, vision
+from tilewright.ir import operators
+from tilewright.ir.expr import IntImm
+from tilewright.te import Tensor
+from tilewright.topi import nn, threads, vision
+from tilewright.topi.threads.scatter import has_atomic_add
+
+
+def _fits(data: Tensor, axis: int) -> bool:
+    """True if shared memory holds a row of a known length."""
+    extent = data.shape[axis]
+    return isinstance(extent, IntImm) and 0 < extent.value <= threads.longest_row(data.dtype)
+
+
+def sort(data: Tensor, axis: int = -1, is_ascend: int = 1) -> Tensor:
+    """The values in order along an axis: a block sorts a row, where shared memory holds it."""
+    return (threads if _fits(data, axis) else topi).sort(data, axis, is_ascend)
+
+
+def argsort(
+    data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: int = 1, dtype: str = "float32"
+) -> Tensor:
+    """The positions of the values in order along an axis."""
+    if valid_count is None and _fits(data, axis):
+        return threads.argsort(data, axis, is_ascend, dtype)
+    return topi.argsort(data, valid_count, axis, is_ascend, dtype)
+
+
+def topk(
+    data: Tensor,
+    k: Any = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: str = "int64",
+) -> Any:
+    """The first k values in order along an axis, their positions, or both."""
+    if not isinstance(k, int) or not _fits(data, axis):
+        return topi.topk(data, k, axis, ret_type, is_ascend, dtype)
+    made = threads.topk(data, k, axis, ret_type, is_ascend, dtype)
+    return made if ret_type == "both" else made[0]
+
+
+def cumsum(
+    data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: bool | None = None
+) -> Tensor:
+    """The running sum: a block computes a row."""
+    return threads.scan_rows(data, operators.add, 0, "cumsum", axis, dtype, exclusive)
+
+
+def scatter_add(data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> Tensor:
+    """The data with updates added at indices, by atomic additions where the device has them."""
+    if has_atomic_add(data.dtype):
+        return threads.scatter_add_elements(data, indices, updates, axis)
+    return topi.scatter_add(data, indices, updates, axis)
+
 
 COMPUTATIONS: Final[dict[str, Any]] = {
     **{
@@ -31,11 +85,15 @@ COMPUTATIONS: Final[dict[str, Any]] = {
     **{
         name: getattr(topi, name)
         for name in (
-            *("argsort", "argwhere", "cumprod", "cumsum", "invert_permutation", "scatter", "scatter_add"),
-            *("scatter_nd", "searchsorted", "sort", "sparse_fill_empty_rows", "sparse_reshape", "topk"),
-            "unique",
+            *("argwhere", "cumprod", "invert_permutation", "scatter", "scatter_nd", "searchsorted"),
+            *("sparse_fill_empty_rows", "sparse_reshape", "unique"),
         )
     },
+    "argsort": argsort,
+    "cumsum": cumsum,
+    "scatter_add": scatter_add,
+    "sort": sort,
+    "topk": topk,
     **{
         name: getattr(vision, name)
         for name in (

@@ -23,7 +23,7 @@ from tilewright.te.operation import ComputeOp, thread_axis
 from tilewright.te.schedule.dataflow import replace_dataflow, set_operation
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
-from tilewright.te.tensor import Tensor
+from tilewright.te.tensor import Operation, Tensor
 
 GROUP: Final = 4
 """Neighbouring elements of a thread: 16 bytes of float32."""
@@ -160,7 +160,7 @@ class _ProductSchedule:
             for side, own in zip(self.sides, parts, strict=True)
         ]
         body = Reduce(
-            reduce.combiner, [operators.multiply(*loads)], [along], reduce.condition, 0, [], reduce.span
+            reduce.combiner, [operators.multiply(loads[0], loads[1])], [along], reduce.condition, 0, [], reduce.span
         )
         sums = ComputeOp(
             f"{operation.name}.sums", "", None, [batch, *parts[0], *parts[1]], [body], operation.span
@@ -178,7 +178,7 @@ class _ProductSchedule:
             operation.span,
         )
         position = self.schedule.stages.index(self.anchor)
-        made = [(sums, "local")]
+        made: list[tuple[Operation, str]] = [(sums, "local")]
         for side in self.sides:
             made += [(side.fragment.op, "local"), (side.shared.op, "shared")]
         for one, scope in made:

@@ -14,7 +14,7 @@ from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Var
 from tilewright.ir.functor import free_vars
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.te.tensor import Tensor
+from tilewright.te.tensor import Operation, Tensor
 
 
 @dataclass(eq=False)
@@ -148,7 +148,7 @@ def _in_memory_order(one: MaterializedStage, axes: list[IterVar]) -> list[IterVa
     return axes
 
 
-def _reads_in_row(reader: Member, members: dict[object, Member]) -> bool:
+def _reads_in_row(reader: Member, members: dict[Operation, Member]) -> bool:
     """True if a stage reads the elements of other members at its own place in the row."""
     for read in reader.materialized.reads:
         producer = members.get(read.tensor.op)

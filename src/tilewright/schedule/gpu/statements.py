@@ -209,14 +209,14 @@ class _Host:
     def _kernel(self, stmt: For) -> Stmt:
         """A kernel with a thread for each iteration."""
         extent = stmt.extent
-        constant = isinstance(extent, IntImm)
-        threads = min(self.threads, max(int(extent.value), 1)) if isinstance(extent, IntImm) else self.threads
+        count = int(extent.value) if isinstance(extent, IntImm) else None
+        threads = self.threads if count is None else min(self.threads, max(count, 1))
         block, thread = thread_axis("blockIdx.x"), thread_axis("threadIdx.x")
         number = operators.add(operators.multiply(block.var, threads), thread.var)
         iteration = operators.add(operators.cast(stmt.loop_var.dtype, number), stmt.min)
         body, hoisted = _own_memory(stmt.body, number, extent)
         body = substitute(body, {stmt.loop_var: iteration})
-        if not constant or int(extent.value) % threads:
+        if count is None or count % threads:
             body = IfThenElse(operators.less(number, extent), body)
         blocks = operators.floordiv(operators.add(extent, threads - 1), threads)
         return _around(hoisted, self._launch(body, blocks, threads, block, thread))
