@@ -32,7 +32,7 @@ def call_function(emitter: Emitter, name: str, dtype: DataType, args: Sequence[P
         emitter.as_float32(operand, kind) if kind is dtype else operand
         for operand, kind in zip(operands, kinds, strict=True)
     ]
-    return emitter.from_float32(emitter.call_math(name, wide, raised), dtype)
+    return emitter.from_float32(emitter.call_math(emitter.half_math(name), wide, raised), dtype)
 
 
 def _math(name: str) -> Handler:

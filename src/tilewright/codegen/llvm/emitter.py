@@ -239,6 +239,10 @@ class Emitter(Functor):
         )
         return self.function.value(f"call {found.result} @{found.name}({arguments})")
 
+    def half_math(self, name: str) -> str:
+        """The float32 function that computes ``name`` for float16 and bfloat16."""
+        return name
+
     def call_llvm(self, name: str, result: str, arguments: Sequence[tuple[str, str]], flags: str = "") -> str:
         """A call of an LLVM intrinsic; LLVM finds the overload by the types. ``flags`` are fast-math flags."""
         text = ", ".join(f"{kind} {operand}" for kind, operand in arguments)

@@ -83,7 +83,7 @@ class IndexBounds:
             return self._variables.get(expr) or _of_type(expr.dtype)
         handler = _HANDLERS.get(type(expr))
         if handler is not None:
-            found = handler(self, expr)
+            found: Bound | None = handler(self, expr)
             if found is not None:
                 return found
         return _of_type(expr.dtype)

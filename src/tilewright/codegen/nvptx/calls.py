@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tilewright.codegen.llvm.calls import CALLS, Handler, access_pointer, address_of
 from tilewright.codegen.llvm.emitter import Emitter
 from tilewright.codegen.llvm.runtime_calls import RUNTIME_CALLS
+from tilewright.codegen.nvptx.assembly import as_kernel
+from tilewright.codegen.nvptx.async_copy import ASYNC_COPY_CALLS
+from tilewright.codegen.nvptx.barriers import BARRIER_CALLS
+from tilewright.codegen.nvptx.float8 import FLOAT8_CALLS
+from tilewright.codegen.nvptx.fragments import FRAGMENT_CALLS
+from tilewright.codegen.nvptx.tensor_cores import TENSOR_CORE_CALLS
+from tilewright.codegen.nvptx.warp_group import WARP_GROUP_CALLS
 from tilewright.ir.expr import Call, IntImm, StringImm
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
-
-if TYPE_CHECKING:
-    from tilewright.codegen.nvptx.emitter import KernelEmitter
 
 _INT32: Final = DataType("int32")
 _GENERIC: Final = "ptr"
@@ -27,11 +31,6 @@ def generic(handler: Handler) -> Handler:
         return kernel.in_space(*kernel.pointer(node), _GENERIC)
 
     return emit
-
-
-def as_kernel(emitter: Emitter) -> KernelEmitter:
-    """The emitter of a kernel, which handlers of kernels are only called with."""
-    return emitter  # type: ignore[return-value]
 
 
 def storage_sync(emitter: Emitter, node: Call) -> str:
@@ -147,4 +146,10 @@ KERNEL_CALLS: Final[dict[str, Handler]] = {
     "tir.atomic_add": atomic_add,
     "tir.call_extern": call_extern,
     "tir.call_pure_extern": call_extern,
+    **FRAGMENT_CALLS,
+    **TENSOR_CORE_CALLS,
+    **ASYNC_COPY_CALLS,
+    **BARRIER_CALLS,
+    **WARP_GROUP_CALLS,
+    **FLOAT8_CALLS,
 }

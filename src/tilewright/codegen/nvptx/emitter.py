@@ -20,14 +20,18 @@ from tilewright.codegen.llvm.statements import StatementEmitter
 from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.codegen.nvptx.bounds import IndexBounds
 from tilewright.codegen.nvptx.calls import KERNEL_CALLS
+from tilewright.codegen.nvptx.fragments import Fragments
 from tilewright.codegen.nvptx.machine import GPUMachine
+from tilewright.codegen.nvptx.math import half_name
 from tilewright.ir.expr import (
     Add,
+    BinaryOpExpr,
     Call,
     Div,
     FloatImm,
     IntImm,
     IterVar,
+    Load,
     Max,
     Min,
     Mod,
@@ -38,6 +42,7 @@ from tilewright.ir.expr import (
 )
 from tilewright.ir.op import Op
 from tilewright.support.errors import CodegenError
+from tilewright.tir.ptx import TENSOR_MAP
 from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, LetStmt
 
 GLOBAL: Final = "ptr addrspace(1)"
@@ -74,14 +79,15 @@ class KernelEmitter(StatementEmitter):
         assert isinstance(module.machine, GPUMachine)
         self.gpu = module.machine.gpu
         self.bounds = IndexBounds()
+        self.fragments = Fragments()
         self.in_parallel = True
         self._private: set[Var] = set()
-        self._tensor_maps: set[Var] = set()
+        self.tensor_maps: set[Var] = set()
 
     # Pointers
 
     def pointer_type(self, var: Var) -> str:
-        if var in self._private:
+        if var in self._private or var in self.tensor_maps:
             return GENERIC
         scope = var.storage_scope
         if scope.startswith("shared"):
@@ -93,7 +99,9 @@ class KernelEmitter(StatementEmitter):
             return self.pointer_type(expr), self.variable(expr)
         if isinstance(expr, Call) and isinstance(expr.op, Op):
             if expr.op.name == "tir.address_of":
-                return self.pointer_type(expr.args[0].buffer_var), address_of(self, expr)
+                operand = address_of(self, expr)
+                assert isinstance(expr.args[0], Load)
+                return self.pointer_type(expr.args[0].buffer_var), operand
             if expr.op.name == "tir.tvm_access_ptr":
                 return self.pointer(expr.args[1])[0], access_pointer(self, expr)
         return GENERIC, self.visit(expr)
@@ -202,7 +210,10 @@ class KernelEmitter(StatementEmitter):
         made = self.function.value(f"{instruction} {kind} {left}, {divisor.value}")
         return self._resized(made, kind, own, signed=False)
 
-    def visit_min(self, node: Min | Max) -> str:  # type: ignore[override]
+    def half_math(self, name: str) -> str:
+        return half_name(name)
+
+    def visit_min(self, node: BinaryOpExpr) -> str:
         """Against a constant, the hardware's minimum and maximum are exactly ``a < b ? a : b``."""
         constant, dtype = node.b, node.dtype
         if not (isinstance(constant, FloatImm) and dtype.bits == 32 and _is_decided(constant.value, node)):
@@ -219,12 +230,15 @@ class KernelEmitter(StatementEmitter):
         if node.attr_key == "thread_extent" and isinstance(node.node, IterVar):
             self._bind_axis(node.node, node.value)
             self.statement(node.body)
+        elif node.attr_key == TENSOR_MAP:
+            self.statement(node.body)
         elif node.attr_key == "virtual_thread":
             raise CodegenError(
                 "a virtual thread is left in the kernel; run InjectVirtualThread before code is made",
                 span=node.span,
             )
         else:
+            self.fragments.note(node.attr_key, node.node, node.value)
             super().visit_attr_stmt(node)
 
     def _bind_axis(self, axis: IterVar, extent: PrimExpr) -> None:
@@ -258,16 +272,16 @@ class KernelEmitter(StatementEmitter):
                     span=node.span,
                 )
             total = max(size, 1) * node.dtype.lanes * node.dtype.itemsize
-            align = max(self.context.alignments.get(var, 0), _SHARED_ALIGNMENT)
+            natural = _SHARED_ALIGNMENT if total >= _SHARED_ALIGNMENT else _LOCAL_ALIGNMENT
+            align = max(self.context.alignments.get(var, 0), natural)
             self.context.alignments[var] = align
             self.define(var, self._shared_array(node, total, align))
             self.statement(node.body)
         elif scope.startswith("wmma."):
-            raise CodegenError(
-                f"{var.name} is a fragment of scope {scope!r}, which only CUDA source has; use tir.ptx_mma and "
-                "tir.ptx_ldmatrix",
-                span=node.span,
-            )
+            self._private.add(var)
+            count = self.fragments.allocate(node)
+            self.define(var, self.function.alloca(f"[{count} x i32]", _LOCAL_ALIGNMENT))
+            self.statement(node.body)
         else:
             self._private.add(var)
             super().visit_allocate(node)
@@ -299,7 +313,7 @@ def _wrapped(most: int) -> int:
     return most if most < 1 << 31 else -(1 << 31)
 
 
-def _is_decided(constant: float, node: Min | Max) -> bool:
+def _is_decided(constant: float, node: BinaryOpExpr) -> bool:
     """True if the sign of zero cannot matter: the hardware takes the positive zero as the larger one."""
     if constant != constant:
         return False

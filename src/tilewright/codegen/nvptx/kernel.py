@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from tilewright.codegen.c.device import kernel_name, thread_extents
 from tilewright.codegen.llvm.aliases import AliasScopes
 from tilewright.codegen.llvm.emitter import FunctionContext, ModuleContext
@@ -12,9 +10,7 @@ from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.codegen.nvptx.emitter import KernelEmitter
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
-
-MIN_BLOCKS: Final = "tir.min_blocks_per_multiprocessor"
-MAX_REGISTERS: Final = "tir.max_registers"
+from tilewright.tir.transform.split_host_device import CLUSTER, MAX_REGISTERS, MIN_BLOCKS, TENSOR_MAPS
 
 
 def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:
@@ -25,9 +21,13 @@ def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:
     )
     context = FunctionContext(symbol, AliasScopes(module.text, function))
     emitter = KernelEmitter(module, context, text)
+    maps = function.attrs.get(TENSOR_MAPS, {})
     known = tuple(function.attrs.get("tir.param_alignments", ())) or (0,) * len(function.params)
     for number, (parameter, align) in enumerate(zip(function.params, known, strict=True)):
-        if parameter.dtype.is_handle:
+        if parameter in maps:
+            emitter.tensor_maps.add(parameter)
+            kind = 'ptr byval([128 x i8]) align 64 "nvvm.grid_constant"'
+        elif parameter.dtype.is_handle:
             promise = " noalias" if function.attrs.get("tir.noalias", False) else ""
             kind = emitter.pointer_type(parameter) + promise
             if align:
@@ -63,4 +63,7 @@ def _attributes(module: ModuleContext, function: PrimFunc) -> str:
         value = function.attrs.get(key)
         if value is not None:
             parts.append(f'"{attribute}"="{int(value)}"')
+    cluster = function.attrs.get(CLUSTER)
+    if cluster is not None:
+        parts.append(f'"nvvm.cluster_dim"="{",".join(str(int(size)) for size in cluster)}"')
     return " ".join(parts)

@@ -17,7 +17,7 @@ TRIPLE: Final = "nvptx64-nvidia-cuda"
 
 # The version of PTX is as old as the architecture's instructions allow, so that older drivers take the code: each row
 # is the first architecture that needs it.
-_PTX_VERSIONS: Final = ((120, 87), (103, 88), (100, 86), (90, 80), (0, 78))
+_PTX_VERSIONS: Final = ((120, 87), (103, 88), (100, 86), (89, 84), (0, 78))
 _lock = threading.RLock()
 
 

@@ -7,12 +7,17 @@ indices in the order of those extents. If the kernel has dynamic shared memory, 
 and ``tir.device_use_dyn_shared_memory`` is set. ``tir.param_alignments`` has the bytes to which each pointer is known
 to be aligned, 0 for other parameters and where nothing is known.
 
+A kernel takes the promises about its launches from its host function: ``tir.min_blocks_per_multiprocessor``,
+``tir.max_registers`` and ``tir.cluster_dims``. The attributes ``tensor_map`` of pointers in it become
+``tir.tensor_maps``, from parameter to description (``tir.ptx.tensor_map``).
+
 Invariant from here on: a function is host code or device code (``calling_conv`` says which), never both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
@@ -27,11 +32,17 @@ from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.ptx import TENSOR_MAP
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
 from tilewright.tir.transform.lib.device_region import enters_device
 from tilewright.tir.transform.lib.scoped_rewriter import StmtVisitor
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
+
+MIN_BLOCKS: Final = "tir.min_blocks_per_multiprocessor"
+MAX_REGISTERS: Final = "tir.max_registers"
+CLUSTER: Final = "tir.cluster_dims"
+TENSOR_MAPS: Final = "tir.tensor_maps"
 
 
 class _Launch(StmtVisitor):
@@ -43,10 +54,13 @@ class _Launch(StmtVisitor):
         self.extents: list[PrimExpr] = []
         self.dynamic_bytes: PrimExpr | None = None
         self.inside: set[Var] = set()
+        self.tensor_maps: dict[Var, PrimExpr] = {}
 
     def visit_attr_stmt(self, node: AttrStmt) -> None:
         if node.attr_key == "thread_extent" and isinstance(node.node, IterVar):
             self._axis(node.node, node.value)
+        elif node.attr_key == TENSOR_MAP and isinstance(node.node, Var):
+            self.tensor_maps[node.node] = node.value
         self.visit_default(node)
 
     def _axis(self, axis: IterVar, extent: PrimExpr) -> None:
@@ -81,6 +95,7 @@ class _Kernels:
 
     host_name: str
     target: Target
+    promises: dict[str, Any] = field(default_factory=dict)
     made: dict[str, PrimFunc] = field(default_factory=dict)
 
 
@@ -124,6 +139,9 @@ class _Splitter(StmtMutator):
             "tir.device_thread_axis": tuple(launch.axes),
             "tir.param_alignments": tuple([self.alignments.get(variable, 0) for variable in params]),
         }
+        attrs.update(self.kernels.promises)
+        if launch.tensor_maps:
+            attrs[TENSOR_MAPS] = launch.tensor_maps
         arguments: list[PrimExpr] = [StringImm(name), *params, *launch.extents]
         if launch.dynamic_bytes is not None:
             attrs["tir.device_use_dyn_shared_memory"] = True
@@ -158,7 +176,10 @@ def _split(name: str, function: BaseFunc, made: dict[str, PrimFunc]) -> BaseFunc
     target = function.attrs.get("target")
     if not isinstance(target, Target):
         raise LoweringError(f"{name} has no target; run BindTarget before SplitHostDevice")
-    kernels = _Kernels(str(function.attrs.get("global_symbol", name)), target)
+    promises = {
+        key: function.attrs[key] for key in (MIN_BLOCKS, MAX_REGISTERS, CLUSTER) if key in function.attrs
+    }
+    kernels = _Kernels(str(function.attrs.get("global_symbol", name)), target, promises)
     body = _Splitter(kernels).visit(function.body)
     made.update(kernels.made)
     return function.with_body(body)
