@@ -93,7 +93,6 @@ _MODULES: Final[dict[str, str]] = {
     "contrib.xcode": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
     "contrib.emcc": "use the target llvm -mtriple=wasm32",
     "contrib.tedd": "print the schedule, or tvm.lower(..., simple_mode=True)",
-    "contrib.cuda_graph": "use contrib.graph_executor",
     "contrib.pipeline_executor": "run one graph executor for each part",
     "contrib.popen_pool": "use concurrent.futures",
 }
@@ -138,7 +137,6 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "relay.qnn": ("op", "transform"),
     "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
-    "contrib.cuda_graph": ("cuda_graph_executor",),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
 """The modules within those that are packages."""

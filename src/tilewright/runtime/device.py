@@ -34,6 +34,9 @@ _NAMES = {
     15: "webgpu",
 }
 
+DEFAULT_STREAM = 1
+"""What DLPack calls the stream that all threads use unless they choose another."""
+
 RPC_OFFSET = 128
 """A device type this much larger is the device of a remote session: type // 128 counts sessions from one."""
 
@@ -219,11 +222,26 @@ class Device:
         """Ends a stream."""
         check(LIBRARY.tilewright_stream_free(self.described, stream))
 
-    def set_raw_stream(self, stream: ctypes.c_void_p | None) -> None:
-        """Has the calling thread use a stream of the device from now on."""
+    def set_raw_stream(self, stream: int | ctypes.c_void_p | None) -> None:
+        """Has the calling thread use a stream of the device from now on: one of ``create_raw_stream``, or another
+        library's (``torch.cuda.current_stream().cuda_stream``). None is the default one."""
         check(LIBRARY.tilewright_stream_set(self.described, stream))
 
-    def sync(self, stream: ctypes.c_void_p | None = None) -> None:
+    @property
+    def raw_stream(self) -> int:
+        """The stream that the calling thread uses, as DLPack and other libraries number it: 1 for the default one."""
+        stream = ctypes.c_void_p()
+        check(LIBRARY.tilewright_stream_current(self.described, ctypes.byref(stream)))
+        return stream.value or DEFAULT_STREAM
+
+    def order_streams(
+        self, first: int | ctypes.c_void_p | None, second: int | ctypes.c_void_p | None
+    ) -> None:
+        """Has what the stream ``second`` is given from now on wait for what ``first`` was given so far; None is the
+        calling thread's stream. Both may be another library's."""
+        check(LIBRARY.tilewright_stream_wait(self.described, second, first))
+
+    def sync(self, stream: int | ctypes.c_void_p | None = None) -> None:
         """Waits until a stream, the calling thread's without one, has done all it was given."""
         check(LIBRARY.tilewright_stream_sync(self.described, stream))
 

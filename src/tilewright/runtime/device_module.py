@@ -192,7 +192,9 @@ def _describe_extent(extent: Extent) -> Size:
     factor, *arguments = (extent,) if isinstance(extent, int) else extent
     if len(arguments) > _MOST_FACTORS:
         raise failure("ValueError", f"an extent is a product of up to {_MOST_FACTORS} arguments: {extent}")
-    return Size(factor, (ctypes.c_int32 * _MOST_FACTORS)(*arguments, *[-1] * (_MOST_FACTORS - len(arguments))))
+    return Size(
+        factor, (ctypes.c_int32 * _MOST_FACTORS)(*arguments, *[-1] * (_MOST_FACTORS - len(arguments)))
+    )
 
 
 class DeviceModule(Module):

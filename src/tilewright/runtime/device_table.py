@@ -10,7 +10,7 @@ from tilewright.runtime.library import LIBRARY, QUICK, DLDevice
 
 # Of tilewright.h: types of values, and flags of devices.
 _NONE, _INT = 0, 1
-_HOST_READS, _ASYNCHRONOUS = 1, 2
+_HOST_READS, _ASYNCHRONOUS, _SHARES_STREAMS = 1, 2, 8
 _MOST_TYPES = 128
 
 
@@ -77,6 +77,11 @@ def host_readable(device_type: int) -> bool:
 def asynchronous(device_type: int) -> bool:
     """True if a kind of device may still be at work when a call has returned."""
     return bool(QUICK.tilewright_device_flags(device_type) & _ASYNCHRONOUS)
+
+
+def shares_streams(device_type: int) -> bool:
+    """True if streams of a kind of device are those of other libraries too, and can be made to wait for each other."""
+    return bool(QUICK.tilewright_device_flags(device_type) & _SHARES_STREAMS)
 
 
 def driver_name(device_type: int) -> str | None:

@@ -231,6 +231,9 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_graph_run": (c_int32, (c_void_p,)),
     "tilewright_graph_run_until": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_run_node": (c_int32, (c_void_p, c_int32)),
+    "tilewright_graph_set_recording": (None, (c_void_p, c_int32)),
+    "tilewright_graph_record": (c_int32, (c_void_p,)),
+    "tilewright_graph_is_recorded": (c_int32, (c_void_p,)),
     "tilewright_time_some": (
         c_int32,
         (

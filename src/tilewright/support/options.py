@@ -91,6 +91,11 @@ def cuda_driver() -> Path | None:
     return Path(value) if value else None
 
 
+def record_graphs() -> bool:
+    """False where ``TILEWRIGHT_NO_CUDA_GRAPH`` asks that graph executors launch kernel by kernel."""
+    return not flag("TILEWRIGHT_NO_CUDA_GRAPH")
+
+
 def own_variables() -> dict[str, str]:
     """The variables that this module reads, as they are set now: what a worker process has to be told."""
     return {name: value for name, value in os.environ.items() if name.startswith(("TILEWRIGHT_", "TVM_"))}

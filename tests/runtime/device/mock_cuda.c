@@ -22,6 +22,7 @@ static int calls_left;
 static CUresult failure;
 
 EXPORTED void mock_cuda_fail(const char* function, int after, CUresult result);
+EXPORTED bool mock_cuda_is_pending(void);
 EXPORTED int64_t mock_cuda_count(int what);
 EXPORTED void mock_cuda_recover(void);
 EXPORTED void mock_cuda_forget_context(void);
@@ -33,6 +34,14 @@ void mock_cuda_fail(const char* function, int after, CUresult result) {
   calls_left = after;
   failure = result;
   pthread_mutex_unlock(&mock_lock);
+}
+
+/* True if the call that was to fail has not come yet. */
+bool mock_cuda_is_pending(void) {
+  pthread_mutex_lock(&mock_lock);
+  bool pending = failing[0] != 0;
+  pthread_mutex_unlock(&mock_lock);
+  return pending;
 }
 
 /* The lock is not held. */
@@ -75,6 +84,13 @@ int mock_current_device(void) { return current != NULL ? current->device : -1; }
     pthread_mutex_unlock(&mock_lock);                                 \
     return begun;                                                     \
   }
+
+/* The same for functions that end something: they do that also when they are made to fail. */
+#define BEGIN_ENDING                                          \
+  CUresult begun = CUDA_SUCCESS;                              \
+  if (!mock_injected(__func__, &begun)) begun = CUDA_SUCCESS; \
+  if (current == NULL) return 201;                            \
+  pthread_mutex_lock(&mock_lock);
 
 static CUresult end(CUresult result) {
   pthread_mutex_unlock(&mock_lock);
@@ -294,9 +310,9 @@ FUNCTION(cuStreamCreate, CUstream* stream, unsigned int flags) {
 }
 
 FUNCTION(cuStreamDestroy_v2, CUstream stream) {
-  BEGIN(true)
+  BEGIN_ENDING
   mock_end_stream(stream);
-  return end(CUDA_SUCCESS);
+  return end(begun);
 }
 
 FUNCTION(cuStreamSynchronize, CUstream stream) {
@@ -336,11 +352,11 @@ FUNCTION(cuEventCreate, CUevent* event, unsigned int flags) {
 }
 
 FUNCTION(cuEventDestroy_v2, CUevent event) {
-  BEGIN(true)
+  BEGIN_ENDING
   if (event->stream != NULL) mock_run_until(event->stream, event->number);
   free(event);
   mock_counts[EVENTS] -= 1;
-  return end(CUDA_SUCCESS);
+  return end(begun);
 }
 
 FUNCTION(cuEventRecord, CUevent event, CUstream stream) {

@@ -27,6 +27,14 @@ struct CUmod_st {
   pthread_mutex_lock(&mock_lock);                    \
   if (mock_lost != CUDA_SUCCESS) return end(mock_lost);
 
+/* The same for functions that end something: they do that also when they are made to fail. */
+#define BEGIN_ENDING                                         \
+  CUresult begun = CUDA_SUCCESS;                             \
+  if (!mock_injected(__func__, &begun)) begun = CUDA_SUCCESS; \
+  int device = mock_current_device();                        \
+  if (device < 0) return 201;                                \
+  pthread_mutex_lock(&mock_lock);
+
 static CUresult end(CUresult result) {
   pthread_mutex_unlock(&mock_lock);
   return result;
@@ -67,11 +75,11 @@ FUNCTION(cuModuleLoadDataEx, CUmodule* module, const void* image, unsigned int c
 }
 
 FUNCTION(cuModuleUnload, CUmodule module) {
-  BEGIN
+  BEGIN_ENDING
   CUresult result = mock_run_all(device);
   free(module);
   mock_counts[MODULES] -= 1;
-  return end(result);
+  return end(begun != CUDA_SUCCESS ? begun : result);
 }
 
 FUNCTION(cuModuleGetFunction, CUfunction* function, CUmodule module, const char* name) {
@@ -165,12 +173,13 @@ FUNCTION(cuStreamBeginCapture_v2, CUstream stream, int mode) {
 }
 
 FUNCTION(cuStreamEndCapture, CUstream stream, CUgraph* graph) {
-  BEGIN
+  BEGIN_ENDING
+  (void)device;
   CUgraph recorded = stream->recording;
   if (recorded == NULL) return end(CUDA_ERROR_INVALID_VALUE);
   stream->recording = NULL;
   *graph = recorded;
-  if (!recorded->broken) return end(CUDA_SUCCESS);
+  if (!recorded->broken && begun == CUDA_SUCCESS) return end(begun);
   *graph = NULL;
   mock_free_operations(recorded->first);
   free(recorded);
@@ -197,10 +206,11 @@ FUNCTION(cuGraphGetNodes, CUgraph graph, CUgraphNode* nodes, size_t* count) {
 }
 
 FUNCTION(cuGraphDestroy, CUgraph graph) {
-  BEGIN
+  BEGIN_ENDING
+  (void)device;
   mock_free_operations(graph->first);
   free(graph);
-  return end(CUDA_SUCCESS);
+  return end(begun);
 }
 
 FUNCTION(cuGraphLaunch, CUgraphExec graph, CUstream stream) {
@@ -211,12 +221,12 @@ FUNCTION(cuGraphLaunch, CUgraphExec graph, CUstream stream) {
 }
 
 FUNCTION(cuGraphExecDestroy, CUgraphExec graph) {
-  BEGIN
+  BEGIN_ENDING
   CUresult result = mock_run_all(device);
   mock_free_operations(graph->first);
   free(graph);
   mock_counts[GRAPHS] -= 1;
-  return end(result);
+  return end(begun != CUDA_SUCCESS ? begun : result);
 }
 
 /* ---- tensor maps ---- */

@@ -4,7 +4,7 @@
 
 const TilewrightDeviceTable tw_cuda_table = {
     .size = sizeof(TilewrightDeviceTable),
-    .flags = TILEWRIGHT_DEVICE_ASYNCHRONOUS | TILEWRIGHT_DEVICE_SETTLES_HOST,
+    .flags = TILEWRIGHT_DEVICE_ASYNCHRONOUS | TILEWRIGHT_DEVICE_SETTLES_HOST | TILEWRIGHT_DEVICE_SHARES_STREAMS,
     .name = "cuda",
     .count = tw_cuda_count,
     .attribute = tw_cuda_attribute,
@@ -30,4 +30,8 @@ const TilewrightDeviceTable tw_cuda_table = {
     .stream_wait = tw_cuda_stream_wait,
     .launch_with = tw_cuda_launch_with,
     .tensor_map = tw_cuda_tensor_map,
+    .record_begin = tw_cuda_record_begin,
+    .record_end = tw_cuda_record_end,
+    .recording_launch = tw_cuda_recording_launch,
+    .recording_free = tw_cuda_recording_free,
 };

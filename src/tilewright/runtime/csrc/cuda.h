@@ -27,6 +27,9 @@ typedef struct {
   uint64_t used_bytes, free_bytes;
 } TwCudaPool;
 
+/* What a thread records on a device, and the graph that it becomes. */
+typedef struct TwCudaCapture TwCudaCapture;
+
 typedef struct {
   TwMutex lock; /* of the context's making */
   CUdevice device;
@@ -45,7 +48,8 @@ int32_t tw_cuda_count(void);
 /* A device whose context is current on the calling thread from now on; NULL with an error. */
 TwCudaDevice* tw_cuda_enter(int32_t device_id);
 
-/* The same device by its number, without a look at the driver. */
+/* The same without a context; and of a number that is known to be one. */
+TwCudaDevice* tw_cuda_find(int32_t device_id);
 TwCudaDevice* tw_cuda_device(int32_t device_id);
 
 /* Sets the error for what a function of the driver has returned, and returns -1. `doing` ends "cuda(0) could not ...". */
@@ -67,12 +71,12 @@ const char* tw_cuda_intern(const char* name);
 CUresult tw_cuda_wait_for(TwCudaDevice* device, CUstream stream, TwCudaDevice* other_device, CUstream other);
 
 /* The graph that the calling thread records on a device; NULL where it records none. */
-struct TwCudaCapture* tw_cuda_capture(int32_t device_id);
+TwCudaCapture* tw_cuda_capture(int32_t device_id);
 
 /* Blocks that are freed while a graph is recorded are the graph's from then on: it uses their addresses again each time that
  * it is launched. Later parts of the graph may take them. */
-void tw_cuda_capture_keep(struct TwCudaCapture* capture, TwCudaBlock* block);
-TwCudaBlock* tw_cuda_capture_take(struct TwCudaCapture* capture, uint64_t num_bytes);
+void tw_cuda_capture_keep(TwCudaCapture* capture, TwCudaBlock* block);
+TwCudaBlock* tw_cuda_capture_take(TwCudaCapture* capture, uint64_t num_bytes);
 
 /* An event of the pool's; the lock is held. */
 CUevent tw_cuda_take_event(TwCudaPool* pool);
@@ -111,6 +115,10 @@ int32_t tw_cuda_launch(int32_t device_id, void* function, void* const* args, int
                        const int32_t block[3], uint32_t shared_bytes, void* stream);
 int32_t tw_cuda_launch_with(int32_t device_id, void* function, void* const* args, int32_t num_args, const TilewrightLaunch* how,
                             void* stream);
+int32_t tw_cuda_record_begin(int32_t device_id);
+int32_t tw_cuda_record_end(int32_t device_id, void** out);
+int32_t tw_cuda_recording_launch(int32_t device_id, void* recording, void* stream);
+int32_t tw_cuda_recording_free(int32_t device_id, void* recording);
 int32_t tw_cuda_tensor_map(int32_t device_id, const TilewrightTensor* tensor, void* out);
 
 #endif

@@ -142,7 +142,7 @@ static CUcontext make_context(int32_t device_id) {
   return context;
 }
 
-TwCudaDevice* tw_cuda_enter(int32_t device_id) {
+TwCudaDevice* tw_cuda_find(int32_t device_id) {
   if (!tw_cuda_load(true)) {
     char why[512];
     snprintf(why, sizeof why, "%s", tilewright_error_message());
@@ -154,6 +154,11 @@ TwCudaDevice* tw_cuda_enter(int32_t device_id) {
             num_devices == 1 ? "" : "s");
     return NULL;
   }
+  return &devices[device_id];
+}
+
+TwCudaDevice* tw_cuda_enter(int32_t device_id) {
+  if (tw_cuda_find(device_id) == NULL) return NULL;
   CUcontext context = atomic_load_explicit(&devices[device_id].context, memory_order_acquire);
   if (context == NULL) context = make_context(device_id);
   if (context == NULL) return NULL;

@@ -206,7 +206,7 @@ int32_t tw_cuda_alloc(int32_t device_id, uint64_t num_bytes, uint64_t alignment,
   }
   TwCudaPool* pool = &device->pool;
   uint64_t size = num_bytes > UINT64_MAX / 4 ? num_bytes : rounded_bytes(num_bytes);
-  struct TwCudaCapture* capture = tw_cuda_capture(device_id);
+  TwCudaCapture* capture = tw_cuda_capture(device_id);
   CUstream stream = tw_cuda_stream(device_id, NULL);
   TwCudaBlock* block = NULL;
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -232,9 +232,11 @@ int32_t tw_cuda_alloc(int32_t device_id, uint64_t num_bytes, uint64_t alignment,
 }
 
 /* Marks how far the stream is at this moment. Without an event to do it with, it is waited for. */
-static void mark(TwCudaPool* pool, TwCudaBlock* block, CUstream stream) {
+static void mark(TwCudaPool* pool, TwCudaBlock* block, int32_t device_id) {
+  CUstream stream = tw_cuda_stream(device_id, NULL);
+  block->freed_in = NULL;
+  if (stream == NULL || tw_cuda_enter(device_id) == NULL) return;
   block->freed_in = stream;
-  if (stream == NULL) return;
   block->passed = tw_cuda_take_event(pool);
   if (block->passed != NULL && tw_cu.EventRecord(block->passed, stream) == CUDA_SUCCESS) return;
   tw_cuda_give_event(pool, block->passed);
@@ -244,16 +246,16 @@ static void mark(TwCudaPool* pool, TwCudaBlock* block, CUstream stream) {
 }
 
 int32_t tw_cuda_free(int32_t device_id, void* pointer) {
-  TwCudaDevice* device = tw_cuda_enter(device_id);
+  TwCudaDevice* device = tw_cuda_find(device_id);
   if (device == NULL) return -1;
   TwCudaPool* pool = &device->pool;
-  struct TwCudaCapture* capture = tw_cuda_capture(device_id);
+  TwCudaCapture* capture = tw_cuda_capture(device_id);
   tw_mutex_lock(&pool->lock);
   TwCudaBlock* block = take_from_use(pool, (CUdeviceptr)(uintptr_t)pointer);
   if (block != NULL && capture != NULL) {
     tw_cuda_capture_keep(capture, block); /* the graph will use it each time that it is launched */
   } else if (block != NULL) {
-    mark(pool, block, tw_cuda_stream(device_id, NULL));
+    mark(pool, block, device_id);
     put_free(pool, block);
   }
   tw_mutex_unlock(&pool->lock);

@@ -236,6 +236,38 @@ int32_t tw_set_device_packed(void* self, const TVMFFIAny* args, int32_t num_args
   return tilewright_set_device((DLDevice){(int32_t)args[0].v_int64, (int32_t)args[1].v_int64});
 }
 
+/* ---- recordings ---- */
+static _Thread_local int32_t num_recordings; /* that this thread is at */
+
+bool tw_is_recording(void) { return num_recordings > 0; }
+
+static int32_t end_recording(DLDevice device, void** out) { ASK(device, record_end, "recordings", out); }
+
+int32_t tilewright_record_begin(DLDevice device) {
+  const TilewrightDeviceTable* table = tilewright_device_table(device.device_type);
+  if (table == NULL) return no_driver(device);
+  if (!HAS(table, record_begin)) return lacks(device, "recordings");
+  if (table->record_begin(device.device_id) != 0) return -1;
+  num_recordings += 1;
+  return 0;
+}
+
+int32_t tilewright_record_end(DLDevice device, void** out) {
+  if (num_recordings > 0) num_recordings -= 1;
+  return end_recording(device, out);
+}
+
+int32_t tilewright_recording_launch(DLDevice device, void* recording, void* stream) {
+  ASK(device, recording_launch, "recordings", recording, stream);
+}
+
+int32_t tilewright_recording_free(DLDevice device, void* recording) { ASK(device, recording_free, "recordings", recording); }
+
+bool tw_device_records(DLDevice device) {
+  const TilewrightDeviceTable* table = tilewright_device_table(device.device_type);
+  return table != NULL && HAS(table, record_begin) && HAS(table, record_end) && HAS(table, recording_launch) && HAS(table, recording_free);
+}
+
 /* ---- streams ---- */
 int32_t tilewright_stream_create(DLDevice device, void** out) { ASK(device, stream_create, "streams", out); }
 int32_t tilewright_stream_free(DLDevice device, void* stream) { ASK(device, stream_free, "streams", stream); }

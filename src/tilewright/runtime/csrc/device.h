@@ -48,4 +48,10 @@ int32_t tw_device_wait(DLDevice device);
 /* True if the device has clocks of its own: events that can be recorded and compared. */
 bool tw_device_has_events(DLDevice device);
 
+/* True if what a thread gives to the device can be recorded. */
+bool tw_device_records(DLDevice device);
+
+/* True while the calling thread records, on any device: only work of devices may be done, which the recording will repeat. */
+bool tw_is_recording(void);
+
 #endif

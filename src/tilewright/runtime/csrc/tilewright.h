@@ -252,7 +252,8 @@ enum {
 enum {
   TILEWRIGHT_DEVICE_HOST_READS = 1,   /* host code may read and write this memory directly */
   TILEWRIGHT_DEVICE_ASYNCHRONOUS = 2, /* copies and launches may return before they are done: wait with `stream_sync` */
-  TILEWRIGHT_DEVICE_SETTLES_HOST = 4  /* but a copy has read, or written, the memory of the host when it returns */
+  TILEWRIGHT_DEVICE_SETTLES_HOST = 4, /* but a copy has read, or written, the memory of the host when it returns */
+  TILEWRIGHT_DEVICE_SHARES_STREAMS = 8 /* streams have the numbers that DLPack exchanges: see `stream_current`, `stream_wait` */
 };
 
 /* How a kernel is launched. */
@@ -332,6 +333,14 @@ typedef struct {
 
   /* Describes a tensor to the device's copy engine, in TILEWRIGHT_TENSOR_MAP_BYTES that are aligned to 64. */
   int32_t (*tensor_map)(int32_t device_id, const TilewrightTensor* tensor, void* out);
+
+  /* Between these two, what the calling thread gives to the device is not done but recorded. The recording can be launched
+   * any number of times, and does the same on the same memory. Memory that is allocated and freed meanwhile is the
+   * recording's. Whatever cannot be recorded fails. */
+  int32_t (*record_begin)(int32_t device_id);
+  int32_t (*record_end)(int32_t device_id, void** out); /* NULL: the recording is thrown away */
+  int32_t (*recording_launch)(int32_t device_id, void* recording, void* stream);
+  int32_t (*recording_free)(int32_t device_id, void* recording);
 } TilewrightDeviceTable;
 
 /* Makes a kind of device known, under DLPack's number for it, for the rest of the process. The table is copied. Fails for a
@@ -374,6 +383,10 @@ TILEWRIGHT_API int32_t tilewright_launch(DLDevice device, void* function, void* 
 TILEWRIGHT_API int32_t tilewright_launch_with(DLDevice device, void* function, void* const* args, int32_t num_args,
                                               const TilewrightLaunch* how, void* stream);
 TILEWRIGHT_API int32_t tilewright_tensor_map(DLDevice device, const TilewrightTensor* tensor, void* out);
+TILEWRIGHT_API int32_t tilewright_record_begin(DLDevice device);
+TILEWRIGHT_API int32_t tilewright_record_end(DLDevice device, void** out);
+TILEWRIGHT_API int32_t tilewright_recording_launch(DLDevice device, void* recording, void* stream);
+TILEWRIGHT_API int32_t tilewright_recording_free(DLDevice device, void* recording);
 
 /* The device of a kind that the calling thread's kernels are launched on; 0 until set. Generated code sets the device of its
  * arguments, as the global function `__tvm_set_device(device_type, device_id)`. */
@@ -548,6 +561,14 @@ TILEWRIGHT_API int32_t tilewright_graph_share_params(TilewrightGraph* graph, Til
 TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
 TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
 TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* that node alone */
+
+/* From the second run in a row on, a graph all of whose tensors are on one device that can record runs as one launch of a
+ * recording; setting an input in place begins anew. 0: every run launches kernel by kernel. */
+TILEWRIGHT_API void tilewright_graph_set_recording(TilewrightGraph* graph, int32_t enabled);
+
+/* Records now, and fails where that cannot be. */
+TILEWRIGHT_API int32_t tilewright_graph_record(TilewrightGraph* graph);
+TILEWRIGHT_API int32_t tilewright_graph_is_recorded(const TilewrightGraph* graph);
 
 /* Runs all nodes `repeat` times and writes, for every run and node, when it began in the run and how long it took, in seconds:
  * both arrays have as many numbers as there are runs times nodes. A run before that is not measured. */
