@@ -2,9 +2,10 @@
 
     python bench/gpu_kernels.py [--only softmax] [--output results.json]
 
-Each side runs all kernels in a process of its own, on one stream, and times them with the device's events: the median of
-``--repeat`` samples, each of as many calls as take a few milliseconds. The share is of the bandwidth of the device's own
-copy of the same size, or of cuBLAS' float32 (without TF32). Without PyTorch only our side is printed.
+Each side runs all kernels in a process of its own, on one stream, and times them with the device's events: the median
+of ``--repeat`` samples, each of as many calls as take a few milliseconds. The share is of the bandwidth of the device's
+own copy of the same size; PyTorch's products are cuBLAS' float32, without TF32. Without PyTorch only our side is
+printed.
 """
 
 from __future__ import annotations
@@ -164,11 +165,11 @@ def our_outputs(name: str, inputs: list[Any]) -> list[Any]:
     if name.startswith("depthwise_nchw"):
         return [topi.nn.depthwise_conv2d_nchw(a, inputs[1], (1, 1), (1, 1), (1, 1), str(a.dtype))]
     if name.startswith("cumsum"):
-        return [topi.cumsum(a, axis=1)]
+        return [topi.cuda.cumsum(a, axis=1)]
     if name.startswith("sort"):
-        return [topi.sort(a)]
+        return [topi.cuda.sort(a)]
     if name.startswith("topk"):
-        return list(topi.topk(a, 32, dtype="int32"))
+        return list(topi.cuda.topk(a, 32, dtype="int32"))
     if name.startswith("product_transposed"):
         return [topi.nn.dense(a, inputs[1])]
     if name.startswith("product"):
@@ -200,9 +201,7 @@ def our_side(kernel: Kernel, repeat: int) -> float:
         tile = random.standard_normal(1 << 16).astype(dtype)
         count = int(np.prod(shape))
         arrays.append(tvm.nd.array(np.resize(tile, count).reshape(shape), device))
-    results = [
-        tvm.nd.empty([int(extent) for extent in one.shape], str(one.dtype), device) for one in outputs
-    ]
+    results = [tvm.nd.empty([int(extent) for extent in one.shape], str(one.dtype), device) for one in outputs]
     evaluator = library.time_evaluator("kernel", device, number=1, repeat=3)
     once = max(min(evaluator(*arrays, *results).results) * 1e3, 1e-4)
     number = max(int(SAMPLE_MS / once), 1)
@@ -358,7 +357,9 @@ def main() -> None:
         if kernel.name.startswith("copy") and "ms" in results["torch"].get(kernel.name, {})
     ]
     limit = max(copies, default=0.0)
-    print(f"{'kernel':34} {'ours ms':>9} {'torch ms':>9} {'faster':>7} {'GB/s':>7} {'of copy':>8} {'TFLOP/s':>8}")
+    print(
+        f"{'kernel':34} {'ours ms':>9} {'torch ms':>9} {'faster':>7} {'GB/s':>7} {'of copy':>8} {'TFLOP/s':>8}"
+    )
     for kernel in chosen:
         ours, theirs = results["ours"].get(kernel.name, {}), results["torch"].get(kernel.name, {})
         if "ms" not in ours:

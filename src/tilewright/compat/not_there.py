@@ -28,14 +28,12 @@ _RPC = "export the library (lib.export_library), copy it to the device and load 
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
 _COMPILED = "operators are compiled"
-_TOPI = (
-    "topi.nn and topi.x86 are for CPUs; for another device, write the schedule: te.create_schedule and bind"
-)
+_TOPI = "topi.x86 is for CPUs, topi.cuda for NVIDIA's GPUs; for another device, write it: te.create_schedule and bind"
 _PARTITION = (
     "operators are compiled; a library of your own takes parts of a graph: a pattern table and relay.ext.NAME"
 )
 
-_DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
+_DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
 """Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
 a function, which says when it is called that it is not there."""
 

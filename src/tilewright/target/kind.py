@@ -112,7 +112,10 @@ _ALL_KINDS: Final = (
         _CUDA,
         ("cuda", "gpu"),
         {
-            **_options("mcpu arch", STRING),
+            **_options("mcpu arch codegen", STRING),
+            **_options("fast-math fast-math-nnan fast-math-ninf fast-math-nsz", BOOL),
+            **_options("fast-math-arcp fast-math-contract fast-math-reassoc", BOOL),
+            "opt-level": INTEGER,
             **_SYSTEM_LIB,
             **_THREADS,
             **_options("shared_memory_per_block registers_per_block max_threads_per_block", INTEGER),

@@ -174,7 +174,7 @@ def padding() -> Case:
     return Case(s, [a, b], [x, np.zeros(34, "float32")], [None, np.pad(x, 2)])
 
 
-def _product(scope: str) -> Case:
+def _product(scope: str, stages: int = 0) -> Case:
     n = 32
     a, b = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
     k = te.reduce_axis((0, n), name="k")
@@ -196,6 +196,8 @@ def _product(scope: str) -> Case:
     s[total].compute_at(s[c], ji)
     ko, ki = s[total].split(s[total].op.reduce_axis[0], factor=8)
     s[total].unroll(ki)
+    if stages:
+        s[total].pragma(ko, "software_pipeline", stages)
     for tensor in shared:
         s[tensor].compute_at(s[total], ko)
         s[tensor].bind(s[tensor].op.axis[0], ty)
@@ -212,6 +214,12 @@ def product_in_shared_memory() -> Case:
 @case
 def product_in_dynamic_shared_memory() -> Case:
     return _product("shared.dyn")
+
+
+@case
+def pipelined_product() -> Case:
+    """Tiles are copied three iterations ahead, where there is cp.async."""
+    return _product("shared", stages=4)
 
 
 @case

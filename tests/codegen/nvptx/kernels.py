@@ -9,6 +9,7 @@ from tilewright.ir.expr import Var
 from tilewright.tir import ptx
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.interpreter.float8 import decode
+from tilewright.tir.ptx_shapes import BITS, wgmma_k, wgmma_offset
 
 
 class Kernel:
@@ -211,6 +212,110 @@ def fragment_product(shape: str, a_type: str, c_type: str, stored: str) -> PrimF
         row, column = ptx.fragment_index("c", shape, c_type, tx, place)
         c[row * 8 + column] = total[place]
     return k.function()
+
+
+def one_wgmma(
+    n: int,
+    a_type: str,
+    c_type: str,
+    stored: str,
+    from_registers: bool = False,
+    a_transposed: bool = False,
+    b_transposed: bool = False,
+) -> PrimFunc:
+    """C = A B' of one ``wgmma``: 128 threads write A and B to shared memory in the layout without swizzle."""
+    depth, itemsize = wgmma_k(a_type), BITS[a_type] // 8
+    k = Kernel()
+    ib = k.ib
+    a, b = k.buffer("A", (64, depth), stored), k.buffer("B", (n, depth), stored)
+    c = k.buffer("C", (64, n), c_type)
+    tx = k.axis("threadIdx.x", 128)
+    count = n // 2
+    a_local = ib.allocate(stored, (64 * depth // 128,), name="a_local", scope="local")
+    total = ib.allocate(c_type, (count,), name="total", scope="local")
+    descriptors = []
+    for name, source, rows, transposed in (("a", a, 64, a_transposed), ("b", b, n, b_transposed)):
+        shared = ib.allocate(stored, (rows * depth,), name=f"{name}_shared", scope="shared")
+        # Without a swizzle, units of eight rows of 16 bytes follow one another along k, then along m or n.
+        leading, stride = (128, 128 * depth * itemsize // 16) if not transposed else (128, 16 * depth)
+        with ib.for_range(0, -(-rows * depth // 128), name="piece") as piece:
+            place = piece * 128 + tx
+            with ib.if_scope(place < rows * depth):
+                row, column = tir.floordiv(place, depth), tir.floormod(place, depth)
+                offset = wgmma_offset(row, column, itemsize, leading, stride, 0, transposed)
+                shared[tir.floordiv(offset, itemsize)] = source[place]
+        descriptors.append(
+            ptx.wgmma_descriptor(ptx.pointer(shared, 0, "r", rows * depth), leading, stride, 0)
+        )
+    for place in range(64 * depth // 128):
+        row, column = ptx.fragment_index("a", f"m16n8k{depth}", a_type, tir.floormod(tx, 32), place)
+        a_local[place] = a[(tir.floordiv(tx, 32) * 16 + row) * depth + column]
+    for place in range(count):
+        total[place] = tir.const(1, c_type)
+    k(ptx.fence_proxy_async())
+    k(tir.call_intrin("int32", "tir.tvm_storage_sync", "shared"))
+    left = ptx.pointer(a_local, 0, "r", 64 * depth // 128) if from_registers else descriptors[0]
+    target = ptx.pointer(total, 0, "rw", count)
+    k(ptx.wgmma_fence())
+    k(ptx.wgmma(n, a_type, a_type, c_type, left, descriptors[1], target, 1, a_transposed, b_transposed))
+    k(ptx.wgmma_commit())
+    k(ptx.wgmma_wait(0))
+    for place in range(count):
+        row, column = ptx.wgmma_index(c_type, tx, place)
+        c[row * n + column] = total[place]
+    return k.function(**{"tir.manual_sync": True})
+
+
+def box_copy(rows: int, columns: int, swizzle: int = 0) -> PrimFunc:
+    """B = A by bulk copies of boxes of 8 x 32 float32, some of which reach over the edge; one warp."""
+    k = Kernel()
+    ib = k.ib
+    a, b = k.buffer("A", (rows, columns), "float32"), k.buffer("B", (rows, columns), "float32")
+    by, bx = k.axis("blockIdx.y", -(-rows // 8)), k.axis("blockIdx.x", -(-columns // 32))
+    k.axis("threadIdx.x", 32)
+    for tensor in (a, b):
+        described = ptx.tensor_map("float32", (rows, columns), (columns, 1), (8, 32), swizzle)
+        ib.scope_attr(tensor.asobject(), ptx.TENSOR_MAP, described)
+    shared = ib.allocate("float32", (256,), name="box", scope="shared")
+    ib.scope_attr(shared.asobject(), "storage_alignment", 1024)
+    barrier = ib.allocate("uint64", (1,), name="barrier", scope="shared")
+    with ib.if_scope(ptx.elect_sync()):
+        k(ptx.prefetch_tensor_map(a.asobject()))
+        k(ptx.mbarrier_init(ptx.pointer(barrier), 1))
+        k(ptx.fence_mbarrier_init())
+        k(ptx.mbarrier_arrive_expect_tx(ptx.pointer(barrier), 1024))
+        place = [by * 8, bx * 32]
+        k(ptx.bulk_tensor_load(ptx.pointer(shared, 0, "w", 256), a.asobject(), ptx.pointer(barrier), place))
+        k(ptx.mbarrier_wait(ptx.pointer(barrier), 0))
+        k(ptx.bulk_tensor_store(b.asobject(), ptx.pointer(shared, 0, "r", 256), place))
+        k(ptx.bulk_commit())
+        k(ptx.bulk_wait(0))
+        k(ptx.mbarrier_inval(ptx.pointer(barrier)))
+    return k.function(**{"tir.manual_sync": True})
+
+
+def roles() -> PrimFunc:
+    """Two warps that hand numbers over with named barriers; what one stores by ``stmatrix`` the other one reads."""
+    k = Kernel()
+    ib = k.ib
+    a, b = k.buffer("A", (2, 64), "float16"), k.buffer("B", (2, 64), "float16")
+    tx = k.axis("threadIdx.x", 64)
+    shared = ib.allocate("float16", (64,), name="tile", scope="shared")
+    own = ib.allocate("float16", (2,), name="own", scope="local")
+    with ib.for_range(0, 2, name="turn") as turn:
+        with ib.if_scope(tx < 32):
+            for place in range(2):
+                own[place] = a[turn * 64 + tx * 2 + place]
+            address = ptx.pointer(shared, tir.floormod(tx, 8) * 8, "w", 8)
+            k(ptx.stmatrix(address, ptx.pointer(own, 0, "r", 2), 1, transposed=True))
+            k(ptx.barrier_arrive(1, 64))
+            k(ptx.barrier_sync(2, 64))
+        with ib.else_scope():
+            k(ptx.barrier_sync(1, 64))
+            for place in range(2):
+                b[turn * 64 + (tx - 32) * 2 + place] = shared[(tx - 32) * 2 + place]
+            k(ptx.barrier_arrive(2, 64))
+    return k.function(**{"tir.manual_sync": True})
 
 
 def decoded(bits: Any, kind: str) -> Any:

@@ -9,8 +9,9 @@ import pytest
 
 import tilewright as tvm
 from tilewright import te, tir
+from tilewright.codegen.nvptx.code import merged
 from tilewright.runtime.device_module import DeviceModule
-from tilewright.support.errors import CodegenError
+from tilewright.support.errors import CodegenError, TargetError
 from tilewright.tir.interpreter import interpret
 
 ARCHS = ["sm_75", "sm_80", "sm_90a"]
@@ -143,5 +144,64 @@ def test_too_large_a_block(kit: Any) -> None:
     s[b].bind(b.op.axis[0], thread("threadIdx.x"))
     with pytest.raises(
         CodegenError, match=r"threadIdx.x has 2048 values, CUDA allows 1024|blocks of 2048 threads"
+    ):
+        kit.ptx(s, [a, b])
+
+
+def test_options_of_the_target(kit: Any) -> None:
+    """What is not an option's value is refused."""
+    for target, words in (
+        ("cuda -arch=sm_80 -codegen=gcc", "code of kernels is made by llvm or by nvrtc"),
+        ("cuda -arch=ampere", "is not an NVIDIA architecture; expected for example sm_80"),
+        ("cuda -arch=sm_20", "is not a known NVIDIA architecture"),
+    ):
+        with pytest.raises(TargetError, match=words):
+            tvm.build(*rows(256), target)
+
+
+def test_nvrtc(kit: Any) -> None:
+    """CUDA source through NVRTC where it is, and a clear error where it is not."""
+    try:
+        built = tvm.build(*rows(256), "cuda -arch=sm_80 -codegen=nvrtc", name="sum")
+    except TargetError as missing:
+        pytest.skip(str(missing))
+    assert ".visible .entry sum_kernel0(" in built.imported_modules[0].get_source("ptx")
+
+
+def test_launch_bounds(kit: Any) -> None:
+    """Attributes of the function bound the registers of its kernels."""
+    function = tvm.lower(*rows(256))["main"]
+    function = function.with_attr("tir.min_blocks_per_multiprocessor", 4).with_attr("tir.max_registers", 64)
+    ptx = kit.ptx(function)
+    assert ".minnctapersm 4" in ptx and ".maxnreg 64" in ptx
+    cluster = kit.ptx(function.with_attr("tir.cluster_dims", (2, 1, 1)), arch="sm_90a")
+    assert ".reqnctapercluster 2, 1, 1" in cluster
+
+
+def test_an_assertion_stops_the_kernel(kit: Any) -> None:
+    a = tir.decl_buffer((64,), "float32", name="A")
+    axis = thread("threadIdx.x")
+    store = tir.Store(a.data, tir.const(1.0, "float32"), axis.var)
+    body = tir.AttrStmt(axis, "thread_extent", 64, tir.AssertStmt(axis.var < 32, "too far", store))
+    ptx = kit.ptx(tir.PrimFunc([a], body, attrs={"global_symbol": "main"}))
+    assert "trap;" in ptx
+    kit.assemble(ptx)
+
+
+def test_units_become_one_module(kit: Any) -> None:
+    """The PTX of kernels that were compiled apart is one text that ptxas takes."""
+    first, second = (kit.ptx(tvm.lower(*rows(256), name=name)) for name in ("one", "two"))
+    text = merged([first, second])
+    assert text.count(".version") == 1 and text.count(".visible .entry") == 2
+    kit.assemble(text)
+
+
+def test_functions_that_kernels_lack(kit: Any) -> None:
+    a = te.placeholder((64,), name="A")
+    b = te.compute((64,), lambda i: tir.call_pure_extern("float32", "my_function", a[i]), name="B")
+    s = te.create_schedule(b.op)
+    s[b].bind(b.op.axis[0], thread("threadIdx.x"))
+    with pytest.raises(
+        CodegenError, match="a kernel calls the function 'my_function', which PTX does not define"
     ):
         kit.ptx(s, [a, b])

@@ -11,7 +11,7 @@ import pytest
 import tilewright as tvm
 import tilewright.topi.testing
 from tilewright import te, topi
-from tilewright.schedule import gpu, schedule
+from tilewright.schedule import schedule
 from tilewright.support.errors import ScheduleError
 from tilewright.te import Tensor
 from tilewright.tir.analysis import verify_memory
@@ -175,5 +175,3 @@ def test_no_elements() -> None:
     a = te.placeholder((0, 3))
     made = topi.exp(a)
     assert tvm.lower(schedule(made, CUDA), [a, made], name="main") is not None
-
-

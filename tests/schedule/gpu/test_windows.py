@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.schedule.gpu.device import device_function, random_arrays, run
 
 import tilewright as tvm
 import tilewright.topi.testing
-from tests.schedule.gpu.device import device_function, random_arrays, run
 from tilewright import te, tir, topi
 
 
@@ -62,7 +62,10 @@ def test_depthwise(stride: int, width: int) -> None:
     b, v = te.placeholder((1, 6, width, 4), name="b"), te.placeholder((3, 3, 4, 1), name="v")
     made = topi.nn.relu(topi.nn.depthwise_conv2d_nhwc(b, v, (stride, stride), (1, 1), (1, 1), None))
     (result,) = run(
-        [b, v], [made], np.ascontiguousarray(x.transpose(0, 2, 3, 1)), np.ascontiguousarray(y.transpose(2, 3, 0, 1))
+        [b, v],
+        [made],
+        np.ascontiguousarray(x.transpose(0, 2, 3, 1)),
+        np.ascontiguousarray(y.transpose(2, 3, 0, 1)),
     )
     np.testing.assert_allclose(result.transpose(0, 3, 1, 2), expected, rtol=1e-5, atol=1e-6)
 
@@ -70,7 +73,14 @@ def test_depthwise(stride: int, width: int) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "float64"])
 @pytest.mark.parametrize(
     ("shape", "axes"),
-    [((33, 40), (1, 0)), ((64, 64), (1, 0)), ((2, 9, 70), (0, 2, 1)), ((2, 10, 3, 12), (0, 3, 1, 2)), ((2, 3, 4), (2, 1, 0)), ((1, 8, 1, 16), (0, 3, 2, 1))],
+    [
+        ((33, 40), (1, 0)),
+        ((64, 64), (1, 0)),
+        ((2, 9, 70), (0, 2, 1)),
+        ((2, 10, 3, 12), (0, 3, 1, 2)),
+        ((2, 3, 4), (2, 1, 0)),
+        ((1, 8, 1, 16), (0, 3, 2, 1)),
+    ],
 )
 def test_transposes(shape: tuple[int, ...], axes: tuple[int, ...], dtype: str) -> None:
     a = te.placeholder(shape, dtype, name="a")
@@ -84,15 +94,15 @@ def test_transposes_are_coalesced() -> None:
     """Threads that are neighbours in x read neighbouring elements, and write neighbouring elements."""
     a = te.placeholder((256, 256), name="a")
     function = device_function([a], [topi.transpose(a)])
-    scopes = {
-        node.buffer_var.storage_scope for node in _nodes(function, tir.Allocate)
-    }
+    scopes = {node.buffer_var.storage_scope for node in _nodes(function, tir.Allocate)}
     assert scopes == {"shared"}
 
 
 def _nodes(function: Any, kind: type) -> list[Any]:
     found: list[Any] = []
-    tir.stmt_functor.post_order_visit(function.body, lambda node: found.append(node) if isinstance(node, kind) else None)
+    tir.stmt_functor.post_order_visit(
+        function.body, lambda node: found.append(node) if isinstance(node, kind) else None
+    )
     return found
 
 

@@ -16,10 +16,11 @@ from tilewright.codegen.nvptx.code import PTXCode, merged
 from tilewright.codegen.nvptx.kernel import emit_kernel
 from tilewright.codegen.nvptx.machine import GPUMachine, machine_for
 from tilewright.codegen.nvptx.math import FUNCTIONS
+from tilewright.codegen.nvptx.nvrtc import compile_source
 from tilewright.codegen.program import LoopProgram
 from tilewright.ir.module import IRModule
 from tilewright.runtime.device_module import DeviceModule
-from tilewright.support.errors import CodegenError
+from tilewright.support.errors import CodegenError, TargetError
 from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target, TargetLike
 from tilewright.tir.function import PrimFunc
@@ -80,6 +81,9 @@ def compile_ptx(program: LoopProgram, target: TargetLike) -> PTXCode:
     machine = machine_for(Target(target))
     module = program.module
     kernels = describe_kernels(module)
+    if _by_nvrtc(machine.target):
+        source = generate_cuda(module)
+        return PTXCode(kernels, compile_source(source, machine.cpu), "", source, program)
     with recursion_room():
         text = module_text(module, machine)
     context = load_llvm().create_context()
@@ -92,6 +96,14 @@ def compile_ptx(program: LoopProgram, target: TargetLike) -> PTXCode:
     except (CodegenError, RuntimeError) as problem:
         raise defect(str(problem), text, module) from None
     return PTXCode(kernels, ptx, llvm_ir, text, program)
+
+
+def _by_nvrtc(target: Target) -> bool:
+    """True if CUDA C++ and NVRTC make the code; an error for a generator that there is not."""
+    chosen = str(target.attrs.get("codegen", "llvm"))
+    if chosen not in ("llvm", "nvrtc"):
+        raise TargetError(f"-codegen={chosen}: code of kernels is made by llvm or by nvrtc")
+    return chosen == "nvrtc"
 
 
 def module_text(module: IRModule, machine: GPUMachine) -> str:

@@ -61,9 +61,7 @@ def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
     return schedule
 
 
-def _kernels(
-    schedule: Schedule, roots: set[Stage]
-) -> dict[MaterializedStage, list[MaterializedStage]]:
+def _kernels(schedule: Schedule, roots: set[Stage]) -> dict[MaterializedStage, list[MaterializedStage]]:
     """The root and the cone of every kernel, producers first."""
     stages = materialized_stages(schedule)
     return cones(stages, {one for one in stages if one.stage in roots})
@@ -103,7 +101,10 @@ def _may_be_recomputed(one: MaterializedStage) -> bool:
         and one.is_movable
         and cost_of(one.compute).operations <= RECOMPUTED_WORK
         and all(isinstance(reader.operation, ComputeOp) for reader in one.readers)
-        and not any(reader.is_reduction and reader.elements() > 1 and _is_reused(one, reader) for reader in one.readers)
+        and not any(
+            reader.is_reduction and reader.elements() > 1 and _is_reused(one, reader)
+            for reader in one.readers
+        )
     )
 
 

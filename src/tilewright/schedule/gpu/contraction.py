@@ -66,7 +66,10 @@ def contraction_of(anchor: MaterializedStage) -> Contraction | None:
 def _is_sum(reduce: Reduce) -> bool:
     combiner = reduce.combiner
     result = combiner.result[0]
-    plain = isinstance(result, Add) and {id(result.a), id(result.b)} == {id(combiner.lhs[0]), id(combiner.rhs[0])}
+    plain = isinstance(result, Add) and {id(result.a), id(result.b)} == {
+        id(combiner.lhs[0]),
+        id(combiner.rhs[0]),
+    }
     always = isinstance(reduce.condition, IntImm) and bool(reduce.condition.value)
     return len(combiner.result) == 1 and plain and always and not reduce.init
 

@@ -7,7 +7,18 @@ from typing import Any
 from tilewright.ir.expr import Add, BufferLoad, Call, IntImm, Load, Mul, PrimExpr, Sub, Var
 from tilewright.ir.functor import free_vars, post_order
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
-from tilewright.tir.stmt import Allocate, AttrStmt, BufferStore, For, IfThenElse, LetStmt, SeqStmt, Stmt, Store, While
+from tilewright.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    BufferStore,
+    For,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    Store,
+    While,
+)
 
 
 def is_independent(loop: For) -> bool:

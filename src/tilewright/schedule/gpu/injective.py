@@ -64,7 +64,8 @@ def _is_aligned(read: Read, axis: IterVar, width: int) -> bool:
     """True if the loads of all vectors start at multiples of the width, at a few points."""
     for number in range(4):
         point = {
-            one.var: (7 * number * (place + 1)) % max(extent_of(one), 1) for place, one in enumerate(read.axes)
+            one.var: (7 * number * (place + 1)) % max(extent_of(one), 1)
+            for place, one in enumerate(read.axes)
         }
         point[axis.var] = point[axis.var] // width * width
         address = read.address(point)

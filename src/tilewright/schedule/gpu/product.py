@@ -1,8 +1,8 @@
 """Sums of products on ordinary cores: matrix products, batched ones, and convolutions as implicit products.
 
 A block computes a tile of rows and columns. Both factors pass through shared memory, a few steps of the reduction at a
-time, in the order in which they are used: the operands of a convolution are gathered there, never stored elsewhere. Each
-thread has a tile in registers, made of groups of four neighbours that are read from shared memory with 16 bytes.
+time, in the order in which they are used: the operands of a convolution are gathered there, never stored elsewhere.
+Each thread has a tile in registers, made of groups of four neighbours that are read from shared memory with 16 bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tilewright.te.operation import ComputeOp, thread_axis
 from tilewright.te.schedule.dataflow import replace_dataflow, set_operation
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
-from tilewright.te.tensor import Tensor
+from tilewright.te.tensor import Operation, Tensor
 
 GROUP: Final = 4
 """Neighbouring elements of a thread: 16 bytes of float32."""
@@ -143,7 +143,9 @@ class _ProductSchedule:
         count = prod(extent_of(axis) for axis in operation.reduce_axis)
         steps = -(-count // self.tile.steps) * self.tile.steps
         self.sides = [
-            self.side("rows", self.found.first, self.found.rows, self.tile.rows, self.tile.thread_rows, count, steps),
+            self.side(
+                "rows", self.found.first, self.found.rows, self.tile.rows, self.tile.thread_rows, count, steps
+            ),
             self.side(
                 *("columns", self.found.second, self.found.columns),
                 *(self.tile.columns, self.tile.thread_columns, count, steps),
@@ -158,7 +160,7 @@ class _ProductSchedule:
             for side, own in zip(self.sides, parts, strict=True)
         ]
         body = Reduce(
-            reduce.combiner, [operators.multiply(*loads)], [along], reduce.condition, 0, [], reduce.span
+            reduce.combiner, [operators.multiply(loads[0], loads[1])], [along], reduce.condition, 0, [], reduce.span
         )
         sums = ComputeOp(
             f"{operation.name}.sums", "", None, [batch, *parts[0], *parts[1]], [body], operation.span
@@ -176,7 +178,7 @@ class _ProductSchedule:
             operation.span,
         )
         position = self.schedule.stages.index(self.anchor)
-        made = [(sums, "local")]
+        made: list[tuple[Operation, str]] = [(sums, "local")]
         for side in self.sides:
             made += [(side.fragment.op, "local"), (side.shared.op, "shared")]
         for one, scope in made:
@@ -211,7 +213,9 @@ class _ProductSchedule:
         for guard in guards:
             zero = operators.make_zero(value.dtype)
             value = operators.call("if_then_else", value.dtype, [guard, value, zero])
-        shared = ComputeOp(f"{operation.name}.{name}", "", None, [batch, step, index], [value], operation.span)
+        shared = ComputeOp(
+            f"{operation.name}.{name}", "", None, [batch, step, index], [value], operation.span
+        )
         made = _Side(shared.output(0), shared.output(0), blocks, block, each)
         parts = [_axis("b", extent_of(batch)), _axis("k", steps), *made.new_axes()]
         load = ProducerLoad(shared.output(0), [parts[0].var, parts[1].var, made.number(parts[2:])])
@@ -233,7 +237,9 @@ class _ProductSchedule:
         row = stage.fuse(*rows) if len(rows) > 1 else rows[0]
         column = stage.fuse(*columns) if len(columns) > 1 else columns[0]
         row_block, row_loops = self.split_side(stage, row, self.tile.rows, self.tile.thread_rows)
-        column_block, column_loops = self.split_side(stage, column, self.tile.columns, self.tile.thread_columns)
+        column_block, column_loops = self.split_side(
+            stage, column, self.tile.columns, self.tile.thread_columns
+        )
         blocks = [*([] if batch is None else [batch]), row_block, column_block]
         threads = [row_loops[1], column_loops[1]]
         own = [row_loops[0], row_loops[2], column_loops[0], column_loops[2]]

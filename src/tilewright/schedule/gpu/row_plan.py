@@ -24,10 +24,10 @@ ACROSS_BLOCK: Final = 512
 
 @dataclass(frozen=True)
 class RowPlan:
-    """``team`` threads compute a row, in ``steps`` steps of ``vector`` adjacent elements each; a block has ``rows`` rows.
+    """``team`` threads compute a row, in ``steps`` steps of ``vector`` adjacent elements each; a block has ``rows``.
 
-    ``is_across``: the elements of a row are not adjacent, those of neighbouring rows are; neighbouring threads then have
-    neighbouring rows. ``is_kept``: the elements of a row stay in registers.
+    ``is_across``: the elements of a row are not adjacent, those of neighbouring rows are; neighbouring threads then
+    have neighbouring rows. ``is_kept``: the elements of a row stay in registers.
     """
 
     team: int

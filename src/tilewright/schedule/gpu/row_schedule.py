@@ -81,7 +81,10 @@ class _RowSchedule:
         ]
         stages = self.schedule.stage_map
         source = next(
-            one for reader in readers for one in stages[reader].op.input_tensors if _is_now(self.schedule, one, tensor)
+            one
+            for reader in readers
+            for one in stages[reader].op.input_tensors
+            if _is_now(self.schedule, one, tensor)
         )
         copy = self.schedule.cache_read(source, "local", readers)
         stage = self.schedule[copy]
@@ -97,9 +100,10 @@ class _RowSchedule:
         others = [axis for axis in stage.op.axis if not any(axis is one for one in inside)]
         stage.reorder(*others, *inside)
         self.split(stage, inside)
-        made = self.schedule.cache_write(list(tensors) if len(tensors) > 1 else tensors[0], "local")
+        made = self.schedule.cache_write(list(tensors), "local")
         stage.compute_inline()
-        return made[0] if isinstance(made, list) else made
+        first: Tensor = made[0] if isinstance(made, list) else made
+        return first
 
     # ---- loops ----
 

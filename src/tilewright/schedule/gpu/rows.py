@@ -14,7 +14,7 @@ from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Var
 from tilewright.ir.functor import free_vars
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.te.tensor import Tensor
+from tilewright.te.tensor import Operation, Tensor
 
 
 @dataclass(eq=False)
@@ -126,9 +126,7 @@ def _slice(one: MaterializedStage, places: dict[MaterializedStage, int]) -> bool
 def _member(one: MaterializedStage, rows: tuple[int, ...]) -> Member | None:
     """A stage as part of a group; None for a reduction with data axes that are not rows."""
     axes = one.compute.axes
-    rest = [
-        axis for position, axis in enumerate(axes) if position not in rows and constant_extent(axis) != 1
-    ]
+    rest = [axis for position, axis in enumerate(axes) if position not in rows and constant_extent(axis) != 1]
     if one.is_reduction:
         inside = [axis for axis in one.compute.reduce_axis if constant_extent(axis) != 1]
         return None if rest else Member(one, rows, tuple(_in_memory_order(one, inside)))
@@ -139,7 +137,9 @@ def _in_memory_order(one: MaterializedStage, axes: list[IterVar]) -> list[IterVa
     """Reduction axes in the order of the dimensions that they index: terms may be added in any order."""
     for read in one.reads:
         places = [
-            next((place for place, index in enumerate(read.indices) if axis.var in set(free_vars(index))), None)
+            next(
+                (place for place, index in enumerate(read.indices) if axis.var in set(free_vars(index))), None
+            )
             for axis in axes
         ]
         if all(place is not None for place in places):
@@ -148,7 +148,7 @@ def _in_memory_order(one: MaterializedStage, axes: list[IterVar]) -> list[IterVa
     return axes
 
 
-def _reads_in_row(reader: Member, members: dict[object, Member]) -> bool:
+def _reads_in_row(reader: Member, members: dict[Operation, Member]) -> bool:
     """True if a stage reads the elements of other members at its own place in the row."""
     for read in reader.materialized.reads:
         producer = members.get(read.tensor.op)

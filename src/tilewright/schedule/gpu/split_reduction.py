@@ -52,7 +52,11 @@ def _split(schedule: Schedule, stage: Stage, parts: int, vector: int) -> Stage:
     operation = stage.op
     assert isinstance(operation, ComputeOp)
     axis = _axis_to_split(stage, list(operation.reduce_axis), parts)
-    chunk = -(-extent_of(axis) // parts) if constant_extent(axis) is not None else -(-_fused_extent(stage) // parts)
+    chunk = (
+        -(-extent_of(axis) // parts)
+        if constant_extent(axis) is not None
+        else -(-_fused_extent(stage) // parts)
+    )
     chunk = -(-chunk // vector) * vector
     outer, _ = stage.split(axis, factor=chunk)
     tensors = operation.outputs

@@ -2,9 +2,9 @@
 
 Loops that are marked parallel, and loops whose iterations write different elements and read none that others write,
 become kernels with a thread for each iteration. What is left runs in a kernel of one thread: each statement outside of
-a parallel loop is a kernel of its own, so that the order of the statements holds. Memory that an iteration has to itself
-becomes a part of memory that all of them share; a condition or a name whose value is in the device's memory moves into
-each kernel.
+a parallel loop is a kernel of its own, so that the order of the statements holds. Memory that an iteration has to
+itself becomes a part of memory that all of them share; a condition or a name whose value is in the device's memory
+moves into each kernel.
 """
 
 from __future__ import annotations
@@ -209,14 +209,14 @@ class _Host:
     def _kernel(self, stmt: For) -> Stmt:
         """A kernel with a thread for each iteration."""
         extent = stmt.extent
-        constant = isinstance(extent, IntImm)
-        threads = min(self.threads, max(int(extent.value), 1)) if isinstance(extent, IntImm) else self.threads
+        count = int(extent.value) if isinstance(extent, IntImm) else None
+        threads = self.threads if count is None else min(self.threads, max(count, 1))
         block, thread = thread_axis("blockIdx.x"), thread_axis("threadIdx.x")
         number = operators.add(operators.multiply(block.var, threads), thread.var)
         iteration = operators.add(operators.cast(stmt.loop_var.dtype, number), stmt.min)
         body, hoisted = _own_memory(stmt.body, number, extent)
         body = substitute(body, {stmt.loop_var: iteration})
-        if not constant or int(extent.value) % threads:
+        if count is None or count % threads:
             body = IfThenElse(operators.less(number, extent), body)
         blocks = operators.floordiv(operators.add(extent, threads - 1), threads)
         return _around(hoisted, self._launch(body, blocks, threads, block, thread))
@@ -269,10 +269,7 @@ def _written_by(stmt: Stmt) -> set[Var]:
 def _is_known_to_host(parts: Sequence[PrimExpr], carried: Sequence[Any]) -> bool:
     """True if nothing is read from memory, directly or through a name that kernels take along."""
     names = {stmt.var for stmt in carried if isinstance(stmt, LetStmt)}
-    for part in parts:
-        if _read_by(part) or names & set(free_vars(part)):
-            return False
-    return True
+    return not any(_read_by(part) or names & set(free_vars(part)) for part in parts)
 
 
 def _around(memory: Sequence[Allocate], body: Stmt) -> Stmt:

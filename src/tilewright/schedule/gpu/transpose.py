@@ -64,7 +64,9 @@ def _as_transpose(read: Read, axes: tuple[IterVar, ...], target: int) -> Transpo
         across = [dimension for dimension, index in enumerate(read.indices) if index is axes[target].var]
         if len(across) != 1 or min(extent_of(axis), extent_of(axes[target])) < SMALLEST_SIDE:
             return None
-        others = [index for dimension, index in enumerate(read.indices) if dimension not in (place, across[0])]
+        others = [
+            index for dimension, index in enumerate(read.indices) if dimension not in (place, across[0])
+        ]
         tiled = {axis.var, axes[target].var}
         if any(tiled & set(free_vars(index)) for index in others):
             return None
@@ -94,13 +96,19 @@ def schedule_transpose(
     copy = schedule[schedule.cache_read(tensor, "shared", [stage.op])]
     axes = list(stage.op.axis)
     threads = thread_axis("threadIdx.x"), thread_axis("threadIdx.y")
-    source_block, source_tile = stage.split(axes[found.source], factor=min(side, extent_of(axes[found.source])))
-    target_block, target_tile = stage.split(axes[found.target], factor=min(side, extent_of(axes[found.target])))
+    source_block, source_tile = stage.split(
+        axes[found.source], factor=min(side, extent_of(axes[found.source]))
+    )
+    target_block, target_tile = stage.split(
+        axes[found.target], factor=min(side, extent_of(axes[found.target]))
+    )
     others = [axis for number, axis in enumerate(axes) if number not in (found.source, found.target)]
     stage.reorder(*others, source_block, target_block, source_tile, target_tile)
     block = stage.fuse(*others, source_block, target_block)
     stage.bind(block, thread_axis("blockIdx.x"))
-    columns = min(TILE, power_below(extent_of(axes[found.target])), power_below(extent_of(axes[found.source])))
+    columns = min(
+        TILE, power_below(extent_of(axes[found.target])), power_below(extent_of(axes[found.source]))
+    )
     step, lane = stage.split(target_tile, factor=columns)
     line, row = stage.split(source_tile, factor=THREAD_ROWS)
     stage.reorder(row, lane, line, step)

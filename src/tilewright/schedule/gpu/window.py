@@ -49,7 +49,7 @@ def is_window(anchor: MaterializedStage) -> bool:
     if any(constant_extent(axis) is None for axis in axes):
         return False
     steps = prod(extent_of(axis) for axis in axes)
-    return steps <= SMALL_WINDOW and not _is_row(anchor) or (steps <= LARGE_WINDOW and overlaps(anchor))
+    return (steps <= SMALL_WINDOW and not _is_row(anchor)) or (steps <= LARGE_WINDOW and overlaps(anchor))
 
 
 def _is_row(anchor: MaterializedStage) -> bool:

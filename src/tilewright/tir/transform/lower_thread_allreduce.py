@@ -256,7 +256,9 @@ class _Lower(ScopedMutator):
         ]
         again: list[Callable[[Stmt], Stmt]] = []
         total = self._in_warp(again, request, partial, warps)
-        kept = [self._local(result, dtype) for result, dtype in zip(request.results, request.types, strict=True)]
+        kept = [
+            self._local(result, dtype) for result, dtype in zip(request.results, request.types, strict=True)
+        ]
         parts.append(
             _inside(again, stmt_seq(*[Store(one, value, 0) for one, value in zip(kept, total, strict=True)]))
         )
@@ -280,7 +282,9 @@ class _Lower(ScopedMutator):
             return [
                 _exchanged(
                     value,
-                    lambda word: operators.call(name, word.dtype, [mask, word, operand, width, self.warp_size]),
+                    lambda word: operators.call(
+                        name, word.dtype, [mask, word, operand, width, self.warp_size]
+                    ),
                 )
                 for value in current
             ]

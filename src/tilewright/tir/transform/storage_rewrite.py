@@ -1,10 +1,10 @@
 """Moves allocations out of loops, and lets buffers whose lifetimes do not overlap share memory.
 
 A buffer is live from the first to the last statement that accesses it; a loop or a kernel between its allocation and
-such a statement counts as one statement, because the next iteration, or another thread, may see what this one wrote. Allocations move to the
-function's top, or to the top of the enclosing parallel loop or thread group. Two of them share memory if they have the
-same place, storage scope and element type. A buffer may also take the memory of one that the same statement reads for
-the last time, if each element is computed only from the element at the same index.
+such a statement counts as one statement, because the next iteration, or another thread, may see what this one wrote.
+Allocations move to the function's top, or to the top of the enclosing parallel loop or thread group. Two of them share
+memory if they have the same place, storage scope and element type. A buffer may also take the memory of one that the
+same statement reads for the last time, if each element is computed only from the element at the same index.
 
 A buffer whose size is only known inside (it uses a variable defined there) stays where it is.
 """

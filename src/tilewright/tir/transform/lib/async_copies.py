@@ -22,6 +22,7 @@ from tilewright.ir.expr import (
 from tilewright.ir.op import Op
 from tilewright.support.dtype import DataType
 from tilewright.tir import ptx
+from tilewright.tir.op import if_then_else
 from tilewright.tir.stmt import AttrStmt, Evaluate, For, Stmt, Store
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
@@ -67,7 +68,7 @@ class AsyncCopies(StmtMutator):
         self.made = True
         valid: PrimExpr | None = None
         if condition is not None:
-            valid = operators.if_then_else(condition, operators.const(size), operators.const(0))
+            valid = if_then_else(condition, operators.const(size), operators.const(0))
         return Evaluate(
             ptx.cp_async(
                 _pointer(node.buffer_var, dtype, target, "w"),
