@@ -9,7 +9,6 @@ import pytest
 from tilewright.runtime.device import Device
 from tilewright.runtime.device_module import DeviceModule, Kernel
 
-
 KERNELS = [
     Kernel("first", ("handle", "float32"), ("blockIdx.x", "threadIdx.x")),
     Kernel("second", (), ("threadIdx.y",), has_shared_bytes=True),
