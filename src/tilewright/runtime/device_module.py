@@ -108,7 +108,7 @@ class Kernel:
     """How a kernel is called: the types of its arguments ("handle" for a pointer), and the thread axes in the order of
     the extents that follow them ("blockIdx.x" to "threadIdx.z", and "clusterCtaIdx.x" to ".z" for the blocks of a
     cluster). ``tensor_maps`` are further parameters, by rising position, which the runtime makes. A kernel that
-    ``overlaps`` may begin before the one before it in the stream has ended, and waits for it with ``griddepcontrol``."""
+    ``overlaps`` may begin before the one before it in the stream has ended; it waits with ``griddepcontrol``."""
 
     name: str
     arguments: tuple[str, ...]

@@ -322,7 +322,7 @@ static void code(void) {
   void *module, *function;
   fails(tilewright_module_load(first, "nonsense", 8, &module), "RuntimeError",
         "cuda(0) could not load a module: CUDA_ERROR_INVALID_PTX: no more is known\nThe driver's compiler says:\nptxas application ptx "
-        "input, line 1; fatal   : Missing .version directive at 'nonsense'");
+        "input, line 1; fatal   : Parsing error near 'nonsense': syntax error");
   inject("cuModuleLoadDataEx", 0, CUDA_ERROR_OUT_OF_MEMORY);
   fails(tilewright_module_load(first, ptx, 0, &module), "RuntimeError", "cuda(0) could not load a module: CUDA_ERROR_OUT_OF_MEMORY: out of memory");
   CHECK(tilewright_module_load(first, ptx, 0, &module) == 0); /* as it is */

@@ -39,7 +39,7 @@ enum {
 
 typedef struct {
   void* args[MOST_ARGS];
-  unsigned int grid[3], block[3];
+  unsigned int grid[3], block[3], cluster; /* blocks of a cluster */
   void* shared;
 } MockLaunch;
 
@@ -64,7 +64,7 @@ typedef struct Operation {
   bool clears;
   const MockKernel* kernel;
   char args[MOST_ARGS][MOST_ARG_BYTES];
-  unsigned int grid[3], block[3], shared_bytes;
+  unsigned int grid[3], block[3], shared_bytes, cluster;
   struct CUevent_st* event; /* to be passed */
   struct CUstream_st* behind; /* waits for this stream, up to its operation of `until` */
   uint64_t until;

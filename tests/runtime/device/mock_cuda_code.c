@@ -54,14 +54,14 @@ static bool has_entry(const char* text, const char* name) {
 FUNCTION(cuModuleLoadDataEx, CUmodule* module, const void* image, unsigned int count, int* options, void** values) {
   BEGIN
   const char* text = image;
-  if (strncmp(text, ".version", 8) != 0) {
+  if (strncmp(text, ".version", 8) != 0 || strstr(text, "nonsense") != NULL) {
     char* log = NULL;
     size_t size = 0;
     for (unsigned int i = 0; i < count; ++i) {
       if (options[i] == CU_JIT_ERROR_LOG_BUFFER) log = values[i];
       if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) size = (size_t)(uintptr_t)values[i];
     }
-    if (log != NULL) snprintf(log, size, "ptxas application ptx input, line 1; fatal   : Missing .version directive at '%.20s'", text);
+    if (log != NULL) snprintf(log, size, "ptxas application ptx input, line 1; fatal   : Parsing error near '%.8s': syntax error", text);
     return end(CUDA_ERROR_INVALID_PTX);
   }
   *module = calloc(1, sizeof **module);
@@ -114,8 +114,8 @@ FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, CUfunction fu
 }
 
 /* ---- launches ---- */
-static CUresult launch(CUfunction function, const unsigned int grid[3], const unsigned int block[3], unsigned int shared_bytes,
-                       CUstream stream, void** args) {
+static CUresult launch(CUfunction function, const unsigned int grid[3], const unsigned int block[3], unsigned int cluster,
+                       unsigned int shared_bytes, CUstream stream, void** args) {
   if ((uint64_t)block[0] * block[1] * block[2] > 1024 || grid[0] == 0 || shared_bytes > (unsigned int)function->dynamic_bytes) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -127,8 +127,9 @@ static CUresult launch(CUfunction function, const unsigned int grid[3], const un
   memcpy(operation->grid, grid, sizeof operation->grid);
   memcpy(operation->block, block, sizeof operation->block);
   operation->shared_bytes = shared_bytes;
+  operation->cluster = cluster;
   mock_counts[LAUNCHES] += 1;
-  mock_counts[CLUSTER] = 0;
+  mock_counts[CLUSTER] = cluster;
   return CUDA_SUCCESS;
 }
 
@@ -137,7 +138,7 @@ FUNCTION(cuLaunchKernel, CUfunction function, unsigned int grid_x, unsigned int 
   (void)extra;
   BEGIN
   unsigned int grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
-  return end(launch(function, grid, block, shared_bytes, mock_stream(device, stream), args));
+  return end(launch(function, grid, block, 1, shared_bytes, mock_stream(device, stream), args));
 }
 
 FUNCTION(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** args, void** extra) {
@@ -155,8 +156,8 @@ FUNCTION(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, vo
   for (int i = 0; i < 3; ++i) {
     if (cluster[i] == 0 || grid[i] % cluster[i] != 0) return end(CUDA_ERROR_INVALID_VALUE);
   }
-  CUresult result = launch(function, grid, block, config->sharedMemBytes, mock_stream(device, config->hStream), args);
-  mock_counts[CLUSTER] = (int64_t)cluster[0] * cluster[1] * cluster[2];
+  unsigned int size = cluster[0] * cluster[1] * cluster[2];
+  CUresult result = launch(function, grid, block, size, config->sharedMemBytes, mock_stream(device, config->hStream), args);
   mock_counts[OVERLAPS] += overlaps != 0;
   return end(result);
 }

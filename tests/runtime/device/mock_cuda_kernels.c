@@ -47,6 +47,32 @@ static bool show_map(const MockLaunch* launch) {
   return true;
 }
 
+/* Writes a number, at once. */
+static bool spin(const MockLaunch* launch) {
+  *ARG(int32_t*, 0) = ARG(int32_t, 2);
+  return true;
+}
+
+/* Brings a box of a tensor of floats to memory; outside of the tensor are zeros. */
+static bool tma_copy(const MockLaunch* launch) {
+  const uint64_t* map = launch->args[1];
+  int64_t columns = (int64_t)map[2], rows = (int64_t)map[3], stride = (int64_t)map[12];
+  int64_t width = (int64_t)(map[7] & 0xFFFFFFFF), height = (int64_t)(map[8] & 0xFFFFFFFF);
+  for (int64_t i = 0; i < height; ++i) {
+    for (int64_t j = 0; j < width; ++j) {
+      int64_t x = ARG(int32_t, 2) + j, y = ARG(int32_t, 3) + i;
+      bool inside = x >= 0 && x < columns && y >= 0 && y < rows;
+      ARG(float*, 0)[i * width + j] = inside ? *(float*)((uintptr_t)map[0] + (uintptr_t)(y * stride + x * 4)) : 0;
+    }
+  }
+  return true;
+}
+
+static bool cluster_size(const MockLaunch* launch) {
+  for (unsigned i = 0; i < launch->grid[0]; ++i) ARG(int32_t*, 0)[i] = (int32_t)launch->cluster;
+  return true;
+}
+
 static bool crash(const MockLaunch* launch) {
   (void)launch;
   return false;
@@ -59,6 +85,9 @@ const MockKernel mock_kernels[] = {
     {"use_shared", {8}, 1024, 32, use_shared},
     {"show_args", {8, 1, 2, 4, 8, 4, 8}, 0, 40, show_args},
     {"show_map", {8, 128}, 0, 24, show_map},
+    {"spin", {8, 8, 4}, 0, 16, spin},
+    {"tma_copy", {8, 128, 4, 4}, 1032, 24, tma_copy},
+    {"cluster_size", {8}, 0, 16, cluster_size},
     {"crash", {0}, 0, 8, crash},
     {NULL, {0}, 0, 0, NULL},
 };

@@ -38,6 +38,7 @@ static void run_kernel(Operation* operation) {
   for (int i = 0; i < MOST_ARGS; ++i) launch.args[i] = args[i];
   memcpy(launch.grid, operation->grid, sizeof launch.grid);
   memcpy(launch.block, operation->block, sizeof launch.block);
+  launch.cluster = operation->cluster;
   if (!operation->kernel->run(&launch)) mock_lost = CUDA_ERROR_ILLEGAL_ADDRESS;
   free(launch.shared);
 }

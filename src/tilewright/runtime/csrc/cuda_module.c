@@ -83,6 +83,7 @@ int32_t tw_cuda_module_load(int32_t device_id, const void* image, size_t size, v
 int32_t tw_cuda_module_unload(int32_t device_id, void* handle) {
   Module* module = handle;
   bool entered = tw_cuda_enter(device_id) != NULL;
+  if (entered) tw_cu.CtxSynchronize(); /* its kernels may still run; what has crashed is not an error of this */
   CUresult result = entered ? tw_cu.ModuleUnload(module->handle) : CUDA_SUCCESS;
   while (module->functions != NULL) {
     Function* function = module->functions;
