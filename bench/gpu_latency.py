@@ -177,6 +177,10 @@ class Child:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log.open("w"), text=True
         )
         self.compiled: float | None = None
+        self.ready: float | None = None
+
+    def wait(self) -> None:
+        """Wait until it is ready, or gone."""
         self.ready = self._answer("ready")
 
     def _answer(self, key: str) -> float | None:
@@ -224,6 +228,8 @@ def compare(name: str, setting: str, rounds: int, contenders: Sequence[str]) -> 
     row: dict[str, Any] = {"model": name, "setting": setting}
     with tempfile.TemporaryDirectory() as folder:
         children = {contender: Child(contender, name, setting, folder) for contender in contenders}
+        for child in children.values():
+            child.wait()
         times: dict[str, list[float]] = {contender: [] for contender in contenders}
         for _ in range(rounds):
             for contender, child in children.items():
