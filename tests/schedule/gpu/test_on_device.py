@@ -109,9 +109,7 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
     "convolution_strided": two(
         (2, 3, 57, 57), (64, 3, 7, 7), lambda x, y: topi.nn.conv2d_nchw(x, y, 2, 3, 1)
     ),
-    "convolution_last": two(
-        (2, 28, 28, 32), (3, 3, 32, 48), lambda x, y: topi.nn.conv2d_nhwc(x, y, 1, 1, 1)
-    ),
+    "convolution_last": two((2, 28, 28, 32), (3, 3, 32, 48), lambda x, y: topi.nn.conv2d_nhwc(x, y, 1, 1, 1)),
     "cumsum": one((100, 5000), lambda x: topi.cumsum(x, 1)),
     "sort": one((100, 1000), topi.sort),
 }
@@ -164,8 +162,7 @@ def run_on(
     library = tvm.build(schedule(outputs, target), [*inputs, *outputs], target, name="kernel")
     given = [tvm.nd.array(array, device) for array in arrays]
     results = [
-        tvm.nd.empty([int(extent) for extent in made.shape], str(made.dtype), device)
-        for made in outputs
+        tvm.nd.empty([int(extent) for extent in made.shape], str(made.dtype), device) for made in outputs
     ]
     library["kernel"](*given, *results)
     return [result.numpy() for result in results]
