@@ -20,11 +20,15 @@ def _fits(data: Tensor, axis: int) -> bool:
 
 def sort(data: Tensor, axis: int = -1, is_ascend: int = 1) -> Tensor:
     """The values in order along an axis: a block sorts a row, where shared memory holds it."""
-    return (threads if _fits(data, axis) else topi).sort(data, axis, is_ascend)
+    return threads.sort(data, axis, is_ascend) if _fits(data, axis) else topi.sort(data, axis, is_ascend)
 
 
 def argsort(
-    data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: int = 1, dtype: str = "float32"
+    data: Tensor,
+    valid_count: Tensor | None = None,
+    axis: int = -1,
+    is_ascend: int = 1,
+    dtype: str = "float32",
 ) -> Tensor:
     """The positions of the values in order along an axis."""
     if valid_count is None and _fits(data, axis):

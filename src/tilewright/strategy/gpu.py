@@ -24,12 +24,15 @@ def _fits_shared_memory(attrs: Any, inputs: Inputs, out_type: Any, target: Targe
     if not all(isinstance(one, IntImm) and one.value > 0 for one in data.shape):
         return "the number of rows is not known, or there is none"
     most = threads.longest_row(data.dtype)
-    return None if extent.value <= most else f"a row of {extent.value} is longer than shared memory holds ({most})"
+    return (
+        None
+        if extent.value <= most
+        else f"a row of {extent.value} is longer than shared memory holds ({most})"
+    )
 
 
 def _has_elements(attrs: Any, inputs: Inputs, out_type: Any, target: Target) -> str | None:
-    known = all(isinstance(one, IntImm) for one in inputs[0].shape)
-    empty = known and any(int(one) == 0 for one in inputs[0].shape)
+    empty = any(isinstance(one, IntImm) and one.value == 0 for one in inputs[0].shape)
     return "there is nothing to add" if empty else None
 
 
@@ -107,7 +110,9 @@ ROWS: Final = [
         "scatter_add",
         "gpu",
         "scatter_add.threads",
-        lambda attrs, inputs, out_type: [threads.scatter_add_elements(*inputs, attrs.axis)],
+        lambda attrs, inputs, out_type: [
+            threads.scatter_add_elements(inputs[0], inputs[1], inputs[2], attrs.axis)
+        ],
         "topi.threads.scatter_add_elements",
         _adds_in_one_step,
         _ATOMIC,
@@ -116,7 +121,7 @@ ROWS: Final = [
         "scatter_nd",
         "gpu",
         "scatter_nd.threads",
-        lambda attrs, inputs, out_type: [threads.scatter_nd_add(*inputs)],
+        lambda attrs, inputs, out_type: [threads.scatter_nd_add(inputs[0], inputs[1], inputs[2])],
         "topi.threads.scatter_nd_add",
         _adds_in_one_step,
         _ATOMIC,

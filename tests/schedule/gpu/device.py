@@ -15,6 +15,7 @@ from tilewright.tir.analysis import verify_memory
 from tilewright.tir.interpreter import interpret
 from tilewright.tir.transform.bind_target import BindTarget
 from tilewright.tir.transform.lower_thread_allreduce import LowerThreadAllreduce
+from tilewright.tir.transform.software_pipeline import SoftwarePipeline
 from tilewright.tir.transform.thread_sync import ThreadSync
 from tilewright.tir.transform.verify_memory import VerifyMemory
 
@@ -24,7 +25,13 @@ CUDA = tvm.target.Target("cuda -arch=sm_80")
 def device_function(inputs: Sequence[Tensor], outputs: Sequence[Tensor], target: Any = CUDA) -> Any:
     """The scheduled function with its barriers and exchanges between threads."""
     module = tvm.lower(schedule(list(outputs), target), [*inputs, *outputs], name="main")
-    passes = [BindTarget(target), VerifyMemory(), ThreadSync("shared"), LowerThreadAllreduce()]
+    passes = [
+        BindTarget(target),
+        VerifyMemory(),
+        SoftwarePipeline(),
+        ThreadSync("shared"),
+        LowerThreadAllreduce(),
+    ]
     made = Sequential(passes)(module)["main"]
     assert verify_memory(made)
     return made

@@ -175,3 +175,12 @@ def test_no_elements() -> None:
     a = te.placeholder((0, 3))
     made = topi.exp(a)
     assert tvm.lower(schedule(made, CUDA), [a, made], name="main") is not None
+
+
+def test_what_one_thread_does_is_said() -> None:
+    """Updates at indices that are data are made in order, by one thread; rows are sorted side by side."""
+    data, indices = te.placeholder((8,)), te.placeholder((3,), "int64")
+    made = topi.scatter(data, indices, te.placeholder((3,)), 0)
+    with CUDA:
+        assert gpu.SCHEDULER.name_for(made) == "gpu, one thread"
+        assert gpu.SCHEDULER.name_for(topi.sort(te.placeholder((5, 9)))) == "gpu"

@@ -34,6 +34,7 @@ from tilewright.support.options import flag
 from tilewright.tir.interpreter import interpret
 from tilewright.tir.transform.bind_target import BindTarget
 from tilewright.tir.transform.lower_thread_allreduce import LowerThreadAllreduce
+from tilewright.tir.transform.software_pipeline import SoftwarePipeline
 from tilewright.tir.transform.thread_sync import ThreadSync
 from tilewright.tir.transform.verify_memory import VerifyMemory
 
@@ -79,7 +80,13 @@ def evaluate(expr: Any, function: Any, values: list[Any]) -> list[Any]:
 def run_kernel(primitive: Any, given: list[Any], shapes: list[Any]) -> list[Any]:
     """The results of a fused function in simulated threads."""
     module = lower_primitive(primitive, TARGET, "main")
-    passes = [BindTarget(TARGET), VerifyMemory(), ThreadSync("shared"), LowerThreadAllreduce()]
+    passes = [
+        BindTarget(TARGET),
+        VerifyMemory(),
+        SoftwarePipeline(),
+        ThreadSync("shared"),
+        LowerThreadAllreduce(),
+    ]
     results = [np.zeros(one.shape, one.dtype) for one in shapes]
     interpret(Sequential(passes)(module)["main"], *given, *results)
     return results

@@ -15,7 +15,7 @@ VECTOR_BYTES: Final = 16
 
 @dataclass(frozen=True)
 class GpuMachine:
-    """Limits of a block, and how much there is of everything.
+    """Limits of a block, how much there is of everything, and whether copies to shared memory can be asynchronous.
 
     ``warp`` is the number of threads that can exchange registers, 1 where none can. ``blocks_at_once`` is the number of
     blocks of ``threads`` threads that run on the whole device at a time.
@@ -27,6 +27,7 @@ class GpuMachine:
     multiprocessors: int
     multiprocessor_threads: int
     vector_bytes: int = VECTOR_BYTES
+    has_async_copy: bool = False
 
     def lanes(self, dtype: DataType | str) -> int:
         """Elements of a type in the widest load or store."""
@@ -52,6 +53,7 @@ def current_gpu() -> GpuMachine:
             shared_bytes=described.static_shared_bytes,
             multiprocessors=described.multiprocessors,
             multiprocessor_threads=described.multiprocessor_threads,
+            has_async_copy=described.has_async_copy,
         )
     attributes = {} if target is None else target.attrs
     most = int(attributes.get("max_num_threads") or 256)

@@ -13,7 +13,7 @@ from math import prod
 from typing import Final
 
 from tilewright.ir import operators
-from tilewright.ir.expr import IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
+from tilewright.ir.expr import Call, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
 from tilewright.ir.functor import substitute_expr
 from tilewright.schedule.cpu.access import Read, extent_of, reads_of
 from tilewright.schedule.cpu.graph import MaterializedStage
@@ -27,6 +27,9 @@ from tilewright.te.tensor import Operation, Tensor
 
 GROUP: Final = 4
 """Neighbouring elements of a thread: 16 bytes of float32."""
+
+STAGES: Final = 3
+"""Tiles of the operands in shared memory at a time, where copies are asynchronous."""
 
 FEW: Final = 8
 """With fewer rows or columns there is nothing to share: such a product is a reduction of rows."""
@@ -100,7 +103,7 @@ def schedule_product(
     """Schedules the product with its epilogue; ``root`` may be the product itself."""
     counts = found.counts(anchor.compute.axes)
     tile = choose_tile(*counts, machine)
-    _ProductSchedule(schedule, root, anchor, found, tile).run()
+    _ProductSchedule(schedule, root, anchor, found, tile, machine).run()
 
 
 class _ProductSchedule:
@@ -111,7 +114,9 @@ class _ProductSchedule:
         anchor: MaterializedStage,
         found: Contraction,
         tile: Tile,
+        machine: GpuMachine,
     ) -> None:
+        self.machine = machine
         self.schedule = schedule
         self.root = root.stage
         self.anchor = anchor.stage
@@ -127,8 +132,11 @@ class _ProductSchedule:
         sums = self.schedule[self.sums]
         sums.compute_at(self.root, place)
         step, inner = self.reduction_loops(sums)
+        is_async = self.machine.has_async_copy and all(_is_plain_copy(side) for side in self.sides)
+        if is_async:
+            sums.pragma(step, "software_pipeline", STAGES)
         for side in self.sides:
-            self.stage_operand(side, sums, step)
+            self.stage_operand(side, sums, step, is_async)
             self.load_fragment(side, sums, inner)
 
     # ---- the product as a sum over one axis of two operands in shared memory ----
@@ -160,7 +168,13 @@ class _ProductSchedule:
             for side, own in zip(self.sides, parts, strict=True)
         ]
         body = Reduce(
-            reduce.combiner, [operators.multiply(loads[0], loads[1])], [along], reduce.condition, 0, [], reduce.span
+            reduce.combiner,
+            [operators.multiply(loads[0], loads[1])],
+            [along],
+            reduce.condition,
+            0,
+            [],
+            reduce.span,
         )
         sums = ComputeOp(
             f"{operation.name}.sums", "", None, [batch, *parts[0], *parts[1]], [body], operation.span
@@ -305,15 +319,27 @@ class _ProductSchedule:
 
     # ---- the operands ----
 
-    def stage_operand(self, side: _Side, sums: Stage, step: IterVar) -> None:
+    def stage_operand(self, side: _Side, sums: Stage, step: IterVar, is_async: bool) -> None:
         """Fills the shared memory of an operand with all threads of the block."""
         stage = self.schedule[side.shared]
         stage.compute_at(sums, step)
-        stage.double_buffer()
+        if not is_async:
+            stage.double_buffer()
         operation = stage.op
         assert isinstance(operation, ComputeOp)
         batch, along, index = operation.axes
         width, by_step = _load_width(operation, self.tile.steps * side.block // self.tile.threads)
+        if by_step and is_async:
+            # Element by element, as asynchronous copies cannot transpose: lanes have neighbouring steps of a few rows,
+            # and the pitch puts those into different banks.
+            stage.storage_align(along, 2 * GROUP, GROUP)
+            stage.reorder(batch, index, along)
+            pieces = stage.fuse(batch, index, along)
+            turn, thread = stage.split_exact(pieces, self.tile.threads)
+            stage.reorder(thread, turn)
+            stage.bind(thread, self.thread)
+            stage.unroll(turn)
+            return
         if by_step:
             outer, vector = stage.split(along, factor=width)
             stage.reorder(batch, outer, index, vector)
@@ -336,6 +362,16 @@ class _ProductSchedule:
         _, _, _, group, _, neighbour = stage.op.axis
         stage.unroll(group)
         stage.vectorize(neighbour)
+
+
+def _is_plain_copy(side: _Side) -> bool:
+    """True if an operand is what memory holds, in elements that an asynchronous copy can move."""
+    operation = side.shared.op
+    assert isinstance(operation, ComputeOp)
+    value = operation.body[0]
+    while isinstance(value, Call) and getattr(value.op, "name", "") == "tir.if_then_else":
+        value = value.args[1]
+    return isinstance(value, ProducerLoad) and value.dtype.bits in (32, 64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,14 @@ def scan_rows(
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
         scan = _scan_adjacent if is_adjacent else _scan_apart
-        scan(builder, ins[0], outs[0], rows, (combine, operators.cast(wide, identity), wide, kind), bool(exclusive))
+        scan(
+            builder,
+            ins[0],
+            outs[0],
+            rows,
+            (combine, operators.cast(wide, identity), wide, kind),
+            bool(exclusive),
+        )
 
     return loop_kernel(name, [data], [(shape, kind)], body)[0]
 
@@ -55,7 +62,12 @@ Operation = tuple[Combine, PrimExpr, DataType, DataType]
 
 
 def _scan_apart(
-    builder: IRBuilder, source: BufferVar, target: BufferVar, rows: Rows, operation: Operation, exclusive: bool
+    builder: IRBuilder,
+    source: BufferVar,
+    target: BufferVar,
+    rows: Rows,
+    operation: Operation,
+    exclusive: bool,
 ) -> None:
     combine, identity, wide, kind = operation
     with each(builder, rows.count, most_threads(THREADS)) as row:
@@ -71,7 +83,12 @@ def _scan_apart(
 
 
 def _scan_adjacent(
-    builder: IRBuilder, source: BufferVar, target: BufferVar, rows: Rows, operation: Operation, exclusive: bool
+    builder: IRBuilder,
+    source: BufferVar,
+    target: BufferVar,
+    rows: Rows,
+    operation: Operation,
+    exclusive: bool,
 ) -> None:
     combine, identity, wide, kind = operation
     threads = most_threads(THREADS)

@@ -39,9 +39,7 @@ def sort(data: Tensor, axis: int = -1, is_ascend: int = 1) -> Tensor:
     rows = Rows(data.shape, real_axis("sort", axis, len(data.shape)))
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        def store(
-            made: IRBuilder, row: PrimExpr, place: PrimExpr, key: PrimExpr, position: PrimExpr
-        ) -> None:
+        def store(made: IRBuilder, row: PrimExpr, place: PrimExpr, key: PrimExpr, position: PrimExpr) -> None:
             target = rows.start(row) + place * rows.stride
             outs[0][target] = decode(key, data.dtype, bool(is_ascend))
 
@@ -55,9 +53,7 @@ def argsort(data: Tensor, axis: int = -1, is_ascend: int = 1, dtype: str = "floa
     rows = Rows(data.shape, real_axis("argsort", axis, len(data.shape)))
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        def store(
-            made: IRBuilder, row: PrimExpr, place: PrimExpr, key: PrimExpr, position: PrimExpr
-        ) -> None:
+        def store(made: IRBuilder, row: PrimExpr, place: PrimExpr, key: PrimExpr, position: PrimExpr) -> None:
             outs[0][rows.start(row) + place * rows.stride] = operators.cast(dtype, position)
 
         _sort_rows(builder, ins[0], data.dtype, rows, bool(is_ascend), True, store)
@@ -66,7 +62,12 @@ def argsort(data: Tensor, axis: int = -1, is_ascend: int = 1, dtype: str = "floa
 
 
 def topk(
-    data: Tensor, k: int = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int64"
+    data: Tensor,
+    k: int = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: str = "int64",
 ) -> list[Tensor]:
     """The first k values in order along an axis, their positions, or both."""
     position_of_axis = real_axis("topk", axis, len(data.shape))
@@ -81,9 +82,7 @@ def topk(
         outputs.append((shape, dtype))
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
-        def store(
-            made: IRBuilder, row: PrimExpr, place: PrimExpr, key: PrimExpr, position: PrimExpr
-        ) -> None:
+        def store(made: IRBuilder, row: PrimExpr, place: PrimExpr, key: PrimExpr, position: PrimExpr) -> None:
             with made.if_scope(place < wanted):
                 target = rows.start(row, wanted) + place * rows.stride
                 if ret_type != "indices":
