@@ -37,7 +37,8 @@ class KernelTensorMap:
 def describe_tensor_maps(function: PrimFunc) -> tuple[KernelTensorMap, ...]:
     """The maps of a kernel, in the order of its parameters."""
     given = function.attrs.get(TENSOR_MAPS, {})
-    count, made = len(function.params), []
+    count = len(function.params)
+    made: list[KernelTensorMap] = []
     for base, parameter in enumerate(function.params):
         if parameter in given:
             made.append(_described(function, given[parameter], count + len(made), base))
