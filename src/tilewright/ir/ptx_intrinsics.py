@@ -28,4 +28,5 @@ PTX_UPDATE_STATE: Final = (
     *("ptx_wgmma", "ptx_wgmma_fence", "ptx_wgmma_commit", "ptx_wgmma_wait"),
     *("ptx_set_max_registers", "ptx_barrier_sync", "ptx_barrier_arrive"),
     *("ptx_cluster_arrive", "ptx_cluster_wait"),
+    *("ptx_grid_wait", "ptx_grid_launch"),
 )

@@ -339,6 +339,16 @@ def cluster_wait() -> Call:
     return _call("ptx_cluster_wait", [])
 
 
+def grid_wait() -> Call:
+    """Wait until the kernels before this one in its stream have ended; for kernels that are launched before that."""
+    return _call("ptx_grid_wait", [])
+
+
+def grid_launch() -> Call:
+    """The kernel behind this one may be launched: what this block still does, it does not wait for."""
+    return _call("ptx_grid_launch", [])
+
+
 # Eight-bit floats
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from tests.codegen.nvptx import kernels
 
-from tilewright import tir
+import tilewright as tvm
+from tilewright import te, tir
+from tilewright.codegen.nvptx.tensor_maps import describe_tensor_maps
 from tilewright.ir.expr import Call
 from tilewright.support.errors import CodegenError, ExpressionError, TilewrightError
 from tilewright.tir import ptx
@@ -176,3 +178,31 @@ def test_wrong_arguments() -> None:
         ptx.tensor_map("float16", (8, 8), (8, 1), (8, 4))
     with pytest.raises(ExpressionError, match="only operands of two-byte types can be transposed"):
         ptx.wgmma(8, "int8", "int8", "int32", tir.const(0), tir.const(0), tir.const(0), b_transposed=True)
+
+
+def test_tensor_maps_of_a_kernel(kit: Any) -> None:
+    """Maps are parameters behind the others; their extents are numbers, or products of arguments."""
+    k = kernels.Kernel()
+    rows = te.var("rows")
+    tensor = tir.decl_buffer((rows, 64), "float16", name="A")
+    other = k.buffer("B", (4,), "float32")
+    source = k.ib.buffer_ptr(tensor)
+    k.axis("threadIdx.x", 32)
+    described = ptx.tensor_map("float16", (rows, 2, 32), (rows * 64, 32, 1), (8, 1, 32), 64)
+    k.ib.scope_attr(source.asobject(), ptx.TENSOR_MAP, described)
+    k(ptx.grid_wait())
+    k(ptx.prefetch_tensor_map(source.asobject()))
+    other[0] = source[0].astype("float32")
+    k(ptx.grid_launch())
+    k.buffers.append(tensor)
+    function = k.function()
+    (kernel,) = kit.kernels(tvm.lower(function), "sm_90a").functions.values()
+    (found,) = describe_tensor_maps(kernel)
+    names = [parameter.name for parameter in kernel.params]
+    assert (found.position, found.base) == (len(names), names.index("A"))
+    assert found.dims == (32, 2, (1, names.index("rows"))) and found.box == (32, 1, 8) and found.swizzle == 64
+    assert found.strides == (64, (128, names.index("rows")))
+    text = kit.ptx(function, arch="sm_90a")
+    assert f".param .align 64 .b8 main_kernel0_param_{found.position}[128]" in text
+    assert "griddepcontrol.wait" in text and "griddepcontrol.launch_dependents" in text
+    kit.assemble(text, "sm_90a")

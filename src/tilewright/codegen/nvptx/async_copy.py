@@ -67,7 +67,7 @@ def _tensor_map(emitter: Emitter, node: Call, place: int) -> tuple[str, str]:
             "the statements of the kernel",
             span=node.span,
         )
-    return "i64", emitter.function.value(f"ptrtoint ptr {emitter.variable(var)} to i64")
+    return "i64", emitter.function.value(f"ptrtoint ptr {kernel.tensor_maps[var]} to i64")
 
 
 def bulk_tensor_load(emitter: Emitter, node: Call) -> str:

@@ -72,6 +72,8 @@ BARRIER_CALLS: Final[dict[str, Handler]] = {
     "tir.ptx_fence_mbarrier_init": _plain("fence.mbarrier_init.release.cluster;", 90),
     "tir.ptx_cluster_arrive": _plain("barrier.cluster.arrive.release.aligned;", 90),
     "tir.ptx_cluster_wait": _plain("barrier.cluster.wait.acquire.aligned;", 90),
+    "tir.ptx_grid_wait": _plain("griddepcontrol.wait;", 90),
+    "tir.ptx_grid_launch": _plain("griddepcontrol.launch_dependents;", 90),
     "tir.ptx_elect_sync": elect_sync,
     "tir.ptx_cluster_rank": cluster_rank,
 }

@@ -82,12 +82,12 @@ class KernelEmitter(StatementEmitter):
         self.fragments = Fragments()
         self.in_parallel = True
         self._private: set[Var] = set()
-        self.tensor_maps: set[Var] = set()
+        self.tensor_maps: dict[Var, str] = {}
 
     # Pointers
 
     def pointer_type(self, var: Var) -> str:
-        if var in self._private or var in self.tensor_maps:
+        if var in self._private:
             return GENERIC
         scope = var.storage_scope
         if scope.startswith("shared"):

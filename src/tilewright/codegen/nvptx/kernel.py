@@ -8,9 +8,10 @@ from tilewright.codegen.llvm.emitter import FunctionContext, ModuleContext
 from tilewright.codegen.llvm.externs import parameter_type
 from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.codegen.nvptx.emitter import KernelEmitter
+from tilewright.codegen.nvptx.tensor_maps import describe_tensor_maps
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.transform.split_host_device import CLUSTER, MAX_REGISTERS, MIN_BLOCKS, TENSOR_MAPS
+from tilewright.tir.transform.split_host_device import CLUSTER, MAX_REGISTERS, MIN_BLOCKS
 
 
 def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:
@@ -21,13 +22,9 @@ def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:
     )
     context = FunctionContext(symbol, AliasScopes(module.text, function))
     emitter = KernelEmitter(module, context, text)
-    maps = function.attrs.get(TENSOR_MAPS, {})
     known = tuple(function.attrs.get("tir.param_alignments", ())) or (0,) * len(function.params)
     for number, (parameter, align) in enumerate(zip(function.params, known, strict=True)):
-        if parameter in maps:
-            emitter.tensor_maps.add(parameter)
-            kind = 'ptr byval([128 x i8]) align 64 "nvvm.grid_constant"'
-        elif parameter.dtype.is_handle:
+        if parameter.dtype.is_handle:
             promise = " noalias" if function.attrs.get("tir.noalias", False) else ""
             kind = emitter.pointer_type(parameter) + promise
             if align:
@@ -37,6 +34,10 @@ def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:
             kind = parameter_type(emitter, parameter.dtype)
         text.parameters.append((kind, f"%p{number}"))
         emitter.define(parameter, f"%p{number}")
+    for described in describe_tensor_maps(function):
+        name = f"%p{described.position}"
+        text.parameters.append(('ptr byval([128 x i8]) align 64 "nvvm.grid_constant"', name))
+        emitter.tensor_maps[function.params[described.base]] = name
     emitter.statement(function.body)
     text.effect("ret void")
     module.text.functions.append(text.text())

@@ -458,6 +458,7 @@ _CALLS: Final[dict[str, Callable[[Threads, Call], Run]]] = {
                 "ptx_wgmma_fence",
             ),
             *("ptx_set_max_registers", "ptx_cluster_rank", "ptx_cluster_arrive", "ptx_cluster_wait"),
+            *("ptx_grid_wait", "ptx_grid_launch"),
         ),
         _zero,
     ),

@@ -8,8 +8,8 @@ and ``tir.device_use_dyn_shared_memory`` is set. ``tir.param_alignments`` has th
 to be aligned, 0 for other parameters and where nothing is known.
 
 A kernel takes the promises about its launches from its host function: ``tir.min_blocks_per_multiprocessor``,
-``tir.max_registers`` and ``tir.cluster_dims``. The attributes ``tensor_map`` of pointers in it become
-``tir.tensor_maps``, from parameter to description (``tir.ptx.tensor_map``).
+``tir.max_registers``, ``tir.cluster_dims`` and ``tir.overlapping_launch``. The attributes ``tensor_map`` of pointers in
+it become ``tir.tensor_maps``, from parameter to description (``tir.ptx.tensor_map``).
 
 Invariant from here on: a function is host code or device code (``calling_conv`` says which), never both.
 """
@@ -42,6 +42,7 @@ from tilewright.tir.undefined import undefined_vars
 MIN_BLOCKS: Final = "tir.min_blocks_per_multiprocessor"
 MAX_REGISTERS: Final = "tir.max_registers"
 CLUSTER: Final = "tir.cluster_dims"
+OVERLAPS: Final = "tir.overlapping_launch"
 TENSOR_MAPS: Final = "tir.tensor_maps"
 
 
@@ -177,7 +178,9 @@ def _split(name: str, function: BaseFunc, made: dict[str, PrimFunc]) -> BaseFunc
     if not isinstance(target, Target):
         raise LoweringError(f"{name} has no target; run BindTarget before SplitHostDevice")
     promises = {
-        key: function.attrs[key] for key in (MIN_BLOCKS, MAX_REGISTERS, CLUSTER) if key in function.attrs
+        key: function.attrs[key]
+        for key in (MIN_BLOCKS, MAX_REGISTERS, CLUSTER, OVERLAPS)
+        if key in function.attrs
     }
     kernels = _Kernels(str(function.attrs.get("global_symbol", name)), target, promises)
     body = _Splitter(kernels).visit(function.body)
