@@ -21,6 +21,7 @@ from tilewright.runtime.library import (
     QUICK,
     DLDataType,
     KernelDescription,
+    KernelNeeds,
     Size,
     TensorDescription,
     TensorMapDescription,
@@ -94,7 +95,7 @@ class TensorMap:
     @staticmethod
     def from_json(fields: Mapping[str, Any]) -> TensorMap:
         """The reverse of ``dataclasses.asdict`` after JSON has made lists of tuples."""
-        values = {
+        values: dict[str, Any] = {
             name: tuple([tuple(part) if isinstance(part, list) else part for part in value])
             if isinstance(value, list)
             else value
@@ -232,6 +233,18 @@ class DeviceModule(Module):
         if found is None:
             found = self._functions[name] = self._handle.function(name)
         return found
+
+    def needs(self, name: str, threads: int, shared_bytes: int = 0) -> dict[str, int]:
+        """What a kernel needs on the current device: ``registers`` and spilled ``local_bytes`` of a thread, the
+        ``shared_bytes`` of a block besides those of the launch, the most threads of a block, and how many blocks of
+        ``threads`` threads and ``shared_bytes`` run on a multiprocessor at a time."""
+        found = KernelNeeds()
+        check(
+            LIBRARY.tilewright_device_module_needs(
+                self._handle.address, name.encode(), threads, shared_bytes, ctypes.byref(found)
+            )
+        )
+        return {field: int(getattr(found, field)) for field, _ in found._fields_}
 
     def get_source(self, fmt: str = "") -> str:
         found = self.sources.get(fmt or self.format)

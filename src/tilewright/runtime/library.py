@@ -92,6 +92,18 @@ class KernelDescription(ctypes.Structure):
     )
 
 
+class KernelNeeds(ctypes.Structure):
+    """What a kernel needs of a device; ``TilewrightKernelNeeds`` of tilewright.h."""
+
+    _fields_ = (
+        ("registers", c_int32),
+        ("local_bytes", c_int32),
+        ("shared_bytes", c_int32),
+        ("max_threads", c_int32),
+        ("blocks_per_multi_processor", c_int32),
+    )
+
+
 class ByteArray(ctypes.Structure):
     """Bytes with a length, as a function argument."""
 
@@ -167,6 +179,10 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
         (c_int32, c_char_p, c_size_t, POINTER(KernelDescription), c_int32, POINTER(c_void_p)),
     ),
     "tilewright_device_module_release": (None, (c_void_p,)),
+    "tilewright_device_module_needs": (
+        c_int32,
+        (c_void_p, c_char_p, c_int32, ctypes.c_uint32, POINTER(KernelNeeds)),
+    ),
     "tilewright_device_module_function": (c_int32, (c_void_p, c_char_p, POINTER(c_void_p))),
     "tilewright_tensor_create": (
         c_int32,

@@ -343,6 +343,9 @@ static void code(void) {
   fails(tilewright_launch(first, function, args, 1, one, too_large, 64, NULL), "RuntimeError",
         "cuda(0) could not launch use_shared on a grid of (1, 1, 1) blocks of (1024, 2, 1) threads, with 64 bytes of dynamic shared "
         "memory and 32 registers a thread: CUDA_ERROR_INVALID_VALUE: invalid argument");
+  TilewrightKernelNeeds needs;
+  CHECK(tilewright_kernel_needs(first, function, 256, 60000, &needs) == 0);
+  CHECK(needs.registers == 32 && needs.shared_bytes == 1024 && needs.blocks_per_multi_processor == 233472 / (60000 + 1024 + 1024));
   TilewrightLaunch how = {{8, 2, 1}, {1024, 1, 1}, {4, 2, 1}, 4096, TILEWRIGHT_LAUNCH_OVERLAPS};
   int64_t overlaps = count(OVERLAPS);
   CHECK(tilewright_launch_with(first, function, args, 1, &how, NULL) == 0 && count(CLUSTER) == 8 && count(OVERLAPS) == overlaps + 1);
@@ -554,6 +557,8 @@ static int32_t use_everything(unsigned char* host) {
   TRY(tilewright_launch_with(first, show, shared_args, 1, &how, stream));
   TilewrightTensor tensor = {.base = large, .dtype = float32, .rank = 1, .dims = {8}, .box = {8}, .element_strides = {1}};
   TRY(tilewright_tensor_map(first, &tensor, map));
+  TilewrightKernelNeeds needs;
+  TRY(tilewright_kernel_needs(first, show, 32, 0, &needs));
   TRY(tilewright_stream_set(first, stream));
   TRY(tilewright_device_alloc(first, 3333, 64, float32, &scratch));
   TRY(tilewright_device_free(first, scratch));

@@ -198,14 +198,6 @@ FUNCTION(cuGraphInstantiateWithFlags, CUgraphExec* made, CUgraph graph, unsigned
   return end(CUDA_SUCCESS);
 }
 
-FUNCTION(cuGraphGetNodes, CUgraph graph, CUgraphNode* nodes, size_t* count) {
-  (void)nodes;
-  BEGIN
-  *count = 0;
-  for (const Operation* at = graph->first; at != NULL; at = at->next) *count += 1;
-  return end(CUDA_SUCCESS);
-}
-
 FUNCTION(cuGraphDestroy, CUgraph graph) {
   BEGIN_ENDING
   (void)device;

@@ -212,6 +212,20 @@ def test_shared_memory(kernels: DeviceModule, shared_bytes: int | str) -> None:
         kernels["use_shared"](result, 256, 1000000)
 
 
+def test_needs(kernels: DeviceModule) -> None:
+    """What a kernel needs, and how many of its blocks run at a time."""
+    found = kernels.needs("use_shared", 256, 100 << 10)
+    assert found["registers"] > 0 and found["max_threads"] > 0 and found["local_bytes"] >= 0
+    shared = GPU.shared_memory_per_multi_processor or 0
+    assert found["blocks_per_multi_processor"] == shared // (101 * 1024 + found["shared_bytes"])
+    assert (
+        kernels.needs("add", 1024)["blocks_per_multi_processor"]
+        == (GPU.threads_per_multi_processor or 0) // 1024
+    )
+    with pytest.raises(ValueError, match="the module has no kernel absent"):
+        kernels.needs("absent", 32)
+
+
 def test_wrong_code(kernels: DeviceModule) -> None:
     """What cannot be loaded or launched is said in the driver's words, and nothing is broken by it."""
     text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\n    nonsense.u32 %r0;\n}\n"

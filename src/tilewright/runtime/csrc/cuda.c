@@ -34,4 +34,5 @@ const TilewrightDeviceTable tw_cuda_table = {
     .record_end = tw_cuda_record_end,
     .recording_launch = tw_cuda_recording_launch,
     .recording_free = tw_cuda_recording_free,
+    .kernel_needs = tw_cuda_kernel_needs,
 };

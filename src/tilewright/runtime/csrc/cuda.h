@@ -115,6 +115,7 @@ int32_t tw_cuda_launch(int32_t device_id, void* function, void* const* args, int
                        const int32_t block[3], uint32_t shared_bytes, void* stream);
 int32_t tw_cuda_launch_with(int32_t device_id, void* function, void* const* args, int32_t num_args, const TilewrightLaunch* how,
                             void* stream);
+int32_t tw_cuda_kernel_needs(int32_t device_id, void* function, int32_t threads, uint32_t shared_bytes, TilewrightKernelNeeds* out);
 int32_t tw_cuda_record_begin(int32_t device_id);
 int32_t tw_cuda_record_end(int32_t device_id, void** out);
 int32_t tw_cuda_recording_launch(int32_t device_id, void* recording, void* stream);

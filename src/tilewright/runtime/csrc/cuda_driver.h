@@ -22,7 +22,6 @@ typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
 typedef struct CUgraph_st* CUgraph;
 typedef struct CUgraphExec_st* CUgraphExec;
-typedef struct CUgraphNode_st* CUgraphNode;
 
 enum {
   CUDA_SUCCESS = 0,
@@ -129,7 +128,6 @@ typedef struct {
   X(DeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                                               \
   X(DeviceGetName, "cuDeviceGetName", (char* name, int length, CUdevice device))                                              \
   X(DeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, CUdevice device))                                 \
-  X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))                                                 \
   X(DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, CUdevice device, CUdevice peer))                                 \
   X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                               \
   X(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))                                                                  \
@@ -140,7 +138,6 @@ typedef struct {
   X(MemAlloc, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                                                         \
   X(MemFree, "cuMemFree_v2", (CUdeviceptr pointer))                                                                           \
   X(MemHostAlloc, "cuMemHostAlloc", (void** pointer, size_t bytes, unsigned int flags))                                       \
-  X(MemFreeHost, "cuMemFreeHost", (void* pointer))                                                                            \
   X(PointerGetAttribute, "cuPointerGetAttribute", (void* data, int attribute, CUdeviceptr pointer))                           \
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))               \
   X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                     \
@@ -175,7 +172,6 @@ typedef struct {
   X(StreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream stream, int mode))                                               \
   X(StreamEndCapture, "cuStreamEndCapture", (CUstream stream, CUgraph * graph))                                               \
   X(GraphInstantiate, "cuGraphInstantiateWithFlags", (CUgraphExec * made, CUgraph graph, unsigned long long flags))           \
-  X(GraphGetNodes, "cuGraphGetNodes", (CUgraph graph, CUgraphNode * nodes, size_t* count))                                    \
   X(GraphDestroy, "cuGraphDestroy", (CUgraph graph))                                                                          \
   X(GraphLaunch, "cuGraphLaunch", (CUgraphExec graph, CUstream stream))                                                       \
   X(GraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec graph))                                                              \

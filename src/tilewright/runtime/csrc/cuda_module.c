@@ -213,3 +213,18 @@ int32_t tw_cuda_launch(int32_t device_id, void* function, void* const* args, int
   TilewrightLaunch how = {{grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, {0, 0, 0}, shared_bytes, 0};
   return tw_cuda_launch_with(device_id, function, args, num_args, &how, stream);
 }
+
+int32_t tw_cuda_kernel_needs(int32_t device_id, void* handle, int32_t threads, uint32_t shared_bytes, TilewrightKernelNeeds* out) {
+  Function* function = handle;
+  TwCudaDevice* device = tw_cuda_enter(device_id);
+  if (device == NULL) return -1;
+  if (shared_bytes > atomic_load(&function->allowed_bytes) && allow_shared(device_id, device, function, shared_bytes) != 0) return -1;
+  int blocks = 0, local = 0, own = 0, most = 0;
+  CUresult result = tw_cu.FuncGetAttribute(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function->handle);
+  if (result == CUDA_SUCCESS) result = tw_cu.FuncGetAttribute(&own, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function->handle);
+  if (result == CUDA_SUCCESS) result = tw_cu.FuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function->handle);
+  if (result == CUDA_SUCCESS) result = tw_cu.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function->handle, threads, shared_bytes);
+  if (result != CUDA_SUCCESS) return tw_cuda_fail(device_id, result, "say what a kernel needs");
+  *out = (TilewrightKernelNeeds){function->registers, local, own, most, blocks};
+  return 0;
+}

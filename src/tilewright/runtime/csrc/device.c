@@ -319,6 +319,10 @@ int32_t tilewright_launch_with(DLDevice device, void* function, void* const* arg
   ASK(device, launch_with, "clusters", function, args, num_args, how, stream);
 }
 
+int32_t tilewright_kernel_needs(DLDevice device, void* function, int32_t threads, uint32_t shared_bytes, TilewrightKernelNeeds* out) {
+  ASK(device, kernel_needs, "account of what kernels need", function, threads, shared_bytes, out);
+}
+
 int32_t tilewright_tensor_map(DLDevice device, const TilewrightTensor* tensor, void* out) {
   ASK(device, tensor_map, "tensor maps", tensor, out);
 }

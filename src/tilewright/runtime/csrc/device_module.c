@@ -326,13 +326,26 @@ static int32_t launch(void* self, const TVMFFIAny* args, int32_t num_args, TVMFF
 
 static void release_owner(void* owner) { tilewright_device_module_release(owner); }
 
-int32_t tilewright_device_module_function(TilewrightDeviceModule* module, const char* name, TilewrightObject** out) {
+static Kernel* kernel_named(TilewrightDeviceModule* module, const char* name) {
   for (int32_t i = 0; i < module->num_kernels; ++i) {
-    Kernel* kernel = &module->kernels[i];
-    if (strcmp(kernel->name, name) != 0) continue;
-    if (tilewright_function_create(launch, kernel, module, release_owner, out) != 0) return -1;
-    atomic_fetch_add(&module->references, 1);
-    return 0;
+    if (strcmp(module->kernels[i].name, name) == 0) return &module->kernels[i];
   }
-  return tw_fail("ValueError", "the module has no kernel %s", name);
+  tw_fail("ValueError", "the module has no kernel %s", name);
+  return NULL;
+}
+
+int32_t tilewright_device_module_function(TilewrightDeviceModule* module, const char* name, TilewrightObject** out) {
+  Kernel* kernel = kernel_named(module, name);
+  if (kernel == NULL || tilewright_function_create(launch, kernel, module, release_owner, out) != 0) return -1;
+  atomic_fetch_add(&module->references, 1);
+  return 0;
+}
+
+int32_t tilewright_device_module_needs(TilewrightDeviceModule* module, const char* name, int32_t threads, uint32_t shared_bytes,
+                                       TilewrightKernelNeeds* out) {
+  Kernel* kernel = kernel_named(module, name);
+  if (kernel == NULL) return -1;
+  DLDevice device = {module->device_type, tilewright_current_device(module->device_type)};
+  void* function = find_function(kernel, device);
+  return function == NULL ? -1 : tilewright_kernel_needs(device, function, threads, shared_bytes, out);
 }

@@ -268,6 +268,15 @@ enum {
   TILEWRIGHT_LAUNCH_OVERLAPS = 1 /* may begin before the kernel before it in the stream has ended, for which it waits itself */
 };
 
+/* What a kernel needs of a device, and how many of its blocks fit on a multiprocessor at a time. */
+typedef struct {
+  int32_t registers;    /* of a thread */
+  int32_t local_bytes;  /* memory of a thread that did not fit into registers */
+  int32_t shared_bytes; /* of a block, besides what a launch asks for */
+  int32_t max_threads;  /* of a block */
+  int32_t blocks_per_multi_processor;
+} TilewrightKernelNeeds;
+
 /* A tensor as a device's copy engine is told of it. The innermost dimension comes first. */
 #define TILEWRIGHT_TENSOR_MAP_BYTES 128
 #define TILEWRIGHT_TENSOR_MAP_DIMENSIONS 5
@@ -341,6 +350,9 @@ typedef struct {
   int32_t (*record_end)(int32_t device_id, void** out); /* NULL: the recording is thrown away */
   int32_t (*recording_launch)(int32_t device_id, void* recording, void* stream);
   int32_t (*recording_free)(int32_t device_id, void* recording);
+
+  /* What a kernel needs, in blocks of so many threads that ask for so much shared memory. */
+  int32_t (*kernel_needs)(int32_t device_id, void* function, int32_t threads, uint32_t shared_bytes, TilewrightKernelNeeds* out);
 } TilewrightDeviceTable;
 
 /* Makes a kind of device known, under DLPack's number for it, for the rest of the process. The table is copied. Fails for a
@@ -387,6 +399,8 @@ TILEWRIGHT_API int32_t tilewright_record_begin(DLDevice device);
 TILEWRIGHT_API int32_t tilewright_record_end(DLDevice device, void** out);
 TILEWRIGHT_API int32_t tilewright_recording_launch(DLDevice device, void* recording, void* stream);
 TILEWRIGHT_API int32_t tilewright_recording_free(DLDevice device, void* recording);
+TILEWRIGHT_API int32_t tilewright_kernel_needs(DLDevice device, void* function, int32_t threads, uint32_t shared_bytes,
+                                               TilewrightKernelNeeds* out);
 
 /* The device of a kind that the calling thread's kernels are launched on; 0 until set. Generated code sets the device of its
  * arguments, as the global function `__tvm_set_device(device_type, device_id)`. */
@@ -437,6 +451,10 @@ TILEWRIGHT_API void tilewright_device_module_release(TilewrightDeviceModule* mod
 /* A kernel as a function that launches it on the calling thread's device and stream. It takes pointers, or tensors of that
  * device, for pointers. A new reference, which keeps the module alive. */
 TILEWRIGHT_API int32_t tilewright_device_module_function(TilewrightDeviceModule* module, const char* name, TilewrightObject** out);
+
+/* What a kernel needs on the calling thread's device; see `kernel_needs`. */
+TILEWRIGHT_API int32_t tilewright_device_module_needs(TilewrightDeviceModule* module, const char* name, int32_t threads,
+                                                      uint32_t shared_bytes, TilewrightKernelNeeds* out);
 
 /* ---- Tensors -------------------------------------------------------------------------------------------------------- */
 /* A tensor object holds its DLTensor right after the header. New storage is aligned to 64 bytes, not initialised. */
