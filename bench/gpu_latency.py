@@ -53,11 +53,15 @@ def made(name: str, batch: int) -> tuple[Any, list[Any]]:
         if value.is_floating_point():
             values.append(torch.rand(shape, generator=generator))
         else:
-            values.append(torch.randint(0, int(value.max()) + 1, shape, generator=generator, dtype=value.dtype))
+            values.append(
+                torch.randint(0, int(value.max()) + 1, shape, generator=generator, dtype=value.dtype)
+            )
     return model.eval(), values
 
 
-def torch_runner(name: str, dtype: str, batch: int, compiled: bool) -> tuple[Callable[[], None], Callable[[], np.ndarray]]:
+def torch_runner(
+    name: str, dtype: str, batch: int, compiled: bool
+) -> tuple[Callable[[], None], Callable[[], np.ndarray]]:
     """PyTorch's run of a model, and its output."""
     import torch  # noqa: PLC0415
 
@@ -71,7 +75,8 @@ def torch_runner(name: str, dtype: str, batch: int, compiled: bool) -> tuple[Cal
     if any(value.dim() == 4 for value in values):
         model = model.to(memory_format=torch.channels_last)
         values = [
-            value.contiguous(memory_format=torch.channels_last) if value.dim() == 4 else value for value in values
+            value.contiguous(memory_format=torch.channels_last) if value.dim() == 4 else value
+            for value in values
         ]
     kept: list[Any] = []
 
@@ -105,7 +110,9 @@ def torch_runner(name: str, dtype: str, batch: int, compiled: bool) -> tuple[Cal
     return run, lambda: kept[0].float().cpu().numpy()
 
 
-def tilewright_runner(name: str, dtype: str, batch: int) -> tuple[Callable[[], None], Callable[[], np.ndarray]]:
+def tilewright_runner(
+    name: str, dtype: str, batch: int
+) -> tuple[Callable[[], None], Callable[[], np.ndarray]]:
     """Our run of a model, and its output. PyTorch only writes the ONNX file."""
     import onnx  # noqa: PLC0415
     import torch  # noqa: PLC0415
@@ -272,7 +279,8 @@ def table(rows: list[dict[str, Any]], device: str) -> str:
         cells = [f"{row[one]:.3f}" if one in row else "failed" for one in CONTENDERS]
         found = ratio(row)
         seconds = [
-            f"{row[key]:.1f}" if row.get(key) is not None else "" for key in ("tilewright_compiled", "inductor_compiled")
+            f"{row[key]:.1f}" if row.get(key) is not None else ""
+            for key in ("tilewright_compiled", "inductor_compiled")
         ]
         lines.append(
             f"| {row['model']} | {row['setting']} | {' | '.join(cells)} | "
@@ -282,13 +290,18 @@ def table(rows: list[dict[str, Any]], device: str) -> str:
         found = [value for row in rows if row["setting"] == setting and (value := ratio(row)) is not None]
         if found:
             mean = math.exp(statistics.fmean(math.log(value) for value in found))
-            lines += ["", f"{setting}: geometric mean {mean:.2f}, worst {min(found):.2f}, {len(found)} models"]
+            lines += [
+                "",
+                f"{setting}: geometric mean {mean:.2f}, worst {min(found):.2f}, {len(found)} models",
+            ]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     """Run the comparison, or serve as one of its contenders."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default=",".join(MODELS))
     parser.add_argument("--settings", default=",".join(SETTINGS))
     parser.add_argument("--rounds", type=int, default=7)

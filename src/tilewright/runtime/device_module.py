@@ -118,6 +118,18 @@ class Kernel:
     tensor_maps: tuple[TensorMap, ...] = ()
     overlaps: bool = False
 
+    @staticmethod
+    def from_json(fields: Mapping[str, Any]) -> Kernel:
+        """The reverse of ``dataclasses.asdict`` after JSON has made lists of tuples."""
+        return Kernel(
+            str(fields["name"]),
+            tuple([str(argument) for argument in fields["arguments"]]),
+            tuple([str(axis) for axis in fields["axes"]]),
+            bool(fields["has_shared_bytes"]),
+            tuple([TensorMap.from_json(one) for one in fields.get("tensor_maps", ())]),
+            bool(fields.get("overlaps", False)),
+        )
+
 
 class _Handle:
     """Owns one reference to a module of the C runtime."""
@@ -273,17 +285,7 @@ class DeviceModule(Module):
         try:
             (size,) = struct.unpack_from("<Q", content)
             head = json.loads(content[8 : 8 + size])
-            kernels = [
-                Kernel(
-                    str(one["name"]),
-                    tuple([str(argument) for argument in one["arguments"]]),
-                    tuple([str(axis) for axis in one["axes"]]),
-                    bool(one["has_shared_bytes"]),
-                    tuple([TensorMap.from_json(fields) for fields in one.get("tensor_maps", ())]),
-                    bool(one.get("overlaps", False)),
-                )
-                for one in head["kernels"]
-            ]
+            kernels = [Kernel.from_json(one) for one in head["kernels"]]
             sources = {str(name): str(text) for name, text in head["sources"].items()}
             return DeviceModule(
                 int(head["device_type"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tilewright.codegen.cuda.kernel import generate_cuda
 from tilewright.codegen.generator import Code, CodeGenerator
@@ -17,6 +18,7 @@ from tilewright.codegen.nvptx.kernel import emit_kernel
 from tilewright.codegen.nvptx.machine import GPUMachine, machine_for
 from tilewright.codegen.nvptx.math import FUNCTIONS
 from tilewright.codegen.nvptx.nvrtc import compile_source
+from tilewright.codegen.nvptx.tensor_maps import describe_tensor_maps
 from tilewright.codegen.program import LoopProgram
 from tilewright.ir.module import IRModule
 from tilewright.runtime.device_module import DeviceModule
@@ -24,6 +26,7 @@ from tilewright.support.errors import CodegenError, TargetError
 from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target, TargetLike
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.transform.split_host_device import OVERLAPS
 
 
 class PTXGenerator(CodeGenerator):
@@ -80,7 +83,16 @@ def compile_ptx(program: LoopProgram, target: TargetLike) -> PTXCode:
     """Make, optimise and emit the code of every kernel of a program."""
     machine = machine_for(Target(target))
     module = program.module
-    kernels = describe_kernels(module)
+    kernels = tuple(
+        [
+            replace(
+                one,
+                tensor_maps=describe_tensor_maps(function),
+                overlaps=bool(function.attrs.get(OVERLAPS, False)),
+            )
+            for one, function in zip(describe_kernels(module), module.functions.values(), strict=True)
+        ]
+    )
     if _by_nvrtc(machine.target):
         source = generate_cuda(module)
         return PTXCode(kernels, compile_source(source, machine.cpu), "", source, program)

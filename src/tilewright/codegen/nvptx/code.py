@@ -46,7 +46,7 @@ class PTXCode:
             version, described, ptx, llvm_ir, text, program = json.loads(zlib.decompress(block))
             if version != _VERSION:
                 raise TilewrightError("not kernels of this version")
-            kernels = [Kernel(**{**one, **_tuples(one)}) for one in described]
+            kernels = [Kernel.from_json(one) for one in described]
         except (zlib.error, ValueError, TypeError, KeyError) as problem:
             raise TilewrightError(f"the compiled kernels are damaged: {problem}") from None
         return PTXCode(tuple(kernels), ptx, llvm_ir, text, LoopProgram(json=program))
@@ -54,11 +54,6 @@ class PTXCode:
     def stages(self, target: Target) -> dict[str, str]:
         """The LLVM IR as it was written, after LLVM's optimisation, and the PTX."""
         return {"unoptimized.ll": self.text, "optimized.ll": self.llvm_ir, "ptx": self.ptx}
-
-
-def _tuples(described: dict[str, object]) -> dict[str, object]:
-    """JSON's lists as the tuples that they were."""
-    return {name: tuple(value) for name, value in described.items() if isinstance(value, list)}
 
 
 def merged(texts: Sequence[str]) -> str:

@@ -5,47 +5,26 @@ A map of the pointer ``A`` is made from the address that is passed for ``A``; th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.ir.expr import Call, IntImm, Mul, PrimExpr, StringImm, Var
+from tilewright.runtime.device_module import Extent, TensorMap
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.transform.split_host_device import TENSOR_MAPS
 
-Extent = int | tuple[int, ...]
-"""A number, or a factor and the positions of the integer arguments that it is multiplied with."""
 
-
-@dataclass(frozen=True)
-class KernelTensorMap:
-    """A tensor map among a kernel's parameters; all lists begin with the innermost dimension.
-
-    ``position`` is among all parameters, ``base`` the argument that points to the tensor. ``dims`` are in elements,
-    ``strides`` in bytes, of every dimension but the innermost, ``box`` is what one copy moves.
-    """
-
-    position: int
-    base: int
-    dtype: str
-    dims: tuple[Extent, ...]
-    strides: tuple[Extent, ...]
-    box: tuple[int, ...]
-    swizzle: int
-
-
-def describe_tensor_maps(function: PrimFunc) -> tuple[KernelTensorMap, ...]:
+def describe_tensor_maps(function: PrimFunc) -> tuple[TensorMap, ...]:
     """The maps of a kernel, in the order of its parameters."""
     given = function.attrs.get(TENSOR_MAPS, {})
     count = len(function.params)
-    made: list[KernelTensorMap] = []
+    made: list[TensorMap] = []
     for base, parameter in enumerate(function.params):
         if parameter in given:
             made.append(_described(function, given[parameter], count + len(made), base))
     return tuple(made)
 
 
-def _described(function: PrimFunc, call: PrimExpr, position: int, base: int) -> KernelTensorMap:
+def _described(function: PrimFunc, call: PrimExpr, position: int, base: int) -> TensorMap:
     if not isinstance(call, Call) or not isinstance(call.args[0], StringImm):
         raise CodegenError(f"{call} is not a tensor map; tir.ptx.tensor_map makes one")
     dtype = call.args[0].value
@@ -55,14 +34,14 @@ def _described(function: PrimFunc, call: PrimExpr, position: int, base: int) -> 
     )
     size = DataType(dtype).itemsize
     sides = tuple([part.value for part in box if isinstance(part, IntImm)])
-    return KernelTensorMap(
+    return TensorMap(
         position,
         base,
         dtype,
         tuple([_extent(function, part, 1) for part in shape]),
         tuple([_extent(function, part, size) for part in strides[1:]]),
         sides,
-        swizzle,
+        swizzle=swizzle,
     )
 
 

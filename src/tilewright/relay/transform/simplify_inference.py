@@ -135,4 +135,6 @@ class SimplifyInference(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Rewrite one function."""
         kept = rewrites_for(Target.current()).kept
-        return rewritten(FieldsOfTuples({name: rule for name, rule in RULES.items() if name not in kept}), func)
+        return rewritten(
+            FieldsOfTuples({name: rule for name, rule in RULES.items() if name not in kept}), func
+        )

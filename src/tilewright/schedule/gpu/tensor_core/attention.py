@@ -108,7 +108,10 @@ class _Kernel:
             self.total[half] = operators.const(0.0, "float32")
         copy_queries = self._copies(0, inputs[0], self.rows, self.first_query)
         copy_queries.copy(operators.const(0), self.tiles, operators.const(0))
-        self.copies = [self._copies(1, inputs[1], self.keys, None), self._copies(2, inputs[2], self.keys, None)]
+        self.copies = [
+            self._copies(1, inputs[1], self.keys, None),
+            self._copies(2, inputs[2], self.keys, None),
+        ]
         for block in range(STAGES - 1):
             self._copy_block(operators.const(block))
         with builder.for_range(0, self.blocks, name="block") as block:
@@ -203,8 +206,12 @@ class _Kernel:
                 ptx.wgmma(
                     self.keys,
                     *(str(self.kind), str(self.kind), "float32"),
-                    ptx.wgmma_descriptor(ptx.pointer(self.tiles, queries, "r", GROUP_ROWS * PANEL), 16, 1024, 128),
-                    ptx.wgmma_descriptor(ptx.pointer(self.tiles, keys, "r", self.keys * PANEL), 16, 1024, 128),
+                    ptx.wgmma_descriptor(
+                        ptx.pointer(self.tiles, queries, "r", GROUP_ROWS * PANEL), 16, 1024, 128
+                    ),
+                    ptx.wgmma_descriptor(
+                        ptx.pointer(self.tiles, keys, "r", self.keys * PANEL), 16, 1024, 128
+                    ),
                     ptx.pointer(self.scores, 0, "rw", self.keys // 2),
                     scale_c=int(number > 0),
                 )
@@ -221,7 +228,10 @@ class _Kernel:
         for half in range(2):
             own = [scores[place] for place in places if place // 2 % 2 == half]
             before = builder.let("before", self.largest[half])
-            now = builder.let("now", operators.maximum(before, self._over_row(_tree(operators.maximum, own), operators.maximum)))
+            now = builder.let(
+                "now",
+                operators.maximum(before, self._over_row(_tree(operators.maximum, own), operators.maximum)),
+            )
             shrink = builder.let("shrink", exp2(before - now))
             self.largest[half] = now
             for place in places:
@@ -242,7 +252,10 @@ class _Kernel:
         if self.mask is not None:
             query = self.first_query + self.row + place // 2 % 2 * 8
             extents = [int(extent) for extent in self.operands[3].shape]
-            inside = [operators.minimum(one, extent - 1) for one, extent in zip((key, query), extents[2:], strict=True)]
+            inside = [
+                operators.minimum(one, extent - 1)
+                for one, extent in zip((key, query), extents[2:], strict=True)
+            ]
             at = [
                 operators.const(0) if extent == 1 else index
                 for extent, index in zip(extents, (self.batch, self.head, *inside), strict=True)
@@ -260,9 +273,7 @@ class _Kernel:
         mask = operators.const(ALL_LANES, "uint32")
         for distance in (1, 2):
             value = self.builder.let("part", value)
-            other = operators.call(
-                "tvm_warp_shuffle", "float32", [mask, value, self.lane ^ distance, 32, 32]
-            )
+            other = operators.call("tvm_warp_shuffle", "float32", [mask, value, self.lane ^ distance, 32, 32])
             value = combine(value, other)
         return value
 
@@ -305,10 +316,16 @@ class _Kernel:
                         break
                     with builder.for_range(0, 2, name="pair", kind="vectorize") as pair:
                         at = dict(
-                            zip(AXES, (self.batch, query, self.head, self.column + (tile * 8) + pair), strict=True)
+                            zip(
+                                AXES,
+                                (self.batch, query, self.head, self.column + (tile * 8) + pair),
+                                strict=True,
+                            )
                         )
                         value = self.sums[pair + (tile * 4 + half * 2)] * scale
-                        output[tuple([at[letter] for letter in self.layouts[3]])] = operators.cast(self.kind, value)
+                        output[tuple([at[letter] for letter in self.layouts[3]])] = operators.cast(
+                            self.kind, value
+                        )
 
 
 def _up(count: int, multiple: int) -> int:

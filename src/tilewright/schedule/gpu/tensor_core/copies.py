@@ -160,9 +160,7 @@ class TileCopies:
             else:
                 self._copy_unit(row, place, at, target, offset)
 
-    def _copy_unit(
-        self, row: PrimExpr, place: Place, at: Step, target: BufferVar, offset: PrimExpr
-    ) -> None:
+    def _copy_unit(self, row: PrimExpr, place: Place, at: Step, target: BufferVar, offset: PrimExpr) -> None:
         """One run of elements, by one thread."""
         values = {**place.values, **at.values}
         inside: PrimExpr = operators.const_true()

@@ -26,7 +26,9 @@ class Epilogue:
 
     def indices(self, sum_indices: Mapping[Var, PrimExpr]) -> dict[Var, PrimExpr]:
         """The operation's axes at a place of the product's result."""
-        by_axis = {own: sum_indices[axis.var] for own, axis in zip(self.sum_axes, self._result.axes, strict=True)}
+        by_axis = {
+            own: sum_indices[axis.var] for own, axis in zip(self.sum_axes, self._result.axes, strict=True)
+        }
         return {variable: substitute_expr(value, by_axis) for variable, value in self.axes.items()}
 
     _result: ComputeOp
@@ -68,7 +70,9 @@ class ReadBuffers(Mutator):
 
     memoize = True
 
-    def __init__(self, buffers: Mapping[Tensor, BufferVar], result: Tensor | None, value: PrimExpr | None) -> None:
+    def __init__(
+        self, buffers: Mapping[Tensor, BufferVar], result: Tensor | None, value: PrimExpr | None
+    ) -> None:
         super().__init__()
         self.buffers = buffers
         self.result, self.value = result, value

@@ -98,9 +98,7 @@ class Factor:
         for variable, domain in ranges.items():
             analyzer.bind(variable, domain)
         address = self.address()
-        step = operators.subtract(
-            substitute_expr(address, {axis.var: operators.add(axis.var, 1)}), address
-        )
+        step = operators.subtract(substitute_expr(address, {axis.var: operators.add(axis.var, 1)}), address)
         if not analyzer.can_prove_equal(step, operators.const(1)):
             return 1
         run = most
@@ -170,7 +168,9 @@ class Product:
         if not side or factor.dtype.bits != 16:
             return False
         piece = 16 // factor.dtype.itemsize
-        return factor.run_along(side[-1], self.ranges, piece) > factor.run_along(self.depth[-1], self.ranges, piece)
+        return factor.run_along(side[-1], self.ranges, piece) > factor.run_along(
+            self.depth[-1], self.ranges, piece
+        )
 
     @property
     def sum_type(self) -> DataType:

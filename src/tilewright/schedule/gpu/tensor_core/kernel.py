@@ -42,7 +42,9 @@ class ProductKernel:
         self._launch()
         # Copies are in flight across barriers, so barriers are placed here and by no pass.
         builder.scope_attr("kernel", EXPLICIT_SYNC, 1)
-        shared = builder.allocate("uint8", self.tiling.shared_bytes(self.product.a.dtype.itemsize), "shared", SHARED)
+        shared = builder.allocate(
+            "uint8", self.tiling.shared_bytes(self.product.a.dtype.itemsize), "shared", SHARED
+        )
         self.shared = shared.asobject()
         products = self._products()
         self._sum_up(products, memory)
@@ -96,7 +98,9 @@ class ProductKernel:
 
     # ---- the sums ----
 
-    def _shape(self, factor: Factor, side: Sequence[Axis], extent: int, along_side: bool) -> tuple[TileShape, int]:
+    def _shape(
+        self, factor: Factor, side: Sequence[Axis], extent: int, along_side: bool
+    ) -> tuple[TileShape, int]:
         """How a factor's tiles lie in shared memory, and how many elements are copied at once."""
         axis = side[-1] if along_side else self.product.depth[-1]
         run = factor.run_along(axis, self.product.ranges, PIECE_BYTES // factor.dtype.itemsize)
@@ -200,7 +204,9 @@ class ProductKernel:
             )
             with builder.if_scope(exists):
                 with builder.for_range(0, run, name="lane", kind="vectorize") as lane:
-                    self._store_element(row, column + lane, sums[row * pitch + column + lane], memory, outputs)
+                    self._store_element(
+                        row, column + lane, sums[row * pitch + column + lane], memory, outputs
+                    )
 
     def _exists(self, place: PrimExpr, axes: Sequence[Axis], tile: int) -> PrimExpr:
         return operators.const_true() if size(axes) % tile == 0 else place < size(axes)

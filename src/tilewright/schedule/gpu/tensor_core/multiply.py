@@ -93,8 +93,12 @@ class WarpProducts(TileProducts):
         self.first_row = builder.let("first_row", warp // grid[1] * (self.row_tiles * 16))
         self.first_column = builder.let("first_column", warp % grid[1] * (self.column_tiles * 8))
         self.sums = builder.allocate(sum_type, self.count, "sums", "local")
-        self.fragments_a = builder.allocate(kind, self.row_tiles * 4 * self._per_register, "fragment_a", "local")
-        self.fragments_b = builder.allocate(kind, self.column_tiles * 2 * self._per_register, "fragment_b", "local")
+        self.fragments_a = builder.allocate(
+            kind, self.row_tiles * 4 * self._per_register, "fragment_a", "local"
+        )
+        self.fragments_b = builder.allocate(
+            kind, self.column_tiles * 2 * self._per_register, "fragment_b", "local"
+        )
 
     @property
     def count(self) -> int:

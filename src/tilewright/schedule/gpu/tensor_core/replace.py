@@ -42,7 +42,9 @@ class _Found:
     """A product in a schedule, with the stage of its result and, if it can be computed in the same kernel, of what
     follows."""
 
-    def __init__(self, schedule: Schedule, tensors: dict[Tensor, Tensor], product: Product, stage: Stage) -> None:
+    def __init__(
+        self, schedule: Schedule, tensors: dict[Tensor, Tensor], product: Product, stage: Stage
+    ) -> None:
         """``tensors`` gives for what inlining made of a tensor the schedule's own."""
         self.schedule = schedule
         self.tensors = tensors
@@ -121,9 +123,7 @@ def _products(schedule: Schedule, gpu: GPUDescription) -> Iterator[_Found]:
     auto_inline_injective(trial)
     pairs = list(zip(schedule.stages, trial.normalize().stages, strict=True))
     tensors = {
-        new: old
-        for stage, one in pairs
-        for new, old in zip(one.op.outputs, stage.op.outputs, strict=True)
+        new: old for stage, one in pairs for new, old in zip(one.op.outputs, stage.op.outputs, strict=True)
     }
     materialized = [
         (stage, one.op)

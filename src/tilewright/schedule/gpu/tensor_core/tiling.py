@@ -131,7 +131,9 @@ def _time(tiling: Tiling, product: Product, gpu: GPUDescription) -> float:
         busy = blocks * steps * max(multiply, copy) + rounds * START_CYCLES * EXPOSED_START
         body = max(busy, rounds * (START_CYCLES + steps * wait))
     stored = SUM_BYTES if tiling.splits > 1 else itemsize
-    total = body + blocks * tiling.rows * tiling.columns * stored / STORE_BYTES_PER_CYCLE + rounds * END_CYCLES
+    total = (
+        body + blocks * tiling.rows * tiling.columns * stored / STORE_BYTES_PER_CYCLE + rounds * END_CYCLES
+    )
     results = size(product.rows) * size(product.columns) * size(product.batch)
     if tiling.splits > 1:
         moved = results * (tiling.splits * SUM_BYTES + itemsize)
