@@ -51,7 +51,10 @@ class _Planner(AccessAnalysis):
             return self._shown(entries)
         self._next_iteration(entries, reads, writes, loop)
         # The half that the last iteration filled is read after the loop.
-        return [replace(access, fills_double_buffer=False) for access in self._shown(entries)]
+        return [
+            access if access.buffer in self._double_buffers else replace(access, fills_double_buffer=False)
+            for access in self._shown(entries)
+        ]
 
     def _next_iteration(
         self, entries: list[Entry], reads: list[Access], writes: list[Access], loop: For | While
