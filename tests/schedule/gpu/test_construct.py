@@ -11,7 +11,7 @@ import pytest
 import tilewright as tvm
 import tilewright.topi.testing
 from tilewright import te, topi
-from tilewright.schedule import schedule
+from tilewright.schedule import gpu, schedule
 from tilewright.support.errors import ScheduleError
 from tilewright.te import Tensor
 from tilewright.tir.analysis import verify_memory
@@ -146,11 +146,23 @@ def test_unknown_extents() -> None:
     assert verify_memory(function.with_attr("target", CUDA))
 
 
-def test_statements_without_threads_are_refused() -> None:
+def test_calls_of_the_host_are_refused() -> None:
     """The error names the operator and where it can run."""
     a = te.placeholder((4, 5))
-    with pytest.raises(ScheduleError, match="sort.* has no GPU kernel yet.*PlanDevices"):
-        schedule(topi.sort(a), CUDA)
+    made = te.extern(
+        (4, 5), [a], lambda ins, outs: tvm.tir.call_packed("tests.anything", ins[0], outs[0]), name="anything"
+    )
+    with pytest.raises(ScheduleError, match="anything has no GPU kernel.*functions of the host.*CPU"):
+        schedule(made, CUDA)
+
+
+def test_statements_get_threads() -> None:
+    """A loop that is marked parallel, or whose iterations are independent, has a thread for each of them."""
+    a = te.placeholder((300, 5), name="a")
+    made = topi.sort(a)
+    function = tvm.lower(schedule(made, CUDA), [a, made], name="main")["main"]
+    assert verify_memory(function.with_attr("target", CUDA))
+    assert threads_of(function)["blockIdx.x"] == [3]
 
 
 def test_statements_that_bind_threads_stay_as_they_are() -> None:

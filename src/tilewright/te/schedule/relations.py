@@ -38,7 +38,7 @@ class Split(IterVarRelation):
     inner: IterVar
     factor: PrimExpr | None
     nparts: PrimExpr | None
-    exact: bool
+    exact: bool = False
 
 
 @node

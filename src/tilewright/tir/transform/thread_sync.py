@@ -51,9 +51,14 @@ class _Planner(AccessAnalysis):
                     reads, writes = [], []
                 else:
                     (reads if access.kind is Kind.READ else writes).append(access)
-        if loop is not None:
-            self._next_iteration(entries, reads, writes, loop)
-        return self._shown(entries)
+        if loop is None:
+            return self._shown(entries)
+        self._next_iteration(entries, reads, writes, loop)
+        # The half that the last iteration filled is read after the loop.
+        return [
+            access if access.buffer in self._double_buffers else replace(access, fills_double_buffer=False)
+            for access in self._shown(entries)
+        ]
 
     def _next_iteration(
         self, entries: list[Entry], reads: list[Access], writes: list[Access], loop: For | While

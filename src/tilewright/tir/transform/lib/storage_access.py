@@ -123,7 +123,7 @@ class AccessAnalysis(ScopedVisitor):
         self.divergence += divergent
         inside = self._body(node.body, node)
         self.divergence -= divergent
-        self.current += [_seen_from_outside(access, node.loop_var) for access in inside]
+        self.current += [_without_index(access, node.loop_var) for access in inside]
         self._leaf(node)
 
     def visit_while(self, node: While) -> None:
@@ -222,9 +222,8 @@ class AccessAnalysis(ScopedVisitor):
         return any(variable in inside for variable in free_vars(condition))
 
 
-def _seen_from_outside(access: Access, loop_var: Var) -> Access:
-    """The access as seen from outside the loop, where the loop's variable has no value, and where nobody knows which
-    half of a double buffer was filled last."""
+def _without_index(access: Access, loop_var: Var) -> Access:
+    """The access as seen from outside the loop, where the loop's variable has no value."""
     if access.index is not None and any(variable is loop_var for variable in free_vars(access.index)):
-        access = replace(access, index=None)
-    return replace(access, fills_double_buffer=False) if access.fills_double_buffer else access
+        return replace(access, index=None)
+    return access
