@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright.support.errors import TargetError
-from tilewright.target import describe_gpu
+from tilewright.target import Target, cuda_arch, describe_gpu
 
 
 def test_generations() -> None:
@@ -38,3 +38,14 @@ def test_the_target_wins() -> None:
 def test_unknown(arch: str, words: str) -> None:
     with pytest.raises(TargetError, match=words):
         describe_gpu(f"cuda -arch={arch}")
+
+
+def test_the_machine_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target without an architecture gets that of the device, in its text; one that names another keeps it."""
+    monkeypatch.setattr(cuda_arch, "device_arch", lambda: "sm_90a")
+    assert "-arch=sm_90a" in str(Target("cuda"))
+    assert (
+        Target("cuda -arch=sm_80").attrs["arch"] == "sm_80" and "arch" not in Target("cuda -mcpu=sm_75").attrs
+    )
+    monkeypatch.setattr(cuda_arch, "device_arch", lambda: "")
+    assert "arch" not in Target("cuda").attrs and describe_gpu("cuda").arch == "sm_80"

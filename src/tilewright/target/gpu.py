@@ -1,7 +1,7 @@
 """The description of an NVIDIA GPU that schedules and the code generator use.
 
 ``"cuda"`` without ``-arch`` is the first device of this machine, or where there is none the A100 (``sm_80``), whose
-code later devices run too. What the device itself says wins over the table.
+code later devices run too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 from tilewright.runtime.device import cuda
 from tilewright.support.errors import TargetError
+from tilewright.target.cuda_arch import device_arch
 from tilewright.target.target import Target, TargetLike
 
 _KILOBYTE: Final = 1024
@@ -130,19 +131,30 @@ _MODELS: Final = {
         _model("sm_120", "RTX 5090", 170, 100, 1536, 96, 1792),
     )
 }
-_ARCH_SPECIFIC: Final = frozenset({90, 100, 103, 120})
 
 
 def describe_gpu(target: TargetLike) -> GPUDescription:
-    """The GPU that a target names with ``-arch`` (or ``-mcpu``), or the one that it means without."""
-    return _describe_gpu(Target(target))
+    """The GPU that a target names with ``-arch`` (or ``-mcpu``), or the one that it means without. Where it is this
+    machine's, what the device itself says wins over the table."""
+    made = Target(target)
+    described = describe_arch(made)
+    if device_arch().rstrip("af") != f"sm_{described.number}":
+        return described
+    device = cuda(0)
+    return replace(
+        described,
+        name=device.device_name,
+        multiprocessors=device.multi_processor_count or described.multiprocessors,
+        # The driver may name the limit of static shared memory only.
+        shared_bytes=_limit(made, max(device.max_shared_memory_per_block or 0, described.shared_bytes)),
+        block_threads=min(device.max_threads_per_block or described.block_threads, made.max_num_threads),
+    )
 
 
 @lru_cache(maxsize=64)
-def _describe_gpu(target: Target) -> GPUDescription:
-    named = str(target.attrs.get("arch") or target.attrs.get("mcpu") or "")
-    own = _device_arch()
-    arch = named or own or _DEFAULT_ARCH
+def describe_arch(target: Target) -> GPUDescription:
+    """The GPU that a target names, by the table alone: no driver is asked."""
+    arch = str(target.attrs.get("arch") or target.attrs.get("mcpu") or _DEFAULT_ARCH)
     found = _ARCH.fullmatch(arch)
     if found is None:
         raise TargetError(
@@ -150,13 +162,19 @@ def _describe_gpu(target: Target) -> GPUDescription:
         )
     number = int(found[1])
     model = _MODELS.get(number) or _nearest(number, arch)
-    described = replace(model, arch=arch, number=number)
-    if own and own.rstrip("af") == f"sm_{number}":
-        described = _as_the_device_says(described)
+    return replace(
+        model,
+        arch=arch,
+        number=number,
+        shared_bytes=_limit(target, model.shared_bytes),
+        block_threads=min(model.block_threads, target.max_num_threads),
+    )
+
+
+def _limit(target: Target, shared_bytes: int) -> int:
+    """The shared memory of a block, unless the target allows less."""
     given = target.attrs.get("shared_memory_per_block")
-    if given is not None:
-        described = replace(described, shared_bytes=int(given))
-    return replace(described, block_threads=min(described.block_threads, target.max_num_threads))
+    return shared_bytes if given is None else int(given)
 
 
 def _nearest(number: int, arch: str) -> GPUDescription:
@@ -166,25 +184,3 @@ def _nearest(number: int, arch: str) -> GPUDescription:
         known = ", ".join(f"sm_{one}" for one in _MODELS)
         raise TargetError(f"-arch={arch} is not a known NVIDIA architecture; known are {known}")
     return _MODELS[max(smaller)]
-
-
-def _device_arch() -> str:
-    """The architecture of this machine's first device; empty where there is none."""
-    device = cuda(0)
-    version = device.compute_version if device.exist else None
-    if not version:
-        return ""
-    number = int(version.replace(".", ""))
-    return f"sm_{number}{'a' if number in _ARCH_SPECIFIC else ''}"
-
-
-def _as_the_device_says(model: GPUDescription) -> GPUDescription:
-    device = cuda(0)
-    return replace(
-        model,
-        name=device.device_name,
-        multiprocessors=device.multi_processor_count or model.multiprocessors,
-        # The driver may name the limit of static shared memory only.
-        shared_bytes=max(device.max_shared_memory_per_block or 0, model.shared_bytes),
-        block_threads=device.max_threads_per_block or model.block_threads,
-    )

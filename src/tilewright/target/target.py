@@ -57,7 +57,8 @@ class Target(Object):
         tag = check_value(kind, "tag", config.pop("tag", ""))
         host = config.pop("host", None)
         own_keys = check_value(kind, "keys", config.pop("keys", []))
-        attrs = {**kind.defaults, **{name: check_value(kind, name, value) for name, value in config.items()}}
+        given = {name: check_value(kind, name, value) for name, value in config.items()}
+        attrs = {**kind.defaults, **(kind.detect(given) if kind.detect is not None else {}), **given}
         for name in attrs:
             if kind.option_type(name) == TARGETS:
                 attrs[name] = [Target(element) for element in attrs[name]]

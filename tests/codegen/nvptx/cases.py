@@ -174,6 +174,17 @@ def padding() -> Case:
     return Case(s, [a, b], [x, np.zeros(34, "float32")], [None, np.pad(x, 2)])
 
 
+@case
+def padding_of_vectors() -> Case:
+    """Lanes that are outside are not read."""
+    a = te.placeholder((30,), name="A")
+    b = te.compute((32,), lambda i: tir.if_then_else(tir.all(i >= 1, i < 31), a[i - 1], 0.0), name="B")
+    s = te.create_schedule(b.op)
+    bound(s[b], b.op.axis[0], 8, lanes=4)
+    x = random(1, (30,))
+    return Case(s, [a, b], [x, np.zeros(32, "float32")], [None, np.pad(x, 1)])
+
+
 def _product(scope: str, stages: int = 0) -> Case:
     n = 32
     a, b = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")

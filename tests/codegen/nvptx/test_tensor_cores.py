@@ -10,7 +10,7 @@ from tests.codegen.nvptx import kernels
 
 import tilewright as tvm
 from tilewright import te, tir
-from tilewright.codegen.nvptx.tensor_maps import describe_tensor_maps
+from tilewright.codegen.tensor_maps import describe_tensor_maps
 from tilewright.ir.expr import Call
 from tilewright.support.errors import CodegenError, ExpressionError, TilewrightError
 from tilewright.tir import ptx

@@ -8,7 +8,7 @@ from tilewright.codegen.llvm.emitter import FunctionContext, ModuleContext
 from tilewright.codegen.llvm.externs import parameter_type
 from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.codegen.nvptx.emitter import KernelEmitter
-from tilewright.codegen.nvptx.tensor_maps import describe_tensor_maps
+from tilewright.codegen.tensor_maps import describe_tensor_maps
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.transform.split_host_device import CLUSTER, MAX_REGISTERS, MIN_BLOCKS

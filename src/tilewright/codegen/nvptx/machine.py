@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from tilewright.codegen.llvm.machine import Machine, float_flags, load_llvm
 from tilewright.codegen.llvm.types import Types
 from tilewright.support.errors import TargetError
-from tilewright.target.gpu import GPUDescription, describe_gpu
+from tilewright.target.gpu import GPUDescription, describe_arch
 from tilewright.target.target import Target
 
 TRIPLE: Final = "nvptx64-nvidia-cuda"
@@ -34,7 +34,7 @@ class GPUMachine(Machine):
     @property
     def gpu(self) -> GPUDescription:
         """What schedules know about it."""
-        return describe_gpu(self.target)
+        return describe_arch(self.target)
 
 
 def machine_for(target: Target) -> GPUMachine:
@@ -53,7 +53,7 @@ def _load_short_pointers() -> None:
 def _machine_for(target: Target) -> GPUMachine:
     llvm = load_llvm()
     _load_short_pointers()
-    gpu = describe_gpu(target)
+    gpu = describe_arch(target)
     opt_level = int(target.attrs.get("opt-level", 3))
     if not 0 <= opt_level <= 3:
         raise TargetError(f"-opt-level={opt_level}: LLVM has the levels 0 to 3")

@@ -31,7 +31,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
-from tilewright.target.gpu import describe_gpu
+from tilewright.target.gpu import describe_arch
 from tilewright.target.target import Target
 from tilewright.tir import ptx
 from tilewright.tir.function import PrimFunc
@@ -257,7 +257,7 @@ class SoftwarePipeline(PrimFuncPass):
             return function
         target = function.attrs.get("target")
         is_cuda = isinstance(target, Target) and target.kind.name == "cuda"
-        pipeline = _Pipeline(is_cuda and describe_gpu(target).has_async_copy, function.body)
+        pipeline = _Pipeline(is_cuda and describe_arch(target).has_async_copy, function.body)
         return function.with_body(pipeline.visit(function.body))
 
 
