@@ -7,7 +7,7 @@
 
 #include "../device/mock_cuda.h"
 #include "check.h"
-#include "tilewright.h"
+#include "internal.h"
 
 static const DLDevice cpu = {kDLCPU, 0}, first = {kDLCUDA, 0}, second = {kDLCUDA, 1};
 static const DLDataType float32 = {kDLFloat, 32, 1}, int32 = {kDLInt, 32, 1}, handle = {kDLOpaqueHandle, 64, 1};
@@ -435,6 +435,72 @@ static void tensor_maps(void) {
   give_back(first, elsewhere);
 }
 
+/* The same from the description that a library carries. */
+static void* slot;
+static void* find_slot(void* library, const char* name) {
+  (void)library;
+  return strcmp(name, TW_SLOT_PREFIX "show_map") == 0 ? &slot : NULL;
+}
+
+static int32_t bind_text(const char* text) {
+  char block[2048] = "TWIMPORT\1";
+  static const char key[] = "device_module";
+  uint64_t head = strlen(text), content = 8 + head + sizeof ptx, at = 12 + 4;
+  uint32_t key_size = sizeof key - 1;
+  CHECK(12 + 16 + key_size + content <= sizeof block);
+  memcpy(block + at, &key_size, 4);
+  memcpy(block + at + 4, &content, 8);
+  memcpy(block + at + 12, key, key_size);
+  at += 12 + key_size;
+  memcpy(block + at, &head, 8);
+  memcpy(block + at + 8, text, head);
+  memcpy(block + at + 8 + head, ptx, sizeof ptx);
+  return tw_bind_imports(block, at + content, "library.so", NULL, find_slot);
+}
+
+static void carried_maps(void) {
+  static const char text[] =
+      "{\"device_type\": 2, \"kernels\": [{\"name\": \"show_map\", \"arguments\": [\"handle\", \"int32\"], \"axes\": [\"blockIdx.x\"],"
+      "\"has_shared_bytes\": false, \"overlaps\": true, \"tensor_maps\": [{\"position\": 1, \"base\": 0, \"dtype\": \"float16\", "
+      "\"dims\": [64, [2, 1]], \"strides\": [128], \"box\": [64, 8], \"element_strides\": [1, 1], \"offset\": 256, \"swizzle\": 128, "
+      "\"interleave\": 0, \"l2_promotion\": 128, \"fill_nan\": true}]}]}";
+  CHECK(bind_text(text) == 0 && slot != NULL);
+  void* memory = make(first, 4096);
+  uint64_t words[16];
+  int64_t overlaps = count(OVERLAPS);
+  TVMFFIAny args[3] = {{.type_index = TILEWRIGHT_POINTER, .v_ptr = memory},
+                       {.type_index = TILEWRIGHT_INT, .v_int64 = 5},
+                       {.type_index = TILEWRIGHT_INT, .v_int64 = 1}};
+  TVMFFIAny result = {0};
+  CHECK(tilewright_call_packed("show_map", &slot, args, 3, &result) == 0 && count(OVERLAPS) == overlaps + 1);
+  read_map(memory, words);
+  CHECK(words[0] == (uint64_t)(uintptr_t)memory + 256 && words[2] == 64 && words[3] == 10 && words[12] == 128);
+  CHECK(words[1] == (6 | 2 << 8 | 3 << 24 | (uint64_t)2 << 32 | (uint64_t)1 << 40));
+  CHECK(tilewright_bind_function(&slot, NULL) == 0);
+  give_back(first, memory);
+
+  /* Every field is needed, and is of its kind. */
+  static const char* const parts[] = {"position", "base", "dtype", "dims", "strides", "box", "element_strides", "offset",
+                                      "swizzle",  "interleave", "l2_promotion", "fill_nan"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+    char changed[sizeof text];
+    memcpy(changed, text, sizeof text);
+    char* found = strstr(strstr(changed, "tensor_maps"), parts[i]);
+    *found = '_';
+    fails(bind_text(changed), "ValueError", "library.so is damaged");
+  }
+  static const char* const wrong[][2] = {{"[2, 1]", "[[], 1]"}, {"[2, 1]", "[2, -1]"}, {"[2, 1]", "[]"}, {"[128]", "[1, 2]"}, {"[64, 8]", "[64, \"8\"]"}, {"float16", "flo16"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    char changed[sizeof text + 16];
+    const char* place = strstr(strstr(text, "tensor_maps"), wrong[i][0]);
+    size_t before = (size_t)(place - text);
+    memcpy(changed, text, before);
+    strcpy(changed + before, wrong[i][1]);
+    strcat(changed, place + strlen(wrong[i][0]));
+    fails(bind_text(changed), "ValueError", "library.so is damaged");
+  }
+}
+
 /* ---- recordings ---- */
 static void recordings(void) {
   void *module, *recording, *stream;
@@ -667,6 +733,7 @@ int main(int argc, char** argv) {
   streams();
   code();
   tensor_maps();
+  carried_maps();
   recordings();
   crash();
   every_failure(is_plain ? 20 : 3);
