@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../device/mock_cuda.h"
 #include "check.h"
-#include "tilewright.h"
+#include "internal.h"
 
 static const DLDevice cpu = {kDLCPU, 0}, first = {kDLCUDA, 0}, second = {kDLCUDA, 1};
 static const DLDataType float32 = {kDLFloat, 32, 1}, int32 = {kDLInt, 32, 1}, handle = {kDLOpaqueHandle, 64, 1};
@@ -92,6 +94,8 @@ static void without_a_driver(void) {
   fails(tilewright_device_require(first), "RuntimeError", "cannot be used: CUDA_ERROR_NO_DEVICE: no more is known");
   inject("cuDeviceGetCount", 0, 12345);
   fails(tilewright_device_require(first), "RuntimeError", "cannot be used: error 12345 of the CUDA driver");
+  inject("cuDeviceGetName", 1, CUDA_ERROR_INVALID_VALUE);
+  fails(tilewright_device_require(first), "RuntimeError", "cannot be used: CUDA_ERROR_INVALID_VALUE: invalid argument");
   CHECK(tilewright_device_require(first) == 0);
   fails(tilewright_stream_create((DLDevice){kDLCUDA, 2}, &out), "ValueError", "there is no cuda(2): this process has 2 such devices");
   fails(tilewright_stream_create((DLDevice){kDLCUDA, -1}, &out), "ValueError", "there is no cuda(-1)");
@@ -115,6 +119,11 @@ static void is_text(int32_t attribute, const char* wanted) {
   tilewright_any_release(&value);
 }
 
+static void attributes_of_a_child(void) {
+  is_text(TILEWRIGHT_ATTRIBUTE_COMPUTE_VERSION, "9.0");
+  CHECK(number(TILEWRIGHT_ATTRIBUTE_EXISTS) == 1 && number(TILEWRIGHT_ATTRIBUTE_L2_BYTES) == 62914560);
+}
+
 static void attributes(void) {
   TVMFFIAny value;
   is_text(TILEWRIGHT_ATTRIBUTE_DEVICE_NAME, "Mock GPU 0");
@@ -136,8 +145,8 @@ static void attributes(void) {
   give_back(first, memory); /* what the pool keeps is free */
   CHECK(number(TILEWRIGHT_ATTRIBUTE_FREE_MEMORY) == before && count(BYTES) > 0);
   CHECK(tilewright_device_attribute(first, 10, &value) == 0 && value.type_index == TILEWRIGHT_NONE);
-  inject("cuDeviceGetAttribute", 0, CUDA_ERROR_INVALID_VALUE);
-  fails(tilewright_device_attribute(first, TILEWRIGHT_ATTRIBUTE_WARP_SIZE, &value), "RuntimeError", "cuda(0) could not say what it is");
+  inject("cuMemGetInfo_v2", 0, CUDA_ERROR_INVALID_VALUE);
+  fails(tilewright_device_attribute(first, TILEWRIGHT_ATTRIBUTE_FREE_MEMORY, &value), "RuntimeError", "cuda(0) could not say how much");
   fails(tilewright_device_attribute((DLDevice){kDLCUDA, 9}, TILEWRIGHT_ATTRIBUTE_WARP_SIZE, &value), "ValueError", "there is no cuda(9)");
 }
 
@@ -245,12 +254,12 @@ static void copies(void) {
   unsigned char *host = malloc(most), *back = malloc(most);
   const uint64_t sizes[] = {1, 3, 4096, (256 << 10) - 1, 256 << 10, 4 << 20, (4 << 20) + 1, most};
   int64_t peers = count(PEERS);
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) round_trip(sizes[i], host, back);
-  CHECK(count(PEERS) == peers + (int64_t)(sizeof sizes / sizeof *sizes));
-  /* Without staging memory, and of pinned memory, which the driver reads when the copy is done and not before. */
-  inject("cuMemHostAlloc", 0, CUDA_ERROR_OUT_OF_MEMORY);
+  inject("cuMemHostAlloc", 1, CUDA_ERROR_OUT_OF_MEMORY); /* without staging memory, which is made now, it works too */
   round_trip(1 << 20, host, back);
-  inject("", 0, 0);
+  CHECK(!is_pending());
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) round_trip(sizes[i], host, back);
+  CHECK(count(PEERS) == peers + 1 + (int64_t)(sizeof sizes / sizeof *sizes));
+  /* Pinned memory, which the driver reads when the copy is done and not before. */
   void *pinned, *pinned_back;
   CHECK(alloc_pinned(&pinned, most, 0) == 0 && alloc_pinned(&pinned_back, most, 0) == 0);
   round_trip(1000, pinned, pinned_back);
@@ -419,6 +428,9 @@ static void tensor_maps(void) {
   wrong = map;
   wrong.strides[1].arguments[3] = 0;
   fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &kernel, 1, &module), "ValueError", "a size by the argument 0, which is no integer");
+  TilewrightKernel many = kernel;
+  many.num_tensor_maps = 17;
+  fails(tilewright_device_module_create(kDLCUDA, ptx, sizeof ptx, &many, 1, &module), "ValueError", "show_map has 17 tensor maps");
   TilewrightTensor tensor = map.tensor;
   _Alignas(64) unsigned char out[128];
   tensor.swizzle = 48;
@@ -433,6 +445,72 @@ static void tensor_maps(void) {
   fails(tilewright_tensor_map(first, &tensor, out), "ValueError", "no tensor map of cuda(0) is of float80");
   give_back(first, memory);
   give_back(first, elsewhere);
+}
+
+/* The same from the description that a library carries. */
+static void* slot;
+static void* find_slot(void* library, const char* name) {
+  (void)library;
+  return strcmp(name, TW_SLOT_PREFIX "show_map") == 0 ? &slot : NULL;
+}
+
+static int32_t bind_text(const char* text) {
+  char block[2048] = "TWIMPORT\1";
+  static const char key[] = "device_module";
+  uint64_t head = strlen(text), content = 8 + head + sizeof ptx, at = 12 + 4;
+  uint32_t key_size = sizeof key - 1;
+  CHECK(12 + 16 + key_size + content <= sizeof block);
+  memcpy(block + at, &key_size, 4);
+  memcpy(block + at + 4, &content, 8);
+  memcpy(block + at + 12, key, key_size);
+  at += 12 + key_size;
+  memcpy(block + at, &head, 8);
+  memcpy(block + at + 8, text, head);
+  memcpy(block + at + 8 + head, ptx, sizeof ptx);
+  return tw_bind_imports(block, at + content, "library.so", NULL, find_slot);
+}
+
+static void carried_maps(void) {
+  static const char text[] =
+      "{\"device_type\": 2, \"kernels\": [{\"name\": \"show_map\", \"arguments\": [\"handle\", \"int32\"], \"axes\": [\"blockIdx.x\"],"
+      "\"has_shared_bytes\": false, \"overlaps\": true, \"tensor_maps\": [{\"position\": 1, \"base\": 0, \"dtype\": \"float16\", "
+      "\"dims\": [64, [2, 1]], \"strides\": [128], \"box\": [64, 8], \"element_strides\": [1, 1], \"offset\": 256, \"swizzle\": 128, "
+      "\"interleave\": 0, \"l2_promotion\": 128, \"fill_nan\": true}]}]}";
+  CHECK(bind_text(text) == 0 && slot != NULL);
+  void* memory = make(first, 4096);
+  uint64_t words[16];
+  int64_t overlaps = count(OVERLAPS);
+  TVMFFIAny args[3] = {{.type_index = TILEWRIGHT_POINTER, .v_ptr = memory},
+                       {.type_index = TILEWRIGHT_INT, .v_int64 = 5},
+                       {.type_index = TILEWRIGHT_INT, .v_int64 = 1}};
+  TVMFFIAny result = {0};
+  CHECK(tilewright_call_packed("show_map", &slot, args, 3, &result) == 0 && count(OVERLAPS) == overlaps + 1);
+  read_map(memory, words);
+  CHECK(words[0] == (uint64_t)(uintptr_t)memory + 256 && words[2] == 64 && words[3] == 10 && words[12] == 128);
+  CHECK(words[1] == (6 | 2 << 8 | 3 << 24 | (uint64_t)2 << 32 | (uint64_t)1 << 40));
+  CHECK(tilewright_bind_function(&slot, NULL) == 0);
+  give_back(first, memory);
+
+  /* Every field is needed, and is of its kind. */
+  static const char* const parts[] = {"position", "base", "dtype", "dims", "strides", "box", "element_strides", "offset",
+                                      "swizzle",  "interleave", "l2_promotion", "fill_nan"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+    char changed[sizeof text];
+    memcpy(changed, text, sizeof text);
+    char* found = strstr(strstr(changed, "tensor_maps"), parts[i]);
+    *found = '_';
+    fails(bind_text(changed), "ValueError", "library.so is damaged");
+  }
+  static const char* const wrong[][2] = {{"[2, 1]", "[[], 1]"}, {"[2, 1]", "[2, -1]"}, {"[2, 1]", "[]"}, {"[128]", "[1, 2]"}, {"[64, 8]", "[64, \"8\"]"}, {"float16", "flo16"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    char changed[sizeof text + 16];
+    const char* place = strstr(strstr(text, "tensor_maps"), wrong[i][0]);
+    size_t before = (size_t)(place - text);
+    memcpy(changed, text, before);
+    strcpy(changed + before, wrong[i][1]);
+    strcat(changed, place + strlen(wrong[i][0]));
+    fails(bind_text(changed), "ValueError", "library.so is damaged");
+  }
 }
 
 /* ---- recordings ---- */
@@ -526,12 +604,7 @@ static int32_t use_everything(unsigned char* host) {
   int32_t status = -1;
 #define TRY(call) \
   if ((call) != 0) goto end
-  TRY(tilewright_device_attribute(first, TILEWRIGHT_ATTRIBUTE_COMPUTE_VERSION, &value));
-  tilewright_any_release(&value);
-  TRY(tilewright_device_attribute(first, TILEWRIGHT_ATTRIBUTE_DEVICE_NAME, &value));
-  tilewright_any_release(&value);
   TRY(tilewright_device_attribute(first, TILEWRIGHT_ATTRIBUTE_FREE_MEMORY, &value));
-  TRY(tilewright_device_attribute(first, TILEWRIGHT_ATTRIBUTE_DRIVER_VERSION, &value));
   TRY(tilewright_device_alloc(first, 2222, 64, float32, &small));
   TRY(tilewright_device_alloc(first, num_bytes, 64, float32, &large));
   TRY(tilewright_device_alloc(second, num_bytes, 64, float32, &peer));
@@ -621,6 +694,23 @@ static void every_failure(int most) {
   free(host);
 }
 
+/* ---- a fork ---- */
+
+/* A child can still be told of the devices, but not use them. */
+static void forked(void) {
+  fflush(stdout);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    void* unused;
+    attributes_of_a_child();
+    fails(tilewright_device_alloc(first, 8, 64, float32, &unused), "RuntimeError", "cuda(0) cannot be used in a process that was forked");
+    _exit(0);
+  }
+  int status = 1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 /* ---- many threads ---- */
 static void* work(void* context) {
   int index = (int)(intptr_t)context;
@@ -667,9 +757,11 @@ int main(int argc, char** argv) {
   streams();
   code();
   tensor_maps();
+  carried_maps();
   recordings();
   crash();
   every_failure(is_plain ? 20 : 3);
+  forked();
   threads();
   return 0;
 }

@@ -190,6 +190,10 @@ static void fallen_back(void) {
     run(graph, 11);
     tilewright_graph_release(graph);
   }
+  TilewrightGraph* on_host = create("add_tensors", cpu);
+  CHECK(tilewright_graph_record(on_host) == -1 && strstr(tilewright_error_message(), "all its tensors are on one device that can record"));
+  tilewright_clear_error();
+  tilewright_graph_release(on_host);
   static const char* const steps[] = {"cuStreamCreate", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"};
   for (int i = 0; i < 4; ++i) {
     TilewrightGraph* graph = create("add_tensors", gpu);

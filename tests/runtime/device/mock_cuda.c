@@ -183,6 +183,13 @@ FUNCTION(cuDeviceGetAttribute, int* value, int attribute, CUdevice device) {
   return end(CUDA_ERROR_INVALID_VALUE);
 }
 
+FUNCTION(cuDeviceTotalMem_v2, size_t* bytes, CUdevice device) {
+  BEGIN(false)
+  size_t unused;
+  mock_memory_info(device, &unused, bytes);
+  return end(CUDA_SUCCESS);
+}
+
 FUNCTION(cuDeviceCanAccessPeer, int* can, CUdevice device, CUdevice peer) {
   BEGIN(false)
   *can = device != peer;

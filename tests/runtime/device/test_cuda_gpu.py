@@ -39,10 +39,9 @@ from tilewright.support.options import cuda_driver
 GPU = cuda(0)
 IS_MOCK = cuda_driver() is not None
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not GPU.exist, reason="there is no NVIDIA GPU with a driver here"),
-]
+pytestmark = pytest.mark.gpu
+if not GPU.exist:
+    pytest.skip("there is no NVIDIA GPU with a driver here", allow_module_level=True)
 needs_clock = pytest.mark.skipif(IS_MOCK, reason="the simulated driver takes no time")
 
 

@@ -6,6 +6,7 @@
 #include "device.h"
 
 #define TW_MOST_CUDA_DEVICES 64
+#define TW_CUDA_NUMBERS (TILEWRIGHT_ATTRIBUTE_MEMORY_BUS_BITS + 1)
 
 /* Two pieces of pinned memory that copies of pageable memory go through, one filled while the other is copied. */
 typedef struct {
@@ -31,8 +32,12 @@ typedef struct {
 typedef struct TwCudaCapture TwCudaCapture;
 
 typedef struct {
-  TwMutex lock; /* of the context's making */
   CUdevice device;
+  char name[256], version[16], dimensions[64];
+  int numbers[TW_CUDA_NUMBERS]; /* by our attributes; -1: not known */
+  int driver_version;
+  size_t total_bytes;
+  TwMutex lock; /* of the context's making */
   _Atomic(CUcontext) context; /* the primary one, shared with every other library of the process; NULL until first used */
   _Atomic(const char*) last_kernel;
   TwCudaPool pool;
@@ -44,6 +49,9 @@ bool tw_cuda_load(bool says_why);
 
 /* How many devices there are; 0 without a driver, with an error that says why. */
 int32_t tw_cuda_count(void);
+
+/* Asks the driver what a device is. */
+CUresult tw_cuda_learn(TwCudaDevice* device, int32_t device_id);
 
 /* A device whose context is current on the calling thread from now on; NULL with an error. */
 TwCudaDevice* tw_cuda_enter(int32_t device_id);

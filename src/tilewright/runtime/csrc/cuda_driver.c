@@ -18,6 +18,7 @@ TwCudaFunctions tw_cu;
 
 static TwMutex lock = TW_MUTEX_INIT;
 static _Atomic bool is_loaded; /* and initialised, with `num_devices` known */
+static bool is_forked;         /* since it was loaded */
 static int32_t num_devices;
 static TwCudaDevice devices[TW_MOST_CUDA_DEVICES];
 
@@ -83,6 +84,9 @@ static const char* find_functions(void* library) {
   return NULL;
 }
 
+/* The driver's handles are not those of a child that is forked. */
+static void note_fork(void) { is_forked = true; }
+
 /* The lock is held. */
 static int32_t load(void) {
   const char* name = library_name();
@@ -96,16 +100,19 @@ static int32_t load(void) {
   char words[256];
   CUresult result = tw_cu.Init(0);
   if (result == CUDA_SUCCESS) result = tw_cu.DeviceGetCount(&count);
+  if (count > TW_MOST_CUDA_DEVICES) count = TW_MOST_CUDA_DEVICES;
+  for (int32_t i = 0; i < count && result == CUDA_SUCCESS; ++i) result = tw_cuda_learn(&devices[i], i);
   if (result != CUDA_SUCCESS) {
     tw_cuda_describe(result, words, sizeof words);
     return tw_fail("RuntimeError", "the CUDA driver %s cannot be used: %s", name, words);
   }
-  num_devices = count < TW_MOST_CUDA_DEVICES ? count : TW_MOST_CUDA_DEVICES;
+  num_devices = count;
   for (int32_t i = 0; i < num_devices; ++i) {
     tw_mutex_init(&devices[i].lock);
     tw_mutex_init(&devices[i].pool.lock);
     tw_mutex_init(&devices[i].stage.lock);
   }
+  tw_at_fork(NULL, NULL, note_fork);
   atomic_store_explicit(&is_loaded, true, memory_order_release);
   return 0;
 }
@@ -129,9 +136,7 @@ static CUcontext make_context(int32_t device_id) {
   TwCudaDevice* device = &devices[device_id];
   tw_mutex_lock(&device->lock);
   CUcontext context = atomic_load(&device->context);
-  CUresult result = CUDA_SUCCESS;
-  if (context == NULL) result = tw_cu.DeviceGet(&device->device, device_id);
-  if (context == NULL && result == CUDA_SUCCESS) result = tw_cu.DevicePrimaryCtxRetain(&context, device->device);
+  CUresult result = context == NULL ? tw_cu.DevicePrimaryCtxRetain(&context, device->device) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) {
     atomic_store_explicit(&device->context, context, memory_order_release);
   } else {
@@ -159,6 +164,11 @@ TwCudaDevice* tw_cuda_find(int32_t device_id) {
 
 TwCudaDevice* tw_cuda_enter(int32_t device_id) {
   if (tw_cuda_find(device_id) == NULL) return NULL;
+  if (is_forked) {
+    tw_fail("RuntimeError", "cuda(%d) cannot be used in a process that was forked from one with its driver; start a new one (spawn)",
+            (int)device_id);
+    return NULL;
+  }
   CUcontext context = atomic_load_explicit(&devices[device_id].context, memory_order_acquire);
   if (context == NULL) context = make_context(device_id);
   if (context == NULL) return NULL;

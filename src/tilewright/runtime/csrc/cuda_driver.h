@@ -128,6 +128,7 @@ typedef struct {
   X(DeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                                               \
   X(DeviceGetName, "cuDeviceGetName", (char* name, int length, CUdevice device))                                              \
   X(DeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, CUdevice device))                                 \
+  X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))                                                 \
   X(DeviceCanAccessPeer, "cuDeviceCanAccessPeer", (int* can, CUdevice device, CUdevice peer))                                 \
   X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                               \
   X(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))                                                                  \
