@@ -14,14 +14,14 @@ from tilewright.codegen.llvm.machine import load_llvm, parse
 from tilewright.codegen.llvm.math.library import MathLibrary
 from tilewright.codegen.llvm.writer import ModuleText
 from tilewright.codegen.nvptx.code import PTXCode, merged
-from tilewright.codegen.nvptx.kernel import emit_kernel
+from tilewright.codegen.nvptx.kernel import begins_early, emit_kernel
 from tilewright.codegen.nvptx.machine import GPUMachine, machine_for
 from tilewright.codegen.nvptx.math import FUNCTIONS
 from tilewright.codegen.nvptx.nvrtc import compile_source
-from tilewright.codegen.nvptx.tensor_maps import describe_tensor_maps
 from tilewright.codegen.program import LoopProgram
+from tilewright.codegen.tensor_maps import describe_tensor_maps
 from tilewright.ir.module import IRModule
-from tilewright.runtime.device_module import DeviceModule
+from tilewright.runtime.device_module import DeviceModule, Kernel
 from tilewright.support.errors import CodegenError, TargetError
 from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target, TargetLike
@@ -83,17 +83,19 @@ def compile_ptx(program: LoopProgram, target: TargetLike) -> PTXCode:
     """Make, optimise and emit the code of every kernel of a program."""
     machine = machine_for(Target(target))
     module = program.module
+    by_nvrtc = _by_nvrtc(machine.target)
     kernels = tuple(
         [
             replace(
                 one,
                 tensor_maps=describe_tensor_maps(function),
-                overlaps=bool(function.attrs.get(OVERLAPS, False)),
+                overlaps=bool(function.attrs.get(OVERLAPS, False))
+                or (not by_nvrtc and begins_early(function, machine.target)),
             )
-            for one, function in zip(describe_kernels(module), module.functions.values(), strict=True)
+            for one, function in _described(module)
         ]
     )
-    if _by_nvrtc(machine.target):
+    if by_nvrtc:
         source = generate_cuda(module)
         return PTXCode(kernels, compile_source(source, machine.cpu), "", source, program)
     with recursion_room():
@@ -107,7 +109,16 @@ def compile_ptx(program: LoopProgram, target: TargetLike) -> PTXCode:
         ptx = str(machine.llvm_target_machine.emit_assembly(made))
     except (CodegenError, RuntimeError) as problem:
         raise defect(str(problem), text, module) from None
+    if any(kernel.overlaps for kernel in kernels):
+        # What the kernel before writes changes after this one was launched, so it is not read-only for a launch.
+        ptx = ptx.replace("ld.global.nc.", "ld.global.")
     return PTXCode(kernels, ptx, llvm_ir, text, program)
+
+
+def _described(module: IRModule) -> list[tuple[Kernel, PrimFunc]]:
+    """Each kernel with its function."""
+    functions = [one for one in module.functions.values() if isinstance(one, PrimFunc)]
+    return list(zip(describe_kernels(module), functions, strict=True))
 
 
 def _by_nvrtc(target: Target) -> bool:

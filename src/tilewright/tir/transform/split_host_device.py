@@ -56,10 +56,13 @@ class _Launch(StmtVisitor):
         self.dynamic_bytes: PrimExpr | None = None
         self.inside: set[Var] = set()
         self.tensor_maps: dict[Var, PrimExpr] = {}
+        self.promises: dict[str, Any] = {}
 
     def visit_attr_stmt(self, node: AttrStmt) -> None:
         if node.attr_key == "thread_extent" and isinstance(node.node, IterVar):
             self._axis(node.node, node.value)
+        elif node.attr_key in (MIN_BLOCKS, MAX_REGISTERS) and isinstance(node.value, IntImm):
+            self.promises[node.attr_key] = int(node.value.value)
         elif node.attr_key == TENSOR_MAP and isinstance(node.node, Var):
             self.tensor_maps[node.node] = node.value
         self.visit_default(node)
@@ -140,7 +143,7 @@ class _Splitter(StmtMutator):
             "tir.device_thread_axis": tuple(launch.axes),
             "tir.param_alignments": tuple([self.alignments.get(variable, 0) for variable in params]),
         }
-        attrs.update(self.kernels.promises)
+        attrs.update({**self.kernels.promises, **launch.promises})
         if launch.tensor_maps:
             attrs[TENSOR_MAPS] = launch.tensor_maps
         arguments: list[PrimExpr] = [StringImm(name), *params, *launch.extents]

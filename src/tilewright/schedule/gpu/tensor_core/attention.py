@@ -25,6 +25,7 @@ from tilewright.tir import ptx
 from tilewright.tir.ir_builder import BufferVar, IRBuilder
 from tilewright.tir.op import exp2
 from tilewright.tir.stmt import EXPLICIT_SYNC
+from tilewright.tir.transform.split_host_device import MIN_BLOCKS
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.nn.attention import AXES, AttentionShape
 
@@ -79,8 +80,10 @@ class _Kernel:
         self.operands, self.shape, self.layouts = operands, shape, layouts
         self.first_heads = first_heads
         self.kind = DataType(operands[0].dtype)
-        # Scores are kept in units of log 2: the exponential of base two is an instruction.
+        # Scores are kept in units of log 2: the exponential of base two is an instruction. Without a mask they are
+        # scaled when they are raised, which costs nothing there.
         self.scale = scale * math.log2(math.e)
+        self.scales_late = len(operands) == 3 and scale > 0
         self.size = _up(shape.size, PANEL)
         self.value_size = _up(shape.value_size, PANEL)
         self.keys = 64 if shape.keys <= 64 or self.value_size > 64 else 128
@@ -127,6 +130,9 @@ class _Kernel:
         builder.scope_attr(head, "thread_extent", shape.batch * shape.heads)
         builder.scope_attr(thread, "thread_extent", self.groups * GROUP_THREADS)
         builder.scope_attr("kernel", EXPLICIT_SYNC, 1)
+        if self.value_size == PANEL and self.scales_late:
+            # While one block turns scores into weights, another one multiplies.
+            builder.scope_attr("kernel", MIN_BLOCKS, 4 // self.groups)
         self.thread: Var = thread.var
         self.first_query = builder.let("first_query", tile.var * self.rows)
         self.batch = builder.let("batch", head.var // shape.heads)
@@ -223,21 +229,23 @@ class _Kernel:
         """Turn scores into weights, and bring the sums so far to the new maximum."""
         builder, scores = self.builder, self.scores
         places = range(self.keys // 2)
-        for place in places:
-            scores[place] = self._score(place, block)
-        for half in range(2):
-            own = [scores[place] for place in places if place // 2 % 2 == half]
-            before = builder.let("before", self.largest[half])
-            now = builder.let(
-                "now",
-                operators.maximum(before, self._over_row(_tree(operators.maximum, own), operators.maximum)),
-            )
-            shrink = builder.let("shrink", exp2(before - now))
-            self.largest[half] = now
+        if not self.scales_late or self.shape.keys % self.keys:
             for place in places:
-                if place // 2 % 2 == half:
-                    scores[place] = exp2(scores[place] - now)
-            fresh = _tree(operators.add, [scores[place] for place in places if place // 2 % 2 == half])
+                scores[place] = self._score(place, block)
+        for half in range(2):
+            own = [place for place in places if place // 2 % 2 == half]
+            before = builder.let("before", self.largest[half])
+            found = self._over_row(
+                _tree(operators.maximum, [scores[place] for place in own]), operators.maximum
+            )
+            now = builder.let("now", operators.maximum(before, found))
+            self.largest[half] = now
+            scale = operators.const(self.scale if self.scales_late else 1.0, "float32")
+            limit = builder.let("limit", now * scale)
+            shrink = builder.let("shrink", exp2(before * scale - limit))
+            for place in own:
+                scores[place] = exp2(scores[place] * scale - limit)
+            fresh = _tree(operators.add, [scores[place] for place in own])
             self.total[half] = self.total[half] * shrink + fresh
             for place in range(self.value_size // 2):
                 if place // 2 % 2 == half:
@@ -248,7 +256,9 @@ class _Kernel:
     def _score(self, place: int, block: PrimExpr) -> PrimExpr:
         """A score in units of log 2, with the mask; the lowest where there is no key."""
         key = block * self.keys + (place // 4 * 8 + place % 2) + self.column
-        score: PrimExpr = self.scores[place] * operators.const(self.scale, "float32")
+        score: PrimExpr = self.scores[place]
+        if not self.scales_late:
+            score = score * operators.const(self.scale, "float32")
         if self.mask is not None:
             query = self.first_query + self.row + place // 2 % 2 * 8
             extents = [int(extent) for extent in self.operands[3].shape]
