@@ -8,7 +8,7 @@ It writes everything that the programs of this folder need:
 - ``graph.json``: which kernel runs on which tensors
 - ``params.bin``: the weights, which are random but always the same
 - ``input.bin`` and ``expected.bin``: an input, and the output that NumPy gives for it in float64 (raw float32 values)
-- ``tilewright.h`` and ``libtilewright_runtime.so``: the runtime's header and library
+- ``tilewright.h``, ``tilewright.hpp`` and ``libtilewright_runtime.so``: the runtime's headers and library
 - ``model.wasm`` (with ``--wasm``): kernels and runtime in one WebAssembly file; needs the extra ``cross``
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ import numpy as np
 
 import tilewright as tvm
 from tilewright import te, tir
-from tilewright.support.cbuild import SOURCES, find_compiler, runtime_library
+from tilewright.support.cbuild import SOURCES, copy_runtime, find_compiler
 
 HERE = Path(__file__).resolve().parent
 BATCH, FEATURES, HIDDEN, CLASSES = 4, 64, 32, 10
@@ -190,8 +189,7 @@ def main() -> None:
     x, expected = test_vectors()
     (folder / "input.bin").write_bytes(x.tobytes())
     (folder / "expected.bin").write_bytes(expected.tobytes())
-    shutil.copy(SOURCES / "tilewright.h", folder)
-    shutil.copy(runtime_library(), folder)
+    copy_runtime(folder)
     if arguments.wasm:
         export_wasm(folder)
     print(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir() if path.is_file()))}")

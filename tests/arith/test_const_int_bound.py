@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tilewright.arith import Analyzer, ConstIntBound
+from tilewright.arith.const_int_bound import product
 from tilewright.ir.expr import Broadcast, Cast, Let, Ramp, Select, SizeVar, Var
 from tilewright.ir.operators import (
     bitwise_and,
@@ -118,3 +119,10 @@ def test_let_binds_its_variable() -> None:
     analyzer = Analyzer()
     analyzer.update(x, ConstIntBound(0, 3))
     assert analyzer.const_int_bound(Let(y, x + 1, y * 2)) == ConstIntBound(2, 8)
+
+
+def test_products_of_huge_bounds_and_unknown_ones() -> None:
+    """An end that is too large for a float meets one that is infinite."""
+    huge, unknown = (1, 10**400), (float("-inf"), float("inf"))
+    assert product(huge, unknown) == unknown
+    assert product((0, 0), unknown) == (0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import tilewright as tvm
 from tilewright.driver.cli import main
 from tilewright.support.cbuild import zig_command
 
@@ -208,7 +210,52 @@ def test_wrapper_for_cpp(model: Path, tmp_path: Path) -> None:
     binary = tmp_path / "wrapper"
     flags = "-std=c++17 -O1 -Wall -Wextra -Wpedantic -Wconversion -Werror"
     link = f"-L {model} -ltilewright_runtime -Wl,-rpath,{model}"
-    done = shell(f"c++ {flags} -I {model} -I {EXAMPLES}/cpp {source} -o {binary} {link}", model)
+    done = shell(f"c++ {flags} -I {model} {source} -o {binary} {link}", model)
     assert (done.returncode, done.stderr) == (0, "")
     done = shell(f"{binary} {model}/model.so", model)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+RUST_MAIN = """
+use std::path::Path;
+use tilewright::Session;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut session = unsafe { Session::open(Path::new("model.so"))? };
+    let values = [1f32; 256];
+    assert!(session.run().is_err(), "an input has no value");
+    session.set_input("x", &values, &[4, 64])?;
+    assert_eq!(session.set_input("z", &values, &[4, 64]).unwrap_err().kind, "ValueError");
+    session.run()?;
+    let (probabilities, shape) = session.output::<f32>("y")?;
+    assert_eq!(shape, [4, 10]);
+    let mut other = session.try_clone()?;
+    other.set_input("x", &[0f32; 256], &[4, 64])?;
+    other.run()?;
+    assert_ne!(other.output::<f32>("y")?.0, probabilities);
+    assert_eq!(session.output::<f32>("y")?.0, probabilities);
+    println!("{:?}", probabilities);
+    Ok(())
+}
+"""
+
+
+def test_session_for_rust(model: Path, compiled_model: Path, tmp_path: Path) -> None:
+    """The crate opens a library with its model inside, by the names of the model."""
+    lacking = missing("Rust")
+    if lacking:
+        pytest.skip(f"Rust: this machine lacks {', '.join(lacking)}")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "main.rs").write_text(RUST_MAIN)
+    manifest = '[package]\nname = "session"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\n'
+    (tmp_path / "Cargo.toml").write_text(
+        f'{manifest}tilewright-deploy = {{ path = "{EXAMPLES / "rust"}" }}\n'
+    )
+    assert main(["compile", str(compiled_model / "model.onnx"), "-o", str(tmp_path / "model.so")]) == 0
+    command = (
+        f"cd {tmp_path} && TILEWRIGHT_RUNTIME={model} LD_LIBRARY_PATH={model} cargo run --quiet --offline"
+    )
+    done = shell(command, model)
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = tvm.runtime.load_module(tmp_path / "model.so").session().run({"x": np.ones((4, 64))})["y"]
+    np.testing.assert_array_equal(np.array(json.loads(done.stdout), "float32"), expected.ravel())

@@ -1,4 +1,4 @@
-// Checks of examples/deploy/cpp/tilewright.hpp.   ./wrapper model.so
+// Checks of tilewright.hpp.   ./wrapper model.so
 #include <cstdio>
 #include <cstdlib>
 

@@ -11,6 +11,7 @@ from tilewright.ir import operators
 from tilewright.ir.expr import (
     Add,
     Broadcast,
+    Call,
     Cast,
     FloatImm,
     FloorDiv,
@@ -200,10 +201,90 @@ def test_bitwise_needs_integers() -> None:
         Var("f", "float32") & 1
 
 
-def test_undefined_shift() -> None:
-    """A shift by as many bits as there are is an error."""
-    with pytest.raises(ExpressionError, match="0 to 31 are defined"):
-        Var("x") << 32
+def test_shifts_out_of_range() -> None:
+    """A count below zero, or of all bits and more, moves all bits out, whether or not the number is known."""
+    assert isinstance(Var("x") << 32, Call)
+    for count in (32, 100, -1):
+        assert operators.left_shift(5, count).value == 0
+        assert operators.right_shift(5, count).value == 0 and operators.right_shift(-5, count).value == -1
+    assert operators.right_shift(operators.const(255, "uint8"), operators.const(8, "uint8")).value == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (math.nan, "int32", 0),
+        (math.inf, "int32", 2**31 - 1),
+        (-math.inf, "int64", -(2**63)),
+        (300.7, "int8", 127),
+        (-1.5, "uint8", 0),
+        (255.9, "uint8", 255),
+        (-0.9, "int32", 0),
+        (math.nan, "bool", True),
+        (1e-50, "bool", False),
+    ],
+)
+def test_cast_of_float_constants(value: float, dtype: str, expected: int) -> None:
+    """Floats truncate and end where the integer type does, NaN is zero, and what float32 does not hold is zero."""
+    made = operators.cast(dtype, operators.const(value, "float32"))
+    assert isinstance(made, IntImm) and made.value == expected
+
+
+def test_large_integers_round_once() -> None:
+    """An integer that a double does not hold becomes the nearest float32, not the one nearest to the nearest double."""
+    value = 2**62 + 2**38 + 1
+    assert operators.cast("float32", operators.const(value, "int64")).value == float(
+        np.int64(value).astype(np.float32)
+    )
+
+
+def test_floats_fold_in_their_type() -> None:
+    """Every operation on constants rounds to the type, as compiled code does."""
+    tenth = operators.const(0.1, "float32")
+    total = operators.subtract(
+        operators.add(operators.add(tenth, tenth), tenth), operators.const(0.3, "float32")
+    )
+    expected = np.float32(0.1) + np.float32(0.1) + np.float32(0.1) - np.float32(0.3)
+    assert total.value == float(expected) != 0.1 + 0.1 + 0.1 - 0.3
+    assert (
+        operators.multiply(operators.const(1e30, "float32"), operators.const(1e30, "float32")).value
+        == math.inf
+    )
+    assert (
+        operators.equal(
+            operators.const(0.1, "float32"), operators.const(float(np.float32(0.1)), "float32")
+        ).value
+        == 1
+    )
+
+
+def test_signs_of_zeros() -> None:
+    """Only what keeps minus zero folds; Python's own zero, which ``sum`` starts from, adds nothing."""
+    f = Var("f", "float32")
+    assert isinstance(f + 0.0, Add) and isinstance(0.0 + f, Add) and isinstance(f - (-0.0), Sub)
+    assert f + (-0.0) is f and f - 0.0 is f and 0 + f is f and sum([f]) is f
+    zero = operators.negative(operators.const(0.0, "float32"))
+    assert math.copysign(1, zero.value) == -1
+    turned = operators.negative(f)
+    assert isinstance(turned, Sub) and math.copysign(1, turned.a.value) == -1
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "low", "high"),
+    [(1.0, 2.0, 1.0, 2.0), (0.0, -0.0, 0.0, 0.0), (-0.0, 0.0, -0.0, -0.0), (math.inf, 1.0, 1.0, math.inf)],
+)
+def test_extremes_of_constants(a: float, b: float, low: float, high: float) -> None:
+    """Of equal operands the first, which shows in the sign of a zero."""
+    left, right = operators.const(a, "float32"), operators.const(b, "float32")
+    for made, expected in ((operators.minimum(left, right), low), (operators.maximum(left, right), high)):
+        assert made.value == expected and math.copysign(1, made.value) == math.copysign(1, expected)
+
+
+def test_extremes_of_nan() -> None:
+    """NaN wins on either side."""
+    nan, one = operators.const(math.nan, "float32"), operators.const(1.0, "float32")
+    for pair in ((nan, one), (one, nan)):
+        assert math.isnan(operators.minimum(*pair).value) and math.isnan(operators.maximum(*pair).value)
 
 
 def test_cast() -> None:

@@ -97,7 +97,7 @@ def shapes() -> Any:
     x = relay.var("x", shape=(2, 3, 4))
     flat = call("dyn.reshape", x, relay.const(np.array([2, -1], "int64")))
     ones = call("dyn.ones", relay.shape_of(flat, "int64"), dtype="float32")
-    return relay.cast(relay.cast(flat * ones + relay.zeros_like(flat), "float64"), "float32")
+    return relay.cast(relay.cast(flat * ones - relay.zeros_like(flat), "float64"), "float32")
 
 
 def groups() -> Any:

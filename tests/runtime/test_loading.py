@@ -16,6 +16,7 @@ from tilewright.runtime import (
     Module,
     SourceModule,
     enabled,
+    export,
     load_module,
     register_func,
     remove_global_func,
@@ -181,9 +182,11 @@ def test_failed_export_keeps_the_old_file(kernels: Module, tmp_path: Path) -> No
 
 
 def test_no_compiler_names_both(kernels: Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without cc and without ziglang a library cannot be linked, and the error names both; an archive still can."""
+    """Without cc, without ziglang, and for a machine that is not linked for here, a library cannot be linked, and the
+    error names both; an archive still can."""
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(cbuild, "zig_command", lambda: None)
+    monkeypatch.setattr(export, "links", lambda machine, system: False)
     with pytest.raises(TilewrightError, match=r"neither cc on the PATH nor the ziglang package"):
         kernels.export_library(str(tmp_path / "kernels.so"))
     kernels.export_library(str(tmp_path / "kernels.tar"))

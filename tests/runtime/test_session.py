@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilewright as tvm
-from tilewright import relay
+from tilewright import relay, te
 from tilewright.runtime import load_module
 
 W = np.arange(32 * 32, dtype="float32").reshape(32, 32) / 1024
@@ -65,5 +65,26 @@ def test_names(library: Any) -> None:
 
 
 def test_a_module_without_a_model(library: Any) -> None:
-    with pytest.raises(ValueError, match="has no model 'other' for the graph executor"):
+    with pytest.raises(ValueError, match="has no model 'other' to run"):
         library.lib.session(name="other")
+
+
+def test_a_model_of_another_name() -> None:
+    """It is found without its name where it is the only one, and by its name."""
+    x = relay.var("x", shape=(2,))
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    library = relay.build(module, "llvm", mod_name="net").get_lib()
+    for session in (library.session(), library.session(name="net")):
+        np.testing.assert_allclose(session.run({"x": [0.0, 1.0]})["output_0"], [1, np.e], rtol=1e-6)
+    with pytest.raises(ValueError, match="no model 'default'"):
+        library.session(name="default")
+    functions = tvm.build(te_add(), target="llvm")
+    with pytest.raises(ValueError, match="has no model to run"):
+        functions.session()
+
+
+def te_add() -> tvm.IRModule:
+    """A function that is no model."""
+    a = te.placeholder((4,), name="a")
+    b = te.compute((4,), lambda i: a[i] + 1.0, name="b")
+    return tvm.lower(te.create_schedule(b.op), [a, b], name="add")

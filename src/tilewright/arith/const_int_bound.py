@@ -118,8 +118,13 @@ def finish(low: float, high: float, dtype: DataType) -> Bound:
 
 
 def times(a: float, b: float) -> float:
-    """A product in which zero times infinity is zero."""
-    return a * b if a and b else 0
+    """A product in which zero times infinity is zero, and any other number times infinity infinite."""
+    if not a or not b:
+        return 0
+    # An integer may be too large to become the float that infinity is.
+    if a in (inf, -inf) or b in (inf, -inf):
+        return inf if (a > 0) == (b > 0) else -inf
+    return a * b
 
 
 def product(a: Bound, b: Bound) -> Bound:

@@ -101,8 +101,16 @@ class GraphModule:
         """The position of an input; -1 for a name that is none."""
         return self.module.get_input_index(name)
 
-    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
-        """An output: copied into ``out``, or as a view that the next run overwrites."""
+    def get_output_index(self, name: str) -> int:
+        """The position of an output; -1 for a name that is none."""
+        return self.module.get_output_index(name)
+
+    def get_output_names(self) -> list[str]:
+        """The names of the outputs, in order: the model's, or output_0 and so on."""
+        return self.module.output_names()
+
+    def get_output(self, index: int | str, out: NDArray | None = None) -> NDArray:
+        """An output by position or name: copied into ``out``, or as a view that the next run overwrites."""
         return self.module.get_output(index, out)
 
     def debug_get_output(self, node: int | str, out: NDArray | None = None) -> NDArray:

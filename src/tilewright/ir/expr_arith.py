@@ -15,8 +15,13 @@ from tilewright.support.span import Span
 
 @node
 class Cast(PrimExpr):
-    """A value as another type: a float to an integer truncates, an integer to a narrower one wraps, to bool
-    tests for zero."""
+    """A value as another type.
+
+    A float becomes the integer next towards zero; beyond the ends of the integer's range it becomes the nearer end, and
+    a NaN becomes zero. An integer becomes a narrower one, or one of the other signedness, by wrapping. A float becomes
+    a narrower one by rounding to the nearest, ties to even, and infinite beyond its range. To bool, everything but zero
+    is true, a NaN included.
+    """
 
     dtype: DataType
     value: Child[PrimExpr]
@@ -74,7 +79,7 @@ class Mul(BinaryOpExpr):
 
 
 class Div(BinaryOpExpr):
-    """Quotient; of integers, rounded towards zero."""
+    """Quotient; of integers, rounded towards zero. An integer divisor of zero counts as one."""
 
     __slots__ = ()
 
@@ -98,13 +103,15 @@ class FloorMod(BinaryOpExpr):
 
 
 class Min(BinaryOpExpr):
-    """The smaller; of a NaN and a number, ``a < b ? a : b`` decides."""
+    """The smaller: NaN where either operand is NaN, otherwise ``a <= b ? a : b`` (of equal operands, zeros of different
+    sign included, the first)."""
 
     __slots__ = ()
 
 
 class Max(BinaryOpExpr):
-    """The larger; of a NaN and a number, ``a > b ? a : b`` decides."""
+    """The larger: NaN where either operand is NaN, otherwise ``a >= b ? a : b`` (of equal operands, zeros of different
+    sign included, the first)."""
 
     __slots__ = ()
 

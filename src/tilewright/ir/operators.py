@@ -9,6 +9,10 @@ Promotion of two operands of different types:
 * a Python integer is an int32 (an int64 if necessary), a Python float a float32, before these rules apply.
 
 ``/`` on two integers is an error, because C and Python round differently: use ``truncdiv`` or ``floordiv``.
+
+Constants are folded to what the compiled code would compute: every operation on floats rounds its operands and its
+result to their type. ``x + 0.0`` is not ``x``, because of minus zero; ``x + (-0.0)``, ``x - 0.0`` and ``x * 1.0`` are,
+and so is ``x + 0`` with a plain Python integer, which is what ``sum`` starts from.
 """
 
 from __future__ import annotations
@@ -24,6 +28,13 @@ from tilewright.ir import expr as nodes
 from tilewright.ir.op import Op
 from tilewright.support.dtype import BOOL, FLOAT32, INT32, INT64, DataType
 from tilewright.support.errors import ExpressionError
+from tilewright.support.numbers import (
+    float_to_integer,
+    integer_to_float,
+    round_float,
+    shift_left,
+    shift_right,
+)
 from tilewright.support.span import Span
 
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
@@ -120,6 +131,16 @@ def infinity(dtype: str, span: Span | None = None) -> nodes.PrimExpr:
     return const(math.inf, dtype, span)
 
 
+def least(dtype: str) -> nodes.PrimExpr:
+    """What the maximum of nothing is: nothing in the type is less, infinities included."""
+    return const(-math.inf, dtype) if DataType(dtype).is_float else min_value(dtype)
+
+
+def greatest(dtype: str) -> nodes.PrimExpr:
+    """What the minimum of nothing is: nothing in the type is greater, infinities included."""
+    return const(math.inf, dtype) if DataType(dtype).is_float else max_value(dtype)
+
+
 def _largest_float(kind: DataType) -> float:
     if kind.is_bfloat16:
         return 3.3895313892515355e38
@@ -144,13 +165,20 @@ def cast(dtype: str, value: Any, span: Span | None = None) -> nodes.PrimExpr:
             return expr
         raise ExpressionError(f"{expr.dtype} cannot be cast to {kind}; use tir.reinterpret", span=span)
     if isinstance(expr, nodes.IntImm):
-        return const(expr.value, kind, span)
+        return const(integer_to_float(kind, expr.value) if kind.is_float else expr.value, kind, span)
     if isinstance(expr, nodes.FloatImm) and kind.type_code < 128:
-        if not kind.is_integral:
-            return const(expr.value, kind, span)
-        if math.isfinite(expr.value):
-            return const(math.trunc(expr.value) if not kind.is_bool else expr.value != 0, kind, span)
+        if kind.is_bool:
+            return const(round_float(expr.dtype, expr.value) != 0, kind, span)
+        if kind.is_integral:
+            return const(float_to_integer(kind, round_float(expr.dtype, expr.value)), kind, span)
+        return const(_narrowed(expr, kind), kind, span)
     return nodes.Cast(kind, expr, span)
+
+
+def _narrowed(expr: nodes.FloatImm, kind: DataType) -> float:
+    """A constant for another floating-point type, which keeps its digits where the code would not lose them."""
+    narrower = expr.dtype.bits < kind.bits or (expr.dtype.bits == kind.bits and expr.dtype is not kind)
+    return round_float(expr.dtype, expr.value) if narrower else expr.value
 
 
 def match_types(lhs: Any, rhs: Any, span: Span | None = None) -> tuple[nodes.PrimExpr, nodes.PrimExpr]:
@@ -193,6 +221,35 @@ def _constants(a: nodes.PrimExpr, b: nodes.PrimExpr) -> bool:
     return isinstance(a, (nodes.IntImm, nodes.FloatImm)) and isinstance(b, (nodes.IntImm, nodes.FloatImm))
 
 
+def _folded(fold: Callable[[Any, Any], Any], a: Any, b: Any, span: Span | None) -> nodes.PrimExpr:
+    """An operation on two constants, with the rounding of their type before and after it."""
+    dtype = a.dtype
+    if not dtype.is_float:
+        return const(fold(a.value, b.value), dtype, span)
+    value = fold(round_float(dtype, a.value), round_float(dtype, b.value))
+    return const(round_float(dtype, value), dtype, span)
+
+
+def _is_nothing(given: Any, expr: nodes.PrimExpr) -> bool:
+    """True for a summand that changes no sum: integer zeros, Python's included, and minus zero."""
+    if not nodes.is_const(expr, 0):
+        return False
+    if not expr.dtype.is_float or (isinstance(given, int) and not isinstance(given, bool)):
+        return True
+    while isinstance(expr, nodes.Broadcast):
+        expr = expr.value
+    return math.copysign(1.0, typing_cast(nodes.FloatImm, expr).value) < 0
+
+
+def _is_plus_zero(expr: nodes.PrimExpr) -> bool:
+    """True for an integer zero, and for the floating-point zero without a sign."""
+    while isinstance(expr, nodes.Broadcast):
+        expr = expr.value
+    if isinstance(expr, nodes.FloatImm):
+        return expr.value == 0 and math.copysign(1.0, expr.value) > 0
+    return nodes.is_const(expr, 0)
+
+
 def _numeric(name: str, a: nodes.PrimExpr, b: nodes.PrimExpr, span: Span | None) -> None:
     """Arithmetic needs numbers."""
     if a.dtype.is_handle:
@@ -204,10 +261,10 @@ def add(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
     a, b = match_types(lhs, rhs, span)
     _numeric("+", a, b, span)
     if _constants(a, b):
-        return const(a.value + b.value, a.dtype, span)  # type: ignore[attr-defined]
-    if nodes.is_const(a, 0):
+        return _folded(lambda x, y: x + y, a, b, span)
+    if _is_nothing(lhs, a):
         return b
-    if nodes.is_const(b, 0):
+    if _is_nothing(rhs, b):
         return a
     return nodes.Add(a, b, span)
 
@@ -217,8 +274,8 @@ def subtract(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
     a, b = match_types(lhs, rhs, span)
     _numeric("-", a, b, span)
     if _constants(a, b):
-        return const(a.value - b.value, a.dtype, span)  # type: ignore[attr-defined]
-    if nodes.is_const(b, 0):
+        return _folded(lambda x, y: x - y, a, b, span)
+    if _is_plus_zero(b):
         return a
     return nodes.Sub(a, b, span)
 
@@ -228,7 +285,7 @@ def multiply(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
     a, b = match_types(lhs, rhs, span)
     _numeric("*", a, b, span)
     if _constants(a, b):
-        return const(a.value * b.value, a.dtype, span)  # type: ignore[attr-defined]
+        return _folded(lambda x, y: x * y, a, b, span)
     if nodes.is_const(a, 1):
         return b
     if nodes.is_const(b, 1):
@@ -255,7 +312,7 @@ def div(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
     _numeric("div", a, b, span)
     if a.dtype.is_float:
         if _constants(a, b) and b.value != 0:  # type: ignore[attr-defined]
-            return const(a.value / b.value, a.dtype, span)  # type: ignore[attr-defined]
+            return _folded(lambda x, y: x / y, a, b, span)
         return a if nodes.is_const(b, 1) else nodes.Div(a, b, span)
     return truncdiv(a, b, span)
 
@@ -308,10 +365,14 @@ def floordiv(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
 
 
 def floormod(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
-    """Remainder of ``floordiv``."""
+    """Remainder of ``floordiv``; of floats exact, and with the sign of the divisor, as Python's and NumPy's."""
     a, b = match_types(lhs, rhs, span)
     if a.dtype.is_float:
-        return subtract(a, multiply(floordiv(a, b, span), b, span), span)
+        zero, rest = const(0, a.dtype), call("fmod", a.dtype, [a, b], span)
+        below, wrong = less(rest, zero), less(b, zero)
+        turned = nodes.Select(not_equal(below, wrong), add(rest, b), rest, span)
+        none = call("copysign", a.dtype, [zero, b], span)
+        return nodes.Select(equal(rest, zero), none, turned, span)
     a, b = _integer_division("floormod", a, b, span)
     if isinstance(a, nodes.IntImm) and isinstance(b, nodes.IntImm):
         return const(a.value % b.value, a.dtype, span)
@@ -321,20 +382,20 @@ def floormod(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
 
 
 def minimum(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
-    """The smaller of two values."""
+    """The smaller of two values; NaN where either is."""
     a, b = match_types(lhs, rhs, span)
     _numeric("min", a, b, span)
     if _constants(a, b):
-        return const(min(a.value, b.value), a.dtype, span)  # type: ignore[attr-defined]
+        return _folded(lambda x, y: x if x <= y or x != x else y, a, b, span)
     return a if a is b else nodes.Min(a, b, span)
 
 
 def maximum(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
-    """The larger of two values."""
+    """The larger of two values; NaN where either is."""
     a, b = match_types(lhs, rhs, span)
     _numeric("max", a, b, span)
     if _constants(a, b):
-        return const(max(a.value, b.value), a.dtype, span)  # type: ignore[attr-defined]
+        return _folded(lambda x, y: x if x >= y or x != x else y, a, b, span)
     return a if a is b else nodes.Max(a, b, span)
 
 
@@ -343,15 +404,18 @@ def negative(value: Any, span: Span | None = None) -> nodes.PrimExpr:
     expr = as_expr(value)
     if isinstance(expr, (nodes.IntImm, nodes.FloatImm)):
         return const(-expr.value, expr.dtype, span)
-    return subtract(const(0, expr.dtype), expr, span)
+    # Zero less zero is zero: only minus zero turns the sign of a zero.
+    return subtract(const(-0.0 if expr.dtype.is_float else 0, expr.dtype), expr, span)
 
 
 def _compare(
     lhs: Any, rhs: Any, span: Span | None, make: type[nodes.CmpExpr], fold: Callable[[Any, Any], bool]
 ) -> nodes.PrimExpr:
     a, b = match_types(lhs, rhs, span)
-    if _constants(a, b):
-        return const(fold(a.value, b.value), BOOL, span)  # type: ignore[attr-defined]
+    if isinstance(a, nodes.FloatImm) and isinstance(b, nodes.FloatImm):
+        return const(fold(round_float(a.dtype, a.value), round_float(b.dtype, b.value)), BOOL, span)
+    if isinstance(a, nodes.IntImm) and isinstance(b, nodes.IntImm):
+        return const(fold(a.value, b.value), BOOL, span)
     return make(a, b, span)
 
 
@@ -455,24 +519,19 @@ def bitwise_not(value: Any, span: Span | None = None) -> nodes.PrimExpr:
 
 
 def _shift(
-    name: str, lhs: Any, rhs: Any, span: Span | None, fold: Callable[[int, int], int]
+    name: str, lhs: Any, rhs: Any, span: Span | None, fold: Callable[[int, int, int], int]
 ) -> nodes.PrimExpr:
     a, b = match_types(lhs, rhs, span)
-    if isinstance(b, nodes.IntImm) and not 0 <= b.value < a.dtype.bits:
-        raise ExpressionError(
-            f"a shift of {a.dtype} by {b.value} bits is undefined: 0 to {a.dtype.bits - 1} are defined",
-            span=span,
-        )
     if nodes.is_const(b, 0):
         return a
-    return _bitwise(name, a, b, span, fold)
+    return _bitwise(name, a, b, span, lambda value, count: fold(a.dtype.bits, value, count))
 
 
 def left_shift(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
-    """Bits moved up."""
-    return _shift("shift_left", lhs, rhs, span, lambda a, b: a << b)
+    """Bits moved up; a count below zero, or of all bits and more, gives zero."""
+    return _shift("shift_left", lhs, rhs, span, shift_left)
 
 
 def right_shift(lhs: Any, rhs: Any, span: Span | None = None) -> nodes.PrimExpr:
-    """Bits moved down; signed numbers keep their sign."""
-    return _shift("shift_right", lhs, rhs, span, lambda a, b: a >> b)
+    """Bits moved down; signed numbers keep their sign, which is all that a count out of range leaves."""
+    return _shift("shift_right", lhs, rhs, span, shift_right)

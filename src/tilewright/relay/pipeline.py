@@ -16,6 +16,8 @@ def prepare_passes(target: Target | None) -> list[Pass]:
     several targets, none is given, and what only one kind of device wants is left out."""
     return [
         transform.RemoveUnusedFunctions(),
+        # Only where it is asked for; before the frontend's own index arithmetic is rewritten.
+        transform.CheckIndices(),
         # From here on no expression is shared between a branch and what is outside it.
         transform.ToBasicBlockNormalForm(),
         transform.Legalize(),

@@ -87,6 +87,8 @@ class Archive:
     imports: bytes = b""
     sources: list[bytes] = field(default_factory=list)
     """C source, which a model library may have in the place of objects."""
+    target: str = ""
+    """What the code was made for, as a target; empty where that is not known."""
 
     def write(self, path: Path) -> None:
         """Writes the archive: the same bytes for the same content."""
@@ -99,6 +101,7 @@ class Archive:
             "functions": self.functions,
             "features": self.features,
             "triple": self.triple,
+            "target": self.target,
             "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
         }
         members = {_MANIFEST: json.dumps(manifest, indent=1).encode(), **members}
@@ -133,6 +136,7 @@ class Archive:
             list(manifest.get("features", ())),
             str(manifest.get("triple", "")),
             members.get(_IMPORTS, b""),
+            target=str(manifest.get("target", "")),
         )
 
     @classmethod
@@ -153,6 +157,7 @@ class Archive:
             list(metadata["features"]),
             str(metadata.get("triple", "")),
             sources=[members[name] for name in sources],
+            target=str(metadata.get("target", "")),
         )
 
 

@@ -35,8 +35,17 @@ _HOST_MACHINES = {
 _NO_BITS = 8  # a section type without content in the file
 
 
-def check_elf(content: bytes | memoryview, what: str) -> None:
-    """An error for an ELF file that is cut short, inconsistent or for another machine; ``what`` names it."""
+def machine_of(content: bytes | memoryview) -> str | None:
+    """The kind of processor that an ELF file is for; None for a file that is something else."""
+    if content[:4] != _MAGIC or len(content) < 20:
+        return None
+    number = struct.unpack_from("<H", content, 18)[0]
+    return _MACHINES.get(number, f"machine {number}")
+
+
+def check_elf(content: bytes | memoryview, what: str, any_machine: bool = False) -> None:
+    """An error for an ELF file that is cut short, inconsistent or, unless it may be for any, for another machine;
+    ``what`` names it."""
     if content[:4] != _MAGIC:
         return
     if len(content) < 64 or content[4] not in (1, 2) or content[5] != 1:
@@ -46,7 +55,7 @@ def check_elf(content: bytes | memoryview, what: str) -> None:
     wide = content[4] == 2
     machine = struct.unpack_from("<H", content, 18)[0]
     host = _HOST_MACHINES.get(platform.machine().lower())
-    if host is not None and machine != host:
+    if not any_machine and host is not None and machine != host:
         made_for = _MACHINES.get(machine, f"machine {machine}")
         raise failure("ValueError", f"{what} is code for {made_for}; this machine is {_MACHINES[host]}")
     head = struct.unpack_from("<QQIHHHHHH" if wide else "<IIIHHHHHH", content, 32 if wide else 28)

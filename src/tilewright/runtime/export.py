@@ -1,19 +1,31 @@
 """``export_library``: a module and all it imports, as one file that loads anywhere.
 
-A shared library has the runtime inside, every name of it hidden: it needs no Tilewright where it runs. A tar archive
-holds the same objects without the runtime, for a machine that links or JIT-links them itself.
+A shared library has the runtime inside, every name of it hidden: it needs no Tilewright where it runs. Where there is
+no C compiler to link one, it is linked here (see ``elf_linker``), without the runtime. A tar archive holds the same
+objects without the runtime, for a machine that links or JIT-links them itself.
 """
 
 from __future__ import annotations
 
+import struct
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.runtime.artefact import Archive, StoredModule, append_checksum, pack_imports
+from tilewright.runtime.elf_linker import link, links
 from tilewright.runtime.failure import failure
-from tilewright.support.cbuild import embedded_objects, find_compiler, link_shared, write_beside, write_bytes
+from tilewright.support.cbuild import (
+    Triple,
+    embedded_objects,
+    find_compiler,
+    has_compiler,
+    host_triple,
+    link_shared,
+    write_beside,
+    write_bytes,
+)
 
 if TYPE_CHECKING:
     from tilewright.runtime.module import Module
@@ -22,6 +34,7 @@ _DATA = """\
 /* Written by export_library: the data that travels with the code. */
 const char __tilewright_functions[] = "{functions}";
 const char __tilewright_features[] = "{features}";
+const char __tilewright_target[] = "{target}";
 {imports}"""
 
 _IMPORTS = """\
@@ -51,6 +64,7 @@ class _Collected:
         self.features: list[str] = []
         self.stored: list[StoredModule] = []
         self.triple = root.target_triple
+        self.target = root.target
         self._collect(root)
 
     def _collect(self, root: Module) -> None:
@@ -81,7 +95,7 @@ class _Collected:
     def archive(self) -> Archive:
         """The content of a tar archive."""
         imports = pack_imports(self.stored) if self.stored else b""
-        return Archive(self.objects, self.functions, self.features, self.triple, imports)
+        return Archive(self.objects, self.functions, self.features, self.triple, imports, target=self.target)
 
 
 def export_library(
@@ -131,6 +145,9 @@ def _export_shared(
     triple = collected.triple
     if fcompile is not None and hasattr(fcompile, "get_target_triple"):
         triple = fcompile.get_target_triple() or triple
+    if fcompile is None and links_without_compiler(triple):
+        _link_here(collected, path, addons, options, kwargs)
+        return
     objects: list[Path] = []
     for index, code in enumerate(collected.objects):
         objects.append(folder / f"lib{index}.o")
@@ -145,6 +162,38 @@ def _export_shared(
         kwargs = {**kwargs, "options": list(options)}
     parts = [str(part) for part in [*objects, *embedded_objects(triple)]]
     write_beside(path, lambda temporary: fcompile(str(temporary), parts, **kwargs))
+
+
+def links_without_compiler(triple: str = "") -> bool:
+    """True where there is no C compiler for the target, and its libraries can be linked here."""
+    parsed = Triple.parse(triple) if triple else host_triple()
+    return links(parsed.machine, parsed.system) and not has_compiler(triple)
+
+
+def _link_here(
+    collected: _Collected, path: Path, addons: Sequence[str], options: Sequence[str], kwargs: dict[str, Any]
+) -> None:
+    """Link without a C compiler: the library has no runtime inside."""
+    given = [*options, *kwargs]
+    if given:
+        raise failure(
+            "ValueError", f"{', '.join(map(str, given))}: options are for a C compiler, and none was found"
+        )
+    data = {
+        "__tilewright_functions": ",".join(collected.functions).encode() + b"\0",
+        "__tilewright_features": ",".join(collected.features).encode() + b"\0",
+        "__tilewright_target": collected.target.encode() + b"\0",
+    }
+    if collected.stored:
+        block = pack_imports(collected.stored)
+        data |= {"__tilewright_imports": block, "__tilewright_imports_size": struct.pack("<Q", len(block))}
+    objects = [*collected.objects, *(Path(addon).read_bytes() for addon in addons)]
+
+    def write(temporary: Path) -> None:
+        temporary.write_bytes(link(objects, data))
+        append_checksum(temporary)
+
+    write_beside(path, write)
 
 
 def _link_with_checksum(
@@ -167,7 +216,10 @@ def _compile_data(collected: _Collected, folder: Path, triple: str) -> Path:
     source, output = folder / "data.c", folder / "data.o"
     source.write_text(
         _DATA.format(
-            functions=",".join(collected.functions), features=",".join(collected.features), imports=imports
+            functions=",".join(collected.functions),
+            features=",".join(collected.features),
+            target=collected.target.replace("\\", "\\\\").replace('"', '\\"'),
+            imports=imports,
         )
     )
     find_compiler(triple).run(["-fPIC", "-c", source, "-o", output])

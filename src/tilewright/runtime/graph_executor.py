@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from ctypes import c_void_p
 from typing import Any
 
-import numpy as np
-
 from tilewright.runtime.benchmark import BenchmarkResult, require_counts
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
+from tilewright.runtime.input_values import as_input
 from tilewright.runtime.library import LIBRARY, QUICK, DLDevice, address_of
 from tilewright.runtime.module import Module
-from tilewright.runtime.ndarray import HOST, NDArray, array, numpy_dtype
+from tilewright.runtime.ndarray import HOST, NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.support.options import record_graphs
 
@@ -36,6 +35,7 @@ _OPERATIONS = (
     "get_output",
     "get_num_inputs",
     "get_num_outputs",
+    "get_output_index",
     "load_params",
     "share_params",
     "debug_get_output",
@@ -226,22 +226,10 @@ class GraphExecutor(Module):
         float32, an integer must fit); arrays of other libraries must have it.
         """
         index = self._input(key)
-        tensor = value if isinstance(value, NDArray) else self._converted(index, value)
+        tensor = value if isinstance(value, NDArray) else as_input(value, self._shared(index).dtype)
         check(LIBRARY.tilewright_graph_set_input(self._graph.address, index, tensor.handle))
         self._given.add(index)
         self._read_only.discard(index)
-
-    def _converted(self, index: int, value: Any) -> NDArray:
-        """A value as a new array; of the input's type where that loses no more than digits."""
-        if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
-            return array(value)
-        values = np.asarray(value)
-        wanted = numpy_dtype(self._shared(index).dtype)
-        if values.dtype != wanted and np.can_cast(values.dtype, wanted, "same_kind"):
-            cast = values.astype(wanted)
-            if values.dtype.kind == "f" or np.array_equal(cast, values):
-                values = cast
-        return array(values)
 
     def set_input_zero_copy(self, key: int | str, value: NDArray) -> None:
         """Has an input read the array's own memory from now on; the graph keeps the array as long as it does."""
@@ -293,10 +281,31 @@ class GraphExecutor(Module):
         """The number of outputs."""
         return int(LIBRARY.tilewright_graph_num_outputs(self._graph.address))
 
-    def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
-        """An output: copied into ``out``, or as a view that the next run overwrites."""
+    def get_output_index(self, name: str) -> int:
+        """The position of an output; -1 for a name that is none."""
+        return int(LIBRARY.tilewright_graph_output_index(self._graph.address, name.encode()))
+
+    def output_names(self) -> list[str]:
+        """The names of the outputs, in order: the model's, or output_0 and so on."""
+        return [
+            LIBRARY.tilewright_graph_output_name(self._graph.address, index).decode()
+            for index in range(self.get_num_outputs())
+        ]
+
+    def _output(self, key: int | str) -> int:
+        if not isinstance(key, str):
+            return _index(key)
+        index = self.get_output_index(key)
+        if index < 0:
+            raise failure(
+                "ValueError", f"the graph has no output {key!r}; it has {', '.join(self.output_names())}"
+            )
+        return index
+
+    def get_output(self, index: int | str, out: NDArray | None = None) -> NDArray:
+        """An output by position or name: copied into ``out``, or as a view that the next run overwrites."""
         handle = c_void_p()
-        check(LIBRARY.tilewright_graph_output(self._graph.address, _index(index), ctypes.byref(handle)))
+        check(LIBRARY.tilewright_graph_output(self._graph.address, self._output(index), ctypes.byref(handle)))
         return _into(NDArray(handle.value or 0), out)
 
     def node_names(self) -> list[str]:

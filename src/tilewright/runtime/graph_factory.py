@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.runtime.device import Device
@@ -20,6 +20,7 @@ from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.params import load_param_dict, save_param_dict
+from tilewright.runtime.session import Executor
 
 TYPE_KEY = "GraphExecutorFactory"
 
@@ -71,6 +72,12 @@ class GraphExecutorFactory(Module):
                 executor.set_input(index, value)
         executor.keep(self.params)
         return executor
+
+    def _executor_maker(self, name: str | None) -> Callable[[Device], Executor] | None:
+        if name not in (None, self.name):
+            return None
+        library = self._library()  # kept by what is returned
+        return lambda device: self._create(library, [device])
 
     def _find(self, name: str) -> PackedFunc | None:
         if name in (self.name, self.entry_name, "cuda_graph_create"):

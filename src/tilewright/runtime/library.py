@@ -233,6 +233,8 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_graph_arena_bytes": (c_uint64, (c_void_p,)),
     "tilewright_graph_input_index": (c_int32, (c_void_p, c_char_p)),
     "tilewright_graph_input_name": (c_char_p, (c_void_p, c_int32)),
+    "tilewright_graph_output_index": (c_int32, (c_void_p, c_char_p)),
+    "tilewright_graph_output_name": (c_char_p, (c_void_p, c_int32)),
     "tilewright_graph_input_device": (c_int32, (c_void_p, c_int32, POINTER(DLDevice))),
     "tilewright_graph_node_index": (c_int32, (c_void_p, c_char_p)),
     "tilewright_graph_node_name": (c_char_p, (c_void_p, c_int32)),

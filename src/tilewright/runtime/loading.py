@@ -202,6 +202,7 @@ def _load_archive(path: Path) -> Module:
     module.describe(str(path))
     if archive.functions:
         module._function_names = tuple(archive.functions)
+    module.target = archive.target or module.target
     _attach_imports(module, archive.imports, str(path))
     return module
 

@@ -24,7 +24,7 @@ from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
 from tilewright.runtime.ndarray import HOST
 from tilewright.runtime.packed_func import PackedFunc
-from tilewright.runtime.session import Session
+from tilewright.runtime.session import Executor, Session
 from tilewright.support.cbuild import write_bytes
 
 SYMBOL_PREFIX = "__tvm_ffi_"
@@ -45,6 +45,8 @@ class Module:
         self._bindings: list[Bindings] = []
         self._binding = threading.RLock()
         self.features: tuple[str, ...] = ()
+        self.target = ""
+        """The target that the machine code was made for, as text; empty where that is not known."""
 
     # ---- what a kind of module says about itself ----
 
@@ -91,6 +93,7 @@ class Module:
         self.features = _names(self._text_of("__tilewright_features"))
         require_features(self.features, what)
         self._function_names = _names(self._text_of("__tilewright_functions"))
+        self.target = self._text_of("__tilewright_target")
 
     def _text_of(self, symbol: str) -> str:
         """The zero-terminated text that the code has under a symbol; empty when it has none."""
@@ -266,16 +269,25 @@ class Module:
     def session(
         self,
         device: Device | None = None,
-        name: str = "default",
+        name: str | None = None,
         output_names: Sequence[str] | None = None,
     ) -> Session:
-        """The model of this name, to be called with named inputs from any number of threads; on the host by default."""
-        if not self.implements_function(name, query_imports=True):
-            raise failure(
-                "ValueError", f"the {self._type_key} module has no model {name!r} for the graph executor"
-            )
-        make, where = self.get_function(name, query_imports=True), device if device is not None else HOST
-        return Session(lambda: make(where), output_names)
+        """The model of this name, or the first one, to be called with named inputs from any number of threads; on the
+        host by default."""
+        where = device if device is not None else HOST
+        pending = [self]
+        while pending:
+            module = pending.pop(0)
+            make = module._executor_maker(name)
+            if make is not None:
+                return Session(lambda: make(where), output_names)
+            pending += module._imports
+        what = "model" if name is None else f"model {name!r}"
+        raise failure("ValueError", f"the {self._type_key} module has no {what} to run")
+
+    def _executor_maker(self, name: str | None) -> Callable[[Device], Executor] | None:
+        """What makes executors of the model of a name, or of any, if this module is that model."""
+        return None
 
     def export_library(
         self,
@@ -288,8 +300,9 @@ class Module:
         """Writes the module and all it imports into one file, whole or not at all.
 
         A shared library (``.so``, ``.dll``, ``.dylib``) carries the runtime inside and is linked with the machine's
-        ``cc``, else with ``ziglang``; a ``.tar`` or ``.o`` needs neither. ``fcompile(output, objects, **kwargs)`` links
-        in another way; ``addons`` are further object files, ``options`` further arguments of the linker.
+        ``cc``, else with ``ziglang``; with neither, on x86-64 Linux, it is linked without a runtime, which whoever
+        loads it must have. A ``.tar`` or ``.o`` needs no linker. ``fcompile(output, objects, **kwargs)`` links in
+        another way; ``addons`` are further object files, ``options`` further arguments of the linker.
         """
         export_library(self, file_name, fcompile, addons, workspace_dir, **kwargs)
 

@@ -14,7 +14,7 @@ from tilewright.runtime.ndarray import NDArray
 
 
 class Executor(Protocol):
-    """What a session needs of an executor: ``GraphExecutor`` has it."""
+    """What a session needs of an executor: ``GraphExecutor`` and ``ProgramExecutor`` have it."""
 
     def inputs_without_value(self) -> list[str]:
         """The inputs that are not parameters."""
@@ -25,30 +25,33 @@ class Executor(Protocol):
     def run(self) -> None:
         """Runs the model."""
 
-    def get_num_outputs(self) -> int:
-        """The number of outputs."""
+    def output_names(self) -> list[str]:
+        """The names of the outputs, in order."""
 
     def get_output(self, index: int, out: NDArray | None = None) -> NDArray:
         """An output that the next run overwrites."""
 
 
 class Session:
-    """A model that is called with its inputs by name: ``session.run({"x": x})["output_0"]``.
+    """A model that is called with its inputs by name: ``session.run({"image": image})["probabilities"]``.
+
+    The outputs have the model's names, or ``output_0`` and so on for a model without names.
 
     Every call that runs at the same time as another has an executor of its own, with its own intermediate memory;
     executors are kept for later calls, and all of them share the parameters.
     """
 
     def __init__(self, make: Callable[[], Executor], output_names: Sequence[str] | None = None) -> None:
-        """``make`` gives a new executor with its parameters set; ``output_names`` name the outputs in order."""
+        """``make`` gives a new executor with its parameters set; ``output_names``, in order, replace the model's."""
         self._make = make
         self._lock = threading.Lock()
         first = make()
         self._idle = [first]
         self.input_names: tuple[str, ...] = tuple(first.inputs_without_value())
         """What ``run`` must be given."""
-        count = first.get_num_outputs()
-        names = [f"output_{index}" for index in range(count)] if output_names is None else output_names
+        own = first.output_names()
+        count = len(own)
+        names = own if output_names is None else output_names
         if len(names) != count or len(set(names)) != count:
             raise failure(
                 "ValueError",

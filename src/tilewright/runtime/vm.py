@@ -7,8 +7,9 @@ that both travel in one exported file. A ``VirtualMachine`` runs it.
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
 from typing import Any
 
@@ -23,6 +24,8 @@ from tilewright.runtime.loading import register_module_loader
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.runtime.program_executor import ProgramExecutor
+from tilewright.runtime.session import Executor, Session
 from tilewright.runtime.vm_program import Opcode, VMProgram, instruction_text
 
 __all__ = ["ADT", "Executable", "Reference", "VirtualMachine", "convert"]
@@ -58,6 +61,25 @@ class VMModule(Module):
     def __init__(self, program: VMProgram) -> None:
         super().__init__(TYPE_KEY, [function.name for function in program.functions])
         self.program = program
+        self._importer: weakref.ref[Module] | None = None
+
+    def imported_by(self, module: Module) -> None:
+        """The kernels are in the module that imports this one; see ``GraphExecutorFactory.imported_by``."""
+        self._importer = weakref.ref(module)
+
+    def _executor_maker(self, name: str | None) -> Callable[[Device], Executor] | None:
+        library = None if self._importer is None else self._importer()
+        if name not in (None, "default") or library is None:
+            return None
+        executable = Executable(library, self.program)
+        machines: dict[Device, VirtualMachine] = {}
+
+        def make(device: Device) -> Executor:
+            # One machine serves all threads.
+            machine = machines.get(device) or machines.setdefault(device, VirtualMachine(executable, device))
+            return ProgramExecutor(self.program, machine.call)
+
+        return make
 
     def _find(self, name: str) -> PackedFunc | None:
         return None
@@ -114,6 +136,10 @@ class Executable:
     def lib(self) -> Module:
         """The library of kernels."""
         return self.mod
+
+    def session(self, device: Device | None = None, output_names: Sequence[str] | None = None) -> Session:
+        """The program, to be called with named inputs from any number of threads; see ``Module.session``."""
+        return self.mod.session(device, output_names=output_names)
 
     def save(self) -> tuple[bytearray, Module]:
         """The program as bytes, and the library of its kernels, to be exported beside them."""
@@ -312,6 +338,10 @@ class VirtualMachine:
         elif func_name not in self._inputs:
             self._inputs[func_name] = []
         return self._function(func_name)(*self._inputs[func_name])
+
+    def call(self, func_name: str, *args: Any) -> Any:
+        """The result of a function, which several threads may call at once: no arguments are kept."""
+        return self._function(func_name)(*convert(args))
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """The result of ``main``."""

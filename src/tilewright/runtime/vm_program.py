@@ -164,6 +164,8 @@ class VMProgram:
     kernels: list[VMKernel] = field(default_factory=list)
     constants: list[NDArray] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    outputs: list[VMParameter] = field(default_factory=list)
+    """The tensors that ``main`` gives, tuples flattened; empty where it gives something else."""
 
     def function(self, name: str) -> VMFunction:
         """A function by name."""
@@ -189,6 +191,7 @@ class VMProgram:
         writer.numbers(len(self.functions))
         for function in self.functions:
             writer.function(function)
+        writer.parameters(self.outputs)
         return b"".join(writer.parts)
 
     @staticmethod
@@ -202,13 +205,15 @@ class VMProgram:
             kernels = [VMKernel(reader.text(), reader.text()) for _ in range(reader.count())]
             constants = [reader.constant() for _ in range(reader.count())]
             functions = [reader.function() for _ in range(reader.count())]
+            # Programs that were written before there was a list of outputs end here.
+            outputs = [] if reader.at == len(content) else reader.parameters()
         except (struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError) as error:
             raise failure("ValueError", f"the program of the virtual machine is damaged: {error}") from error
         if reader.at != len(content):
             raise failure(
                 "ValueError", "the program of the virtual machine is damaged: something follows its end"
             )
-        return VMProgram(functions, kernels, constants, texts)
+        return VMProgram(functions, kernels, constants, texts, outputs)
 
 
 class _Writer:
@@ -239,8 +244,13 @@ class _Writer:
 
     def function(self, function: VMFunction) -> None:
         self.text(function.name)
-        self.numbers(function.num_registers, len(function.parameters))
-        for parameter in function.parameters:
+        self.numbers(function.num_registers)
+        self.parameters(function.parameters)
+        self.numbers(len(function.code), *function.code)
+
+    def parameters(self, parameters: Sequence[VMParameter]) -> None:
+        self.numbers(len(parameters))
+        for parameter in parameters:
             self.text(parameter.name)
             if parameter.dtype is None:
                 self.numbers(_ANY_VALUE)
@@ -249,7 +259,6 @@ class _Writer:
             self.type(parameter.dtype, parameter.shape)
             if parameter.device is not None:
                 self.numbers(*parameter.device)
-        self.numbers(len(function.code), *function.code)
 
 
 class _Reader:
@@ -294,10 +303,13 @@ class _Reader:
     def function(self) -> VMFunction:
         name = self.text()
         registers = self.number()
-        parameters = tuple([self.parameter() for _ in range(self.count())])
+        parameters = tuple(self.parameters())
         words = self.count()
         code = struct.unpack(f"<{words}q", self.take(8 * words))
         return VMFunction(name, parameters, registers, code)
+
+    def parameters(self) -> list[VMParameter]:
+        return [self.parameter() for _ in range(self.count())]
 
     def parameter(self) -> VMParameter:
         name = self.text()

@@ -218,7 +218,7 @@ def libinfo() -> dict[str, str]:
         "USE_RPC": "OFF",
         "USE_GRAPH_EXECUTOR": "ON",
         "RUNTIME_LIBRARY": str(runtime_library()),
-        "C_COMPILER": " ".join(find_compiler().command) if _has_compiler() else "NOT-FOUND",
+        "C_COMPILER": " ".join(find_compiler().command) if has_compiler() else "NOT-FOUND",
     }
 
 
@@ -228,12 +228,31 @@ def _llvm_version() -> tuple[int, ...]:
     return tuple(llvmlite.binding.llvm_version_info)
 
 
-def _has_compiler() -> bool:
+def has_compiler(triple: str = "") -> bool:
+    """True if there is a C compiler for the target, which links shared libraries too."""
     try:
-        find_compiler()
+        find_compiler(triple)
     except CompilerError:
         return False
     return True
+
+
+def copy_runtime(folder: Path, triple: str = "") -> list[Path]:
+    """Writes what a C or C++ program needs to load artefacts: the headers, and the runtime as a shared library."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for header in (SOURCES / "tilewright.h", SOURCES / "tilewright.hpp"):
+        written.append(folder / header.name)
+        write_bytes(written[-1], header.read_bytes())
+    if is_host(triple):
+        library = runtime_library()
+        written.append(folder / library.name)
+        write_bytes(written[-1], library.read_bytes())
+    else:
+        written.append(folder / library_name(Triple.parse(triple).system))
+        compiler, flags = find_compiler(triple), link_flags(triple)
+        write_beside(written[-1], lambda path: compiler.run([*FLAGS, *runtime_sources(), "-o", path, *flags]))
+    return written
 
 
 def embedded_objects(triple: str = "") -> list[Path]:

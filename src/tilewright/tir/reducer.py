@@ -121,5 +121,5 @@ def _as_sequence(value: Any, count: int, name: str, what: str) -> Sequence[PrimE
 
 
 sum = comm_reducer(lambda x, y: operators.add(x, y), lambda dtype: operators.const(0, dtype), name="sum")
-min = comm_reducer(lambda x, y: operators.minimum(x, y), operators.max_value, name="min")
-max = comm_reducer(lambda x, y: operators.maximum(x, y), operators.min_value, name="max")
+min = comm_reducer(lambda x, y: operators.minimum(x, y), operators.greatest, name="min")
+max = comm_reducer(lambda x, y: operators.maximum(x, y), operators.least, name="max")

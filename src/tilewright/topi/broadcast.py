@@ -50,19 +50,6 @@ def _truncated_remainder(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     return op.fmod(a, b) if a.dtype.is_float else operators.truncmod(a, b)
 
 
-def _floored_remainder(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-    """The remainder with the divisor's sign. For floats from the exact ``fmod``, so that no digits cancel."""
-    a, b = operators.match_types(a, b)
-    if not a.dtype.is_float:
-        return operators.floormod(a, b)
-    remainder = op.fmod(a, b)
-    zero = operators.const(0, a.dtype)
-    signs_differ = op.all(
-        operators.not_equal(remainder, zero), operators.not_equal(remainder < zero, b < zero)
-    )
-    return Select(signs_differ, remainder + b, remainder)
-
-
 def _power(x: PrimExpr, y: PrimExpr) -> PrimExpr:
     a, b = operators.match_types(x, y)
     return op.power(a, b) if a.dtype.is_float else _integer_power(a, b)
@@ -127,16 +114,16 @@ def mod(lhs: Operand, rhs: Operand) -> Any:
 
 def floor_mod(lhs: Operand, rhs: Operand) -> Any:
     """Remainder with the sign of the divisor."""
-    return binary("floor_mod", _floored_remainder, lhs, rhs)
+    return binary("floor_mod", operators.floormod, lhs, rhs)
 
 
 def maximum(lhs: Operand, rhs: Operand) -> Any:
-    """The greater of two values."""
+    """The greater of two values; NaN where either is."""
     return binary("maximum", operators.maximum, lhs, rhs)
 
 
 def minimum(lhs: Operand, rhs: Operand) -> Any:
-    """The lesser of two values."""
+    """The lesser of two values; NaN where either is."""
     return binary("minimum", operators.minimum, lhs, rhs)
 
 

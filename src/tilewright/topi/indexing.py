@@ -21,8 +21,14 @@ from tilewright.topi.tag import BROADCAST, INJECTIVE
 from tilewright.topi.utils import unravel_index as unravel_position
 
 
+def _wide(index: PrimExpr) -> PrimExpr:
+    """An index in a type that holds the extent of an axis as well."""
+    return operators.cast("int32", index) if index.dtype.bits < 32 else index
+
+
 def _held(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
     """The index held between the ends of an axis."""
+    index = _wide(index)
     return operators.maximum(operators.minimum(index, extent - 1), operators.const(0, index.dtype))
 
 
@@ -30,7 +36,8 @@ def counted_from_front(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
     """A negative index counts from the back."""
     if index.dtype.is_uint:
         return index
-    return Select(index < operators.const(0, index.dtype), index + extent, index)
+    index, size = operators.match_types(_wide(index), extent)
+    return Select(index < operators.const(0, index.dtype), index + size, index)
 
 
 def safe_index(index: PrimExpr, extent: PrimExpr) -> PrimExpr:

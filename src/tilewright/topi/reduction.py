@@ -18,6 +18,8 @@ from tilewright.te.operation import compute, reduce_axis
 from tilewright.te.tensor import Tensor
 from tilewright.tir import op
 from tilewright.tir.reducer import Reducer, comm_reducer
+from tilewright.tir.reducer import max as max_reducer
+from tilewright.tir.reducer import min as min_reducer
 from tilewright.tir.reducer import sum as sum_reducer
 from tilewright.topi.arguments import accumulator_type, check_tensor, real_axes
 from tilewright.topi.computed import computed
@@ -28,17 +30,6 @@ from tilewright.topi.utils import ravel_index
 Axes = int | Sequence[int] | None
 
 
-def _least(dtype: DataType) -> PrimExpr:
-    """What the maximum of nothing is: nothing in the type is less, infinities included."""
-    return operators.const(float("-inf"), dtype) if dtype.is_float else operators.min_value(dtype)
-
-
-def _greatest(dtype: DataType) -> PrimExpr:
-    return operators.infinity(dtype) if dtype.is_float else operators.max_value(dtype)
-
-
-_max = comm_reducer(lambda x, y: operators.maximum(x, y), _least, name="max")
-_min = comm_reducer(lambda x, y: operators.minimum(x, y), _greatest, name="min")
 _prod = comm_reducer(lambda x, y: x * y, lambda dtype: operators.const(1, dtype), name="prod")
 _all = comm_reducer(
     lambda x, y: operators.logical_and(x, y), lambda dtype: operators.const(True, dtype), name="all"
@@ -124,17 +115,17 @@ def prod(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 
 def max(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The greatest value over axes."""
+    """The greatest value over axes; NaN where one of them is."""
     plan = _Plan("max", data, axis, keepdims)
     plan.reject_empty("max")
-    return _reduce("max", plan, _max)
+    return _reduce("max", plan, max_reducer)
 
 
 def min(data: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The least value over axes."""
+    """The least value over axes; NaN where one of them is."""
     plan = _Plan("min", data, axis, keepdims)
     plan.reject_empty("min")
-    return _reduce("min", plan, _min)
+    return _reduce("min", plan, min_reducer)
 
 
 def _truth(value: PrimExpr) -> PrimExpr:
@@ -196,7 +187,7 @@ def argmax(
     data: Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
 ) -> Tensor:
     """The position of the greatest value over axes, int32; over several, in row-major order of them."""
-    reducer = _index_reducer("argmax", operators.greater, _least, select_last_index)
+    reducer = _index_reducer("argmax", operators.greater, operators.least, select_last_index)
     return _position("argmax", data, axis, keepdims, reducer)
 
 
@@ -204,7 +195,7 @@ def argmin(
     data: Tensor, axis: Axes = None, keepdims: bool = False, select_last_index: bool = False
 ) -> Tensor:
     """The position of the least value over axes, int32; over several, in row-major order of them."""
-    reducer = _index_reducer("argmin", operators.less, _greatest, select_last_index)
+    reducer = _index_reducer("argmin", operators.less, operators.greatest, select_last_index)
     return _position("argmin", data, axis, keepdims, reducer)
 
 

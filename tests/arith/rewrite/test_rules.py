@@ -268,7 +268,7 @@ OTHERS = [
         call("if_then_else", "int32", [x < 3, const(3), z]),
     ),
     (Let(z, const(3), z + x), x + 3),
-    (f + 0.0 - f, f - f),
+    (f - 0.0 - f, f - f),
 ]
 
 

@@ -68,7 +68,7 @@ def test_guarded_values_stay_inside():
     printer, v = ExpressionPrinter(), tir.Var("v")
     printer.names.define(X)
     expr = tir.if_then_else(X > 0, tir.Let(v, tir.truncdiv(10, X), v + v), 0)
-    assert printer.scalar(expr) == "((x > 0) ? (((10 / x)) + ((10 / x))) : 0)"
+    assert printer.scalar(expr) == "((x > 0) ? ((tw_div_int32(10, x)) + (tw_div_int32(10, x))) : 0)"
     assert printer.lines == []
 
 

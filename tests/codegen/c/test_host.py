@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.relay.number_fuzz import special_numbers
 
 from tilewright import tir
 from tilewright.codegen import build
@@ -106,7 +107,7 @@ def test_math_functions(compile_c: Any, kind: str) -> None:
 
 
 def test_special_floats(compile_c: Any) -> None:
-    """Infinities, NaN and tests for them; the order of operands decides for NaN."""
+    """Infinities, NaN and tests for them."""
     x = tir.Var("x", "float32")
     nan, inf = tir.const(float("nan"), "float32"), tir.const(float("inf"), "float32")
     cases = [tir.isnan(x), tir.isinf(x), tir.isfinite(x), tir.isnan(nan), tir.isinf(-inf)]
@@ -313,3 +314,41 @@ def test_what_c_cannot_say() -> None:
     call = tir.call_intrin("int32", "tir.tvm_warp_shuffle", 1, 2, 3, 4, 5)
     with pytest.raises(CodegenError, match=r"C has no tir\.tvm_warp_shuffle; register a rule"):
         generate_c(host_module(tir.PrimFunc([], tir.Evaluate(call))))
+
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+def over_arrays(makers: list[Any], sources: list[Any]) -> tuple[tir.PrimFunc, list[Any]]:
+    """A function that applies each maker to the elements of arrays, and arrays for the results."""
+    size = len(sources[0])
+    reads = [tir.decl_buffer((size,), str(array.dtype), f"x{place}") for place, array in enumerate(sources)]
+    i = tir.Var("i", "int32")
+    values = [made(*[tir.Load(buffer.dtype, buffer.data, i) for buffer in reads]) for made in makers]
+    writes = [tir.decl_buffer((size,), str(value.dtype), f"y{place}") for place, value in enumerate(values)]
+    body = tir.stmt_seq(*(tir.Store(out.data, value, i) for out, value in zip(writes, values, strict=True)))
+    function = tir.PrimFunc([*reads, *writes], tir.For(i, 0, size, tir.ForKind.SERIAL, body))
+    return function, [np.zeros(size, str(value.dtype)) for value in values]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floats_out_of_range(compile_c: Any, dtype: str) -> None:
+    """Casts end where the type does, NaN is zero, and minima and maxima of NaN are NaN, though C says none of this."""
+    rng = np.random.default_rng(3)
+    a, b = (special_numbers(rng, dtype, (400,)) for _ in range(2))
+    makers = [lambda x, y, kind=kind: tir.Cast(kind, x) for kind in INTEGERS]
+    function, results = over_arrays([*makers, tir.Max, tir.Min], [a, b])
+    with np.errstate(all="ignore"):
+        agree(compile_c, function, a, b, *results)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_out_of_range(compile_c: Any, dtype: str) -> None:
+    """Divisors of zero and minus one, and shifts by any count, are defined."""
+    rng = np.random.default_rng(4)
+    a, b = (special_numbers(rng, dtype, (400,)) for _ in range(2))
+    makers = [tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod, lambda x, y: x >> y]
+    if dtype.startswith("u"):
+        makers.append(lambda x, y: x << y)
+    function, results = over_arrays(makers, [a, b])
+    agree(compile_c, function, a, b, *results)

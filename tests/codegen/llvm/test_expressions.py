@@ -13,6 +13,7 @@ from tilewright.ir.expr import (
     Broadcast,
     Cast,
     Div,
+    FloatImm,
     FloorDiv,
     FloorMod,
     IntImm,
@@ -111,14 +112,64 @@ def test_float_arithmetic(kit, dtype, lanes):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint8"])
 @pytest.mark.parametrize("lanes", [1, 8])
-def test_minimum_and_maximum_choose_as_a_comparison_does(kit, dtype, lanes):
-    """Min is ``a < b ? a : b``: where one operand is NaN, the second one is taken."""
+def test_minimum_and_maximum(kit, dtype, lanes):
+    """NaN where one operand is; of equal operands, which zeros of different sign are, the first."""
     rng = np.random.default_rng(2)
     a, b = (rng.integers(0, 100, 16).astype(dtype) for _ in range(2))
     if "float" in dtype:
-        a[0], b[1], a[2], b[2] = np.nan, np.nan, -0.0, 0.0
+        a[0], b[1], a[2], b[2], a[3], b[3] = np.nan, np.nan, -0.0, 0.0, 0.0, -0.0
     results = kit.elementwise([Min, Max], [a, b], dtype, lanes=lanes)
-    np.testing.assert_array_equal(results, [np.where(a < b, a, b), np.where(a > b, a, b)])
+    expected = [np.where((a <= b) | (a != a), a, b), np.where((a >= b) | (a != a), a, b)]
+    np.testing.assert_array_equal(results, expected)
+    np.testing.assert_array_equal(np.signbit(results), np.signbit(expected))
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("bound", [0.0, -0.0, 1.5])
+def test_extremes_with_a_constant(kit, lanes, bound):
+    """A constant on either side obeys the same rule."""
+    a = np.resize(np.array([np.nan, -0.0, 0.0, 1.5, -2, 3, np.inf, -np.inf], "float32"), 16)
+    b = np.full(16, bound, "float32")
+    number = FloatImm("float32", bound)
+    makers = [
+        lambda x: Max(x, _like(number, x)),
+        lambda x: Min(x, _like(number, x)),
+        lambda x: Max(_like(number, x), x),
+        lambda x: Min(_like(number, x), x),
+    ]
+    results = kit.elementwise(makers, [a], "float32", lanes=lanes)
+    expected = [
+        np.where((a >= b) | (a != a), a, b),
+        np.where((a <= b) | (a != a), a, b),
+        np.where(b >= a, b, a),
+        np.where(b <= a, b, a),
+    ]
+    np.testing.assert_array_equal(results, expected)
+    np.testing.assert_array_equal(np.signbit(results)[:, 1:], np.signbit(expected)[:, 1:])
+
+
+def _like(number, x):
+    return number if x.dtype.lanes == 1 else Broadcast(number, x.dtype.lanes)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int64", "uint32"])
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_shifts_out_of_range(kit, dtype, lanes):
+    """A count below zero, or of all bits and more, moves all bits out; of a signed number the sign is left."""
+    bits = np.dtype(dtype).itemsize * 8
+    a = np.resize(np.array([-5, 7, 1, -1], "int64").astype(dtype), 16)
+    b = np.repeat(np.array([0, 1, bits - 1, bits], dtype), 4)
+    b[-1] = np.array(-1).astype(dtype)
+    makers = [
+        lambda x, y: op.call("shift_left", x.dtype, [x, y]),
+        lambda x, y: op.call("shift_right", x.dtype, [x, y]),
+    ]
+    results = kit.elementwise(makers, [a, b], dtype, lanes=lanes)
+    within = (b >= 0) & (b < bits)
+    count = np.where(within, b, 0).astype(dtype)
+    sign = np.where(a < 0, -1, 0).astype(dtype)
+    np.testing.assert_array_equal(results[0], np.where(within, a << count, 0).astype(dtype))
+    np.testing.assert_array_equal(results[1], np.where(within, a >> count, sign))
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
         (["--cross-compiler", "no-such-compiler-here"], "no-such-compiler-here"),
         (["--executor-aot-interface-api", "c"], "--executor aot"),
         (["--executor", "vm", "-f", "mlf"], "cannot be a model library"),
-        (["--executor", "aot", "--executor-aot-interface-api", "c"], "-f mlf"),
+        (["--executor", "aot", "--executor-aot-interface-api", "c", "-f", "so"], "-f mlf"),
     ],
 )
 def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, capsys):
@@ -297,3 +297,39 @@ def test_explain_as_json(small_onnx, tmp_path, capsys):
     operators = [one for kernel in report["kernel_choices"] for one in kernel["operators"]]
     assert operators and all(one["row"] and one["reason"] and one["scheduler"] for one in operators)
     assert "kernel_choices" not in compiled(small_onnx, tmp_path / "n.tar", capsys)
+
+
+@pytest.mark.parametrize("executor", ["graph", "vm", "aot"])
+def test_indices_are_checked_on_request(executor, tmp_path, capsys):
+    """With --check-indices the package fails and names the node; without, it takes the nearest element.
+
+    Code that is compiled ahead of time has no messages: there a kernel fails, and no more is said.
+    """
+    aot = executor == "aot"
+    text = (
+        "a kernel of the model" if aot else r"Gather embedding \(take\): index 5 is out of range for axis 0"
+    )
+    node = helper.make_node("Gather", ["x", "i"], ["y"], name="embedding")
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4]),
+            helper.make_tensor_value_info("i", TensorProto.INT64, [1]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])],
+    )
+    path = str(tmp_path / "gather.onnx")
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    for options in ([], ["--check-indices"]):
+        compiled(path, tmp_path / "m.tar", capsys, "--executor", executor, *options)
+        package = tvmc.TVMCPackage(str(tmp_path / "m.tar"))
+        inside = tvmc.run(package, "cpu", inputs={"x": X, "i": np.array([-2])}, repeat=1, number=1)
+        np.testing.assert_array_equal(inside.outputs["output_0"], X[:1])
+        outside = {"x": X, "i": np.array([5])}
+        if not options:
+            found = tvmc.run(package, "cpu", inputs=outside, repeat=1, number=1).outputs["output_0"]
+            np.testing.assert_array_equal(found, X[1:])
+        else:
+            with pytest.raises(RuntimeError if aot else IndexError, match=text):
+                tvmc.run(package, "cpu", inputs=outside, repeat=1, number=1)

@@ -27,7 +27,7 @@ def test_inputs_and_outputs_are_files(small_package, tmp_path, expected, capsys)
         output = tmp_path / "out.npz"
         assert main(["run", small_package, "-i", given, "-o", str(output)]) == 0
         with np.load(output) as stored:
-            np.testing.assert_allclose(stored["output_0"], expected(x)[0], rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(stored["y"], expected(x)[0], rtol=1e-5, atol=1e-6)
         output.unlink()
     assert f"outputs written to {output}" in capsys.readouterr().out
 
@@ -54,7 +54,7 @@ def test_times_top_and_profile(small_package, capsys):
     assert report["profile"] and all(one["kernel"].startswith("tvmgen_") for one in report["profile"])
     assert main(["run", small_package, *options, "--end-to-end"]) == 0
     printed = capsys.readouterr().out
-    for text in ("Execution time summary", "the largest values of output_1", "all kernels", "median"):
+    for text in ("Execution time summary", "the largest values of p", "all kernels", "median"):
         assert text in printed
 
 
@@ -67,7 +67,7 @@ def test_images_become_inputs(image_package, tmp_path, capsys):
     options = ["--mean", "10,10,10", "--scale", "1/10", "-o", str(output)]
     assert main(["run", image_package, "-i", str(tmp_path / "a.png"), *options]) == 0
     with np.load(output) as stored:
-        found = stored["output_0"]
+        found = stored["y"]
     assert found.shape == (1, 3, 4, 6)
     np.testing.assert_allclose(found[0, :, 0, 0], [0.0, 2.0, 4.0], atol=1e-6)
 

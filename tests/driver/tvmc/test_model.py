@@ -118,3 +118,25 @@ def test_results(tmp_path):
     result.save(str(tmp_path / "out"))
     with np.load(tmp_path / "out.npz") as stored:
         np.testing.assert_array_equal(stored["output_0"], [0, 1, 2])
+
+
+def test_outputs_have_the_models_names(small_package, tmp_path):
+    """And, for programs that were written for tvmc, its names by position; the file has the model's only."""
+    result = tvmc.run(tvmc.TVMCPackage(small_package), "cpu", repeat=1, number=1)
+    assert list(result.outputs) == ["y", "p"]
+    assert result.get_output("output_1") is result.outputs["output_1"] is result.outputs["p"]
+    with pytest.raises(TVMCException, match="no output 'output_2'; there are y, p"):
+        result.get_output("output_2")
+    result.save(str(tmp_path / "out.npz"))
+    with np.load(tmp_path / "out.npz") as stored:
+        assert stored.files == ["y", "p"]
+
+
+def test_outputs_of_any_name_are_saved(tmp_path):
+    """Also those that are called like an argument of NumPy's, or that have a slash."""
+    values = {"file": np.arange(3), "layer/out:0": np.float32(2)}
+    TVMCResult(values, None).save(str(tmp_path / "out.npz"))
+    with np.load(tmp_path / "out.npz") as stored:
+        assert stored.files == list(values)
+        for name, value in values.items():
+            np.testing.assert_array_equal(stored[name], value)

@@ -33,6 +33,51 @@ def _put(data: Any, place: Any, values: Any) -> Any:
 
 TAKING = [
     Case(
+        "check_indices",
+        lambda i, x: relay.check_indices(i, x, "here", axes=(1,), from_back=True),
+        [_index([[0, 3], [-4, 1]], "int64"), Input((2, 4, 3))],
+        lambda i, x: i,
+    ),
+    Case(
+        "check_indices_of_vectors",
+        lambda i, x: relay.check_indices(i, x, "here", axes=(0, 1), vectors=True, from_back=True),
+        [_index([[0, -2], [3, -4]], "int16"), Input((2, 4, 3))],
+        lambda i, x: i,
+    ),
+    Case(
+        "check_indices_flat",
+        lambda i, x: relay.check_indices(i, x, "here"),
+        [_index([0, 23], "uint8"), Input((2, 4, 3))],
+        lambda i, x: i,
+    ),
+    *(
+        Case(
+            f"gather_{dtype}",
+            lambda x, i: relay.gather(x, 1, i),
+            [Input((2, 300)), _index([[0, 127, 5], [3, 1, 100]], dtype)],
+            lambda x, i: np.take_along_axis(x, i.astype("int64"), 1),
+        )
+        for dtype in ("int8", "int16", "uint8", "uint16", "uint32", "uint64")
+    ),
+    Case(
+        "gather_int8_from_back",
+        lambda x, i: relay.gather(x, 1, i),
+        [Input((2, 300)), _index([[-1, -128, 5], [3, 1, -100]], "int8")],
+        lambda x, i: np.take_along_axis(x, i.astype("int64"), 1),
+    ),
+    Case(
+        "gather_nd_int8_from_back",
+        relay.gather_nd,
+        [Input((300,)), _index([[-1, -128, 5]], "int8")],
+        lambda x, i: x[i[0]],
+    ),
+    Case(
+        "scatter_int8_from_back",
+        lambda x, i, u: relay.scatter(x, i, u, 0),
+        [Input((300,)), _index([-1, -128, 5], "int8"), Input((3,))],
+        lambda x, i, u: _put(x, i, u),
+    ),
+    Case(
         "take",
         lambda x, i: relay.take(x, i, axis=1),
         [Input((2, 4, 3)), _index([[0, 3], [1, 1]])],

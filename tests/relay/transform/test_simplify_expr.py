@@ -78,8 +78,13 @@ MOVEMENT: dict[str, Case] = {
 }
 
 ARITHMETIC: dict[str, Case] = {
-    "plus zero": (lambda: X + relay.const(0.0), lambda: X),
-    "zero plus": (lambda: array(6, 1, 1, value=0) + X, lambda: X),
+    "plus zero, which turns minus zero": (lambda: X + relay.const(0.0), lambda: X + relay.const(0.0)),
+    "plus minus zero": (lambda: X + relay.const(-0.0), lambda: X),
+    "minus minus zero": (lambda: X - relay.const(-0.0), lambda: X - relay.const(-0.0)),
+    "zero plus a sum": (
+        lambda: array(6, 1, 1, value=0) + relay.sum(X, axis=3, keepdims=True),
+        lambda: relay.sum(X, axis=3, keepdims=True),
+    ),
     "minus zero": (lambda: X - relay.zeros_like(X), lambda: X),
     "times one": (lambda: relay.ones((4, 3), "float32") * X, lambda: X),
     "divided by one": (lambda: X / array(1, value=1), lambda: X),

@@ -16,6 +16,11 @@ pub struct Graph {
 }
 
 #[repr(C)]
+pub struct Session {
+    _opaque: [u8; 0],
+}
+
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Device {
     pub device_type: i32,
@@ -65,4 +70,14 @@ extern "C" {
         -> i32;
     pub fn tilewright_graph_output(graph: *mut Graph, index: i32, out: *mut *mut Object) -> i32;
     pub fn tilewright_graph_run(graph: *mut Graph) -> i32;
+    pub fn tilewright_open(path: *const c_char) -> *mut Session;
+    pub fn tilewright_close(session: *mut Session);
+    pub fn tilewright_session_clone(session: *mut Session) -> *mut Session;
+    pub fn tilewright_session_set_tensor(
+        session: *mut Session,
+        name: *const c_char,
+        tensor: *const Tensor,
+    ) -> i32;
+    pub fn tilewright_session_run(session: *mut Session) -> i32;
+    pub fn tilewright_session_output(session: *mut Session, name: *const c_char) -> *const Tensor;
 }

@@ -147,15 +147,7 @@ impl GraphExecutor {
 
     /// Copies values, in row-major order, into the input of a name.
     pub fn set_input<T: Element>(&mut self, name: &str, values: &[T], shape: &[i64]) -> Result<()> {
-        let count = shape
-            .iter()
-            .try_fold(1i64, |product, &extent| product.checked_mul(extent));
-        if count != i64::try_from(values.len()).ok() || shape.iter().any(|&extent| extent < 0) {
-            return Err(Error::new(
-                "ValueError",
-                format!("{} values do not fill the shape {shape:?}", values.len()),
-            ));
-        }
+        let tensor = tensor_of(values, shape)?;
         let c_name = c_string(name)?;
         // Safety: the graph is alive, and the name ends with a zero byte.
         let index =
@@ -166,18 +158,6 @@ impl GraphExecutor {
                 format!("the graph has no input {name}"),
             ));
         }
-        let tensor = ffi::Tensor {
-            data: values.as_ptr().cast_mut().cast(),
-            device: ffi::Device {
-                device_type: ffi::DEVICE_CPU,
-                device_id: 0,
-            },
-            ndim: shape.len() as i32,
-            dtype: data_type::<T>(),
-            shape: shape.as_ptr().cast_mut(),
-            strides: ptr::null_mut(),
-            byte_offset: 0,
-        };
         // Safety: values and shape are only read, during the call, and hold as much as the tensor says.
         check(unsafe { ffi::tilewright_graph_set_input(self.graph.as_ptr(), index, &tensor) })
     }
@@ -208,6 +188,96 @@ impl Drop for GraphExecutor {
         // Safety: this is the reference that `new` was given.
         unsafe { ffi::tilewright_graph_release(self.graph.as_ptr()) }
     }
+}
+
+/// A library with its model inside, used by the names of its inputs and outputs.
+pub struct Session {
+    session: NonNull<ffi::Session>,
+}
+
+// Safety: a session is tied to no thread; what changes it takes `&mut self`.
+unsafe impl Send for Session {}
+
+impl Session {
+    /// Opens what `tilewright compile -o model.so` wrote.
+    ///
+    /// # Safety
+    /// Loading a library runs its code: it must be one that is trusted.
+    pub unsafe fn open(path: &Path) -> Result<Self> {
+        let name = path
+            .to_str()
+            .ok_or_else(|| Error::new("ValueError", format!("{path:?} is not UTF-8")))?;
+        let name = c_string(name)?;
+        let session = NonNull::new(ffi::tilewright_open(name.as_ptr())).ok_or_else(Error::last)?;
+        Ok(Session { session })
+    }
+
+    /// Another session of the same model, for another thread: it shares the parameters.
+    pub fn try_clone(&self) -> Result<Self> {
+        // Safety: the session is alive.
+        let session = unsafe { ffi::tilewright_session_clone(self.session.as_ptr()) };
+        Ok(Session {
+            session: NonNull::new(session).ok_or_else(Error::last)?,
+        })
+    }
+
+    /// Copies values, in row-major order, into the input of a name.
+    pub fn set_input<T: Element>(&mut self, name: &str, values: &[T], shape: &[i64]) -> Result<()> {
+        let c_name = c_string(name)?;
+        let tensor = tensor_of(values, shape)?;
+        // Safety: values and shape are only read, during the call, and hold as much as the tensor says.
+        check(unsafe {
+            ffi::tilewright_session_set_tensor(self.session.as_ptr(), c_name.as_ptr(), &tensor)
+        })
+    }
+
+    /// Runs the model.
+    pub fn run(&mut self) -> Result<()> {
+        // Safety: the session is alive, and nobody else uses it.
+        check(unsafe { ffi::tilewright_session_run(self.session.as_ptr()) })
+    }
+
+    /// A copy of an output of the last run: its elements in row-major order and its shape.
+    pub fn output<T: Element>(&self, name: &str) -> Result<(Vec<T>, Vec<i64>)> {
+        let c_name = c_string(name)?;
+        // Safety: the tensor lives until the next run, and is compact.
+        unsafe {
+            let tensor = ffi::tilewright_session_output(self.session.as_ptr(), c_name.as_ptr());
+            copy_of(tensor.as_ref().ok_or_else(Error::last)?)
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Safety: nobody else has it.
+        unsafe { ffi::tilewright_close(self.session.as_ptr()) }
+    }
+}
+
+/// A description of values that the caller keeps.
+fn tensor_of<T: Element>(values: &[T], shape: &[i64]) -> Result<ffi::Tensor> {
+    let count = shape
+        .iter()
+        .try_fold(1i64, |product, &extent| product.checked_mul(extent));
+    if count != i64::try_from(values.len()).ok() || shape.iter().any(|&extent| extent < 0) {
+        return Err(Error::new(
+            "ValueError",
+            format!("{} values do not fill the shape {shape:?}", values.len()),
+        ));
+    }
+    Ok(ffi::Tensor {
+        data: values.as_ptr().cast_mut().cast(),
+        device: ffi::Device {
+            device_type: ffi::DEVICE_CPU,
+            device_id: 0,
+        },
+        ndim: shape.len() as i32,
+        dtype: data_type::<T>(),
+        shape: shape.as_ptr().cast_mut(),
+        strides: ptr::null_mut(),
+        byte_offset: 0,
+    })
 }
 
 /// Safety: the tensor must be alive and compact.

@@ -45,8 +45,9 @@ from tilewright.ir.expr import (
 )
 from tilewright.ir.functor import Functor
 from tilewright.ir.op import Op
-from tilewright.support.dtype import DataType
+from tilewright.support.dtype import FLOAT32, DataType
 from tilewright.support.errors import CodegenError
+from tilewright.support.numbers import integer_ends
 
 _LONG = 240
 """Letters: an expression of more than these that is met again gets a variable."""
@@ -64,8 +65,6 @@ _BITWISE = {
     "tir.bitwise_and": "&",
     "tir.bitwise_or": "|",
     "tir.bitwise_xor": "^",
-    "tir.shift_left": "<<",
-    "tir.shift_right": ">>",
 }
 
 
@@ -209,24 +208,36 @@ class ExpressionPrinter(Functor):
         return self._binary(node, "*")
 
     def visit_div(self, node: Div) -> str:
-        return self._binary(node, "/")
+        return self._binary(node, "/") if _divides(node) else self._checked_division(node, "div", "/")
 
     def visit_mod(self, node: Mod) -> str:
-        return self._binary(node, "%")
+        return self._binary(node, "%") if _divides(node) else self._checked_division(node, "mod", "%")
+
+    def _checked_division(self, node: Any, name: str, symbol: str) -> str:
+        """A division of integers that never traps: a divisor of zero counts as one, and by -1 the number wraps."""
+        element = node.dtype.element
+        kind, function = self.type_name(element), f"tw_{name}_{element}"
+        by_one, by_minus_one = ("a", f"({kind})(0u - a)") if name == "div" else ("0", "0")
+        negated = f"b == -1 ? {by_minus_one} : " if element.is_int else ""
+        body = f"return b == 0 ? {by_one} : {negated}({kind})(a {symbol} b);"
+        self.helpers[function] = f"{self.helper_prefix}{kind} {function}({kind} a, {kind} b) {{ {body} }}"
+        return f"{function}({bare(self.visit(node.a))}, {bare(self.visit(node.b))})"
 
     def visit_min(self, node: Min) -> str:
-        return self._choice(node, "min", "<")
+        return self._choice(node, "min", "<=")
 
     def visit_max(self, node: Max) -> str:
-        return self._choice(node, "max", ">")
+        return self._choice(node, "max", ">=")
 
     def _choice(self, node: Any, name: str, symbol: str) -> str:
         """A helper function, because each operand must occur only once in the text."""
         element = node.dtype.element
         kind = self.type_name(element)
         function = f"tw_{name}_{element}"
+        # Only a NaN differs from itself: of a NaN and a number the comparison would give the second.
+        test = f"a {symbol} b || a != a" if element.is_float else f"a {symbol} b"
         self.helpers[function] = (
-            f"{self.helper_prefix}{kind} {function}({kind} a, {kind} b) {{ return a {symbol} b ? a : b; }}"
+            f"{self.helper_prefix}{kind} {function}({kind} a, {kind} b) {{ return {test} ? a : b; }}"
         )
         return f"{function}({bare(self.visit(node.a))}, {bare(self.visit(node.b))})"
 
@@ -256,7 +267,25 @@ class ExpressionPrinter(Functor):
         value = self.visit(node.value)
         if node.dtype.is_bool:
             return f"({value} != 0)"
-        return self.cast_text(value, node.dtype.element)
+        source, element = node.value.dtype.element, node.dtype.element
+        if source.is_float and element.is_integral:
+            return f"{self.saturating_helper(source, element)}({bare(value)})"
+        return self.cast_text(value, element)
+
+    def saturating_helper(self, source: DataType, target: DataType) -> str:
+        """The name of a function that converts a float to an integer; beyond its range C leaves that undefined."""
+        wide = DataType("float64") if source.bits == 64 else FLOAT32
+        function = f"tw_{target}_of_{wide}"
+        come, to, low, high = self.type_name(wide), self.type_name(target), *integer_ends(target)
+        suffix = "" if wide.bits == 64 else "f"
+        least, greatest = (self.visit(IntImm(target, end)) for end in (low, high))
+        # Both bounds are powers of two or zero, and exact in every float.
+        tests = (
+            f"value < {float(low)!r}{suffix} ? {least} : value >= {float(high + 1)!r}{suffix} ? {greatest}"
+        )
+        body = f"return value != value ? ({to})0 : {tests} : ({to})value;"
+        self.helpers[function] = f"{self.helper_prefix}{to} {function}({come} value) {{ {body} }}"
+        return function
 
     # ---- vectors ----
 
@@ -369,6 +398,26 @@ class ExpressionPrinter(Functor):
 
     call_call_pure_extern = call_call_extern
 
+    def call_shift_left(self, node: Call) -> str:
+        return self._shift(node, "shift_left", "<<", "0")
+
+    def call_shift_right(self, node: Call) -> str:
+        return self._shift(node, "shift_right", ">>", "a < 0 ? -1 : 0" if node.dtype.is_int else "0")
+
+    def _shift(self, node: Call, name: str, symbol: str, moved_out: str) -> str:
+        """A shift; C leaves counts out of range undefined, here they move all bits out."""
+        element, count = node.dtype.element, node.args[1]
+        while isinstance(count, Broadcast):
+            count = count.value
+        if isinstance(count, IntImm) and 0 <= count.value < element.bits:
+            text = f"({self.visit(node.args[0])} {symbol} {self.visit(node.args[1])})"
+            return text if element.bits >= 32 else self.cast_text(text, element)
+        kind, function = self.type_name(element), f"tw_{name}_{element}"
+        within = f"b < {element.bits}" if element.is_uint else f"b >= 0 && b < {element.bits}"
+        body = f"return {within} ? ({kind})(a {symbol} b) : ({kind})({moved_out});"
+        self.helpers[function] = f"{self.helper_prefix}{kind} {function}({kind} a, {kind} b) {{ {body} }}"
+        return f"{function}({bare(self.visit(node.args[0]))}, {bare(self.visit(node.args[1]))})"
+
     def call_bitwise_not(self, node: Call) -> str:
         value = self.visit(node.args[0])
         if node.dtype.is_bool:
@@ -432,6 +481,14 @@ class ExpressionPrinter(Functor):
 
     def call_vectorcombine(self, node: Call) -> str:
         return self._lane_of_concatenation(node.args[-2:], self._current_lane(node))
+
+
+def _divides(node: Any) -> bool:
+    """True where C's own division is defined: of floats, and by a constant other than zero and minus one."""
+    divisor = node.b
+    while isinstance(divisor, Broadcast):
+        divisor = divisor.value
+    return node.dtype.is_float or (isinstance(divisor, IntImm) and divisor.value not in (0, -1))
 
 
 def _float32_text(value: float) -> str:

@@ -64,7 +64,7 @@ def link_llvm(codes: Sequence[LLVMCode], target: TargetLike) -> JITModule:
     code = _LinkedCode(list(codes), machine_for(Target(target)))
     machine = code.machine
     runnable = machine.is_host and not any(has_feature(name) is False for name in code.features)
-    return LLVMModule(
+    module = LLVMModule(
         code.address_of,
         function_names=code.function_names,
         keep_alive=code,
@@ -80,6 +80,8 @@ def link_llvm(codes: Sequence[LLVMCode], target: TargetLike) -> JITModule:
         features=code.features,
         runnable=runnable,
     )
+    module.target = str(machine.target)
+    return module
 
 
 class LLVMModule(JITModule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilewright.codegen.llvm import memory
+from tilewright.codegen.llvm import division, memory
 from tilewright.codegen.llvm.convert import convert
 from tilewright.codegen.llvm.emitter import Emitter
 from tilewright.codegen.llvm.externs import EXTERN_CALLS
@@ -15,7 +15,7 @@ from tilewright.codegen.llvm.packed_lanes import WORD_CALLS
 from tilewright.codegen.llvm.runtime_calls import RUNTIME_CALLS
 from tilewright.codegen.llvm.types import gep_element, vector
 from tilewright.ir.expr import Broadcast, Call, IntImm, Load, PrimExpr, Var
-from tilewright.support.dtype import FLOAT32, DataType
+from tilewright.support.dtype import BOOL, FLOAT32, DataType
 from tilewright.support.errors import CodegenError
 
 Handler = Callable[[Emitter, Call], str]
@@ -90,8 +90,25 @@ def _binary(instruction: str) -> Handler:
     return emit
 
 
-def _shift_right(emitter: Emitter, node: Call) -> str:
-    return _binary("ashr" if node.args[0].dtype.is_int else "lshr")(emitter, node)
+def _shift(emitter: Emitter, node: Call) -> str:
+    """A shift; LLVM leaves counts out of range undefined, here they move all bits out."""
+    value, count = node.args
+    dtype = node.dtype
+    kind, left, right = emitter.types.register(dtype), emitter.visit(value), emitter.visit(count)
+    signed = node.op.name == "tir.shift_right" and dtype.is_int
+    instruction = "shl" if node.op.name == "tir.shift_left" else "ashr" if signed else "lshr"
+    constant = division.constant_of(count)
+    if constant is not None and 0 <= constant < dtype.bits:
+        return emitter.function.value(f"{instruction} {kind} {left}, {right}")
+    if signed:
+        most = emitter.constant(dtype, dtype.bits - 1)
+        right = emitter.call_llvm("llvm.umin", kind, [(kind, right), (kind, most)])
+        return emitter.function.value(f"ashr {kind} {left}, {right}")
+    moved = emitter.function.value(f"{instruction} {kind} {left}, {right}")
+    limit, zero = emitter.constant(dtype, dtype.bits), emitter.constant(dtype, 0)
+    within = emitter.function.value(f"icmp ult {kind} {right}, {limit}")
+    bools = emitter.types.register(BOOL.with_lanes(dtype.lanes))
+    return emitter.function.value(f"select {bools} {within}, {kind} {moved}, {kind} {zero}")
 
 
 def _bitwise_not(emitter: Emitter, node: Call) -> str:
@@ -317,8 +334,8 @@ CALLS: dict[str, Handler] = {
     "tir.bitwise_or": _binary("or"),
     "tir.bitwise_xor": _binary("xor"),
     "tir.bitwise_not": _bitwise_not,
-    "tir.shift_left": _binary("shl"),
-    "tir.shift_right": _shift_right,
+    "tir.shift_left": _shift,
+    "tir.shift_right": _shift,
     "tir.reinterpret": _reinterpret,
     "tir.large_uint_imm": _large_uint,
     "tir.popcount": _unary_integer("ctpop"),

@@ -1,11 +1,13 @@
 """Expressions.
 
 Integer division never traps: a divisor that turns out to be zero counts as one, and the smallest number divided by
--1 wraps. Floats convert to integers by truncation, saturating at the ends of the integer's range, NaN giving zero.
+-1 wraps. The minimum or maximum of a NaN and anything is NaN. Floats convert to integers by truncation, saturating at
+the ends of the integer's range, NaN giving zero.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -42,6 +44,7 @@ from tilewright.ir.expr import (
     Mul,
     Not,
     Or,
+    PrimExpr,
     Ramp,
     Select,
     Shuffle,
@@ -63,6 +66,13 @@ _COMPARISONS: dict[type, tuple[str, str, str]] = {
 }
 _FLOAT_OPERATIONS: dict[type, str] = {Add: "fadd", Sub: "fsub", Mul: "fmul", Div: "fdiv", Mod: "frem"}
 _INTEGER_OPERATIONS: dict[type, str] = {Add: "add", Sub: "sub", Mul: "mul"}
+
+
+def _is_number(expr: PrimExpr) -> bool:
+    """True for a constant, or a broadcast of one, that is not a NaN."""
+    while isinstance(expr, Broadcast):
+        expr = expr.value
+    return isinstance(expr, FloatImm) and not math.isnan(expr.value)
 
 
 class ExpressionEmitter(Emitter):
@@ -138,17 +148,38 @@ class ExpressionEmitter(Emitter):
         return call_function(self, name, node.dtype, [node.a, node.b])
 
     def visit_min(self, node: BinaryOpExpr) -> str:
-        """The smaller or larger operand; for floats exactly ``a < b ? a : b``."""
+        """The smaller or larger operand."""
         smaller = isinstance(node, Min)
         dtype, kind = node.dtype, self.types.register(node.dtype)
         left, right = self.visit(node.a), self.visit(node.b)
         if dtype.is_float:
-            condition = self._compare_floats("olt" if smaller else "ogt", left, right, dtype)
-            return self.function.value(
-                f"select {self._bools(dtype)} {condition}, {kind} {left}, {kind} {right}"
-            )
+            return self._float_extremum(node, "lt" if smaller else "gt", left, right)
         name = ("s" if dtype.is_int else "u") + ("min" if smaller else "max")
         return self.call_llvm(f"llvm.{name}", kind, [(kind, left), (kind, right)])
+
+    def _float_extremum(self, node: BinaryOpExpr, comparison: str, left: str, right: str) -> str:
+        """``a <= b ? a : b``, and NaN where an operand is.
+
+        x86 has ``b < a ? b : a`` in one instruction, which gives ``a`` where they are equal or do not compare: only a
+        NaN in the second operand is lost. A constant second operand costs nothing, and the test of a reduction, whose
+        second operand is the new element, does not wait for the elements before it.
+        """
+        dtype = node.dtype
+        kind, bools = self.types.register(dtype), self._bools(dtype)
+        if _is_number(node.a) and not _is_number(node.b):
+            taken = self._compare_floats(f"o{comparison[0]}e", left, right, dtype)
+            return self.function.value(f"select {bools} {taken}, {kind} {left}, {kind} {right}")
+        if self.machine.family == "x86" and not self.types.is_soft(dtype) and not _is_number(node.b):
+            # Written as comparisons, LLVM would merge both into one mask, and lose the instruction. The flag is about
+            # the sign of zeros: without it LLVM orders them, with it the instruction decides.
+            name = "llvm.minimum" if comparison == "lt" else "llvm.maximum"
+            return self.call_llvm(name, kind, [(kind, right), (kind, left)], "nsz ")
+        taken = self._compare_floats(f"o{comparison}", right, left, dtype)
+        chosen = self.function.value(f"select {bools} {taken}, {kind} {right}, {kind} {left}")
+        if _is_number(node.b):
+            return chosen
+        lost = self._compare_floats("uno", right, right, dtype)
+        return self.function.value(f"select {bools} {lost}, {kind} {right}, {kind} {chosen}")
 
     visit_max = visit_min
 

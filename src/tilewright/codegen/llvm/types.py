@@ -9,10 +9,10 @@ ever called.
 from __future__ import annotations
 
 import struct
-from functools import cache
 
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
+from tilewright.support.numbers import bfloat_bits, half_bits, round_to_float32
 
 
 class Types:
@@ -88,47 +88,9 @@ def splat(element: str, constant: str, lanes: int) -> str:
     return constant if lanes == 1 else f"splat ({element} {constant})"
 
 
-@cache
 def float_bits(value: float) -> str:
     """A ``float`` or ``double`` constant, which LLVM writes as the bits of the double in both cases."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-def round_to_float32(value: float) -> float:
-    """The float32 nearest to a double; too large a value becomes infinite, as in hardware."""
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-
-
-def half_bits(value: float) -> int:
-    """The bits of the float16 nearest to a double."""
-    try:
-        return int(struct.unpack("<H", struct.pack("<e", value))[0])
-    except OverflowError:
-        return 0x7C00 if value > 0 else 0xFC00
-
-
-def bfloat_bits(value: float) -> int:
-    """The bits of the bfloat16 nearest to a double, ties to even.
-
-    The upper half of a float32 is a bfloat16. Going through float32 first would round twice, so the double is first
-    brought to float32 by rounding to odd, which leaves the second rounding exact.
-    """
-    if value != value:
-        return 0x7FC0
-    near = round_to_float32(value)
-    bits = int(struct.unpack("<I", struct.pack("<f", near))[0])
-    if near != value and abs(near) != float("inf"):
-        if abs(near) > abs(value):
-            bits -= 1
-        bits |= 1
-    elif near != value:
-        bits = 0x7F7FFFFF | (0x80000000 if value < 0 else 0)
-    if bits & 0x7FFFFFFF == 0x7F800000:
-        return bits >> 16
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF
 
 
 def integer_constant(dtype: DataType, value: int) -> str:

@@ -28,12 +28,9 @@ from tilewright.ir.expr import (
     BinaryOpExpr,
     Call,
     Div,
-    FloatImm,
     IntImm,
     IterVar,
     Load,
-    Max,
-    Min,
     Mod,
     Mul,
     PrimExpr,
@@ -213,16 +210,14 @@ class KernelEmitter(StatementEmitter):
     def half_math(self, name: str) -> str:
         return half_name(name)
 
-    def visit_min(self, node: BinaryOpExpr) -> str:
-        """Against a constant, the hardware's minimum and maximum are exactly ``a < b ? a : b``."""
-        constant, dtype = node.b, node.dtype
-        if not (isinstance(constant, FloatImm) and dtype.bits == 32 and _is_decided(constant.value, node)):
-            return super().visit_min(node)
-        name = "llvm.minnum" if isinstance(node, Min) else "llvm.maxnum"
-        kind = self.types.register(dtype)
-        return self.call_llvm(name, kind, [(kind, self.visit(node.a)), (kind, self.visit(constant))])
-
-    visit_max = visit_min
+    def _float_extremum(self, node: BinaryOpExpr, comparison: str, left: str, right: str) -> str:
+        """From sm_80 on one instruction, which gives NaN where an operand is. It takes the positive zero as the larger
+        one, where other targets give the first of two zeros."""
+        if self.gpu.number < 80 or node.dtype.bits > 32:
+            return super()._float_extremum(node, comparison, left, right)
+        name = "llvm.minimum" if comparison == "lt" else "llvm.maximum"
+        kind = self.types.register(node.dtype)
+        return self.call_llvm(name, kind, [(kind, left), (kind, right)])
 
     # Statements
 
@@ -311,11 +306,3 @@ class KernelEmitter(StatementEmitter):
 def _wrapped(most: int) -> int:
     """The end of a range of ``i32``, whose largest number is followed by the smallest."""
     return most if most < 1 << 31 else -(1 << 31)
-
-
-def _is_decided(constant: float, node: BinaryOpExpr) -> bool:
-    """True if the sign of zero cannot matter: the hardware takes the positive zero as the larger one."""
-    if constant != constant:
-        return False
-    sign = str(constant)[0]
-    return constant != 0 or (sign != "-" if isinstance(node, Max) else sign == "-")

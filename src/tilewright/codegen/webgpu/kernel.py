@@ -8,6 +8,7 @@ parameters, and scalars follow in one uniform structure.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from tilewright.codegen.c.device import DevicePrinter, device_functions, read_on
 from tilewright.codegen.c.expressions import bare
 from tilewright.codegen.c.names import C_KEYWORDS, Names
 from tilewright.codegen.webgpu import intrin_rules
-from tilewright.ir.expr import Call, FloatImm, IntImm, Let, Load, Select, Var
+from tilewright.ir.expr import Call, Cast, Div, FloatImm, IntImm, Let, Load, Mod, Select, Var
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.support.dtype import DataType
@@ -91,11 +92,37 @@ class WebGPUPrinter(DevicePrinter):
 
     # ---- expressions ----
 
-    def visit_min(self, node: object) -> str:
-        return f"min({bare(self.visit(node.a))}, {bare(self.visit(node.b))})"  # type: ignore[attr-defined]
+    def _choice(self, node: Any, name: str, symbol: str) -> str:
+        a, b = bare(self.visit(node.a)), bare(self.visit(node.b))
+        if not node.dtype.is_float:
+            return f"{name}({a}, {b})"
+        # WGSL's own functions may drop a NaN.
+        first, second = self._named(node.dtype, a), self._named(node.dtype, b)
+        return f"select({second}, {first}, ({first} {symbol} {second}) || ({first} != {first}))"
 
-    def visit_max(self, node: object) -> str:
-        return f"max({bare(self.visit(node.a))}, {bare(self.visit(node.b))})"  # type: ignore[attr-defined]
+    def _named(self, dtype: DataType, text: str) -> str:
+        """A name, or a short text, for a value that is written several times."""
+        if text.isalnum():
+            return text
+        name = self.names.fresh("value")
+        self.line(self.binding(dtype.element, name, text))
+        return name
+
+    def visit_div(self, node: Div) -> str:
+        # By zero, WGSL divides integers as if by one.
+        return self._binary(node, "/")
+
+    def visit_mod(self, node: Mod) -> str:
+        return self._binary(node, "%")
+
+    def visit_cast(self, node: Cast) -> str:
+        source, element = node.value.dtype.element, node.dtype.element
+        if not source.is_float or not element.is_integral or element.is_bool:
+            return super().visit_cast(node)
+        # The conversion itself ends where the type does; a NaN becomes zero.
+        value = self._named(source, bare(self.visit(node.value)))
+        converted, zero = self.cast_text(value, element), self.visit(IntImm(element, 0))
+        return f"select({converted}, {zero}, {value} != {value})"
 
     def visit_select(self, node: Select) -> str:
         parts = (node.false_value, node.true_value, node.condition)
@@ -119,7 +146,14 @@ class WebGPUPrinter(DevicePrinter):
         name = node.op.name if isinstance(node.op, Op) else ""
         if name in ("tir.shift_left", "tir.shift_right"):
             symbol = "<<" if name.endswith("left") else ">>"
-            return f"({self.visit(node.args[0])} {symbol} u32({bare(self.visit(node.args[1]))}))"
+            value, count = self.visit(node.args[0]), f"u32({bare(self.visit(node.args[1]))})"
+            if isinstance(node.args[1], IntImm) and 0 <= node.args[1].value < node.dtype.bits:
+                return f"({value} {symbol} {count})"
+            if name == "tir.shift_right" and node.dtype.is_int:
+                return f"({value} {symbol} min({count}, 31u))"
+            count = self._named(DataType("uint32"), count)
+            zero = self.visit(IntImm(node.dtype.element, 0))
+            return f"select({zero}, {value} {symbol} ({count} & 31u), {count} < 32u)"
         if name == "tir.reinterpret":
             return f"bitcast<{self.type_name(node.dtype.element)}>({bare(self.visit(node.args[0]))})"
         return super().visit_call(node)

@@ -27,6 +27,7 @@ from tilewright.driver.cli import (
     targets,
 )
 from tilewright.driver.cli.output import printable
+from tilewright.driver.cli.wording import as_options
 from tilewright.support.errors import InternalError, TilewrightError
 
 FAILED = 1
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TilewrightError as problem:
         if parsed.verbose:
             traceback.print_exc()
-        print(f"tilewright: {printable(str(problem))}", file=sys.stderr)
+        print(f"tilewright: {printable(as_options(str(problem)))}", file=sys.stderr)
         return FAILED if isinstance(problem, InternalError) else USER_ERROR
     except KeyboardInterrupt:
         print("tilewright: interrupted", file=sys.stderr)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,8 @@ from tilewright.driver import tvmc
 from tilewright.driver.cli.output import bytes_text, check_output, printable, show_json, show_table
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
-from tilewright.support.cbuild import is_host
+from tilewright.runtime.export import links_without_compiler
+from tilewright.support.cbuild import copy_runtime, has_compiler, is_host
 from tilewright.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -41,6 +44,11 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         help="an .npz of inputs to compare with, in addition to random ones; may be repeated",
     )
     parser.add_argument(
+        "--check-indices",
+        action="store_true",
+        help="make the program fail where an index of Gather, Scatter and the like is out of range",
+    )
+    parser.add_argument(
         "--tolerance",
         type=float,
         metavar="X",
@@ -54,6 +62,11 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="print for each kernel how its operators are computed, and why not otherwise",
     )
+    parser.add_argument(
+        "--with-runtime",
+        metavar="FOLDER",
+        help="also write what a C or C++ program needs to run the model: headers and the runtime library",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
 
@@ -66,9 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
     compiler.refuse_tuning_records(arguments.tuning_records)
     formats = compiler.dump_formats(arguments.dump_code) if arguments.dump_code else []
     settings = compiler.settings_from_arguments(arguments)
+    if arguments.check_indices:
+        settings = replace(settings, config={**settings.config, "relay.check_indices": True})
     triple = str(settings.target.attrs.get("mtriple", ""))
     if arguments.validate and not is_host(triple):
         raise ModelError(f"code for {triple} cannot run on this machine: omit --validate")
+    form = tvmc.export.choose_format(
+        arguments.output_format, arguments.output, settings.target, arguments.cross_compiler
+    )
     check_output(arguments.output, "-o", [arguments.FILE, *(arguments.validate_inputs or ())])
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
@@ -83,9 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.output,
             arguments.cross_compiler,
             arguments.cross_compiler_options,
-            arguments.output_format,
+            form,
         )
         output = Path(arguments.output)
+        runtime = copy_runtime(Path(arguments.with_runtime), triple) if arguments.with_runtime else []
         compiler.save_dumps(output.stem, compiler.make_dumps(model, compiled, formats), str(output.parent))
         validation = _validate(arguments, model, settings, shown) if arguments.validate else None
         explained = settings.explain(model.mod, model.params, compiled) if arguments.explain else None
@@ -102,6 +121,10 @@ def run(arguments: argparse.Namespace) -> int:
         **_made_of(compiled),
         "dumped": [str(output.parent / f"{output.stem}.{name}") for name in formats],
         "interface": settings.target.attrs.get("interface-api"),
+        "format": form,
+        "lacks_linker": (form == "tar" and arguments.output_format is None)
+        or (form == "so" and not arguments.cross_compiler and not has_compiler(triple)),
+        "runtime": [str(path) for path in runtime],
     }
     if arguments.json:
         more = {} if explained is None else {"kernel_choices": [one.as_json() for one in explained]}
@@ -164,12 +187,36 @@ def _show(report: dict[str, Any]) -> None:
     for path in report["dumped"]:
         print(f"  dumped    {path}")
     print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")
+    if report["runtime"]:
+        print(f"  runtime   {', '.join(report['runtime'])}")
+    if report["lacks_linker"]:
+        _say_what_a_linker_is_for(report["output"], report["triple"], report["format"])
     if report["interface"] == "c":
         print(f"It is C code for your program: tar xf {report['output']}")
     elif is_host(report["triple"]):
         print(f"Run it: tilewright run {report['output']} --print-time")
     else:
         print(f"It is code for {report['triple']}: run it there.")
+
+
+_INSTALL = "install a C compiler (cc, gcc or clang) or ziglang (pip install ziglang)"
+
+
+def _say_what_a_linker_is_for(output: str, triple: str, form: str) -> None:
+    where = f" for {triple}" if triple else ""
+    if form == "so":
+        text = (
+            f"No C compiler{where} was found, so {output} has no copy of the runtime inside: Python loads it as it is, "
+            "and a program in C or C++ links the runtime library (--with-runtime writes it). For a library that needs "
+            f"nothing, {_INSTALL}."
+        )
+    else:
+        needed = "" if links_without_compiler(triple) else f"{_INSTALL}, and "
+        text = (
+            f"No C compiler{where} was found, so {output} has object code and no shared library. Python runs it as it "
+            f"is. For a .so, which C and C++ open, {needed}compile with -o model.so."
+        )
+    print(textwrap.fill(text, 80, break_on_hyphens=False))
 
 
 def show_validation(validation: Validation) -> None:

@@ -90,8 +90,8 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         "-f",
         "--output-format",
         choices=("so", "tar", "mlf"),
-        default="so",
-        help="the library in the package: shared, object files (which need no linker), or model library format",
+        help="the library in the package: shared, object files (which need no linker), or model library format; "
+        "default: so, or tar where there is no C compiler to link with",
     )
     parser.add_argument(
         "--executor",

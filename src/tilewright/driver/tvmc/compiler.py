@@ -18,7 +18,12 @@ from tilewright.driver.tvmc.common import (
     target_from_cli,
 )
 from tilewright.driver.tvmc.composite_target import get_codegen_by_target
-from tilewright.driver.tvmc.export import Compiled, CompiledProgram, export_shared_library
+from tilewright.driver.tvmc.export import (
+    Compiled,
+    CompiledProgram,
+    choose_format,
+    export_shared_library,
+)
 from tilewright.driver.tvmc.frontends import load_model
 from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
 from tilewright.driver.tvmc.package_format import SHARED_SUFFIXES
@@ -113,7 +118,7 @@ def make_settings(
             # A package is run by calling a function by its name.
             chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
     elif interface:
-        raise TVMCException("an interface can only be chosen for ahead-of-time models: --executor aot")
+        raise TVMCException("an interface can only be chosen for ahead-of-time models: executor='aot'")
     return Settings(chosen, executor, generators=tuple(generators), **rest)
 
 
@@ -178,7 +183,7 @@ def refuse_tuning_records(path: str | None) -> None:
     """An error where records of tuning are given."""
     if path:
         raise TVMCException(
-            f"the tuning records {path} cannot be used: tuning is not in this version. Omit --tuning-records"
+            f"the tuning records {path} cannot be used: tuning is not in this version. Omit tuning_records="
         )
 
 
@@ -189,7 +194,7 @@ def compile_model(
     package_path: str | None = None,
     cross: Any = None,
     cross_options: str | None = None,
-    output_format: str = "so",
+    output_format: str | None = None,
     dump_code: str | Sequence[str] | None = None,
     target_host: Any = None,
     desired_layout: str | None = None,
@@ -204,7 +209,8 @@ def compile_model(
 ) -> TVMCPackage:
     """Compile a model into a package at ``package_path``, by default in a folder that goes with the model.
 
-    ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``). ``dump_code`` names forms of the program
+    ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``); by default so, or tar where there is no C
+    compiler to link with. ``dump_code`` names forms of the program
     (relay, tir, ll, asm) that are written next to the package. ``executor`` is graph, vm or aot, ``interface`` how a
     model compiled ahead of time is called: packed or c.
     """
@@ -241,12 +247,11 @@ def write_package(
     path: str | None,
     cross: Any = None,
     cross_options: str | None = None,
-    output_format: str = "so",
+    output_format: str | None = None,
 ) -> str:
     """Write a compiled model in the form that the format and the path's suffix say; gives the path."""
+    output_format = choose_format(output_format, path, getattr(compiled, "target", None), cross)
     if path is not None and Path(path).suffix in SHARED_SUFFIXES:
-        if output_format != "so":
-            raise TVMCException(f"{path} is a shared library, and the format is {output_format}")
         export_shared_library(compiled, path, cross, cross_options)
         return path
     return model.export_package(compiled, path, cross, cross_options, output_format)

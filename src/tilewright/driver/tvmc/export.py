@@ -10,15 +10,17 @@ from typing import Any
 
 from tilewright.contrib.cc import cross_compiler
 from tilewright.driver.tvmc.errors import TVMCException
-from tilewright.driver.tvmc.package_format import PackageContent
+from tilewright.driver.tvmc.package_format import SHARED_SUFFIXES, PackageContent
 from tilewright.driver.tvmc.tensors import graph_tensors, module_inputs, module_outputs
 from tilewright.ir.module import IRModule
 from tilewright.micro.model_library_format import ModelLibrary, export_model_library_format
 from tilewright.relay.backend.aot import AOTModule
 from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
+from tilewright.runtime.export import links_without_compiler
 from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.module import Module
 from tilewright.runtime.vm import Executable
+from tilewright.support.cbuild import has_compiler
 from tilewright.target import Target
 
 
@@ -41,6 +43,7 @@ class _Kernels(Module):
         super().__init__(library.type_key, library.function_names)
         self._source = library
         self.features = library.features
+        self.target = library.target
         for imported in library.imported_modules:
             if not isinstance(imported, GraphExecutorFactory):
                 self._imports.append(imported)
@@ -51,6 +54,36 @@ class _Kernels(Module):
     @property
     def target_triple(self) -> str:
         return self._source.target_triple
+
+
+def choose_format(
+    output_format: str | None, path: str | None, target: Target | None, cross: Any = None
+) -> str:
+    """The form of a library, where the user may have said none: shared if there is a linker for the target.
+
+    An error where the path or the format ask for a shared library and nothing can link one.
+    """
+    triple = "" if target is None else str(target.attrs.get("mtriple", "") or "")
+    interface = None if target is None else target.attrs.get("interface-api")
+    is_library = path is not None and Path(path).suffix in SHARED_SUFFIXES
+    if is_library and output_format not in (None, "so"):
+        raise TVMCException(f"{path} is a shared library, but output_format='{output_format}' is not")
+    if output_format is None and interface == "c" and not is_library:
+        return "mlf"  # C code has no function to call by name, and a program of the user's compiles it
+    if output_format not in (None, "so") or cross or has_compiler(triple):
+        return output_format or "so"
+    if output_format is None and not is_library:
+        return "tar"
+    if links_without_compiler(triple):
+        return "so"
+    wanted = f"{path} is" if is_library else "output_format='so' is"
+    instead = f"package_path='{Path(str(path)).with_suffix('.tar')}'" if is_library else "output_format='tar'"
+    where = f" for {triple}" if triple else ""
+    raise TVMCException(
+        f"{wanted} a shared library, which a C compiler links, and no C compiler{where} was found: install one (cc, "
+        "gcc or clang) or the package ziglang (pip install ziglang), or write a package of object code with "
+        f"{instead}"
+    )
 
 
 def linker(cross: Any, cross_options: str | None) -> Callable[..., None] | None:
@@ -101,7 +134,7 @@ def classic_content(
         model = _aot_model(compiled)
         inputs, outputs = graph_tensors(model.graph_json, list(compiled.params))
         # As .tar, the model itself would write a model library.
-        exporter = model.export_library if lib_format == "so" else model.lib.export_library
+        exporter = model.export_library if lib_format == "so" else model.described().export_library
         code = _library_bytes(exporter, cross, cross_options, lib_format)
         # The code has the parameters inside; the graph is there for its inputs and outputs.
         return PackageContent(
@@ -123,7 +156,8 @@ def _aot_model(compiled: AOTExecutorFactoryModule) -> AOTModule:
     assert isinstance(model, AOTModule)
     if model.interface != "packed":
         raise TVMCException(
-            "a model with the C interface is called from C: export it with -f mlf, or choose the interface packed"
+            "a model with the C interface is called from C: export it with output_format='mlf', or compile it with "
+            "interface='packed'"
         )
     return model
 
@@ -146,7 +180,7 @@ def export_model_library(compiled: Any, path: str) -> None:
     """Write a model library."""
     if isinstance(compiled, CompiledProgram):
         raise TVMCException(
-            "a program of the virtual machine cannot be a model library: use -f so, or another executor"
+            "a program of the virtual machine cannot be a model library: use output_format='so', or another executor"
         )
     if isinstance(compiled, AOTExecutorFactoryModule):
         export_model_library_format(compiled.lib, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -188,11 +189,22 @@ def npz_path(path: str) -> Path:
     return given if given.suffix == ".npz" else given.with_name(f"{given.name}.npz")
 
 
+class Outputs(dict[str, np.ndarray[Any, Any]]):
+    """Outputs under the model's names, and also by position under the names that ``tvmc`` gives them, ``output_0`` and
+    so on, for programs that were written for it."""
+
+    def __missing__(self, name: str) -> np.ndarray[Any, Any]:
+        for position, value in enumerate(self.values()):
+            if name == f"output_{position}":
+                return value
+        raise KeyError(name)
+
+
 class TVMCResult:
     """The outputs of a run by name, and the times that were measured, if any were."""
 
     def __init__(self, outputs: Mapping[str, np.ndarray[Any, Any]], times: BenchmarkResult | None) -> None:
-        self.outputs = dict(outputs)
+        self.outputs = Outputs(outputs)
         self.times = times
         self.profile: KernelProfile | None = None
         """The report on every kernel, where it was requested."""
@@ -205,17 +217,21 @@ class TVMCResult:
 
     def get_output(self, name: str) -> np.ndarray[Any, Any]:
         """One output."""
-        if name not in self.outputs:
-            raise TVMCException(f"there is no output {name!r}; there are {', '.join(self.outputs)}")
-        return self.outputs[name]
+        try:
+            return self.outputs[name]
+        except KeyError:
+            raise TVMCException(f"there is no output {name!r}; there are {', '.join(self.outputs)}") from None
 
     def save(self, output_path: str) -> None:
         """Write the outputs as ``.npz``; a path without that suffix gets it."""
         target = npz_path(output_path)
 
         def write(temporary: Path) -> None:
-            with temporary.open("wb") as file:
-                np.savez(file, **self.outputs)  # type: ignore[arg-type]
+            # Not np.savez: a model may have an output of the name "file", which is that function's own.
+            with zipfile.ZipFile(temporary, "w") as archive:
+                for name, value in self.outputs.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
 
         write_beside(target, write)
 

@@ -235,7 +235,10 @@ def run_module(
     runnable.set_inputs(values)
     outputs = runnable.run()
     times = runnable.benchmark(repeat, number, end_to_end) if measure else None
-    result = TVMCResult({output_name(place): value for place, value in enumerate(outputs)}, times)
+    names = [one.name for one in tvmc_package.content.outputs]
+    if len(names) != len(outputs):  # a program whose results are not known before it runs
+        names = [output_name(place) for place in range(len(outputs))]
+    result = TVMCResult(dict(zip(names, outputs, strict=True)), times)
     result.filled = [one.name for one in tvmc_package.content.inputs if one.name not in (inputs or {})]
     if profile:
         result.profile = runnable.profile(repeat)

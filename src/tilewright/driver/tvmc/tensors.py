@@ -14,6 +14,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.infer import infer_module
+from tilewright.relay.output_names import output_names, unnamed_output
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 
@@ -81,14 +82,16 @@ def module_inputs(mod: IRModule, params: Mapping[str, Any]) -> list[TensorInfo]:
 
 
 def module_outputs(mod: IRModule) -> list[TensorInfo]:
-    """The outputs of ``main``, named ``output_0`` and so on."""
-    kinds = _tensors(infer_module(mod)["main"].checked_type.ret_type)
-    return [_info(output_name(position), kind) for position, kind in enumerate(kinds)]
+    """The outputs of ``main`` under the model's names, or as ``output_0`` and so on."""
+    main = infer_module(mod)["main"]
+    kinds = _tensors(main.checked_type.ret_type)
+    names = output_names(main, len(kinds)) or [output_name(position) for position in range(len(kinds))]
+    return [_info(name, kind) for name, kind in zip(names, kinds, strict=True)]
 
 
 def output_name(position: int) -> str:
-    """The name of a result."""
-    return f"output_{position}"
+    """What a result is called that the model has no name for."""
+    return unnamed_output(position)
 
 
 def graph_tensors(graph: str, params: Sequence[str]) -> tuple[list[TensorInfo], list[TensorInfo]]:
@@ -109,10 +112,11 @@ def graph_tensors(graph: str, params: Sequence[str]) -> tuple[list[TensorInfo], 
             for node in parsed["arg_nodes"]
             if nodes[node]["name"] not in taken
         ]
-        outputs = [
-            tensor(output_name(position), head[0], head[1]) for position, head in enumerate(parsed["heads"])
-        ]
-    except (ValueError, KeyError, IndexError, TypeError) as problem:
+        heads = parsed["heads"]
+        made_up = [output_name(position) for position in range(len(heads))]
+        names = parsed.get("metadata", {}).get("output_names") or made_up
+        outputs = [tensor(str(name), head[0], head[1]) for name, head in zip(names, heads, strict=True)]
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as problem:
         raise TVMCException(f"the model's graph is damaged: {problem!r}") from problem
     return inputs, outputs
 
@@ -121,14 +125,11 @@ def require_static(inputs: Sequence[TensorInfo], executor: str) -> None:
     """An error that says what to write, for inputs whose sizes the executor has to know."""
     unknown = [one for one in inputs if not one.is_static]
     if executor != "vm" and unknown:
-        example = " ".join(
-            f"{one.name}:[{','.join('1' if size is None else str(size) for size in one.shape)}]"
-            for one in unknown
-        )
+        example = {one.name: [1 if size is None else size for size in one.shape] for one in unknown}
         raise TVMCException(
             f"the {executor} executor needs static shapes, but some sizes of the model are unknown: "
             f"{'; '.join(one.text() for one in unknown)}. "
-            f'Fix them, as in --input-shapes "{example}", or compile with --executor vm'
+            f"Fix them, as in shape_dict={example}, or compile with executor='vm'"
         )
 
 

@@ -112,5 +112,10 @@ class AOTExecutorFactoryModule(ExecutorFactoryModule):
         self.params = dict(params)
         self.function_metadata = dict(function_metadata or {})
 
+    def session(self, device: Device | None = None, output_names: Sequence[str] | None = None) -> Session:
+        """The model, to be called with named inputs from any number of threads; see ``Module.session``."""
+        made: Session = self.lib.session(device, output_names)
+        return made
+
     def get_executor_config(self) -> None:
         """There is none."""

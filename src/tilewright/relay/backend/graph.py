@@ -19,6 +19,7 @@ from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
+from tilewright.relay.output_names import output_names
 from tilewright.runtime.device import cpu
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import LoweringError, TilewrightError
@@ -77,6 +78,8 @@ class ExecutorGraph:
     external: dict[str, Function] = field(default_factory=dict)
     kernel_devices: dict[str, int] = field(default_factory=dict)
     """The kind of device that each kernel runs on."""
+    output_names: list[str] = field(default_factory=list)
+    """The model's names of the outputs; empty if it has none."""
 
     @property
     def devices(self) -> list[int]:
@@ -147,7 +150,8 @@ class GraphBuilder(ExprFunctor):
                 entries.append(self._add(GraphNode(self._fresh(name), [kind], device=device))[0])
             self.memo_map[parameter] = entries
         outputs = self.visit(function.body)
-        return ExecutorGraph(self.nodes, outputs, self.kernels, self.external, self.kernel_devices)
+        names = output_names(function, len(outputs))
+        return ExecutorGraph(self.nodes, outputs, self.kernels, self.external, self.kernel_devices, names)
 
     def _fresh(self, name: str) -> str:
         made, number = name, 0

@@ -55,6 +55,8 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
                 **({"tensor_offset": ["list_int", inside]} if any(inside) else {}),
             },
             "node_row_ptr": rows,
+            # The last member: TVM's readers stop at it, whatever is in it.
+            **({"metadata": {"output_names": graph.output_names}} if graph.output_names else {}),
         },
         indent=1,
     )

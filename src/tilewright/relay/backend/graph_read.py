@@ -46,7 +46,20 @@ def read_graph(text: str) -> ExecutorGraph:
     outputs = [_entry(value, nodes, "an output of the graph") for value in _list(root, "heads")]
     if not outputs:
         raise ModelError("the graph has no outputs")
-    return ExecutorGraph(nodes, outputs, {})
+    return ExecutorGraph(nodes, outputs, {}, output_names=_output_names(root, len(outputs)))
+
+
+def _output_names(root: dict[str, Any], count: int) -> list[str]:
+    """The names of the outputs; empty for a graph that has none."""
+    metadata = root.get("metadata")
+    names = metadata.get("output_names") if isinstance(metadata, dict) else None
+    if names is None:
+        return []
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise ModelError(f"the names of the graph's outputs are {names!r}, not a list of texts")
+    if len(names) != count or len(set(names)) != count:
+        raise ModelError(f"the graph has {count} outputs, which need as many different names, not {names}")
+    return names
 
 
 def _settle(node: GraphNode, own: Sequence[int], nodes: Sequence[GraphNode], offset_of: Any) -> None:

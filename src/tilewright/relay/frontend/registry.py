@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tilewright.ir.module import IRModule
+from tilewright.relay.frontend.common.description import Described
 from tilewright.relay.frontend.common.unsupported import Unsupported
 from tilewright.relay.frontend.conversions import CONVERSIONS, FormatError
 
@@ -45,7 +46,7 @@ class Frontend:
 
     ``load(path, shape, **options)`` reads a file, where ``shape`` maps names of inputs to shapes, or is None.
     ``sniff`` tells from the first bytes of a file whether it is in the format. ``list_unsupported(path)`` lists the
-    operators of a model that cannot be converted.
+    operators of a model that cannot be converted, ``describe(path)`` tells what the file says of itself.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Frontend:
     load: Callable[..., Imported]
     sniff: Callable[[bytes], bool] = _never
     list_unsupported: Callable[[str], Sequence[Unsupported]] | None = None
+    describe: Callable[[str], Described] | None = None
 
 
 _registered: dict[str, Frontend] = {}

@@ -11,6 +11,7 @@ from tilewright.relay.transform.build_config import build_config
 from tilewright.relay.transform.canonicalize_cast import CanonicalizeCast
 from tilewright.relay.transform.canonicalize_ops import CanonicalizeOps
 from tilewright.relay.transform.change_batch import ChangeBatch
+from tilewright.relay.transform.check_indices import CheckIndices
 from tilewright.relay.transform.combine_parallel_batch_matmul import CombineParallelBatchMatmul
 from tilewright.relay.transform.combine_parallel_conv2d import CombineParallelConv2D
 from tilewright.relay.transform.combine_parallel_dense import CombineParallelDense

@@ -98,6 +98,17 @@ int32_t tilewright_graph_input_device(const TilewrightGraph* graph, int32_t inde
   return 0;
 }
 
+int32_t tilewright_graph_output_index(const TilewrightGraph* graph, const char* name) {
+  for (int32_t i = 0; i < graph->num_outputs; ++i) {
+    if (strcmp(graph->output_names[i], name) == 0) return i;
+  }
+  return -1;
+}
+
+const char* tilewright_graph_output_name(const TilewrightGraph* graph, int32_t index) {
+  return index >= 0 && index < graph->num_outputs ? graph->output_names[index] : NULL;
+}
+
 const char* tilewright_graph_node_name(const TilewrightGraph* graph, int32_t node) {
   return node >= 0 && node < graph->num_nodes ? graph->nodes[node].name : NULL;
 }

@@ -52,6 +52,7 @@ struct TilewrightGraph {
   TwGraphStorage* storages;
   int32_t* inputs;  /* nodes */
   int32_t* outputs; /* entries */
+  const char** output_names;
   int64_t* extents;
   int32_t num_nodes, num_entries, num_storages, num_inputs, num_outputs;
   TwGraphArena* arenas; /* one for each device that the graph has tensors on */

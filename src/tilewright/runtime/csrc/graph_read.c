@@ -5,7 +5,8 @@
    "storage_offset" has for each storage its place in the arena of its device, in bytes, a multiple of TW_ALIGNMENT.
    "tensor_offset" has for each tensor where in its storage it begins, in bytes, a multiple of its element's size: a storage
    can hold a tensor and its parts. A node whose function is "__copy" copies its only input, from whatever device, to its
-   output; one whose function is "__nop" runs nothing. */
+   output; one whose function is "__nop" runs nothing. The names of the outputs are the list "output_names" of "metadata",
+   the last member of the whole, at which TVM's own reader stops. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,26 @@ static int32_t read_inputs_and_outputs(TilewrightGraph* graph, const TwJson* roo
     int32_t entry = entry_of(graph, value, graph->num_nodes);
     if (entry < 0) return damaged("an output is no tensor of the graph");
     graph->outputs[graph->num_outputs++] = entry;
+  }
+  return 0;
+}
+
+/* The names of the outputs: those of the metadata, or output_0 and so on for a graph that has none. */
+static int32_t read_output_names(TilewrightGraph* graph, const TwJson* root) {
+  const TwJson* names = tw_json_member(tw_json_member(root, "metadata"), "output_names");
+  if (names != NULL && (names->kind != JSON_ARRAY || names->count != graph->num_outputs)) {
+    return damaged("it does not have a name for each output");
+  }
+  graph->output_names = tw_graph_allocate(graph, (uint64_t)graph->num_outputs, sizeof *graph->output_names);
+  if (graph->output_names == NULL) return -1;
+  const TwJson* name = names != NULL ? names->first : NULL;
+  for (int32_t i = 0; i < graph->num_outputs; ++i) {
+    char made[32];
+    if (name != NULL && (name->kind != JSON_STRING || name->text[0] == 0)) return damaged("the name of an output is no text");
+    snprintf(made, sizeof made, "output_%d", (int)i);
+    graph->output_names[i] = copy_text(graph, name != NULL ? name->text : made);
+    if (graph->output_names[i] == NULL) return -1;
+    if (name != NULL) name = name->next;
   }
   return 0;
 }
@@ -452,6 +473,7 @@ int32_t tw_graph_read(TilewrightGraph* graph, const char* json, size_t size, Til
   int32_t status = read_nodes(graph, root);
   if (status == 0) status = read_entries(graph, root);
   if (status == 0) status = read_inputs_and_outputs(graph, root);
+  if (status == 0) status = read_output_names(graph, root);
   if (status == 0) status = read_devices(graph, root, devices, num_devices);
   if (status == 0) status = read_ranges(graph, root);
   if (status == 0) status = find_functions(graph, root, find, context);

@@ -61,6 +61,9 @@ const char* tw_argument_kind(int32_t type_index);
 void tw_object_init(TilewrightObject* object, int32_t type_index, void (*deleter)(void* self, int flags));
 enum { TW_DELETE_VALUE = 1, TW_DELETE_MEMORY = 2 };
 
+/* Tensors of more are refused wherever they are read. */
+#define TW_MOST_DIMENSIONS 64
+
 /* True if the elements lie one behind the other, in row-major order. */
 bool tw_is_compact(const DLTensor* tensor);
 
@@ -87,9 +90,15 @@ void tw_allow_cpus(const TwCpus* before); /* this thread again */
 /* The slots of generated code are symbols: this, and the name of the function that is called. */
 #define TW_SLOT_PREFIX "__tilewright_packed_"
 
-/* Binds the code of a library to the modules of kernels that it carries in a block. The slots hold them. */
-typedef void* (*TwFindSymbol)(void* library, const char* name);
-int32_t tw_bind_imports(const char* block, uint64_t size, const char* path, void* library, TwFindSymbol find);
+/* The address of a symbol in a library of `tilewright_library_open`; NULL when it has none. */
+void* tw_library_symbol(void* library, const char* name);
+
+/* Calls `visit` for each module that a library carries as data, until it fails: the kind of module, and its content. */
+int32_t tw_for_each_import(void* library, const char* path,
+                           int32_t (*visit)(void* context, const char* type_key, const char* content, uint64_t size), void* context);
+
+/* Binds the code of a library to the modules of kernels that it carries. The slots hold them. */
+int32_t tw_bind_imports(void* library, const char* path);
 
 /* Functions of the runtime itself that the registry starts with. */
 int32_t tw_cache_flush_cpu_non_first_arg(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);

@@ -4,6 +4,18 @@
 
 #include "internal.h"
 
+#if !defined(_WIN32) && TW_HAS_THREADS
+#include <unistd.h>
+/* A file of this folder, named without a slash, is meant before a library of the system's folders, where `dlopen` looks. */
+static void* open_file(const char* path) {
+  char here[4096];
+  bool is_here = strchr(path, '/') == NULL && snprintf(here, sizeof here, "./%s", path) < (int)sizeof here && access(here, F_OK) == 0;
+  return tw_open_library(is_here ? here : path);
+}
+#else
+static void* open_file(const char* path) { return tw_open_library(path); }
+#endif
+
 /* The first CPU feature that the library needs and the machine lacks, copied to `missing`; false when there is none. */
 static bool lacks_feature(void* library, char* missing, size_t size) {
   const char* names = tw_find_symbol(library, "__tilewright_features");
@@ -19,10 +31,19 @@ static bool lacks_feature(void* library, char* missing, size_t size) {
   return false;
 }
 
+static bool ends_with(const char* text, const char* end) {
+  size_t length = strlen(text), size = strlen(end);
+  return length >= size && strcmp(text + length - size, end) == 0;
+}
+
 void* tilewright_library_open(const char* path) {
-  void* library = tw_open_library(path);
+  void* library = open_file(path);
   if (library == NULL) {
-    tw_fail("OSError", "cannot load %s: %s", path, tw_open_problem());
+    const char* problem = tw_open_problem();
+    const char* advice = "";
+    if (ends_with(path, ".tar")) advice = "; a package is for Python: compile the model with -o model.so";
+    if (strstr(problem, "tilewright_") != NULL) advice = "; it has no runtime inside: link the program with the shared runtime library";
+    tw_fail("OSError", "cannot load %s: %s%s", path, problem, advice);
     return NULL;
   }
   void* address = tw_find_symbol(library, "__tilewright_bind_host");
@@ -36,11 +57,10 @@ void* tilewright_library_open(const char* path) {
     tw_fail("RuntimeError", "%s needs a CPU feature that this machine lacks: %s", path, missing);
     return NULL;
   }
-  const char* block = tw_find_symbol(library, "__tilewright_imports");
-  const uint64_t* size = tw_find_symbol(library, "__tilewright_imports_size");
-  if (block != NULL && size != NULL && tw_bind_imports(block, *size, path, library, tw_find_symbol) != 0) return NULL;
-  return library;
+  return tw_bind_imports(library, path) == 0 ? library : NULL;
 }
+
+void* tw_library_symbol(void* library, const char* name) { return find_symbol(library, name); }
 
 TilewrightObject* tilewright_library_function(void* library, const char* name) {
   char symbol[512];

@@ -2,7 +2,7 @@
  *
  * The block is that of artefact.py: "TWIMPORT", the number of modules, and for each its parent, the sizes of its kind and
  * of its content, and both. The content of a module of kernels is that of device_module.py: the size of a description in
- * JSON, the description, and the image. Modules of other kinds are for Python. */
+ * JSON, the description, and the image. Models are for sessions, see session.c; modules of other kinds are for Python. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static uint64_t read_number(const char* at, int bytes) {
 }
 
 static int32_t damaged(const char* path) {
-  return tw_fail("ValueError", "%s is damaged: its modules of kernels are not readable", path);
+  return tw_fail("ValueError", "%s is damaged: the modules that it carries are not readable", path);
 }
 
 static bool is_list(const TwJson* value) { return value != NULL && value->kind == JSON_ARRAY; }
@@ -84,14 +84,14 @@ static int32_t make_module(const TwJson* head, const char* image, uint64_t size,
 }
 
 /* Has the code of a library call the kernels of a module. */
-static int32_t bind_kernels(TilewrightDeviceModule* module, const TwJson* list, void* library, TwFindSymbol find) {
+static int32_t bind_kernels(TilewrightDeviceModule* module, const TwJson* list, void* library) {
   for (const TwJson* at = list->first; at != NULL; at = at->next) {
     const char* name = tw_json_member(at, "name")->text;
     char symbol[512];
     if (strlen(name) + sizeof TW_SLOT_PREFIX > sizeof symbol) continue;
     memcpy(symbol, TW_SLOT_PREFIX, sizeof TW_SLOT_PREFIX);
     strcat(symbol, name);
-    void* slot = find(library, symbol);
+    void* slot = tw_library_symbol(library, symbol);
     if (slot == NULL) continue;
     TilewrightObject* function;
     if (tilewright_device_module_function(module, name, &function) != 0) return -1;
@@ -102,30 +102,51 @@ static int32_t bind_kernels(TilewrightDeviceModule* module, const TwJson* list, 
   return 0;
 }
 
-static int32_t bind_module(const char* content, uint64_t size, const char* path, void* library, TwFindSymbol find) {
+static int32_t bind_module(const char* content, uint64_t size, const char* path, void* library) {
   uint64_t head_size = size >= 8 ? read_number(content, 8) : 0;
   if (size < 8 || head_size > size - 8) return damaged(path);
   TwJsonDocument document;
   if (!tw_json_parse(content + 8, (size_t)head_size, &document)) return -1;
   TilewrightDeviceModule* module = NULL;
   int32_t status = make_module(document.root, content + 8 + head_size, size - 8 - head_size, path, &module);
-  if (status == 0) status = bind_kernels(module, tw_json_member(document.root, "kernels"), library, find);
+  if (status == 0) status = bind_kernels(module, tw_json_member(document.root, "kernels"), library);
   tilewright_device_module_release(module);
   tw_json_free(&document);
   return status;
 }
 
-int32_t tw_bind_imports(const char* block, uint64_t size, const char* path, void* library, TwFindSymbol find) {
+int32_t tw_for_each_import(void* library, const char* path,
+                           int32_t (*visit)(void* context, const char* type_key, const char* content, uint64_t size), void* context) {
+  const char* block = tw_library_symbol(library, "__tilewright_imports");
+  const uint64_t* stored_size = tw_library_symbol(library, "__tilewright_imports_size");
+  if (block == NULL || stored_size == NULL) return 0;
+  uint64_t size = *stored_size;
   if (size < 12 || memcmp(block, "TWIMPORT", 8) != 0) return damaged(path);
   uint64_t count = read_number(block + 8, 4), at = 12;
   for (uint64_t i = 0; i < count; ++i) {
+    char type_key[64] = "";
     if (size - at < 16) return damaged(path);
     uint64_t key_size = read_number(block + at + 4, 4), content_size = read_number(block + at + 8, 8);
     at += 16;
     if (key_size > size - at || content_size > size - at - key_size) return damaged(path);
-    bool is_kernels = key_size == strlen(KIND) && memcmp(block + at, KIND, key_size) == 0;
-    if (is_kernels && bind_module(block + at + key_size, content_size, path, library, find) != 0) return -1;
+    if (key_size < sizeof type_key) memcpy(type_key, block + at, (size_t)key_size); /* a longer one is none of ours */
+    if (visit(context, type_key, block + at + key_size, content_size) != 0) return -1;
     at += key_size + content_size;
   }
   return 0;
+}
+
+typedef struct {
+  void* library;
+  const char* path;
+} Binding;
+
+static int32_t bind_import(void* context, const char* type_key, const char* content, uint64_t size) {
+  const Binding* binding = context;
+  return strcmp(type_key, KIND) == 0 ? bind_module(content, size, binding->path, binding->library) : 0;
+}
+
+int32_t tw_bind_imports(void* library, const char* path) {
+  Binding binding = {library, path};
+  return tw_for_each_import(library, path, bind_import, &binding);
 }

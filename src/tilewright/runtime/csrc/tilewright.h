@@ -552,6 +552,11 @@ TILEWRIGHT_API uint64_t tilewright_graph_arena_bytes(const TilewrightGraph* grap
 TILEWRIGHT_API int32_t tilewright_graph_input_index(const TilewrightGraph* graph, const char* name);
 TILEWRIGHT_API const char* tilewright_graph_input_name(const TilewrightGraph* graph, int32_t index);
 TILEWRIGHT_API int32_t tilewright_graph_input_device(const TilewrightGraph* graph, int32_t index, DLDevice* out);
+
+/* By the model's names, or output_0 and so on for a graph without names. -1 for a name that is no output. */
+TILEWRIGHT_API int32_t tilewright_graph_output_index(const TilewrightGraph* graph, const char* name);
+TILEWRIGHT_API const char* tilewright_graph_output_name(const TilewrightGraph* graph, int32_t index);
+
 TILEWRIGHT_API const char* tilewright_graph_node_name(const TilewrightGraph* graph, int32_t node);
 TILEWRIGHT_API int32_t tilewright_graph_node_index(const TilewrightGraph* graph, const char* name); /* -1: none */
 
@@ -653,6 +658,50 @@ TILEWRIGHT_API void* tilewright_library_open(const char* path);
 /* A `TilewrightFind` over such a library, or, for NULL, over the functions that are linked into the program itself
  * (`tilewright_register_system_symbol`). */
 TILEWRIGHT_API TilewrightObject* tilewright_library_function(void* library, const char* name);
+
+/* ---- Sessions: a library with its model inside ---------------------------------------------------------------------------------- */
+/* What `tilewright compile -o model.so` and `export_library` write has graph, parameters and code in one file. A session is
+ * such a model, ready to run, with its inputs and outputs by name. */
+typedef struct TilewrightSession TilewrightSession;
+
+/* An input or an output. It lives as long as the session. */
+typedef struct {
+  const char* name;
+  DLDataType dtype;
+  int32_t ndim;
+  const int64_t* shape; /* -1: any extent */
+} TilewrightTensorInfo;
+
+/* Opens a model to run on the host, or on devices as for `tilewright_graph_create_on`; NULL with an error. A library is code:
+ * open only what you trust. */
+TILEWRIGHT_API TilewrightSession* tilewright_open(const char* path);
+TILEWRIGHT_API TilewrightSession* tilewright_open_on(const char* path, const DLDevice* devices, int32_t num_devices);
+TILEWRIGHT_API void tilewright_close(TilewrightSession* session); /* NULL is fine */
+
+/* Another session of the same model, for another thread: it shares the parameters. NULL with an error. */
+TILEWRIGHT_API TilewrightSession* tilewright_session_clone(TilewrightSession* session);
+
+TILEWRIGHT_API int32_t tilewright_session_num_inputs(const TilewrightSession* session);
+TILEWRIGHT_API int32_t tilewright_session_num_outputs(const TilewrightSession* session);
+TILEWRIGHT_API const TilewrightTensorInfo* tilewright_session_input_info(const TilewrightSession* session, int32_t index);
+TILEWRIGHT_API const TilewrightTensorInfo* tilewright_session_output_info(const TilewrightSession* session, int32_t index);
+
+/* Copies elements, in row-major order, into an input. Of a shape with one open extent, `num_bytes` says how large it is. */
+TILEWRIGHT_API int32_t tilewright_session_set_input(TilewrightSession* session, const char* name, const void* values,
+                                                    size_t num_bytes);
+
+/* Copies a tensor of any device and strides into an input. */
+TILEWRIGHT_API int32_t tilewright_session_set_tensor(TilewrightSession* session, const char* name, const DLTensor* tensor);
+
+/* Inputs keep their values from run to run. */
+TILEWRIGHT_API int32_t tilewright_session_run(TilewrightSession* session);
+
+/* An output of the last run: a compact tensor in host memory, good until the next run or `tilewright_close`. NULL with an
+ * error. */
+TILEWRIGHT_API const DLTensor* tilewright_session_output(TilewrightSession* session, const char* name);
+
+/* Copies the elements of an output to memory of exactly their size. */
+TILEWRIGHT_API int32_t tilewright_session_copy_output(TilewrightSession* session, const char* name, void* values, size_t num_bytes);
 
 /* ---- Artefacts with their own runtime ----------------------------------------------------------------------------------------- */
 /* What a loading runtime gives to an artefact's embedded copy, so that both share threads, registry, errors and devices. */

@@ -7,8 +7,6 @@
 
 #include "device.h"
 
-#define TW_MOST_DIMENSIONS 64
-
 typedef enum {
   TW_VM_MOVE,
   TW_VM_RET,
@@ -83,7 +81,8 @@ struct TilewrightVM {
   const DLDevice* devices;    /* by place: the host first, then the others that the machine was given */
   int32_t num_devices;
   const char** texts;
-  int32_t num_functions, num_kernels, num_constants, num_texts;
+  TwVMParam* outputs; /* the tensors that `main` gives, tuples flattened; none where they are not known, or not tensors */
+  int32_t num_functions, num_kernels, num_constants, num_texts, num_outputs;
   int64_t most_frames, most_instructions; /* 0 instructions: no limit */
   TwPool* pool;
   struct TwVMMemory* memory; /* all that is freed with the program */

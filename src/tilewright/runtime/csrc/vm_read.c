@@ -10,6 +10,7 @@
  *     parameters: count, for each its name and 0 (any value) or 1, data type, number of dimensions, extents or -1; or 2, the
  *                 same, and the device that the tensor is to be on (kind and position) instead of the host
  *     code:       count, words
+ *   outputs:   the tensors that `main` gives, tuples flattened, in the form of parameters; may be left out
  */
 #include <stdlib.h>
 #include <string.h>
@@ -226,14 +227,14 @@ static int32_t place_constant(TilewrightVM* vm, int64_t constant, int32_t place)
   return 0;
 }
 
-static int32_t read_params(Reader* reader, TwVMFunction* function) {
+static int32_t read_params(Reader* reader, TwVMParam** out, int32_t* num_params) {
   int64_t count, kind;
   if (!read_count(reader, MOST_PARAMS, 16, &count)) return damaged("it is cut short");
-  function->params = allocate(reader->vm, (uint64_t)count, sizeof *function->params);
-  if (function->params == NULL) return -1;
-  function->num_params = (int32_t)count;
+  *out = allocate(reader->vm, (uint64_t)count, sizeof **out);
+  if (*out == NULL) return -1;
+  *num_params = (int32_t)count;
   for (int64_t i = 0; i < count; ++i) {
-    TwVMParam* param = &function->params[i];
+    TwVMParam* param = &(*out)[i];
     if (read_text(reader, &param->name) != 0) return -1;
     if (!read_number(reader, &kind) || kind < 0 || kind > 2) return damaged("a parameter is of no known kind");
     param->is_tensor = kind != 0;
@@ -259,7 +260,7 @@ static int32_t read_functions(Reader* reader) {
       return damaged("a function has too many registers");
     }
     function->num_registers = (int32_t)number;
-    if (read_params(reader, function) != 0) return -1;
+    if (read_params(reader, &function->params, &function->num_params) != 0) return -1;
     if (function->num_params > function->num_registers) return damaged("a function has more parameters than registers");
     if (!read_count(reader, UINT64_MAX, 8, &function->num_words)) return damaged("the code of a function is cut short");
     function->code = allocate(vm, (uint64_t)function->num_words, 8);
@@ -267,6 +268,13 @@ static int32_t read_functions(Reader* reader) {
     memcpy(function->code, reader->at, 8 * (size_t)function->num_words);
     reader->at += 8 * function->num_words;
   }
+  return 0;
+}
+
+/* Programs that were written before there was a list of outputs end before it. */
+static int32_t read_outputs(Reader* reader) {
+  if (reader->at == reader->end) return 0;
+  if (read_params(reader, &reader->vm->outputs, &reader->vm->num_outputs) != 0) return -1;
   return reader->at == reader->end ? 0 : damaged("something follows its end");
 }
 
@@ -414,6 +422,7 @@ int32_t tw_vm_read(TilewrightVM* vm, const char* data, size_t size, TilewrightOb
   reader.at += 8;
   if (read_texts(&reader) != 0 || read_kernels(&reader, find, context) != 0) return -1;
   if (read_constants(&reader, constants, num_constants) != 0 || read_functions(&reader) != 0) return -1;
+  if (read_outputs(&reader) != 0) return -1;
   return check_functions(vm);
 }
 

@@ -217,7 +217,9 @@ class _Kernel:
                 with builder.for_range(0, lanes, name="lane", kind="vectorize") as lane:
                     score = total[row * width + start + lane]
                     scores[token * width + start + lane] = score
-                    largest[start + lane] = operators.maximum(largest[start + lane], score)
+                    # A NaN reaches the result by way of the sum.
+                    before = largest[start + lane]
+                    largest[start + lane] = Select(score > before, score, before)
 
     def _mask(self, total: BufferVar, at: int, key: PrimExpr, query: PrimExpr, left: int) -> None:
         """Adds the mask to a vector of scores; only the first ``left`` queries are not padding."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from tilewright.ir.expr import wrap_integer
 from tilewright.support.dtype import DataType
+from tilewright.support.numbers import shift_left, shift_right
 
 
 def _sigmoid(x: float) -> Any:
@@ -81,10 +82,14 @@ BITWISE: Final[dict[str, Callable[[int, int], int]]] = {
     "bitwise_and": lambda a, b: a & b,
     "bitwise_or": lambda a, b: a | b,
     "bitwise_xor": lambda a, b: a ^ b,
-    "shift_left": lambda a, b: a << b,
-    "shift_right": lambda a, b: a >> b,
 }
 """Functions of two integers; the result is wrapped into the type."""
+
+SHIFTS: Final[dict[str, Callable[[int, int, int], int]]] = {
+    "shift_left": shift_left,
+    "shift_right": shift_right,
+}
+"""Functions of the number of bits, an integer and a count; the result is wrapped into the type."""
 
 
 def count_leading_zeros(dtype: DataType, value: int) -> int:

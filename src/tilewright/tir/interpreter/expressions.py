@@ -69,8 +69,8 @@ CallBuilder = Callable[["ExpressionCompiler", Call], Run]
 
 
 def _divide_integers(a: int, b: int) -> int:
-    """The quotient rounded towards zero."""
-    quotient = abs(a) // abs(b)
+    """The quotient rounded towards zero. A divisor of zero counts as one, as in compiled code, which never traps."""
+    quotient = abs(a) // (abs(b) or 1)
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
@@ -86,25 +86,25 @@ _LANES: dict[type, Callable[[Any, Any], Any]] = {
     Add: operator.add,
     Sub: operator.sub,
     Mul: operator.mul,
-    Min: lambda a, b: np.where(a < b, a, b),
-    Max: lambda a, b: np.where(a > b, a, b),
+    Min: lambda a, b: np.where((a <= b) | (a != a), a, b),
+    Max: lambda a, b: np.where((a >= b) | (a != a), a, b),
 }
 _FLOATS: dict[type, Callable[[Any, Any], Any]] = {
     **_LANES,
-    Min: lambda a, b: a if a < b else b,
-    Max: lambda a, b: a if a > b else b,
+    Min: lambda a, b: a if a <= b or a != a else b,
+    Max: lambda a, b: a if a >= b or a != a else b,
     Div: operator.truediv,
     Mod: np.fmod,
     FloorDiv: lambda a, b: np.floor(a / b),
-    FloorMod: lambda a, b: a - np.floor(a / b) * b,
+    FloorMod: np.mod,
 }
 _INTEGERS: dict[type, Callable[[Any, Any], Any]] = {
     Min: min,
     Max: max,
     Div: _divide_integers,
-    Mod: lambda a, b: a - _divide_integers(a, b) * b,
-    FloorDiv: operator.floordiv,
-    FloorMod: operator.mod,
+    Mod: lambda a, b: a - _divide_integers(a, b) * (b or 1),
+    FloorDiv: lambda a, b: a // (b or 1),
+    FloorMod: lambda a, b: a % (b or 1),
 }
 
 
@@ -216,14 +216,7 @@ class ExpressionCompiler(Functor):
         a, b = self.visit(node.a), self.visit(node.b)
         compute = {**_LANES, **_INTEGERS}[type(node)]
 
-        def general(frame: Frame) -> Any:
-            left, right = a(frame), b(frame)
-            try:
-                return wrap(compute(left, right))
-            except ZeroDivisionError:
-                raise TilewrightError(f"division of {left} by zero in {node}", span=node.span) from None
-
-        return general
+        return lambda frame: wrap(compute(a(frame), b(frame)))
 
     def _integer_lanes(self, node: BinaryOpExpr, a: Run, b: Run) -> Run:
         """Vectors of integers; NumPy wraps sums and products, quotients go lane by lane."""
@@ -239,10 +232,7 @@ class ExpressionCompiler(Functor):
 
         def lanes(frame: Frame) -> Any:
             pairs = zip(a(frame).tolist(), b(frame).tolist(), strict=True)
-            try:
-                return np.array([wrap(divide(left, right)) for left, right in pairs], dtype=kind)
-            except ZeroDivisionError:
-                raise TilewrightError(f"division by zero in {node}", span=node.span) from None
+            return np.array([wrap(divide(left, right)) for left, right in pairs], dtype=kind)
 
         return lanes
 

@@ -8,7 +8,6 @@ vector is a NumPy array of its lanes. A handle is a ``Pointer``, ``None`` or any
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,11 +16,11 @@ import numpy as np
 from tilewright.ir.expr import wrap_integer
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
+from tilewright.support.numbers import float_to_integer, integer_to_float, round_float
 
 Convert = Callable[[Any], Any]
 
 _FLOATS: dict[int, np.dtype[Any]] = {bits: np.dtype(f"float{bits}") for bits in (16, 32, 64)}
-_EXACT_IN_DOUBLE = 1 << 53
 
 
 def storage_type(dtype: DataType) -> np.dtype[Any]:
@@ -133,23 +132,13 @@ def _cast_scalar(source: DataType, target: DataType) -> Convert:
         assert wrap is not None
         if source.is_integral:
             return lambda value: wrap(int(value))
-        # A NaN or an infinity has no integer; the least one is what CPUs give, and the result is
-        # undefined anyway.
-        low = -(1 << (target.bits - 1)) if target.is_int else 0
-        return lambda value: wrap(int(value)) if math.isfinite(value) else low
+        return lambda value: float_to_integer(target, float(value))
     if target.is_bfloat16:
-        return lambda value: round_to_bfloat16(np.float32(value))
+        return lambda value: np.float32(round_float(target, float(value)))
     make = lane_type(target).type
     if source.is_integral:
-        return lambda value: (
-            make(value) if -_EXACT_IN_DOUBLE < value < _EXACT_IN_DOUBLE else _large_to_float(value, make)
-        )
+        return lambda value: make(integer_to_float(target, value))
     return make
-
-
-def _large_to_float(value: int, make: Any) -> Any:
-    """An integer that a double cannot hold, rounded once."""
-    return (np.int64(value) if value < 1 << 63 else np.uint64(value)).astype(make)
 
 
 def _cast_lanes(source: DataType, target: DataType) -> Convert:
@@ -160,6 +149,9 @@ def _cast_lanes(source: DataType, target: DataType) -> Convert:
     if source.is_float and target.is_integral:
         scalar = _cast_scalar(source.element, target.element)
         return lambda lanes: np.array([scalar(lane) for lane in lanes], dtype=kind)
+    if target.is_bfloat16:
+        scalar = _cast_scalar(source.element, target.element)
+        return lambda lanes: np.array([scalar(lane) for lane in lanes.tolist()], dtype=kind)
     if finish is None:
         return lambda lanes: lanes.astype(kind)
     return lambda lanes: finish(lanes.astype(kind))

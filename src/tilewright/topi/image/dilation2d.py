@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright import te, tir
+from tilewright import te
+from tilewright.ir.operators import least
 from tilewright.te import Tensor
 from tilewright.topi.nn.convolution import require_equal, require_rank, slide, spatial_extents
 
@@ -21,7 +22,7 @@ def _dilation2d(
 ) -> Tensor:
     require_rank(data, layout, "the input")
     require_rank(kernel, kernel_layout, "the kernel")
-    lowest = tir.min_value(data.dtype)
+    lowest = least(data.dtype)
     windows = slide(data, layout, spatial_extents(kernel, kernel_layout), stride, padding, dilations, lowest)
     channels = data.shape[layout.index("C")]
     require_equal(channels, kernel.shape[kernel_layout.index("C")], "channels of the input and the kernel")

@@ -67,13 +67,13 @@ class _Padding:
     def inside(self, x: Any, size: Any) -> Any:
         """A coordinate brought to where there are pixels, or for zeros no farther away than every kernel reaches.
 
-        A NaN becomes the lower end: its comparison with the bound fails, and Max gives its second operand.
+        A NaN becomes the lower end.
         """
         if self.mode == "zeros":
-            return tir.Min(tir.Max(x, self.number(-3)), self.number(size) + self.number(3))
+            return tir.Min(_at_least(x, self.number(-3)), self.number(size) + self.number(3))
         if self.mode == "reflection":
             x = self._reflected(x, size)
-        return tir.Min(tir.Max(x, self.number(0)), self.number(size) - self.number(1))
+        return tir.Min(_at_least(x, self.number(0)), self.number(size) - self.number(1))
 
     def _reflected(self, x: Any, size: Any) -> Any:
         """A coordinate mirrored at the ends as often as needed."""
@@ -128,6 +128,11 @@ def grid_sample(
     return made
 
 
+def _at_least(x: Any, low: Any) -> Any:
+    """The larger of both; where ``x`` is NaN, the bound."""
+    return tir.Select(x > low, x, low)
+
+
 Taps = list[tuple[Any, Any, Any]]
 """Index, condition under which there is a pixel (None: always), weight (None: one)."""
 
@@ -157,7 +162,7 @@ def _linear(padding: _Padding, x: Any, size: Any) -> Taps:
 def _cubic(padding: _Padding, x: Any, size: Any) -> Taps:
     # Each of the four taps is padded by itself; the limits only keep the conversion to an integer defined.
     limit = padding.number(2.0**30)
-    bounded = tir.Min(tir.Max(x, padding.number(0) - limit), limit)
+    bounded = tir.Min(_at_least(x, padding.number(0) - limit), limit)
     low = te.floor(bounded)
     weights = Interpolation("cubic", "floor", alpha=-0.75, dtype=padding.dtype).cubic_weights(bounded - low)
     made = []

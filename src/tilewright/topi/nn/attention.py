@@ -10,6 +10,7 @@ from tilewright import te
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import exp
 from tilewright.topi.arguments import check_tensor
+from tilewright.topi.nn.utils import largest_number
 from tilewright.topi.utils import get_const_tuple
 
 AXES: Final = "NTHC"
@@ -86,7 +87,9 @@ def attention(
 
     scores = te.compute((*rows, shape.keys), score, name="scores")
     over, total, over_values = (te.reduce_axis((0, shape.keys), name=name) for name in ("k", "k", "token"))
-    largest = te.compute(rows, lambda n, h, q: te.max(scores(n, h, q, over.var), axis=over), name="largest")
+    largest = te.compute(
+        rows, lambda n, h, q: largest_number(scores(n, h, q, over.var), axis=over), name="largest"
+    )
     raised = te.compute(
         (*rows, shape.keys), lambda n, h, q, k: exp(scores(n, h, q, k) - largest(n, h, q)), name="raised"
     )

@@ -11,11 +11,10 @@ from tilewright.topi.utils import InvalidShapeError, get_const_tuple
 
 
 def relu(x: Tensor) -> Tensor:
-    """``max(x, 0)``; a NaN stays one."""
+    """``max(x, 0)``; NaN and zeros stay as they are."""
     zero = tir.const(0, x.dtype)
-    # Max gives its second operand where they do not compare: in this order that is the NaN.
     made: Tensor = te.compute(
-        x.shape, lambda *indices: tir.Max(zero, x(*indices)), name="T_relu", tag=tag.ELEMWISE
+        x.shape, lambda *indices: tir.Max(x(*indices), zero), name="T_relu", tag=tag.ELEMWISE
     )
     return made
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright import te, tir
-from tilewright.ir.operators import truncdiv
+from tilewright import te
+from tilewright.ir.operators import least, truncdiv
 from tilewright.te import Tensor
 from tilewright.topi import tag
 from tilewright.topi.nn.adaptive_pooling import (
@@ -50,7 +50,7 @@ def _pool(
     require_pool_type(pool_type)
     windows = pool_windows(data, kernel, stride, dilation, padding, ceil_mode, layout, letters)
     taps = [te.reduce_axis((0, extent), name="rv") for extent in windows.kernel]
-    lowest = tir.min_value(data.dtype)
+    lowest = least(data.dtype)
     padded = pad_spatial(
         data,
         windows.axes,

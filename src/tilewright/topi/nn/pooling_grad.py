@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import te, tir
+from tilewright.ir.operators import least
 from tilewright.te import Tensor
 from tilewright.topi.nn.adaptive_pooling import require_pool_type
 from tilewright.topi.nn.pad import pad_spatial
@@ -76,7 +77,7 @@ def _counts(grads: Tensor, data: Tensor, windows: PoolWindows, count_include_pad
 
 def _max_grad(grads: Tensor, data: Tensor, windows: PoolWindows) -> Tensor:
     padded = pad_spatial(
-        data, windows.axes, windows.before, windows.padded_after, tir.min_value(data.dtype), name="pad_temp"
+        data, windows.axes, windows.before, windows.padded_after, least(data.dtype), name="pad_temp"
     )
     taps = [te.reduce_axis((0, extent), name="rv") for extent in windows.kernel]
     height, width = windows.axes
@@ -86,7 +87,7 @@ def _max_grad(grads: Tensor, data: Tensor, windows: PoolWindows) -> Tensor:
             tir.Select(tir.any(x[1] > y[1], tir.all(x[1].equal(y[1]), x[0] < y[0])), x[0], y[0]),
             tir.Select(x[1] > y[1], x[1], y[1]),
         ),
-        lambda index, value: (tir.max_value(index), tir.min_value(value)),
+        lambda index, value: (tir.max_value(index), least(value)),
         name="first_largest",
     )
 

@@ -12,7 +12,7 @@ from tilewright.ir.operators import const
 from tilewright.ir.transform import PassContext
 from tilewright.te import Tensor
 from tilewright.topi.math import fast_exp
-from tilewright.topi.nn.utils import sum_types
+from tilewright.topi.nn.utils import largest_number, sum_types
 from tilewright.topi.utils import InvalidShapeError
 
 
@@ -31,7 +31,7 @@ class _Rows:
         along = te.reduce_axis((0, x.shape[self.axis]), name="k")
         self.largest = te.compute(
             self.shape,
-            lambda *rest: te.max(x(*self.insert(rest, along)), axis=along),
+            lambda *rest: largest_number(x(*self.insert(rest, along)), axis=along),
             name=f"{prefix}_maxelem",
         )
 

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import te
+from tilewright.ir.expr import Select
+from tilewright.ir.operators import least
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import OpAttributeInvalid, OpAttributeUnImplemented
 from tilewright.te import Tensor
 from tilewright.tir.data_layout import Layout
+from tilewright.tir.reducer import comm_reducer
 from tilewright.topi import tag
 from tilewright.topi.utils import InvalidShapeError, equal_const_int, get_const_tuple, simplify
 
@@ -122,6 +125,10 @@ def sum_types(dtype: str, out_dtype: str | None) -> tuple[DataType, DataType]:
     """
     kind = DataType(out_dtype or dtype)
     return (DataType("float32") if kind.is_float and kind.bits == 16 else kind), kind
+
+
+largest_number = comm_reducer(lambda x, y: Select(y > x, y, x), least, name="largest_number")
+"""The maximum of what is not NaN. It needs no test for NaN: softmax, which it is for, sums up the NaN in any case."""
 
 
 def as_type(tensor: Tensor, dtype: str) -> Tensor:

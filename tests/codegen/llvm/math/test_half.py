@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.codegen.llvm.types import bfloat_bits, half_bits
 from tilewright.ir.expr import Add, Cast, Load, Mul, Ramp, Var
+from tilewright.support.numbers import bfloat_bits, half_bits
 from tilewright.tir.stmt import For, ForKind, Store
 
 

@@ -45,12 +45,79 @@ def test_resize(mode: str, coordinates: str, by: str) -> None:
     attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
     for unknown in (False,) if mode == "cubic" else (False, True):
         model = node_model("Resize", inputs, opset=13, constants=constants, unknown=unknown, **attributes)
-        if coordinates == "align_corners":
+        if coordinates == "align_corners" and mode != "nearest":
             # The standard takes the size that the scale says, ONNX Runtime the whole number below it.
             expected = ReferenceEvaluator(model).run(None, {"x": X})
         else:
             expected = reference_runtime.outputs(model, {"x": X})
         assert_close(run(model, {"x": X}), expected, rtol=1e-3)
+
+
+ALL_COORDINATES = [*MODES, "half_pixel_symmetric", "tf_crop_and_resize"]
+ROUNDINGS = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+
+
+def nearest_model(
+    data: Any, coordinates: str, rounding: str, unknown: bool, region: Any = NONE, **given: Any
+) -> Any:
+    """A signal resized to its nearest elements."""
+    inputs = {"x": data, "roi": region, "scales": NONE, **given}
+    return node_model(
+        "Resize",
+        inputs,
+        opset=19 if coordinates == "half_pixel_symmetric" else 13,
+        constants={name: inputs[name] for name in list(inputs)[1:]},
+        unknown=unknown,
+        mode="nearest",
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=rounding,
+        extrapolation_value=-1.0,
+    )
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+def test_nearest_of_a_scale_that_float32_rounds(unknown: bool) -> None:
+    """0.6 in float32 is a little more: the quotients are rounded as they are in ONNX Runtime and in PyTorch."""
+    data = np.arange(13, dtype="float32").reshape(1, 1, 13)
+    model = nearest_model(data, "asymmetric", "floor", unknown, scales=scales(1, 1, 0.6))
+    (chosen,) = run(model, {"x": data})
+    assert chosen.reshape(-1).tolist() == [0, 1, 3, 5, 6, 8, 10]
+
+
+@pytest.mark.parametrize("coordinates", ALL_COORDINATES)
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_nearest_of_random_scales_and_sizes(coordinates: str, rounding: str) -> None:
+    """Every element is the one that ONNX Runtime takes, by scales, which are used as given, and by sizes."""
+    random = np.random.default_rng(ALL_COORDINATES.index(coordinates) * 4 + ROUNDINGS.index(rounding))
+    factors = [0.1, 0.3, 0.45, 0.55, 0.6, 2 / 3, 0.7, 0.9, 1.1, 1.3, 1.7, 2.4, 2.5, 3.3]
+    for number in range(12):
+        extent = int(random.integers(3, 60))
+        data = np.arange(extent, dtype="float32").reshape(1, 1, extent)
+        region = NONE
+        if coordinates == "tf_crop_and_resize":
+            region = np.array([0, 0, random.uniform(-0.2, 0.4), 1, 1, random.uniform(0.6, 1.2)], "float32")
+        factor = random.choice(factors) if number % 4 else random.uniform(0.2, 4)
+        target = int(np.float32(extent) * np.float32(factor))
+        # ONNX Runtime copies data whose size does not change, whatever the scale says.
+        if target in (0, extent):
+            continue
+        given = {"scales": scales(1, 1, factor)} if number % 2 else {"sizes": sizes(1, 1, target)}
+        for unknown in (False, True) if coordinates in MODES else (False,):
+            model = nearest_model(data, coordinates, rounding, unknown, region, **given)
+            expected = reference_runtime.outputs(model, {"x": data})
+            np.testing.assert_array_equal(
+                run(model, {"x": data})[0], expected[0], err_msg=f"{extent} {given}"
+            )
+
+
+@pytest.mark.parametrize("factor", [0.6, 0.7, 1.7, 2.0])
+def test_nearest_before_opset_11(factor: float) -> None:
+    """An image that shrinks takes the next element, one that grows the one before."""
+    data = np.arange(23, dtype="float32").reshape(1, 1, 23)
+    inputs = {"x": data, "scales": scales(1, 1, factor)}
+    model = node_model("Resize", inputs, opset=10, constants={"scales": inputs["scales"]}, mode="nearest")
+    expected = reference_runtime.outputs(model, {"x": data})
+    np.testing.assert_array_equal(run(model, {"x": data})[0], expected[0])
 
 
 @pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])

@@ -181,7 +181,8 @@ def _build(
         return codegen.build(_with_constants(loops, functions, constants) if embedded else loops, target)
     head = as_c(functions.constants_symbol, constants) if embedded else ""
     names = [functions.name] if interface == "packed" else []
-    tail = f'const char __tilewright_functions[] = "{functions.name}";\n' if names else ""
+    mark = "__attribute__((weak)) const char __tilewright_functions[]"  # what a library says of itself is stronger
+    tail = f'{mark} = "{functions.name}";\n' if names else ""
     return SourceModule(head + generate_c(loops) + tail, format="c", type_key="c", function_names=names)
 
 

@@ -73,12 +73,18 @@ class ModelFunctions:
         ]
         self.outputs = [
             Argument(
-                names.fresh("output" if len(self.graph.outputs) == 1 else f"output{position}"),
+                names.fresh(self._output_name(position)),
                 self.graph.type_of(entry),
                 alignments[Place(Region.OUTPUT, position)],
             )
             for position, entry in enumerate(self.graph.outputs)
         ]
+
+    def _output_name(self, position: int) -> str:
+        """The model's name of an output; TVM's where it has none."""
+        if self.graph.output_names:
+            return self.graph.output_names[position]
+        return "output" if len(self.graph.outputs) == 1 else f"output{position}"
 
     @property
     def body_symbol(self) -> str:

@@ -30,7 +30,11 @@ def make_header(model: ModelFunctions) -> str:
     """The header's text."""
     name, upper = model.name, f"TILEWRIGHT_{model.name.upper()}"
     constants = " const void* constants," if model.takes_constants else ""
-    sizes = [*_sizes(upper, "INPUT", model.inputs), *_sizes(upper, "OUTPUT", model.outputs)]
+    is_named = bool(model.graph.output_names)
+    sizes = [
+        *_sizes(upper, "INPUT", model.inputs, True),
+        *_sizes(upper, "OUTPUT", model.outputs, is_named),
+    ]
     if model.takes_constants:
         sizes += _size(f"{upper}_CONSTANTS", model.plan.constants_size, ALIGNMENT)
     sizes += _size(f"{upper}_WORKSPACE", model.plan.workspace_size, ALIGNMENT)
@@ -73,11 +77,11 @@ def _size(name: str, size: int, alignment: int) -> list[str]:
     return [f"#define {name}_SIZE {size}", f"#define {name}_ALIGNMENT {alignment}"]
 
 
-def _sizes(upper: str, kind: str, arguments: Sequence[Argument]) -> list[str]:
+def _sizes(upper: str, kind: str, arguments: Sequence[Argument], is_named: bool) -> list[str]:
     lines: list[str] = []
     for argument in arguments:
-        # Inputs keep the case of their names: two may differ in nothing else.
-        label = argument.name.upper() if kind == "OUTPUT" else f"{kind}_{argument.name}"
+        # Names of the model keep their case: two may differ in nothing else.
+        label = f"{kind}_{argument.name}" if is_named else argument.name.upper()
         lines += _size(f"{upper}_{label}", argument.num_bytes, argument.alignment)
     return lines
 

@@ -12,8 +12,12 @@ from tilewright.ir.module import IRModule
 from tilewright.micro.model_library_format import ModelLibrary, export_model_library_format
 from tilewright.relay.backend.aot.entry import Argument, ModelFunctions
 from tilewright.relay.backend.aot.header import header_name, make_header
+from tilewright.relay.output_names import unnamed_output
+from tilewright.runtime.aot_model import AOTModel, TensorDescription
+from tilewright.runtime.device import Device
 from tilewright.runtime.module import JITModule, Module
 from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.session import Session
 from tilewright.support.arena import ALIGNMENT
 from tilewright.support.cbuild import find_compiler, write_bytes
 from tilewright.support.errors import ModelError
@@ -124,10 +128,37 @@ class AOTModule:
         else:
             self._linkable().export_library(file_name, fcompile, addons, **kwargs)
 
+    def session(self, device: Device | None = None, output_names: Sequence[str] | None = None) -> Session:
+        """The model, to be called with named inputs from any number of threads; see ``Module.session``."""
+        return self.described().session(device, self.name, output_names)
+
+    def described(self) -> Module:
+        """The code, with a description of the model in it if its function can be called by name."""
+        return self._describe(self.lib)
+
+    def _describe(self, library: Module) -> Module:
+        known = any(isinstance(one, AOTModel) for one in library.imported_modules)
+        if self.interface == "packed" and not self.functions.takes_constants and not known:
+            memory, graph = self.memory, self.functions.graph
+            names = graph.output_names or [unnamed_output(position) for position in range(len(self.outputs))]
+            inputs = [
+                _described(graph.nodes[number].name, one)
+                for number, one in zip(self.functions.plan.inputs, self.inputs, strict=True)
+            ]
+            outputs = [_described(name, one) for name, one in zip(names, self.outputs, strict=True)]
+            stored = sum(value.numpy().nbytes for value in self.params.values())
+            sizes = (memory.workspace, len(self.params), stored)
+            library.import_module(AOTModel(self.name, inputs, outputs, *sizes))
+            library.target = str(self.target)
+        return library
+
     def _linkable(self) -> Module:
-        """The code as a module with an object."""
+        """The code as a module with an object, and with a description of the model."""
         if self.lib.object_code() is not None:
-            return self.lib
+            return self._describe(self.lib)
+        return self._describe(self._compiled_source())
+
+    def _compiled_source(self) -> Module:
         return JITModule(
             lambda symbol: 0,
             function_names=self.lib.function_names,
@@ -165,3 +196,7 @@ class AOTModule:
             memory=regions,
             extra_files=extra,
         )
+
+
+def _described(name: str, argument: Argument) -> TensorDescription:
+    return TensorDescription(name, str(argument.tensor.dtype), argument.tensor.concrete_shape)

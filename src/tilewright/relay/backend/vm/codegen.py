@@ -37,6 +37,7 @@ from tilewright.relay.expr import (
     Var,
 )
 from tilewright.relay.function import Function
+from tilewright.relay.output_names import flat_types, output_names, unnamed_output
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.vm_program import Opcode, VMFunction, VMParameter, VMProgram, pack_dtype
@@ -82,7 +83,18 @@ class ProgramBuilder:
             self._functions[task.number] = _FunctionBuilder(self, task).build()
             done += 1
         functions = [self._functions[number] for number in range(len(self._functions))]
-        return VMProgram(functions, self.kernels.table, self.constants, self.texts)
+        return VMProgram(functions, self.kernels.table, self.constants, self.texts, self.outputs())
+
+    def outputs(self) -> list[VMParameter]:
+        """The results of ``main``, if all of them are tensors."""
+        main = self.module["main"]
+        assert isinstance(main, Function)
+        kinds = [] if main.ret_type is None else flat_types(main.ret_type)
+        tensors = [one for one in kinds if isinstance(one, TensorType)]
+        if len(tensors) != len(kinds):
+            return []
+        names = output_names(main, len(tensors)) or [unnamed_output(place) for place in range(len(tensors))]
+        return [VMParameter(name, one.dtype, _extents(one)) for name, one in zip(names, tensors, strict=True)]
 
     def function(self, variable: GlobalVar) -> int:
         """The number of a function of the module."""
@@ -135,6 +147,10 @@ class ProgramBuilder:
         return self.texts.index(value)
 
 
+def _extents(kind: TensorType) -> tuple[int | None, ...]:
+    return tuple([getattr(extent, "value", None) for extent in kind.shape])
+
+
 @dataclass(frozen=True)
 class _Known:
     """A function whose code is known where it is called, and the registers of the variables that it captured."""
@@ -173,9 +189,10 @@ class _FunctionBuilder:
         kind = getattr(variable, "_checked_type_", None) or variable.type_annotation
         if not isinstance(kind, TensorType):
             return VMParameter(variable.name_hint)
-        extents = tuple([getattr(extent, "value", None) for extent in kind.shape])
         device = self.program.device_of(variable)
-        return VMParameter(variable.name_hint, kind.dtype, extents, None if device == _CPU else (device, 0))
+        return VMParameter(
+            variable.name_hint, kind.dtype, _extents(kind), None if device == _CPU else (device, 0)
+        )
 
     # Blocks
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tilewright.relay.frontend.common import Unsupported
+from tilewright.relay.frontend.onnx.description import describe
 from tilewright.relay.frontend.onnx.model import from_onnx
 from tilewright.relay.frontend.onnx.reading import read_model
 from tilewright.relay.frontend.onnx.unsupported import list_unsupported
@@ -34,4 +35,4 @@ def unsupported_in(path: str) -> Sequence[Unsupported]:
         return list_unsupported(model.proto)
 
 
-FRONTEND: Final = Frontend("onnx", ("onnx",), load, is_onnx, unsupported_in)
+FRONTEND: Final = Frontend("onnx", ("onnx",), load, is_onnx, unsupported_in, describe)

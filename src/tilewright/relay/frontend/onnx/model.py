@@ -16,6 +16,7 @@ from tilewright.relay.frontend.onnx.tensors import dense_array
 from tilewright.relay.frontend.onnx.unsupported import list_unsupported
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
+from tilewright.relay.output_names import with_output_names
 from tilewright.runtime import ndarray
 from tilewright.support.errors import ModelError
 from tilewright.support.recursion import recursion_room
@@ -77,11 +78,23 @@ def _convert(
             inputs += graph.add_input(info, shapes, dtypes)
     graph.convert(proto)
     outputs = [_as_expression(graph.lookup(info.name)) for info in proto.output]
+    names = [
+        name for info, value in zip(proto.output, outputs, strict=True) for name in _names(info.name, value)
+    ]
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
     found = _Variables()
     found.visit(body)
     weights = [variable for variable in found.order if variable in graph.param_values]
-    return Function([*inputs, *weights], body)
+    return with_output_names(Function([*inputs, *weights], body), names)
+
+
+def _names(name: str, value: Any) -> list[str]:
+    """The names of the tensors of an output: those of a sequence are numbered."""
+    if not isinstance(value, Tuple):
+        return [name]
+    return [
+        inner for position, part in enumerate(value.fields) for inner in _names(f"{name}_{position}", part)
+    ]
 
 
 class _Variables(ExprVisitor):

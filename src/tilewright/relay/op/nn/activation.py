@@ -71,17 +71,17 @@ RELU = define(
     arguments=("data",),
     relation=same_type,
     compute=lambda attrs, inputs, out_type: [topi.nn.relu(inputs[0])],
-    reference=lambda attrs, data: np.maximum(data, np.zeros((), data.dtype)),
+    reference=lambda attrs, data: np.where(data < 0, np.zeros((), data.dtype), data),
     gradient=_relu_gradient,
     layout=elementwise,
     kind=OpPattern.ELEMWISE,
     level=1,
-    description="The larger of each element and zero.",
+    description="The larger of each element and zero; NaN and zeros stay as they are.",
 )
 
 
 def relu(data: RelayExpr) -> Call:
-    """The larger of each element and zero."""
+    """The larger of each element and zero; NaN and zeros stay as they are."""
     return Call(RELU, (data,))
 
 

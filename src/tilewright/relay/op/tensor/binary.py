@@ -138,15 +138,15 @@ power = _binary(
 )
 maximum = _binary(
     "maximum",
-    lambda left, right: np.where(left > right, left, right),
-    "The greater of two; of a NaN and a number, the right operand.",
+    lambda left, right: np.where((left >= right) | (left != left), left, right),
+    "The greater of two; NaN where either is.",
     broadcast,
     partial=_chosen_where("greater_equal"),
 )
 minimum = _binary(
     "minimum",
-    lambda left, right: np.where(left < right, left, right),
-    "The lesser of two; of a NaN and a number, the right operand.",
+    lambda left, right: np.where((left <= right) | (left != left), left, right),
+    "The lesser of two; NaN where either is.",
     broadcast,
     partial=_chosen_where("less_equal"),
 )
@@ -169,7 +169,15 @@ logical_xor = _binary("logical_xor", np.logical_xor, "True where exactly one is.
 bitwise_and = _binary("bitwise_and", np.bitwise_and, "The bits set in both.", broadcast_integers)
 bitwise_or = _binary("bitwise_or", np.bitwise_or, "The bits set in one or both.", broadcast_integers)
 bitwise_xor = _binary("bitwise_xor", np.bitwise_xor, "The bits set in exactly one.", broadcast_integers)
-left_shift = _binary("left_shift", np.left_shift, "The bits moved up.", broadcast_integers)
+left_shift = _binary(
+    "left_shift",
+    reference.left_shift,
+    "The bits moved up; a count below zero, or of all bits and more, gives zero.",
+    broadcast_integers,
+)
 right_shift = _binary(
-    "right_shift", np.right_shift, "The bits moved down; signed numbers keep their sign.", broadcast_integers
+    "right_shift",
+    reference.right_shift,
+    "The bits moved down; signed numbers keep their sign, which is all that a count out of range leaves.",
+    broadcast_integers,
 )

@@ -99,6 +99,25 @@ def floored_remainder(left: Array, right: Array) -> Any:
     return np.mod(left, _divisor(right) if is_integral(left) else right)
 
 
+def _count(bits: Array, most: int) -> tuple[Array, Array]:
+    """Shift counts that NumPy defines, and where they are the given ones."""
+    within = (bits >= 0) & (bits < most)
+    return np.where(within, bits, np.zeros_like(bits)), within
+
+
+def left_shift(left: Array, right: Array) -> Any:
+    """The bits moved up; a count out of range moves all of them out."""
+    count, within = _count(right, 8 * left.dtype.itemsize)
+    return np.where(within, np.left_shift(left, count), np.zeros_like(left))
+
+
+def right_shift(left: Array, right: Array) -> Any:
+    """The bits moved down; a count out of range leaves the sign."""
+    count, within = _count(right, 8 * left.dtype.itemsize)
+    sign = np.where(left < 0, ~np.zeros_like(left), np.zeros_like(left))
+    return np.where(within, np.right_shift(left, count), sign)
+
+
 def power(left: Array, right: Array) -> Any:
     """``left`` to the power of ``right``; a negative power of an integer is rounded towards zero."""
     if not is_integral(left):

@@ -177,8 +177,8 @@ round = _unary(
 sign = _unary(
     "sign",
     topi.sign,
-    np.sign,
-    "1, 0 or -1 as the element is positive, zero or negative; NaN stays.",
+    lambda data: np.where(data == 0, data, np.sign(data)),
+    "1, 0 or -1 as the element is positive, zero or negative; a zero keeps its sign and NaN stays.",
     gradient=_flat,
     relation=number_type,
 )

@@ -11,6 +11,7 @@ from tilewright.relay.op.transform.broadcast import (
 )
 from tilewright.relay.op.transform.casting import cast, cast_like, reinterpret
 from tilewright.relay.op.transform.creation import arange, full, full_like, one_hot
+from tilewright.relay.op.transform.index_check import check_indices
 from tilewright.relay.op.transform.indexing import adv_index, gather, gather_nd, take, unravel_index
 from tilewright.relay.op.transform.joining import meshgrid, split
 from tilewright.relay.op.transform.masking import (
@@ -47,6 +48,7 @@ __all__ = [
     "broadcast_to_like",
     "cast",
     "cast_like",
+    "check_indices",
     "collapse_sum_like",
     "collapse_sum_to",
     "cumprod",

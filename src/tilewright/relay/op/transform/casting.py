@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from tilewright import topi
 from tilewright.ir.attrs import Attrs
@@ -19,8 +16,9 @@ from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.layout_rules import elementwise
 from tilewright.relay.op.shapes import tensor, tensors
 from tilewright.relay.op.transform.layout_rules import first_follows
-from tilewright.relay.op.transform.support import Array, array_type
+from tilewright.relay.op.transform.support import array_type
 from tilewright.support.dtype import DataType
+from tilewright.support.numbers import convert_array
 
 
 @attributes
@@ -28,12 +26,6 @@ class CastAttrs(OpAttrs):
     """The type to convert to."""
 
     dtype: str = "float32"
-
-
-def _converted(data: Array, dtype: np.dtype[Any]) -> Array:
-    # A number out of the range of an integer type has no defined conversion, in C as in NumPy.
-    with np.errstate(invalid="ignore", over="ignore"):
-        return data.astype(dtype)
 
 
 def _cast_relation(types: Sequence[Type], attrs: Attrs) -> Type | None:
@@ -47,7 +39,7 @@ _CAST = define(
     attrs=CastAttrs,
     relation=_cast_relation,
     compute=lambda attrs, inputs, out_type: [topi.cast(inputs[0], attrs.dtype)],
-    reference=lambda attrs, data: _converted(data, array_type(attrs.dtype)),
+    reference=lambda attrs, data: convert_array(data, array_type(attrs.dtype)),
     gradient=lambda primal, grad: [call("cast_like", grad, primal.args[0])],
     layout=elementwise,
     kind=OpPattern.ELEMWISE,
@@ -56,7 +48,11 @@ _CAST = define(
 
 
 def cast(data: RelayExpr, dtype: str) -> Call:
-    """The elements converted to another type: towards zero from floating point to integers."""
+    """The elements converted to another type.
+
+    Floats become the integers next towards zero; beyond the range of the integer type they become its nearer end, and
+    NaN becomes zero. Integers wrap around, floats round to the nearest, and everything but zero is true.
+    """
     return Call(_CAST, (data,), CastAttrs(dtype=str(dtype)))
 
 
@@ -70,7 +66,7 @@ _CAST_LIKE = define(
     arguments=("data", "dtype_like"),
     relation=_cast_like_relation,
     compute=lambda attrs, inputs, out_type: [topi.cast(inputs[0], inputs[1].dtype)],
-    reference=lambda attrs, data, like: _converted(data, like.dtype),
+    reference=lambda attrs, data, like: convert_array(data, like.dtype),
     gradient=lambda primal, grad: [
         call("cast_like", grad, primal.args[0]),
         call("zeros_like", primal.args[1]),

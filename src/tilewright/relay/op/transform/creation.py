@@ -307,7 +307,10 @@ _ONE_HOT = define(
 
 
 def one_hot(indices: RelayExpr, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str) -> Call:
-    """``on_value`` where the index along a new axis of size ``depth`` is that of ``indices``, else ``off_value``."""
+    """``on_value`` where the index along a new axis of size ``depth`` is that of ``indices``, else ``off_value``.
+
+    An index out of range gives ``off_value`` everywhere.
+    """
     values = [one if isinstance(one, RelayExpr) else const(one, dtype) for one in (on_value, off_value)]
     if is_computed(depth):
         return call("dyn.one_hot", indices, *values, depth, axis=axis, dtype=str(dtype))

@@ -180,7 +180,11 @@ _TAKE = define(
 def take(
     data: RelayExpr, indices: RelayExpr, axis: int | None = None, batch_dims: int = 0, mode: str = "clip"
 ) -> Call:
-    """Slices along an axis at indices; without an axis, elements of the flattened tensor."""
+    """Slices along an axis at indices; without an axis, elements of the flattened tensor.
+
+    Indices out of range are held at the nearer end ("clip"), counted around ("wrap") or not expected ("fast"). Under
+    the option ``relay.check_indices`` they are an error, but for "wrap".
+    """
     return Call(_TAKE, (data, indices), TakeAttrs(batch_dims, axis, mode))
 
 
@@ -238,7 +242,11 @@ _GATHER = define(
 
 
 def gather(data: RelayExpr, axis: int, indices: RelayExpr) -> Call:
-    """The element whose index on ``axis`` is in ``indices``, and whose others are those of the result."""
+    """The element whose index on ``axis`` is in ``indices``, and whose others are those of the result.
+
+    Negative indices count from the back; what is out of range then is held at the nearer end, or an error under the
+    option ``relay.check_indices``.
+    """
     return Call(_GATHER, (data, indices), GatherAttrs(axis))
 
 
@@ -321,7 +329,11 @@ _GATHER_ND = define(
 def gather_nd(
     data: RelayExpr, indices: RelayExpr, batch_dims: int = 0, index_rank: int | None = None
 ) -> Call:
-    """Slices at index vectors, which run along the first axis of ``indices``."""
+    """Slices at index vectors, which run along the first axis of ``indices``.
+
+    Negative indices count from the back; what is out of range then is held at the nearer end, or an error under the
+    option ``relay.check_indices``.
+    """
     return Call(_GATHER_ND, (data, indices), GatherNDAttrs(batch_dims, index_rank))
 
 
@@ -358,7 +370,10 @@ _ADV_INDEX = define(
 
 
 def adv_index(inputs: Any) -> Call:
-    """``inputs[0][inputs[1:]]`` as NumPy indexes by tensors: they are broadcast and index the first axes."""
+    """``inputs[0][inputs[1:]]`` as NumPy indexes by tensors: they are broadcast and index the first axes.
+
+    What is out of range is held at the nearer end, or an error under the option ``relay.check_indices``.
+    """
     return Call(_ADV_INDEX, (as_tuple(inputs, "adv_index"),))
 
 

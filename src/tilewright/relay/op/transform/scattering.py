@@ -1,7 +1,7 @@
 """Operators that write elements at indices that are data.
 
-Negative indices count from the back, out-of-range updates are ignored. If an index occurs twice, "update" keeps the
-last value, and the other modes combine all.
+Negative indices count from the back. Updates out of range are left out, or an error under the option
+``relay.check_indices``. If an index occurs twice, "update" keeps the last value, and the other modes combine all.
 """
 
 from __future__ import annotations

@@ -93,8 +93,7 @@ def with_uniform(expr: Call) -> RelayExpr | None:
             continue
         whole = not _dtype(expr).is_float
         if number == NEUTRAL.get(name) and (place == 1 or name in COMMUTATIVE):
-            # A floor division by one rounds floats down.
-            if name != "floor_divide" or whole:
+            if whole or _changes_no_float(name, number, data):
                 return data
         if name == "multiply" and number == 0 and whole and known(*shape_of(expr)):
             return call("zeros", shape=shape_of(expr), dtype=str(_dtype(expr)))
@@ -102,6 +101,19 @@ def with_uniform(expr: Call) -> RelayExpr | None:
             scalar = const(number, str(_dtype(other)))
             return expr.replace(args=(data, scalar) if place == 1 else (scalar, data))
     return None
+
+
+SUMS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv2d_transpose", "nn.dense", "nn.batch_matmul", "sum")
+"""They add to zero, which gives no minus zero."""
+
+
+def _changes_no_float(name: str, number: float, data: RelayExpr) -> bool:
+    """True if a neutral number is neutral for floats too: a sum with zero turns minus zero, and a floor division by one
+    rounds down."""
+    if name in ("add", "subtract"):
+        keeps_zeros = (math.copysign(1.0, number) < 0) is (name == "add")
+        return keeps_zeros or (isinstance(data, Call) and is_call(data, *SUMS))
+    return name != "floor_divide"
 
 
 def _with_constant(expr: RelayExpr, name: str) -> tuple[RelayExpr, Constant] | None:

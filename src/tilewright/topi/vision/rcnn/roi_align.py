@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from tilewright import te, tir
-from tilewright.ir.operators import maximum, minimum
+from tilewright.ir.operators import least, maximum, minimum
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te import Tensor
 from tilewright.topi.kernel import loop_kernel, scalar
@@ -90,8 +90,8 @@ def _roi_align(
             """Write one element of the output."""
             item = builder.let("item", regions[roi, 0].astype("int32"))
             reads = rows.count * columns.count
-            least = tir.if_then_else(reads > 0, tir.min_value(kind), zero)
-            total = scalar(builder, kind, "total", zero if average else least)
+            start = tir.if_then_else(reads > 0, least(kind), zero)
+            total = scalar(builder, kind, "total", zero if average else start)
             with (
                 builder.for_range(0, rows.count, name="ry") as ry,
                 builder.for_range(0, columns.count, name="rx") as rx,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import te, tir
-from tilewright.ir.operators import maximum, minimum
+from tilewright.ir.operators import least, maximum, minimum
 from tilewright.te import Tensor
 from tilewright.topi.kernel import loop_kernel, scalar
 from tilewright.topi.nn.utils import per_axis
@@ -50,7 +50,7 @@ def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: f
             with builder.for_range(0, channels, name="c") as c:
                 largest = scalar(builder, data.dtype, "largest", tir.const(0, data.dtype))
                 with builder.if_scope(filled):
-                    largest[0] = tir.min_value(data.dtype)
+                    largest[0] = least(data.dtype)
                     with (
                         builder.for_range(top, bottom, name="y") as y,
                         builder.for_range(left, right, name="x") as x,

@@ -17,7 +17,7 @@ from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.partial_shapes import Extent, arange, check_constants, extents, scalar
-from tilewright.relay.frontend.onnx.ops.resize_weights import Sampling, indices, weights
+from tilewright.relay.frontend.onnx.ops.resize_weights import HALF, Sampling, indices, weights
 from tilewright.relay.frontend.onnx.registry import converter
 
 _IMAGES = {3: relay.image.resize1d, 4: relay.image.resize2d, 5: relay.image.resize3d}
@@ -74,16 +74,19 @@ def _resize_by_factors(node: Node, data: Expr, factors: Sequence[float]) -> Expr
         raise node.fail(f"the mode {mode!r} is not known")
     if len(factors) != node.rank(data):
         raise node.fail(f"{len(factors)} scales are given for {node.rank(data)} axes")
-    sampling = Sampling(
-        mode="nearest" if mode == "nearest" else "linear", coordinates="asymmetric", rounding="floor"
-    )
     sizes = extents(node, data)
     axes = [
         Axis(place, size, _scaled(size, factor), factor, (0.0, 1.0))
         for place, (size, factor) in enumerate(zip(sizes, factors, strict=True))
         if factor != 1
     ]
-    return _resized(node, data, axes, sampling)
+    if mode != "nearest":
+        return _resized(node, data, axes, Sampling(mode="linear", coordinates="asymmetric"))
+    for axis in axes:
+        # Before opset 11 an image that shrinks takes the next element, one that grows the one before.
+        rounding = "ceil" if float(axis.scale) < 1 else "floor"  # type: ignore[arg-type]
+        data = _resized(node, data, [axis], Sampling("nearest", "asymmetric", rounding))
+    return data
 
 
 @converter("Resize", since=11)
@@ -148,7 +151,7 @@ def _axes_by_scales(
         for number, place in enumerate(places):
             factor = relay.take(relay.cast(scales, "float64"), const(number, "int64"), axis=0)
             size = scalar(shape[place])
-            target = relay.cast(relay.floor(relay.cast(size, "float64") * factor), "int64")
+            target = relay.cast(relay.cast(relay.cast(size, "float64") * factor, "float32"), "int64")
             found.append(Axis(place, shape[place], target, factor, regions[number]))
         return found
     factors = [float(item) for item in known.reshape(-1)]
@@ -164,11 +167,13 @@ def _axes_by_scales(
 
 
 def _scaled(size: Extent, factor: float) -> Extent:
+    """The size of the result: scales are float32, and so is their product with a size."""
     if isinstance(size, int):
-        return int(size * factor)
+        return int(np.float32(size) * np.float32(factor))
     if factor == int(factor):
         return size * const(int(factor), "int64")
-    return relay.cast(relay.floor(relay.cast(size, "float64") * const(factor, "float64")), "int64")
+    scaled = relay.cast(size, "float64") * const(float(np.float32(factor)), "float64")
+    return relay.cast(relay.cast(scaled, "float32"), "int64")
 
 
 def _axes_by_sizes(
@@ -260,9 +265,9 @@ def _nearest(node: Node, data: Expr, axis: Axis, sampling: Sampling) -> Expr:
         return _extrapolated(node, made, outside, axis.place, sampling)
     place = _places(node, axis, sampling)
     if sampling.rounding == "round_prefer_floor":
-        place = relay.ceil(place - const(0.5, "float64"))
+        place = relay.ceil(place - const(HALF, "float64"))
     elif sampling.rounding == "round_prefer_ceil":
-        place = relay.floor(place + const(0.5, "float64"))
+        place = relay.floor(place + const(HALF, "float64"))
     else:
         place = relay.floor(place) if sampling.rounding == "floor" else relay.ceil(place)
     return relay.take(data, _within(place, axis), axis=axis.place)
@@ -332,24 +337,36 @@ def _extrapolated(node: Node, data: Expr, outside: np.ndarray, place: int, sampl
 
 
 def _places(node: Node, axis: Axis, sampling: Sampling) -> Expr:
-    """Where the elements of the result are in the data, in float64."""
+    """Where the elements of the result are in the data, in float64.
+
+    For the nearest element the coordinate is rounded to float32 where ``single_places`` rounds it: a quotient of two
+    float32 in double precision, rounded, is their quotient in float32, even by way of a reciprocal.
+    """
     kind = "float64"
+
+    def rounded(value: Expr) -> Expr:
+        return relay.cast(relay.cast(value, "float32"), kind) if sampling.mode == "nearest" else value
+
     number = arange(axis.target, kind)
     source = relay.cast(scalar(axis.source), kind)
     target = relay.cast(scalar(axis.target), kind)
     scale = axis.scale if isinstance(axis.scale, Expr) else None
     if scale is None:
-        scale = target / source if axis.scale is None else const(axis.scale, kind)
+        scale = rounded(target / source) if axis.scale is None else const(axis.scale, kind)
     half, one = const(0.5, kind), const(1.0, kind)
     if sampling.coordinates == "asymmetric":
-        return number / scale
+        return rounded(number / scale)
     if sampling.coordinates in ("half_pixel", "pytorch_half_pixel"):
-        found = (number + half) / scale - half
+        found = rounded(rounded((number + half) / scale) - half)
         if sampling.coordinates == "half_pixel":
             return found
+        if sampling.mode == "nearest":
+            return relay.where(relay.equal(target, one), number, found)
         return relay.where(relay.equal(scale * source, one), number - half, found)
     if sampling.coordinates == "align_corners":
         whole = relay.maximum(scale * source - one, const(1e-30, kind))
+        if sampling.mode == "nearest":
+            return rounded(rounded(number * (source - one)) / relay.maximum(target - one, one))
         return relay.where(
             relay.greater(scale * source, one), number * (source - one) / whole, number * const(0.0, kind)
         )

@@ -20,6 +20,8 @@ _COORDINATES = (
     "tf_half_pixel_for_nn",
 )
 _ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+HALF = 0.5 + 1e-6
+"""How far from an integer counts as halfway: what a scale in float32 moves by its own rounding still does."""
 
 
 @dataclass(frozen=True)
@@ -75,18 +77,54 @@ def places(
     return found, inside
 
 
+def single_places(
+    sampling: Sampling, source: int, target: int, scale: float, region: tuple[float, float]
+) -> tuple[Array, Array]:
+    """As ``places``, in the steps and the precision of ONNX Runtime, which decide what is nearest.
+
+    A scale of 0.6 is 0.60000002 in float32, and only a division in float32 finds pixel 5 for the third of the result.
+    """
+    real = np.float32
+    number, step = np.arange(target).astype(real), real(scale)
+    size, length = real(source), real(target)
+    half, one = real(0.5), real(1)
+    inside = np.zeros(target, bool)
+    mode = sampling.coordinates
+    if mode == "asymmetric":
+        return number / step, inside
+    if mode == "tf_half_pixel_for_nn":
+        return (number + half) / step, inside
+    if mode == "align_corners":
+        return number * (size - one) / max(length - one, one), inside
+    if mode == "tf_crop_and_resize":
+        begin, end = (real(side) for side in region)
+        if target > 1:
+            found = begin * (size - one) + number * (end - begin) * (size - one) / (length - one)
+        else:
+            found = np.full(1, half * (begin + end) * (size - one), real)
+        return found, (found < 0) | (found > size - one)
+    if mode == "pytorch_half_pixel" and target == 1:
+        return np.zeros(1, real), inside
+    found = (number + half) / step - half
+    if mode == "half_pixel_symmetric":
+        offset = size / real(2) * (one - length / (step * size))
+        found = (float(offset) + (np.arange(target) + 0.5) / float(step) - 0.5).astype(real)
+    return found, inside
+
+
 def indices(
     sampling: Sampling, source: int, target: int, scale: float, region: tuple[float, float]
 ) -> tuple[Array, Array]:
     """The nearest element for each of the result, and where there is none."""
-    place, outside = places(sampling, source, target, scale, region)
+    place, outside = single_places(sampling, source, target, scale, region)
+    wide = place.astype(np.float64)
     rounded: dict[str, Callable[[Array], Array]] = {
-        "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-        "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+        "round_prefer_floor": lambda x: np.ceil(x - HALF),
+        "round_prefer_ceil": lambda x: np.floor(x + HALF),
         "floor": np.floor,
         "ceil": np.ceil,
     }
-    chosen = rounded[sampling.rounding](place)
+    chosen = rounded[sampling.rounding](wide)
     return np.clip(chosen, 0, source - 1).astype(np.int64), outside
 
 

@@ -250,6 +250,11 @@ class GraphExecutor {
   // Tensors that share the graph's memory and keep it alive. A run writes over outputs.
   Tensor input(const std::string& name) const { return tensor(tilewright_graph_input, index_of(name)); }
   Tensor output(std::int32_t index = 0) const { return tensor(tilewright_graph_output, index); }
+  Tensor output(const std::string& name) const {
+    std::int32_t index = tilewright_graph_output_index(graph_.get(), name.c_str());
+    if (index < 0) throw Error("ValueError", "the graph has no output " + name);
+    return output(index);
+  }
 
   std::int32_t num_inputs() const { return tilewright_graph_num_inputs(graph_.get()); }
   std::int32_t num_outputs() const { return tilewright_graph_num_outputs(graph_.get()); }
@@ -275,6 +280,94 @@ class GraphExecutor {
   }
 
   std::unique_ptr<TilewrightGraph, Release> graph_;
+};
+
+// An input or an output of a model: its name, type and shape, in which -1 is an open extent.
+struct TensorInfo {
+  std::string name;
+  DLDataType dtype;
+  std::vector<std::int64_t> shape;
+};
+
+// A library with its model inside, opened in one call and used by the names of its inputs and outputs. One thread at a time;
+// `clone` makes another that shares the parameters.
+class Session {
+ public:
+  explicit Session(const std::string& path) : Session(tilewright_open(path.c_str())) {}
+  Session clone() const { return Session(tilewright_session_clone(session_.get())); }
+
+  std::vector<TensorInfo> inputs() const { return infos(tilewright_session_num_inputs, tilewright_session_input_info); }
+  std::vector<TensorInfo> outputs() const { return infos(tilewright_session_num_outputs, tilewright_session_output_info); }
+
+  // Copies values, in row-major order, into an input of their type. One open extent follows from their number.
+  template <typename T>
+  void set_input(const std::string& name, const std::vector<T>& values) {
+    for (const TensorInfo& info : inputs()) {
+      if (info.name == name) require_type<T>(info.dtype, "input", name);
+    }
+    check(tilewright_session_set_input(session_.get(), name.c_str(), values.data(), values.size() * sizeof(T)));
+  }
+
+  // The same with a shape, for inputs that leave more than one extent open.
+  template <typename T>
+  void set_input(const std::string& name, const std::vector<T>& values, const std::vector<std::int64_t>& shape) {
+    set_input(name, Tensor::from(values, shape));
+  }
+  void set_input(const std::string& name, const Tensor& value) {
+    check(tilewright_session_set_tensor(session_.get(), name.c_str(), value.get()));
+  }
+
+  void run() { check(tilewright_session_run(session_.get())); }
+
+  // A copy of an output of the last run, in row-major order, and its shape.
+  template <typename T>
+  std::vector<T> output(const std::string& name) const {
+    const DLTensor& tensor = get_output(name);
+    require_type<T>(tensor.dtype, "output", name);
+    std::size_t count = 1;
+    for (std::int64_t extent : output_shape(name)) count *= static_cast<std::size_t>(extent);
+    const T* first = static_cast<const T*>(tensor.data);
+    return std::vector<T>(first, first + count);
+  }
+  std::vector<std::int64_t> output_shape(const std::string& name) const {
+    const DLTensor& tensor = get_output(name);
+    return {tensor.shape, tensor.shape + tensor.ndim};
+  }
+
+ private:
+  struct Close {
+    void operator()(TilewrightSession* session) const noexcept { tilewright_close(session); }
+  };
+
+  explicit Session(TilewrightSession* session) : session_(session) {
+    if (session == nullptr) throw_error();
+  }
+
+  template <typename Count, typename Get>
+  std::vector<TensorInfo> infos(Count count, Get get) const {
+    std::vector<TensorInfo> found;
+    for (std::int32_t i = 0; i < count(session_.get()); ++i) {
+      const TilewrightTensorInfo* info = get(session_.get(), i);
+      found.push_back({info->name, info->dtype, {info->shape, info->shape + info->ndim}});
+    }
+    return found;
+  }
+
+  const DLTensor& get_output(const std::string& name) const {
+    const DLTensor* tensor = tilewright_session_output(session_.get(), name.c_str());
+    if (tensor == nullptr) throw_error();
+    return *tensor;
+  }
+
+  template <typename T>
+  static void require_type(DLDataType dtype, const char* what, const std::string& name) {
+    constexpr DLDataType wanted = data_type<T>();
+    if (dtype.code != wanted.code || dtype.bits != wanted.bits || dtype.lanes != 1) {
+      throw Error("TypeError", std::string("the elements of the ") + what + " " + name + " are of another type");
+    }
+  }
+
+  std::unique_ptr<TilewrightSession, Close> session_;
 };
 
 }  // namespace tilewright

@@ -1,0 +1,24 @@
+"""Values as the inputs of a model take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilewright.runtime.ndarray import NDArray, array, numpy_dtype
+from tilewright.support.dtype import DataType
+
+
+def as_input(value: Any, dtype: DataType) -> NDArray:
+    """A value as a new array; of the input's type where that is the same kind and loses no more than digits: a float64
+    is rounded to float32, an integer must fit. Arrays of other libraries keep their type."""
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+        return array(value)
+    values = np.asarray(value)
+    wanted = numpy_dtype(dtype)
+    if values.dtype != wanted and np.can_cast(values.dtype, wanted, "same_kind"):
+        cast = values.astype(wanted)
+        if values.dtype.kind == "f" or np.array_equal(cast, values):
+            values = cast
+    return array(values)

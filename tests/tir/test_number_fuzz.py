@@ -1,0 +1,18 @@
+"""Folding, the interpreter and compiled code agree on loop-level expressions; see ``number_fuzz``."""
+
+from __future__ import annotations
+
+import pytest
+from tests.tir import number_fuzz
+
+
+@pytest.mark.parametrize(
+    ("first", "seconds"),
+    [(0, 15), pytest.param(1_000_000, 120, marks=pytest.mark.slow)],
+    ids=["short", "long"],
+)
+def test_folding_interpreter_and_code_agree(first: int, seconds: float) -> None:
+    """The fuzzer finds nothing."""
+    count, found = number_fuzz.fuzz(range(first, first + 1_000_000), seconds)
+    assert count > 0
+    assert not found, "\n".join(f"seed {one.seed}: {one.message}\n{one.expr}" for one in found)
