@@ -41,7 +41,7 @@ def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:
         text.parameters.append(('ptr byval([128 x i8]) align 64 "nvvm.grid_constant"', name))
         emitter.tensor_maps[function.params[described.base]] = name
     if begins_early(function, module.machine.target):
-        # The next kernel may take its place on the device now; what this one reads is there when the one before is done.
+        # The next kernel may take its place on the device now. What this one reads is there when the one before is done.
         emitter.call_llvm("llvm.nvvm.griddepcontrol.launch.dependents", "void", [])
         emitter.call_llvm("llvm.nvvm.griddepcontrol.wait", "void", [])
     emitter.statement(function.body)

@@ -60,8 +60,6 @@ void* tilewright_library_open(const char* path) {
   return tw_bind_imports(library, path) == 0 ? library : NULL;
 }
 
-void* tw_library_symbol(void* library, const char* name) { return find_symbol(library, name); }
-
 TilewrightObject* tilewright_library_function(void* library, const char* name) {
   char symbol[512];
   if (snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", name) >= (int)sizeof symbol) return NULL;

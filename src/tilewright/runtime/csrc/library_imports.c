@@ -91,7 +91,7 @@ static int32_t bind_kernels(TilewrightDeviceModule* module, const TwJson* list, 
     if (strlen(name) + sizeof TW_SLOT_PREFIX > sizeof symbol) continue;
     memcpy(symbol, TW_SLOT_PREFIX, sizeof TW_SLOT_PREFIX);
     strcat(symbol, name);
-    void* slot = tw_library_symbol(library, symbol);
+    void* slot = tw_find_symbol(library, symbol);
     if (slot == NULL) continue;
     TilewrightObject* function;
     if (tilewright_device_module_function(module, name, &function) != 0) return -1;
@@ -117,8 +117,8 @@ static int32_t bind_module(const char* content, uint64_t size, const char* path,
 
 int32_t tw_for_each_import(void* library, const char* path,
                            int32_t (*visit)(void* context, const char* type_key, const char* content, uint64_t size), void* context) {
-  const char* block = tw_library_symbol(library, "__tilewright_imports");
-  const uint64_t* stored_size = tw_library_symbol(library, "__tilewright_imports_size");
+  const char* block = tw_find_symbol(library, "__tilewright_imports");
+  const uint64_t* stored_size = tw_find_symbol(library, "__tilewright_imports_size");
   if (block == NULL || stored_size == NULL) return 0;
   uint64_t size = *stored_size;
   if (size < 12 || memcmp(block, "TWIMPORT", 8) != 0) return damaged(path);
