@@ -37,7 +37,9 @@ static const char* const scale_axes[] = {"blockIdx.x", "threadIdx.x"};
 static const char* const tell_axes[] = {"threadIdx.z", "blockIdx.y", "threadIdx.x"};
 static const DLDataType scale_types[] = {pointer, pointer, float32, int64};
 static const DLDataType tell_types[] = {pointer, int32, int8, boolean, float64};
-static const TilewrightKernel kernels[] = {{"scale", scale_types, 4, 2, scale_axes, 0}, {"tell", tell_types, 5, 3, tell_axes, 1}};
+static const TilewrightKernel kernels[] = {
+    {.name = "scale", .arg_types = scale_types, .num_args = 4, .num_axes = 2, .axes = scale_axes},
+    {.name = "tell", .arg_types = tell_types, .num_args = 5, .num_axes = 3, .axes = tell_axes, .has_shared_bytes = 1}};
 
 static TVMFFIAny number(int64_t value) { return (TVMFFIAny){.type_index = TILEWRIGHT_INT, .v_int64 = value}; }
 static TVMFFIAny real(double value) { return (TVMFFIAny){.type_index = TILEWRIGHT_FLOAT, .v_float64 = value}; }
