@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -133,7 +134,7 @@ def tilewright_runner(
         params = {}
         program = relay.transform.ToMixedPrecision(dtype)(relay.transform.InferType()(program))
     with tvm.transform.PassContext(opt_level=3):
-        library = relay.build(program, "cuda", params=params)
+        library = relay.build(program, os.environ.get("GPU_TARGET", "cuda"), params=params)
     device = tvm.cuda(0)
     module = graph_executor.GraphModule(library["default"](device))
     for one, value in zip(names, inputs, strict=True):
