@@ -117,7 +117,7 @@ _ALL_KINDS: Final = (
         ("cuda", "gpu"),
         {
             **_options("mcpu arch codegen", STRING),
-            **_options("fast-math fast-math-nnan fast-math-ninf fast-math-nsz overlap-launches", BOOL),
+            **_options("fast-math fast-math-nnan fast-math-ninf fast-math-nsz", BOOL),
             **_options("fast-math-arcp fast-math-contract fast-math-reassoc", BOOL),
             "opt-level": INTEGER,
             **_SYSTEM_LIB,

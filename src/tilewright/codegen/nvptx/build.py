@@ -14,7 +14,7 @@ from tilewright.codegen.llvm.machine import load_llvm, parse
 from tilewright.codegen.llvm.math.library import MathLibrary
 from tilewright.codegen.llvm.writer import ModuleText
 from tilewright.codegen.nvptx.code import PTXCode, merged
-from tilewright.codegen.nvptx.kernel import begins_early, emit_kernel
+from tilewright.codegen.nvptx.kernel import emit_kernel
 from tilewright.codegen.nvptx.machine import GPUMachine, machine_for
 from tilewright.codegen.nvptx.math import FUNCTIONS
 from tilewright.codegen.nvptx.nvrtc import compile_source
@@ -83,19 +83,17 @@ def compile_ptx(program: LoopProgram, target: TargetLike) -> PTXCode:
     """Make, optimise and emit the code of every kernel of a program."""
     machine = machine_for(Target(target))
     module = program.module
-    by_nvrtc = _by_nvrtc(machine.target)
     kernels = tuple(
         [
             replace(
                 one,
                 tensor_maps=describe_tensor_maps(function),
-                overlaps=bool(function.attrs.get(OVERLAPS, False))
-                or (not by_nvrtc and begins_early(function, machine.target)),
+                overlaps=bool(function.attrs.get(OVERLAPS, False)),
             )
             for one, function in _described(module)
         ]
     )
-    if by_nvrtc:
+    if _by_nvrtc(machine.target):
         source = generate_cuda(module)
         return PTXCode(kernels, compile_source(source, machine.cpu), "", source, program)
     with recursion_room():
@@ -109,9 +107,6 @@ def compile_ptx(program: LoopProgram, target: TargetLike) -> PTXCode:
         ptx = str(machine.llvm_target_machine.emit_assembly(made))
     except (CodegenError, RuntimeError) as problem:
         raise defect(str(problem), text, module) from None
-    if any(kernel.overlaps for kernel in kernels):
-        # What the kernel before writes changes after this one was launched, so it is not read-only for a launch.
-        ptx = ptx.replace("ld.global.nc.", "ld.global.")
     return PTXCode(kernels, ptx, llvm_ir, text, program)
 
 

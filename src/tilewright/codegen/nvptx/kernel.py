@@ -10,10 +10,8 @@ from tilewright.codegen.llvm.writer import FunctionText
 from tilewright.codegen.nvptx.emitter import KernelEmitter
 from tilewright.codegen.tensor_maps import describe_tensor_maps
 from tilewright.support.errors import CodegenError
-from tilewright.target.gpu import describe_gpu
-from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.transform.split_host_device import CLUSTER, MAX_REGISTERS, MIN_BLOCKS, OVERLAPS
+from tilewright.tir.transform.split_host_device import CLUSTER, MAX_REGISTERS, MIN_BLOCKS
 
 
 def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:
@@ -40,21 +38,10 @@ def emit_kernel(module: ModuleContext, function: PrimFunc, name: str) -> None:
         name = f"%p{described.position}"
         text.parameters.append(('ptr byval([128 x i8]) align 64 "nvvm.grid_constant"', name))
         emitter.tensor_maps[function.params[described.base]] = name
-    if begins_early(function, module.machine.target):
-        # The next kernel may take its place on the device now. What this one reads is there when the one before is done.
-        emitter.call_llvm("llvm.nvvm.griddepcontrol.launch.dependents", "void", [])
-        emitter.call_llvm("llvm.nvvm.griddepcontrol.wait", "void", [])
     emitter.statement(function.body)
     text.effect("ret void")
     module.text.functions.append(text.text())
     module.text.defined.add(symbol)
-
-
-def begins_early(function: PrimFunc, target: Target) -> bool:
-    """True if a kernel is launched while the one before it in the stream still runs, and waits for it first thing: then
-    launching takes no time. Not one that says itself whether it overlaps others (``tir.overlapping_launch``)."""
-    wanted = bool(target.attrs.get("overlap-launches", True)) and OVERLAPS not in function.attrs
-    return wanted and describe_gpu(target).has_bulk_copy
 
 
 def _attributes(module: ModuleContext, function: PrimFunc) -> str:

@@ -8,7 +8,7 @@ before the statement that needs one. A kernel under the attribute ``explicit_syn
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.ir import operators
