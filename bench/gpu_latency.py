@@ -231,8 +231,8 @@ def reference(name: str, batch: int) -> np.ndarray:
 def compare(
     names: Sequence[str], setting: str, rounds: int, contenders: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The medians of all contenders on each model, in milliseconds. All get ready at the same time, which spares the time
-    of whoever waits; they are timed one by one."""
+    """The medians of all contenders on each model, in milliseconds. All get ready at the same time, because most of the
+    time goes into that; they are timed one by one."""
     _, batch = SETTINGS[setting]
     with tempfile.TemporaryDirectory() as folder:
         children: dict[str, dict[str, Child]] = {}

@@ -18,17 +18,25 @@ settings.load_profile("tilewright")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--api-trace FILE``: see tools/api_trace.py. ``--update-goldens``: see tests/golden/test_goldens.py."""
+    """``--api-trace FILE``: see tools/api_trace.py. ``--update-goldens``: see tests/golden/test_goldens.py.
+    ``--guard-pages``: an access outside of a tensor ends the process; see docs/decisions/0009-reads-stay-inside.md."""
     parser.addoption(
         "--api-trace", metavar="FILE", type=Path, help="add the names of TVM's interface that are called"
     )
     parser.addoption(
         "--update-goldens", action="store_true", help="write what passes make of the programs in tests/golden"
     )
+    parser.addoption(
+        "--guard-pages",
+        choices=("end", "start"),
+        help="put a page that cannot be accessed at this end of tensors",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch from the start where it is asked for."""
+    """Watch from the start where it is asked for. The runtime reads the variable with its first tensor."""
+    if config.getoption("--guard-pages"):
+        os.environ["TILEWRIGHT_GUARD_PAGES"] = config.getoption("--guard-pages")
     if config.getoption("--api-trace"):
         config.stash[_TRACE] = Trace()
         config.stash[_TRACE].start()

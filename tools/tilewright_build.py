@@ -2,13 +2,16 @@
 
 A wheel contains the runtime as a plain shared library next to its sources, so it is for one platform and for every
 Python from 3.11 on. If the machine has no C compiler, the build requires the ``ziglang`` package and uses ``zig cc``.
-An editable install builds nothing: the package compiles its runtime on first use, as it does in a source tree.
+With ``TILEWRIGHT_WHEEL_PLATFORM``, a name of ``wheel_platforms``, it is for that platform, whatever this machine is:
+``build_wheels.py`` builds all of them. An editable install builds nothing: the package compiles its runtime on first
+use, as it does in a source tree.
 """
 
 from __future__ import annotations
 
 import atexit
 import importlib
+import os
 import shutil
 import sys
 import tempfile
@@ -20,6 +23,8 @@ from setuptools import build_meta
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build import build
 from setuptools.command.build_py import build_py
+
+from wheel_platforms import PLATFORMS, Platform
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 
@@ -37,8 +42,20 @@ def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
     return [*build_meta.get_requires_for_build_wheel(config_settings), *compiler_requirements()]
 
 
+def wanted_platform() -> Platform | None:
+    """The platform that the wheel is for; None for that of this machine."""
+    name = os.environ.get("TILEWRIGHT_WHEEL_PLATFORM", "")
+    if not name:
+        return None
+    if name not in PLATFORMS:
+        raise SystemExit(f"TILEWRIGHT_WHEEL_PLATFORM is {name!r}; the platforms are {', '.join(PLATFORMS)}")
+    return PLATFORMS[name]
+
+
 def compiler_requirements() -> list[str]:
-    """The package that has a C compiler, where this machine has none."""
+    """The package that has a C compiler, where this machine has none or the wheel is for another."""
+    if wanted_platform() is not None:
+        return ["ziglang>=0.13"]
     cbuild = load_cbuild()
     try:
         cbuild.find_compiler()
@@ -68,8 +85,11 @@ def load_cbuild() -> Any:
 
 
 def build_library(folder: Path) -> Path:
-    """Compile the runtime into ``folder`` for any CPU of this machine's family."""
+    """Compile the runtime into ``folder`` for any CPU of this machine's family, or of the wanted platform's."""
     cbuild = load_cbuild()
+    platform = wanted_platform()
+    if platform is not None:
+        return _cross_build(cbuild, platform, folder)
     compiler = cbuild.find_compiler()
     if compiler.command[-1] == "cc" and len(compiler.command) > 1:
         # Unlike other compilers, zig generates code for this machine's CPU unless told otherwise.
@@ -77,6 +97,26 @@ def build_library(folder: Path) -> Path:
     output = folder / cbuild.library_name(cbuild.host_triple().system)
     cbuild.build_runtime(output, compiler)
     return Path(output)
+
+
+def _cross_build(cbuild: Any, platform: Platform, folder: Path) -> Path:
+    """Compile the runtime for another platform, without its debug information."""
+    zig = cbuild.zig_command()
+    if zig is None:
+        raise SystemExit("a wheel for another platform is compiled by zig: pip install ziglang")
+    compiler = cbuild.Compiler((*zig, "-target", platform.zig_target, "-mcpu=baseline"))
+    output = folder / platform.library
+    flags = [*cbuild.link_flags(platform.triple), "-s"]
+    if platform.system == "macos":
+        flags.append(f"-Wl,-install_name,@rpath/{platform.library}")
+    # In a folder of its own: what a linker puts beside the library does not belong into the wheel.
+    with tempfile.TemporaryDirectory() as scratch:
+        made = Path(scratch) / platform.library
+        compiler.run([*cbuild.FLAGS, *cbuild.runtime_sources(), "-o", made, *flags])
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(made, output)
+    output.chmod(0o755)
+    return output
 
 
 class FreshBuild(build):
@@ -112,4 +152,5 @@ class PlatformWheel(bdist_wheel):
     def get_tag(self) -> tuple[str, str, str]:
         """The library is loaded through ctypes, so no Python version or ABI is named."""
         _, _, platform = super().get_tag()
-        return "py3", "none", platform
+        wanted = wanted_platform()
+        return "py3", "none", platform if wanted is None else wanted.wheel_tag

@@ -10,10 +10,13 @@ import pytest
 from tilewright.arith import Analyzer, ConstIntBound, ModularSet, core
 from tilewright.ir.expr import (
     Add,
+    FloatImm,
     FloorDiv,
     FloorMod,
     IntImm,
+    Load,
     Max,
+    Min,
     Mul,
     Not,
     Range,
@@ -22,7 +25,17 @@ from tilewright.ir.expr import (
     Sub,
     Var,
 )
-from tilewright.ir.operators import equal, floordiv, floormod, greater_equal, logical_and, maximum, minimum
+from tilewright.ir.functor import post_order
+from tilewright.ir.operators import (
+    call,
+    equal,
+    floordiv,
+    floormod,
+    greater_equal,
+    logical_and,
+    maximum,
+    minimum,
+)
 from tilewright.support.errors import TilewrightError
 
 x, y, z = Var("x"), Var("y"), Var("z")
@@ -229,3 +242,21 @@ def test_comparison_helpers_return_plain_bools() -> None:
     analyzer = Analyzer()
     assert analyzer.can_prove(greater_equal(SizeVar("n"), 0)) is True
     assert analyzer.can_prove(x > y) is False
+
+
+def test_the_condition_of_a_select_does_not_remove_the_clamp_of_a_read() -> None:
+    """A Select evaluates both values, so an index must be inside whatever the condition says. A value that reads no
+    memory may use the condition, and so may the branch of if_then_else, which is skipped where it does not hold."""
+    table, indices = Var("table", "handle"), Var("indices", "handle")
+    index = Load("int32", indices, x)
+    clamped = minimum(maximum(index, 0), 63)
+    inside = logical_and(index >= 0, index < 64)
+    read, nothing = Load("float32", table, clamped), FloatImm("float32", 0.0)
+    kept = Analyzer().simplify(Select(inside, read, nothing))
+    assert isinstance(kept.true_value.index, Min)
+    other_side = Analyzer().simplify(Select(Not(inside), nothing, read))
+    assert any(isinstance(node, Min) for node in post_order(other_side))
+    pure = Select(logical_and(y >= 0, y < 64), minimum(maximum(y, 0), 63), z)
+    assert Analyzer().simplify(pure).true_value is y
+    branch = Analyzer().simplify(call("if_then_else", "float32", [inside, read, nothing]))
+    assert isinstance(branch.args[1].index, Load)

@@ -175,3 +175,11 @@ def test_region_lower_bound(same: Any) -> None:
     assert estimate_region_lower_bound([Range.from_min_extent(x * x, 4)], {x: Range(0, 4)}, True) is None
     point = estimate_region_lower_bound([Range.from_min_extent(n, 4)], {x: Range(0, 4)}, True)
     assert point is not None and same(point[0].min_value, n) and same(point[0].max_value, n + 3)
+
+
+def test_sets_in_a_wider_type_than_the_variable() -> None:
+    """A quotient of their ends is computed in that type."""
+    x, n = Var("x", "int32"), Var("n", "int64")
+    found = eval_int_set(x // 4, {x: IntervalSet(n * 4, n * 4 + 7)})
+    assert str(found.min_value) == "n" and str(found.max_value) == "n + T.int64(1)"
+    assert eval_int_set(x % 4, {x: IntervalSet(n, n + 7)}) is not None

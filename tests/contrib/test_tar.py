@@ -1,5 +1,7 @@
 """Archives of files."""
 
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,32 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
         (tmp_path / folder / "same").write_text(folder)
     with pytest.raises(ValueError, match="same"):
         tar.tar(str(tmp_path / "x.tar"), [str(tmp_path / "a" / "same"), str(tmp_path / "b" / "same")])
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_an_archive_may_not_unpack_to_more_than_the_limit(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compressed zeros take no room in the archive; the limit is that of packages."""
+    path = tmp_path / "zeros.tar"
+    with tarfile.open(path, mode) as archive:
+        for number in range(4):
+            entry = tarfile.TarInfo(f"zeros{number}")
+            entry.size = 1 << 20
+            archive.addfile(entry, io.BytesIO(bytes(entry.size)))
+    tar.untar(str(path), str(tmp_path / "all"))
+    assert sum(each.stat().st_size for each in (tmp_path / "all").iterdir()) == 4 << 20
+    monkeypatch.setenv("TILEWRIGHT_UNPACK_LIMIT", str(3 << 20))
+    with pytest.raises(ValueError, match="TILEWRIGHT_UNPACK_LIMIT"):
+        tar.untar(str(path), str(tmp_path / "some"))
+    assert sum(each.stat().st_size for each in (tmp_path / "some").iterdir()) <= 3 << 20
+
+
+def test_nothing_is_written_outside_of_the_directory(tmp_path: Path) -> None:
+    """Whatever a member is called."""
+    path = tmp_path / "escape.tar"
+    with tarfile.open(path, "w") as archive:
+        archive.addfile(tarfile.TarInfo("../outside"), io.BytesIO())
+    with pytest.raises(ValueError, match="outside"):
+        tar.untar(str(path), str(tmp_path / "in"))
+    assert not (tmp_path / "outside").exists()

@@ -54,7 +54,7 @@ def test_a_model_has_its_parameters(small_onnx):
     [
         ("empty.txt", b"  \n", "is empty"),
         ("binary.txt", b"\xff\xfe\x00", "is not text"),
-        ("model.xyz", b"", "--model-format"),
+        ("model.xyz", b"", "pass model_format"),
         ("broken.txt", b"def @main( {", "broken.txt:1"),
         ("broken.py", b"def f(:\n", "invalid syntax"),
     ],

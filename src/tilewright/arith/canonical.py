@@ -462,9 +462,13 @@ class Canonical:
     def _select(self, node: Select) -> Expr:
         rw = self.rewriter
         condition = self.visit(node.condition)
-        true_value = self.within(condition, node.true_value)
-        false_value = self.within(rw.logical_not(condition), node.false_value)
+        true_value = self.speculated(condition, node.true_value)
+        false_value = self.speculated(rw.logical_not(condition), node.false_value)
         return rw.select(condition, true_value, false_value)
+
+    def speculated(self, condition: Expr, node: Expr) -> Expr:
+        """The canonical form of a value that is evaluated whether or not its condition holds."""
+        return self.visit(node) if self.rewriter.pool.reads_memory(node) else self.within(condition, node)
 
     def within(self, condition: Expr, node: Expr) -> Expr:
         """The canonical form of a node where a condition holds."""

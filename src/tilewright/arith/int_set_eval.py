@@ -226,6 +226,10 @@ class Evaluator:
         a, b = self.visit(node.a), self.visit(node.b)
         return a, b, a[0] is node.a and a[1] is node.a and b[0] is node.b and b[1] is node.b
 
+    def _quotient_of(self, kind: type[Expr], end: Expr, divisor: Expr) -> Expr:
+        """A quotient of ends. The set of a variable may be given in a wider type than the variable has."""
+        return self.simplify(kind(*operators.match_types(end, divisor)))
+
     def _quotient(self, node: Expr) -> Ends:
         a, b, unchanged = self._unchanged(node)
         if unchanged:
@@ -236,8 +240,8 @@ class Evaluator:
         low, high = self.bound(divisor)
         if low <= 0 <= high:
             return EVERYTHING
-        least = a[0] if a[0] is NEG_INF else self.simplify(self.pool.binary(kind, a[0], divisor))
-        greatest = a[1] if a[1] is POS_INF else self.simplify(self.pool.binary(kind, a[1], divisor))
+        least = a[0] if a[0] is NEG_INF else self._quotient_of(kind, a[0], divisor)
+        greatest = a[1] if a[1] is POS_INF else self._quotient_of(kind, a[1], divisor)
         if low > 0:
             return least, greatest
         return (NEG_INF if greatest is POS_INF else greatest), (POS_INF if least is NEG_INF else least)
@@ -248,9 +252,9 @@ class Evaluator:
             least = (
                 self.pool.integer(node.dtype, 0)
                 if b[1] is POS_INF
-                else self.simplify(self.pool.binary(FloorDiv, a[0], b[1]))
+                else self._quotient_of(FloorDiv, a[0], b[1])
             )
-            return least, a[1] if a[1] is POS_INF else self.simplify(self.pool.binary(FloorDiv, a[1], b[0]))
+            return least, a[1] if a[1] is POS_INF else self._quotient_of(FloorDiv, a[1], b[0])
         return EVERYTHING
 
     def _remainder(self, node: Expr) -> Ends:
@@ -268,8 +272,8 @@ class Evaluator:
             return self.simplify(operators.subtract(1, divisor)), last
         if a[0] is NEG_INF or a[1] is POS_INF or b[0] is not b[1]:
             return zero, last
-        first_quotient = self.simplify(self.pool.binary(FloorDiv, a[0], divisor))
-        last_quotient = self.simplify(self.pool.binary(FloorDiv, a[1], divisor))
+        first_quotient = self._quotient_of(FloorDiv, a[0], divisor)
+        last_quotient = self._quotient_of(FloorDiv, a[1], divisor)
         if first_quotient is last_quotient:
             start = operators.multiply(first_quotient, divisor)
             return self.simplify(operators.subtract(a[0], start)), self.simplify(

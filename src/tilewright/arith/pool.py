@@ -60,6 +60,8 @@ BINARY_CLASSES: frozenset[type] = frozenset(
     (Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, EQ, NE, LT, LE, GT, GE, And, Or)
 )
 
+_READS = (Load, BufferLoad, ProducerLoad)
+
 _constants: dict[tuple[DataType, int], IntImm] = {}
 
 
@@ -116,16 +118,37 @@ for _binary in BINARY_CLASSES:
 class Pool:
     """The table of interned expressions of one analyzer."""
 
-    __slots__ = ("imported", "table")
+    __slots__ = ("imported", "reading", "table")
 
     def __init__(self) -> None:
         self.table: dict[tuple[Any, ...], Expr] = {}
         self.imported: dict[PrimExpr, Expr] = {}
+        self.reading: dict[PrimExpr, bool] = {}
 
     def clear(self) -> None:
         """Forget everything; expressions made before are no longer equal to ones made after."""
         self.table.clear()
         self.imported.clear()
+        self.reading.clear()
+
+    def reads_memory(self, root: Expr) -> bool:
+        """True if evaluating the expression reads memory, or calls what may. Iterative; each node is looked at once."""
+        reading, stack = self.reading, [root]
+        while stack:
+            node = stack[-1]
+            if node in reading:
+                stack.pop()
+                continue
+            if isinstance(node, _READS) or (type(node) is Call and node.effect >= CallEffectKind.ReadState):
+                reading[node] = True
+                continue
+            children = node.children()
+            waiting = [child for child in children if child not in reading]
+            if waiting:
+                stack += waiting
+            else:
+                reading[node] = any(reading[child] for child in children)
+        return reading[root]
 
     def binary(self, cls: type, a: Expr, b: Expr) -> Expr:
         """The node of this class with these interned operands."""

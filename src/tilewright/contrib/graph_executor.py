@@ -13,6 +13,7 @@ from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.support import html
 
 
 def create(graph_json_str: str, libmod: Module, device: Device | list[Device]) -> GraphModule:
@@ -42,6 +43,23 @@ class GraphModule:
             )
         self.module = module
         self._left_out: dict[str, None] = {}
+
+    def _repr_html_(self) -> str:
+        """Its inputs and outputs for a notebook."""
+        names = self.module.inputs_without_value()
+        inputs = [("input", name, self.module.get_input(name)) for name in names]
+        outputs = [
+            ("output", str(place), self.module.get_output(place))
+            for place in range(self.module.get_num_outputs())
+        ]
+        rows = [
+            [kind, name, str(one.dtype), ", ".join(map(str, one.shape))]
+            for kind, name, one in inputs + outputs
+        ]
+        memory = f"{self.module.arena_bytes:,} bytes for intermediate tensors"
+        return html.fragment(
+            type(self).__name__, html.table(["", "name", "type", "shape"], rows), subtitle=memory
+        )
 
     def set_input(self, key: int | str | None = None, value: Any = None, **params: Any) -> None:
         """Sets one input by name or position, and any by name; parameters the graph does not have are left out."""

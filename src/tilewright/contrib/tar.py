@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.contrib.utils import TempDirectory
+from tilewright.runtime.artefact import extract_members
 
 
 def tar(output: str, files: str | Sequence[str]) -> None:
@@ -24,9 +25,9 @@ tar.output_format = "tar"  # type: ignore[attr-defined]  # what export_library a
 
 
 def untar(tar_file: str, directory: str) -> None:
-    """Writes the files of an archive into a directory. Nothing is written outside it."""
-    with tarfile.open(tar_file, "r:*") as archive:
-        archive.extractall(directory, filter="data")
+    """Writes the files of an archive into a directory. Nothing is written outside it, and no more than an archive of
+    its size should hold (``TILEWRIGHT_UNPACK_LIMIT``)."""
+    extract_members(Path(tar_file), Path(directory))
 
 
 def normalize_file_list_by_unpacking_tars(temp: TempDirectory, file_list: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.base import RelayExpr
+from tilewright.support import html
 
 if TYPE_CHECKING:
     from tilewright.ir.module import IRModule
@@ -40,6 +41,10 @@ class BaseFunc(RelayExpr):
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
         """The function as text; a level whose text has meta data or annotations overrides this."""
         return repr(self)
+
+    def _repr_html_(self) -> str:
+        """The program for a notebook."""
+        return html.fragment(type(self).__name__, html.program(repr(self)))
 
     def verify(self, module: IRModule) -> None:
         """Raise ``VerifyError`` where the function breaks a rule of its level; it stands in ``module``."""

@@ -14,6 +14,7 @@ from tilewright.ir.base import BaseExpr, RelayExpr
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.type import GlobalTypeVar
+from tilewright.support import html
 from tilewright.support.errors import ExpressionError, TilewrightError
 from tilewright.support.node import Node
 from tilewright.support.slot import GRAPH_FILE, GRAPH_FUNCTION, MODULE_LOOK, MODULE_SCRIPT, MODULE_TEXT
@@ -231,3 +232,9 @@ class IRModule(Node):
     def __repr__(self) -> str:
         is_empty = not self.functions and not self.type_definitions
         return self.script() if is_empty or self._is_script() else MODULE_LOOK.value(self)
+
+    def _repr_html_(self) -> str:
+        """The program for a notebook."""
+        names = [variable.name_hint for variable in self.functions]
+        listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        return html.fragment("IRModule", html.program(repr(self)), subtitle=listed)

@@ -14,6 +14,7 @@ from tilewright.ir.attrs import AttrFieldInfo
 from tilewright.ir.base import RelayExpr
 from tilewright.support.errors import OpError, TilewrightError
 from tilewright.support.slot import ALL_LEVELS
+from tilewright.support.suggestions import did_you_mean
 
 
 class CallEffectKind(IntEnum):
@@ -80,7 +81,8 @@ class Op(RelayExpr):
             ALL_LEVELS.value()
             found = Op.registry.get(op_name)
         if found is None:
-            raise OpError(f"operator {op_name!r} is not registered")
+            hint = did_you_mean(str(op_name), Op.registry)
+            raise OpError(f"operator {op_name!r} is not registered{hint}")
         return found
 
     @staticmethod

@@ -18,7 +18,8 @@ import lzma
 import struct
 import tarfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -217,15 +218,32 @@ class _Unpacked(io.RawIOBase):
 def read_members(path: Path) -> dict[str, bytes]:
     """Every plain file of an archive, in memory; names lose a leading ``./``."""
     members: dict[str, bytes] = {}
+    with _opened(path) as (content, archive):
+        for entry in archive:
+            # A sparse member is larger than what is stored of it.
+            content.expect(entry.size if entry.isfile() else 0)
+            handle = archive.extractfile(entry) if entry.isfile() else None
+            if handle is not None:
+                members[entry.name.removeprefix("./")] = handle.read()
+    return members
+
+
+def extract_members(path: Path, folder: Path) -> None:
+    """Write the members of an archive into a folder, and nothing outside it."""
+    with _opened(path) as (content, archive):
+        for entry in archive:
+            content.expect(entry.size if entry.isfile() else 0)
+            archive.extract(entry, folder, filter="data")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[_Unpacked, tarfile.TarFile]]:
+    """An archive, of which no more is unpacked than one of its size should hold."""
+    limit = 0
     try:
         limit = unpack_limit() or max(_LEAST_LIMIT, _MOST_COMPRESSION * path.stat().st_size)
         with _Unpacked(path, limit) as content, tarfile.open(fileobj=content, mode="r:") as archive:
-            for entry in archive:
-                # A sparse member is larger than what is stored of it.
-                content.expect(entry.size if entry.isfile() else 0)
-                handle = archive.extractfile(entry) if entry.isfile() else None
-                if handle is not None:
-                    members[entry.name.removeprefix("./")] = handle.read()
+            yield content, archive
     except _TooLarge:
         raise failure(
             "ValueError",
@@ -242,7 +260,6 @@ def read_members(path: Path) -> dict[str, bytes]:
         lzma.LZMAError,
     ) as error:
         raise failure("ValueError", f"{path} is not a readable tar archive: {error}") from error
-    return members
 
 
 def check_model_library(members: dict[str, bytes], path: Path) -> dict[str, Any]:

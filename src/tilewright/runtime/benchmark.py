@@ -15,6 +15,7 @@ from tilewright.runtime.library import LIBRARY
 from tilewright.runtime.ndarray import HOST
 from tilewright.runtime.packed_func import PackedFunc, pack_arguments
 from tilewright.runtime.registry import get_global_func
+from tilewright.support import html
 
 _UNITS = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms"))
 
@@ -36,10 +37,19 @@ class BenchmarkResult:
             f"results={self.results})"
         )
 
+    def _repr_html_(self) -> str:
+        """The times for a notebook."""
+        scale, unit = self._unit()
+        names = ("mean", "median", "max", "min", "std")
+        row = [f"{getattr(self, name) * scale:.4g} {unit}" for name in names]
+        return html.fragment("Times", html.table(names, [row]), subtitle=f"of {len(self.results)} repeats")
+
+    def _unit(self) -> tuple[float, str]:
+        """The unit that suits the times: how many there are in a second, and its name."""
+        return next(((scale, unit) for limit, scale, unit in _UNITS if self.median < limit), (1.0, "s"))
+
     def __str__(self) -> str:
-        scale, unit = next(
-            ((scale, unit) for limit, scale, unit in _UNITS if self.median < limit), (1.0, "s")
-        )
+        scale, unit = self._unit()
         names = ("mean", "median", "max", "min", "std")
         head = "".join(f"{f'{name} ({unit})':^14}" for name in names)
         row = "".join(f"{getattr(self, name) * scale:^14.4f}" for name in names)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ctypes import c_void_p
 from typing import Any
 
+from tilewright.runtime import interrupt as _interrupt
 from tilewright.runtime.benchmark import BenchmarkResult, require_counts
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
@@ -40,6 +41,8 @@ _OPERATIONS = (
     "share_params",
     "debug_get_output",
 )
+
+assert _interrupt  # importing it lets runs be interrupted
 
 
 class _Graph:
@@ -318,8 +321,8 @@ class GraphExecutor(Module):
     def debug_get_output(self, node: int | str, out: NDArray | None = None, index: int = 0) -> NDArray:
         """An output of any node, after running the graph up to it; memory is shared between nodes, so no further."""
         position = (
-            node
-            if isinstance(node, int)
+            operator.index(node)
+            if not isinstance(node, str)
             else LIBRARY.tilewright_graph_node_index(self._graph.address, node.encode())
         )
         if position < 0:

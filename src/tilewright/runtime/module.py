@@ -25,6 +25,7 @@ from tilewright.runtime.features import require_features
 from tilewright.runtime.ndarray import HOST
 from tilewright.runtime.packed_func import PackedFunc
 from tilewright.runtime.session import Executor, Session
+from tilewright.support import html
 from tilewright.support.cbuild import write_bytes
 
 SYMBOL_PREFIX = "__tvm_ffi_"
@@ -309,6 +310,16 @@ class Module:
     def __repr__(self) -> str:
         names = ", ".join(self._function_names)
         return f"Module({self._type_key}{': ' + names if names else ''})"
+
+    def _repr_html_(self) -> str:
+        """Its functions and what it imports for a notebook."""
+        names = sorted(self._function_names)
+        functions = html.folded(
+            f"{len(names)} functions", html.table(["function"], [[name] for name in names])
+        )
+        imported = ", ".join(one.type_key for one in self.imported_modules)
+        parts = [html.facts([("imports", imported)]), functions if names else ""]
+        return html.fragment(type(self).__name__, *parts, subtitle=self._type_key)
 
 
 def _names(text: str) -> tuple[str, ...]:

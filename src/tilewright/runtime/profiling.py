@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.support import html
+
 
 @dataclass(frozen=True)
 class NodeRun:
@@ -85,6 +87,22 @@ class Report:
 
     def __str__(self) -> str:
         return self.table()
+
+    def _repr_html_(self) -> str:
+        """The runs for a notebook, the slowest first."""
+        rows = [
+            [
+                call["Name"],
+                html.Bar(call["Percent"] / 100, f"{call['Duration (us)']:.1f} us"),
+                f"{call['Percent']:.1f}%",
+                call["Node"],
+            ]
+            for call in sorted(self.calls, key=_by_time)
+        ]
+        total = f"{self.total_seconds * 1e6:.1f} us on {self.device}"
+        return html.fragment(
+            "Report", html.table(["function", "time", "share", "node"], rows), subtitle=total
+        )
 
 
 def _hash_of(function: str) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tilewright.runtime.failure import failure
 from tilewright.runtime.ndarray import NDArray
+from tilewright.support import html
 
 
 class Executor(Protocol):
@@ -93,6 +94,14 @@ class Session:
             raise failure(
                 "ValueError", f"no value for the input {', '.join(missing)}. The model's inputs: {known}"
             )
+
+    def _repr_html_(self) -> str:
+        """Its inputs and outputs for a notebook."""
+        names = [
+            ("inputs", ", ".join(self.input_names)),
+            ("outputs", ", ".join(self.output_names)),
+        ]
+        return html.fragment("Session", html.facts(names), subtitle="session.run({name: array})")
 
     def __repr__(self) -> str:
         return f"Session({', '.join(self.input_names)} -> {', '.join(self.output_names)})"

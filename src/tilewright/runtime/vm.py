@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.runtime import interrupt as _interrupt
 from tilewright.runtime.benchmark import BenchmarkResult, time_evaluator
+from tilewright.runtime.call_log import CallLog
 from tilewright.runtime.container import ADT, Reference, tuple_object
 from tilewright.runtime.device import Device
 from tilewright.runtime.failure import check, failure, keep_exception
@@ -27,12 +29,15 @@ from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.program_executor import ProgramExecutor
 from tilewright.runtime.session import Executor, Session
 from tilewright.runtime.vm_program import Opcode, VMProgram, instruction_text
+from tilewright.support import html
 
 __all__ = ["ADT", "Executable", "Reference", "VirtualMachine", "convert"]
 
 TYPE_KEY = "VMExecutable"
 _FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
 _PLAIN_DTYPES: dict[type, str] = {bool: "bool", int: "int32", float: "float32"}
+
+assert _interrupt  # importing it lets runs be interrupted
 
 
 def convert(args: Sequence[Any]) -> list[Any]:
@@ -208,6 +213,23 @@ class Executable:
             f"  Instructions (#{sum(counts.values())}): {kinds}\n"
         )
 
+    def _repr_html_(self) -> str:
+        """What the program consists of for a notebook."""
+        program = self._program
+        constants = sum(int(one.numpy().nbytes) for one in program.constants)
+        rows = [
+            (f"@{function.name}", ", ".join(parameter.name for parameter in function.parameters))
+            for function in program.functions
+        ]
+        kernels = html.table(["kernel"], [[kernel.name] for kernel in program.kernels])
+        return html.fragment(
+            "Executable",
+            html.facts([*rows, ("constants", f"{len(program.constants)}, {constants:,} bytes")]),
+            html.folded(f"{len(program.kernels)} kernels", kernels),
+            html.folded("bytecode", html.program(self.bytecode)),
+            subtitle="a program of the virtual machine",
+        )
+
     def get_function_params(self, func_name: str) -> list[str]:
         """The names of a function's parameters."""
         return [parameter.name for parameter in self._program.function(func_name).parameters]
@@ -221,7 +243,12 @@ class _Machine:
     """Owns one reference to a machine of the C runtime."""
 
     def __init__(
-        self, program: VMProgram, library: Module, keeps_memory: bool, devices: Sequence[Device]
+        self,
+        program: VMProgram,
+        library: Module,
+        keeps_memory: bool,
+        devices: Sequence[Device],
+        log: CallLog | None,
     ) -> None:
         def find(context: int, name: bytes) -> int | None:
             try:
@@ -229,6 +256,8 @@ class _Machine:
                 if not library.implements_function(text, query_imports=True):
                     return None
                 function = library.get_function(text, query_imports=True)
+                if log is not None:
+                    return log.watch(function, text)
             except BaseException as error:  # noqa: BLE001 - it continues after the C code
                 keep_exception(error)
                 return None
@@ -272,18 +301,24 @@ class VirtualMachine:
         exe: Executable | Module,
         device: Device | Sequence[Device],
         memory_cfg: str | Mapping[Any, str] | None = None,
+        *,
+        log: CallLog | None = None,
     ) -> None:
         """``device`` are all devices that the program uses; the host is always one of them. ``memory_cfg`` is "pooled",
-        the default, which keeps freed memory for the next tensors, or "naive"."""
+        the default, which keeps freed memory for the next tensors, or "naive". ``log`` logs every call of a kernel."""
         if not isinstance(exe, (Executable, Module)):
             raise TypeError(f"a virtual machine runs an Executable, not {type(exe).__name__}")
         self._exec = exe if isinstance(exe, Executable) else Executable(exe)
         devices = [device] if isinstance(device, Device) else list(device)
         program = self._exec.program
-        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg), devices)
+        self._machine = _Machine(program, self._exec.mod, _keeps_memory(memory_cfg), devices, log)
         self._functions: dict[str, PackedFunc] = {}
         self._inputs: dict[str, list[Any]] = {}
         self._outputs: Any = None
+
+    def _repr_html_(self) -> str:
+        """Its program for a notebook."""
+        return self._exec._repr_html_()
 
     def set_limits(self, most_frames: int = 1 << 20, most_instructions: int = 0, most_bytes: int = 0) -> None:
         """Limit the depth of calls within calls, the instructions of one run, and the bytes of all tensors that

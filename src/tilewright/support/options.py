@@ -96,6 +96,14 @@ def record_graphs() -> bool:
     return not flag("TILEWRIGHT_NO_CUDA_GRAPH")
 
 
+def guard_pages() -> str | None:
+    """``TILEWRIGHT_GUARD_PAGES``: which side of every tensor touches a page that must not be accessed, ``"end"`` (also
+    for ``1``) or ``"start"``; None where it is not set. For tests; the C runtime reads it (``csrc/guard.c``)."""
+    if not flag("TILEWRIGHT_GUARD_PAGES"):
+        return None
+    return "start" if os.environ["TILEWRIGHT_GUARD_PAGES"].strip().lower() == "start" else "end"
+
+
 def own_variables() -> dict[str, str]:
     """The variables that this module reads, as they are set now: what a worker process has to be told."""
     return {name: value for name, value in os.environ.items() if name.startswith(("TILEWRIGHT_", "TVM_"))}

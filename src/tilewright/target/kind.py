@@ -9,13 +9,13 @@ kind registers itself and its code generator from one file: ``register_kind(Targ
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tilewright.runtime.device import name_device
 from tilewright.support.errors import TargetError
+from tilewright.support.suggestions import did_you_mean
 from tilewright.target.cuda_arch import detect_arch
 
 BOOL: Final = "Bool"
@@ -75,8 +75,7 @@ class TargetKind:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A clause that proposes the known word most like ``word``, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return did_you_mean(word, known)
 
 
 def _options(names: str, kind: str) -> dict[str, str]:

@@ -36,6 +36,7 @@ from tilewright.tir.transform.unify_thread_binding import UnifyThreadBinding
 from tilewright.tir.transform.unroll_loop import UnrollLoop
 from tilewright.tir.transform.use_matrix_unit import UseMatrixUnit
 from tilewright.tir.transform.vectorize_loop import VectorizeLoop
+from tilewright.tir.transform.verify_reads import VerifyReads
 
 CACHE_LINE_SIZE = 64
 """Bytes; the granularity of prefetches."""
@@ -91,6 +92,9 @@ def lowering_passes(simple_mode: bool = False, context: PassContext | None = Non
     ]
     if check_bounds:
         passes.append(InstrumentBoundCheckers())
+    else:
+        # With the accesses checked at run time, a program may read outside: it stops there with a message.
+        passes.append(VerifyReads())
     return passes
 
 

@@ -32,10 +32,18 @@ def _canonical(index: PrimExpr, extent: PrimExpr, stride: int) -> PrimExpr:
     """A begin or end as an index from the front, held between the ends that the direction allows."""
     low, high = (operators.const(0), extent) if stride > 0 else (operators.const(-1), extent - 1)
     if isinstance(index, IntImm):
+        if _is_beyond(index, extent):
+            return high if index.value > 0 else low
         counted = extent + index if index.value < 0 else index
     else:
         counted = Select(index < 0, index + extent, index)
     return _simplified(operators.maximum(operators.minimum(counted, high), low), extent)
+
+
+def _is_beyond(index: IntImm, extent: PrimExpr) -> bool:
+    """True for a number that no dimension of this type reaches, "to the end" as exporters write it: arithmetic with it
+    would be in a wider type than that of the loops."""
+    return bool(abs(index.value) >= 1 << (extent.dtype.bits - 1))
 
 
 def _slice_extent(begin: PrimExpr, end: PrimExpr, stride: int, extent: PrimExpr) -> PrimExpr:
@@ -125,7 +133,7 @@ def _end(
     if slice_mode == "end":
         return _canonical(end, extent, stride)
     if isinstance(end, IntImm):
-        reach = extent if end.value < 0 else operators.minimum(begin + end, extent)
+        reach = extent if end.value < 0 or _is_beyond(end, extent) else operators.minimum(begin + end, extent)
     else:
         reach = Select(end < 0, extent, operators.minimum(begin + end, extent))
     return _simplified(reach, extent)

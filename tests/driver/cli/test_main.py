@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tilewright import codegen
-from tilewright.driver.cli import main
+from tilewright.driver.cli import main, make_parser
 from tilewright.target import Target
 
 
@@ -45,6 +45,42 @@ def test_wrong_arguments_exit_with_two(arguments, capsys):
         main(arguments)
     assert left.value.code == 2
     assert arguments[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["compil", "model.onnx"], "did you mean 'compile'?"),
+        (["compile", "model.onnx", "--targett", "llvm"], "did you mean --target?"),
+        (["compile", "model.onnx", "--executor", "grpah"], "did you mean 'graph'?"),
+        (["cache", "cleer"], "did you mean 'clear'?"),
+        (["--verson"], "did you mean --version?"),
+    ],
+)
+def test_wrong_words_are_answered_with_the_nearest(arguments, meant, capsys):
+    """One message from the command that was meant, with the word that may have been."""
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    captured = capsys.readouterr()
+    assert left.value.code == 2 and meant in captured.err and captured.out == ""
+    assert len(captured.err.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["targets", "--kind", "lvm"], "did you mean 'llvm'?"),
+        (["compile", "model.onnx", "--target", "lvm"], "did you mean 'llvm'?"),
+        (["compile", "model.onnx", "--target", "nvidia/jetson-nan"], "did you mean 'nvidia/jetson-nano'?"),
+        (["compile", "model.onnx", "--disabled-pass", "FoldConstnt"], "did you mean 'FoldConstant'?"),
+        (["compile", "model.onnx", "--dump-code", "rely"], "did you mean 'relay'?"),
+        (["opt", "model.onnx", "--passes", "fuseop"], "did you mean 'FuseOps'?"),
+    ],
+)
+def test_wrong_values_are_answered_with_the_nearest(arguments, meant, capsys):
+    """Targets, tags, passes and forms of code that do not exist."""
+    assert main(arguments) == 2
+    assert meant in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["tune"])
@@ -157,3 +193,10 @@ def test_module_runs_as_a_program():
     program.stdout.close()
     _, errors = program.communicate(timeout=60)
     assert b"Traceback" not in errors
+
+
+@pytest.mark.parametrize("command", ["compile", "profile", "opt"])
+@pytest.mark.parametrize("level", range(5))
+def test_every_command_takes_every_level(command, level):
+    """-O 0 to -O 4, wherever there is an -O."""
+    assert make_parser().parse_args([command, "model.onnx", "-O", str(level)]).opt_level == level

@@ -22,14 +22,18 @@ def test_plain_table_has_aligned_columns(capsys):
     assert capsys.readouterr().out == "title\n  name    n\n  a       1\n  longer  22\n\n"
 
 
-def test_terminal_table_shows_brackets_as_they_are(capsys, monkeypatch):
-    """On a terminal, the table has lines, and text in brackets is not taken for markup."""
+def test_terminal_table_has_a_bold_heading(capsys, monkeypatch):
+    """On a terminal the title and the heading are bold, unless the user wants no colours; text is shown as it is."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     show_table("title", ["what"], [['pip install "tilewright[cross]"']])
     printed = capsys.readouterr().out
-    assert "tilewright[cross]" in printed
-    assert "━" in printed
+    assert "\x1b[1mtitle\x1b[0m" in printed and 'pip install "tilewright[cross]"\n' in printed
+    monkeypatch.setenv("NO_COLOR", "1")
+    show_table("title", ["what"], [["cell"]])
+    assert "\x1b" not in capsys.readouterr().out
 
 
 def test_diffs_have_colours_on_a_terminal(capsys, monkeypatch):

@@ -2,8 +2,12 @@
 
 import json
 
+import onnx
 import pytest
 
+import tilewright as tvm
+from tilewright import relay
+from tilewright.driver import tvmc
 from tilewright.driver.cli import main
 
 
@@ -50,3 +54,25 @@ def test_mistakes_are_named(arguments, message, small_onnx, capsys):
     """What is wrong with a call is said, with the exit code for mistakes of the user."""
     assert main(["profile", *(one.format(model=small_onnx) for one in arguments)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_level_four_uses_fast_math():
+    """-O 4 runs the passes of that level: an exponential becomes the fast one, in the virtual machine as well."""
+    x = relay.var("x", shape=(64,), dtype="float32")
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    settings = tvmc.compiler.make_settings("llvm", executor="vm", opt_level=4)
+    assert "fast_exp" in str(settings.compile(module, {}).executable.primitive_ops)
+
+
+def test_open_sizes_are_profiled_in_the_virtual_machine(tmp_path, capsys):
+    """Without --executor, a model with an open batch runs in the virtual machine, on the shape that is given."""
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", 8])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["batch", 8])
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Tanh", ["x"], ["y"])], "open", [x], [y])
+    path = tmp_path / "open.onnx"
+    onnx.save(onnx.helper.make_model(graph), path)
+    assert main(["profile", str(path), "--fill-shapes", "x:[5,8]", "--repeat", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["executor"] == "vm" and found["operations"] == 5 * 8
+    assert main(["profile", str(path), "--fill-shapes", "x:[5,8"]) == 2
+    assert "--fill-shapes" in capsys.readouterr().err

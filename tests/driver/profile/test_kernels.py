@@ -28,7 +28,7 @@ def test_rates_and_limits_of_a_kernel():
     assert profile.of_limit == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(("size", "level", "share"), [(10_000, "L2", 0.2), (100_000, "memory", 10.0)])
+@pytest.mark.parametrize(("size", "level", "share"), [(10_000, "L2", 0.2), (100_000, "memory", 9.2)])
 def test_memory_bound_kernels_name_their_level(size, level, share):
     """A kernel that only moves is bound by the level that holds its data."""
     (kernel,) = KernelProfile((step("copy", 1e-6, 0, size),), 1e-6, 1, LIMITS).kernels()
@@ -37,6 +37,9 @@ def test_memory_bound_kernels_name_their_level(size, level, share):
 
 def test_what_is_not_known_is_none():
     """A graph that does not say its work, and a machine that was not measured, give no made-up numbers."""
+    profile = KernelProfile((step("odd", 1e-6, None, 100),), 1e-6, 1, LIMITS)
+    (kernel,) = profile.kernels()
+    assert kernel.of_limit is None and kernel.bound_by is None and profile.of_limit is None
     profile = KernelProfile((step("odd", 1e-6, None, 100),), 1e-6, 1)
     (kernel,) = profile.kernels()
     assert kernel.flops is None and kernel.gflops_per_second is None

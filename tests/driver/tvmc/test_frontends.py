@@ -22,7 +22,7 @@ def test_formats_are_known_by_name_and_suffix():
         assert frontends.guess_frontend(path).name() == name
     with pytest.raises(TVMCException, match="no model format 'caffe'"):
         frontends.get_frontend_by_name("caffe")
-    with pytest.raises(TVMCException, match="--model-format"):
+    with pytest.raises(TVMCException, match="pass model_format"):
         frontends.guess_frontend("model")
 
 

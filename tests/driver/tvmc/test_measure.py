@@ -8,11 +8,12 @@ from tilewright.driver.tvmc.measure import Deviation, deviation
 
 def test_errors_are_relative_to_the_largest_value():
     """The worst absolute error, and the same by the largest value that is expected."""
-    found = deviation(np.float32([1.0, -4.5]), np.float32([1.25, -4.0]))
-    assert (found.absolute, found.relative, found.tolerance) == (0.5, 0.125, 1e-3)
-    assert not found.agrees
-    assert deviation(np.float32([4.0]), np.float32([4.001])).agrees
+    found = deviation(np.float32([1.0, -4.5]), np.float32([1.25, -4.0]), 0.25)
+    assert (found.absolute, found.relative, found.allowed) == (0.5, 0.125, 0.25)
+    assert not found.agrees and found.excess == 2.0
+    assert deviation(np.float32([4.0]), np.float32([4.001]), 0.01).agrees
     assert deviation(np.float32([4.0]), np.float32([4.5]), tolerance=0.2).agrees
+    assert not deviation(np.float32([4.0]), np.float32([4.5]), 1.0, tolerance=0.1).agrees
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,6 @@ def test_what_always_agrees(value):
 
 
 def test_the_worse_of_two():
-    """The larger relative error counts."""
-    small, large = Deviation(5.0, 0.1, 1.0), Deviation(1.0, 0.2, 1.0)
+    """The one that is more times what it may be."""
+    small, large = Deviation(5.0, 0.1, 10.0), Deviation(1.0, 0.2, 1.0)
     assert small.worse(large) is large and large.worse(small) is large

@@ -6,7 +6,14 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay
-from tilewright.relay.analysis.work import count_bytes, count_flops, source_names
+from tilewright.relay.analysis.winograd_work import input_transform_operations, output_transform_operations
+from tilewright.relay.analysis.work import (
+    arithmetic_dtype,
+    count_bytes,
+    count_flops,
+    count_operations,
+    source_names,
+)
 from tilewright.support.span import SourceName, Span, span_scope
 
 
@@ -62,6 +69,37 @@ def test_winograd_counts_as_the_convolution_that_it_is():
     assert count_flops(typed(data, weight, body=fast)) == first + transformed
 
 
+def test_winograd_does_fewer_operations_than_it_counts_for():
+    """Tiles of 4 x 4 results take 36 products instead of 144; the transforms are counted as they are computed."""
+    data, weight = x(1, 64, 56, 56), relay.var("w", shape=(6, 6, 64, 64))
+    fast = relay.nn.contrib_conv2d_winograd_without_weight_transform(
+        data, weight, 4, padding=(1, 1), channels=64, kernel_size=(3, 3)
+    )
+    function = typed(data, weight, body=fast)
+    products = 2 * 36 * 14 * 14 * 64 * 64
+    assert products < count_operations(function) < 1.15 * products
+    assert count_flops(function) == 2 * 64 * 56 * 56 * 64 * 9
+
+
+def test_shared_parts_of_transforms_count_once():
+    """F(2 x 2): four additions in, four out, as everybody writes them."""
+    b = [[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]]
+    a = [[1, 1, 1, 0], [0, 1, -1, -1]]
+    assert input_transform_operations(b) == 4
+    assert output_transform_operations(a) == 4
+
+
+def test_type_of_most_operations():
+    """A product of int8 with a float32 epilogue computes in int8."""
+    left, right = x(8, 64, dtype="int8"), relay.var("w", shape=(32, 64), dtype="int8")
+    product = relay.nn.dense(left, right, out_dtype="int32")
+    assert (
+        arithmetic_dtype(typed(left, right, body=relay.cast(product, "float32") * relay.const(2.0))) == "int8"
+    )
+    same = x(4, dtype="int8")
+    assert arithmetic_dtype(typed(same, body=same)) == "float32"
+
+
 def test_an_indexed_table_is_not_read_whole():
     """Two rows of a table of a thousand are moved; the same table, used whole as well, counts whole."""
     table, index = x(1000, 16), relay.var("i", shape=(2,), dtype="int32")
@@ -95,4 +133,5 @@ def test_graph_says_what_its_kernels_do():
         relay.build(relay.Function([variable], relay.nn.softmax(variable)), "llvm").get_graph_json()
     )
     (attributes,) = [node["attrs"] for node in graph["nodes"] if node["op"] == "tvm_op"]
-    assert attributes["flops"] == "64" and attributes["bytes"] == "128"
+    assert attributes["flops"] == attributes["operations"] == "64" and attributes["bytes"] == "128"
+    assert attributes["arithmetic"] == "float32"

@@ -322,3 +322,18 @@ def test_relations_by_name() -> None:
         ("data", "Tensor", "The input.")
     ]
     assert tvm.get_global_func("tvm.relay.type_relation.Broadcast") is not None
+
+
+def test_types_within_types_are_looked_through_once():
+    """Thousands of tuples within each other take milliseconds; each is part of the type of all around it."""
+    x = relay.var("x", shape=(2,))
+    value = x
+    for _ in range(3000):
+        value = relay.Tuple([value])
+    started = time.process_time()
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], value)))
+    assert time.process_time() - started < 5
+    kind = typed["main"].checked_type.ret_type
+    for _ in range(3000):
+        (kind,) = kind.fields
+    assert kind == relay.TensorType((2,))

@@ -6,6 +6,7 @@ import pytest
 import tilewright as tvm
 from tilewright import te, tir
 from tilewright.ir.functor import post_order
+from tilewright.tir.interpreter import interpret
 from tilewright.tir.transform.vectorize_loop import VectorizeLoop, skip_vectorize, vectorize_loops
 
 
@@ -280,3 +281,71 @@ def test_long_vectors_have_lengths_of_powers_of_two(lanes, vectors):
     )
     tvm.build(s, [a, b], "llvm")(values, result)
     np.testing.assert_allclose(result, values * 2 + 1)
+
+
+def chosen(value_of):
+    """A function over inputs I, A and output B of 64 elements: B[i] = Select(0 <= I[i] < 64, value_of(A, I, i), 0)."""
+    indices = te.placeholder((64,), "int32", name="I")
+    data = te.placeholder((64,), "float32", name="A")
+
+    def element(i):
+        inside = tir.all(indices[i] >= 0, indices[i] < 64)
+        return tir.Select(inside, value_of(data, indices, i), tir.const(0, "float32"))
+
+    made = te.compute((64,), element, name="B")
+    schedule = te.create_schedule(made.op)
+    _, inner = schedule[made].split(made.op.axis[0], 16)
+    schedule[made].vectorize(inner)
+    return tvm.lower(schedule, [indices, data, made])["main"]
+
+
+def reads_of(function, name):
+    """The reads of a buffer."""
+    return [
+        node
+        for node in post_order(function.body)
+        if isinstance(node, tir.Load) and node.buffer_var.name == name
+    ]
+
+
+def test_a_read_that_only_the_condition_keeps_inside_gets_a_mask():
+    """A[I[i]] in a Select happens in the lanes that ask for it, and in no other."""
+    function = chosen(lambda data, indices, i: data[indices[i]])
+    (read,) = reads_of(function, "A")
+    assert read.dtype == "float32x16" and isinstance(read.predicate, tir.And)
+    assert all(isinstance(read.predicate, tir.Broadcast) for read in reads_of(function, "I"))
+    given = np.full(64, 10**6, "int32")
+    given[::2] = np.arange(32)
+    result, data = np.full(64, -1, "float32"), np.arange(64, dtype="float32") + 1
+    interpret(function, given, data, result)
+    np.testing.assert_array_equal(result, np.where(given < 64, data[given % 64], 0))
+
+
+@pytest.mark.parametrize(
+    "value_of",
+    [
+        pytest.param(lambda data, indices, i: data[i], id="index_of_the_loop"),
+        pytest.param(lambda data, indices, i: data[te.min(te.max(indices[i], 0), 63)], id="clamped"),
+        pytest.param(lambda data, indices, i: data[tir.floormod(indices[i], 64)], id="remainder"),
+        pytest.param(lambda data, indices, i: indices[i].astype("float32") * 2.0, id="read_by_the_condition"),
+    ],
+)
+def test_a_read_that_is_inside_whatever_the_condition_says_stays_plain(value_of):
+    """A plain vector load or gather is faster than a masked one."""
+    function = chosen(value_of)
+    assert all(
+        isinstance(read.predicate, tir.Broadcast) for name in "AI" for read in reads_of(function, name)
+    )
+
+
+def test_a_read_that_both_values_make_stays_plain():
+    """It happens whichever value is chosen, even of a buffer whose size is not known."""
+    builder = tir.ir_builder.create()
+    a, b = builder.pointer("float32", name="A"), builder.pointer("float32", name="B")
+    with builder.for_range(0, 8, kind="vectorize") as i:
+        b[i] = tir.Select(i % 2 > 0, a[i + 1] * 0.5, a[i + 1])
+    assert all(
+        isinstance(node.predicate, tir.Broadcast)
+        for node in post_order(vectorize_loops(builder.get()))
+        if isinstance(node, tir.Load)
+    )

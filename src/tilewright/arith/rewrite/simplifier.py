@@ -198,9 +198,17 @@ class Rewriter:
 
     def _select(self, node: Select) -> Expr:
         condition = self.visit(node.condition)
-        true_value = self.within(condition, node.true_value)
-        false_value = self.within(self.logical_not(condition), node.false_value)
+        true_value = self.speculated(condition, node.true_value)
+        false_value = self.speculated(self.logical_not(condition), node.false_value)
         return self.select(condition, true_value, false_value)
+
+    def speculated(self, condition: Expr, node: Expr) -> Expr:
+        """The simplified form of a value that is evaluated whether or not its condition holds.
+
+        The condition may only simplify what cannot fail: the clamp of an index that it implies has to stay, because
+        memory is read where the condition does not hold, too.
+        """
+        return self.visit(node) if self.pool.reads_memory(node) else self.within(condition, node)
 
     def _broadcast(self, node: Broadcast) -> Expr:
         return self.broadcast(self.visit(node.value), node.lanes)

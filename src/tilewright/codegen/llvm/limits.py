@@ -1,27 +1,26 @@
-"""The limits of this machine: multiply-adds per second, and bytes per second copied and read.
+"""The limits of this machine: arithmetic operations per second for each element type, and bytes per second copied and
+read.
 
 The measuring loops are written in LLVM IR, independently of the compiler that is compared with them: independent
-multiply-adds in registers, and loops that copy memory (with ordinary and with non-temporal stores; the faster counts)
-and sum it.
+multiply-adds in registers (``peaks``), and loops that copy memory (with ordinary and with non-temporal stores; the
+faster counts) and sum it.
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tilewright.codegen.llvm.machine import load_llvm
-from tilewright.target.cpu import describe_cpu, llvm_machine_options
-from tilewright.target.target import Target
+from tilewright.codegen.llvm.measuring import calls_per_second, compile_function
+from tilewright.codegen.llvm.peaks import peak_operations, rate_type
+from tilewright.target.cpu import describe_cpu
 
-_KEPT: list[Any] = []
 _MEGABYTE = 1024 * 1024
+_PEAK_REPEATS, _PEAK_STEPS = 50, 50_000
 
 
 @dataclass(frozen=True)
@@ -35,13 +34,15 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class MachineLimits:
-    """The peak rates of this machine with a number of threads: float32 operations per second, and bytes per second from
-    each level of memory, the smallest first."""
+    """The peak rates of this machine with a number of threads: float32 operations per second, bytes per second from
+    each level of memory, the smallest first, and the operations per second of other element types by their name in
+    ``peaks.RATE_TYPES``."""
 
     processor: str
     threads: int
     flops_per_second: float
     bandwidths: tuple[Bandwidth, ...]
+    peaks: Mapping[str, float] = field(default_factory=dict)
 
     def best_of(self, other: MachineLimits) -> MachineLimits:
         """The better figure of two measurements of the same machine: other programs only ever take away."""
@@ -51,7 +52,14 @@ class MachineLimits:
             if mine is None or one.bytes_per_second > mine.bytes_per_second:
                 levels[one.level] = one
         best = max(self.flops_per_second, other.flops_per_second)
-        return MachineLimits(self.processor, self.threads, best, _useful(list(levels.values())))
+        peaks = {**self.peaks}
+        for dtype, rate in other.peaks.items():
+            peaks[dtype] = max(rate, peaks.get(dtype, 0.0))
+        return MachineLimits(self.processor, self.threads, best, _useful(list(levels.values())), peaks)
+
+    def peak_for(self, dtype: str) -> float:
+        """Operations a second in an element type; those of float32 where it was not measured."""
+        return self.peaks.get(rate_type(dtype), self.flops_per_second)
 
     def bandwidth_for(self, size_bytes: float) -> Bandwidth:
         """The fastest level that holds this much."""
@@ -60,15 +68,23 @@ class MachineLimits:
                 return one
         return self.bandwidths[-1]
 
-    def least_seconds(self, flops: float, size_bytes: float) -> float:
+    def least_move_seconds(self, size_bytes: float) -> float:
+        """The least time in which this much can be read: each level may still hold as much of it as fits there, and
+        only the rest comes from the next."""
+        total, below = 0.0, 0.0
+        for one in self.bandwidths:
+            upto = size_bytes if one.capacity_bytes is None else min(size_bytes, one.capacity_bytes)
+            total += max(upto - below, 0.0) / one.bytes_per_second
+            below = max(below, upto)
+        return total + (size_bytes - below) / self.bandwidths[-1].bytes_per_second
+
+    def least_seconds(self, flops: float, size_bytes: float, dtype: str = "float32") -> float:
         """No program that does this many operations on this much data takes less time."""
-        return max(
-            flops / self.flops_per_second, size_bytes / self.bandwidth_for(size_bytes).bytes_per_second
-        )
+        return max(flops / self.peak_for(dtype), self.least_move_seconds(size_bytes))
 
 
-def machine_limits(threads: int) -> MachineLimits:
-    """Measure the limits with this many threads: about a second."""
+def machine_limits(threads: int, dtypes: Iterable[str] = ()) -> MachineLimits:
+    """Measure the limits with this many threads, and the peak of these element types: about a second."""
     cpu = describe_cpu("llvm")
     levels = [
         (name, capacity)
@@ -86,8 +102,16 @@ def machine_limits(threads: int) -> MachineLimits:
     # Two arrays, larger together than what one machine has of a cache that many share.
     beyond = max(64 * _MEGABYTE, min(2 * cpu.l3_bytes, 96 * _MEGABYTE))
     memory = Bandwidth("memory", None, max(bandwidth(beyond // _MEGABYTE, threads, repeats=3).values()))
-    peak = peak_flops(repeats=5, threads=threads, steps=1_000_000)
-    return MachineLimits(cpu.name, threads, peak, _useful([*found, memory]))
+    # Many short measurements: one of them falls between what other programs do.
+    peak = peak_flops(_PEAK_REPEATS, threads, _PEAK_STEPS)
+    others = {rate_type(dtype) for dtype in dtypes} - {"float32"}
+    peaks = {dtype: peak_operations(dtype, _PEAK_REPEATS, threads, _PEAK_STEPS) for dtype in sorted(others)}
+    return MachineLimits(cpu.name, threads, peak, _useful([*found, memory]), peaks)
+
+
+def peak_flops(repeats: int = 5, threads: int = 1, steps: int = 4_000_000) -> float:
+    """The float32 operations a second of all threads."""
+    return peak_operations("float32", repeats, threads, steps)
 
 
 def _useful(levels: Sequence[Bandwidth]) -> tuple[Bandwidth, ...]:
@@ -100,71 +124,13 @@ def _useful(levels: Sequence[Bandwidth]) -> tuple[Bandwidth, ...]:
     return tuple(reversed(kept))
 
 
-def _read_speed(size_bytes: int, threads: int, repeats: int = 5) -> float:
+def _read_speed(size_bytes: int, threads: int, repeats: int = 15) -> float:
     """Bytes a second read from an array of this size, again and again."""
     count = max(size_bytes // 4 // (128 * threads), 1) * 128 * threads
-    rounds = max(1, 64 * _MEGABYTE // (4 * count))
-    run = _over_threads(
-        _read_kernel(), _aligned(count), np.zeros((threads, 16), "float32"), count, threads, rounds
-    )
-    return 4 * count * rounds / min(_seconds(run) for _ in range(repeats))
-
-
-def _compile(text: str, name: str) -> int:
-    """The address of a function given as LLVM IR, optimised for this machine."""
-    llvm = load_llvm()
-    triple, cpu, features = llvm_machine_options(Target("llvm"))
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3)
-    module = llvm.parse_assembly(text)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    _KEPT.append((engine, machine))
-    return int(engine.get_function_address(name))
-
-
-def peak_flops(repeats: int = 5, threads: int = 1, steps: int = 4_000_000) -> float:
-    """Floating-point operations a second of all threads: chains of vector multiply-adds, as many as hide the
-    latency and stay in registers with the two numbers that all of them use."""
-    cpu = describe_cpu("llvm")
-    lanes, chains = cpu.lanes(32), max(2, min(20, cpu.vector_registers - 4))
-    vector = f"<{lanes} x float>"
-    phis, updates = [], []
-    for index in range(chains):
-        phis.append(f"  %a{index} = phi {vector} [ %start, %entry ], [ %n{index}, %loop ]")
-        updates.append(
-            f"  %n{index} = call {vector} @llvm.fma.v{lanes}f32({vector} %a{index}, {vector} %m, {vector} %c)"
-        )
-    total = ["  %t0 = fadd " + f"{vector} %n0, %n1"]
-    for index in range(2, chains):
-        total.append(f"  %t{index - 1} = fadd {vector} %t{index - 2}, %n{index}")
-    text = f"""
-declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
-define void @peak(ptr %data, i64 %steps) {{
-entry:
-  %start = load {vector}, ptr %data, align 4
-  %mp = getelementptr {vector}, ptr %data, i64 1
-  %m = load {vector}, ptr %mp, align 4
-  %cp = getelementptr {vector}, ptr %data, i64 2
-  %c = load {vector}, ptr %cp, align 4
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-{chr(10).join(phis)}
-{chr(10).join(updates)}
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %steps
-  br i1 %more, label %loop, label %done
-done:
-{chr(10).join(total)}
-  store {vector} %t{chains - 2}, ptr %data, align 4
-  ret void
-}}
-"""
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(_compile(text, "peak"))
-    data = [np.full(3 * lanes, 0.5, "float32") for _ in range(threads)]
-    run = _at_once([lambda own=own: function(own.ctypes.data, steps) for own in data])  # type: ignore[misc]
-    best = min(_seconds(run) for _ in range(repeats))
-    return 2 * lanes * chains * steps * threads / best
+    rounds = max(1, 32 * _MEGABYTE // (4 * count))
+    sums = np.zeros((threads, 16), "float32")
+    calls = _over_threads(_read_kernel(), _aligned(count), sums, count, threads, rounds)
+    return 4 * count * rounds * calls_per_second(calls, repeats)
 
 
 def bandwidth(megabytes: int, threads: int, repeats: int = 7) -> dict[str, float]:
@@ -173,11 +139,10 @@ def bandwidth(megabytes: int, threads: int, repeats: int = 7) -> dict[str, float
     source, target = _aligned(count), _aligned(count)
     found: dict[str, float] = {}
     for name, non_temporal in (("copy", False), ("copy", True)):
-        run = _over_threads(_copy_kernel(non_temporal), source, target, count, threads)
-        best = min(_seconds(run) for _ in range(repeats))
-        found[name] = max(found.get(name, 0.0), 2 * 4 * count / best)
-    run = _over_threads(_read_kernel(), source, target, count, threads, 1)
-    found["read"] = 4 * count / min(_seconds(run) for _ in range(repeats))
+        calls = _over_threads(_copy_kernel(non_temporal), source, target, count, threads)
+        found[name] = max(found.get(name, 0.0), 2 * 4 * count * calls_per_second(calls, repeats))
+    calls = _over_threads(_read_kernel(), source, target, count, threads, 1)
+    found["read"] = 4 * count * calls_per_second(calls, repeats)
     return found
 
 
@@ -190,37 +155,15 @@ def _aligned(count: int) -> Any:
 
 def _over_threads(
     kernel: Any, source: Any, target: Any, count: int, threads: int, *more: int
-) -> Callable[[], None]:
-    """Run a kernel over equal parts at the same time."""
+) -> list[Callable[[], object]]:
+    """The calls of a kernel over equal parts, one for each thread."""
     part, step = count // threads, target.nbytes // threads
-    return _at_once(
-        [
-            lambda index=index: kernel(  # type: ignore[misc]
-                source.ctypes.data + 4 * part * index, target.ctypes.data + step * index, part, *more
-            )
-            for index in range(threads)
-        ]
-    )
-
-
-def _at_once(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
-    """A function that runs all of these at the same time; foreign calls release the interpreter's lock."""
-
-    def run() -> None:
-        workers = [threading.Thread(target=call) for call in calls[1:]]
-        for worker in workers:
-            worker.start()
-        calls[0]()
-        for worker in workers:
-            worker.join()
-
-    return run
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
+    return [
+        lambda index=index: kernel(  # type: ignore[misc]
+            source.ctypes.data + 4 * part * index, target.ctypes.data + step * index, part, *more
+        )
+        for index in range(threads)
+    ]
 
 
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -246,7 +189,7 @@ done:
 }}
 !0 = !{{i32 1}}
 """
-    return _KERNEL(_compile(text, "copy"))
+    return _KERNEL(compile_function(text, "copy"))
 
 
 def _read_kernel() -> Any:
@@ -299,4 +242,4 @@ done:
 }}
 """
     kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return kernel(_compile(text, "read"))
+    return kernel(compile_function(text, "read"))

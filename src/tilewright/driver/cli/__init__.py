@@ -7,6 +7,7 @@ interrupt.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import traceback
@@ -27,8 +28,10 @@ from tilewright.driver.cli import (
     targets,
 )
 from tilewright.driver.cli.output import printable
+from tilewright.driver.cli.parser import Parser
 from tilewright.driver.cli.wording import as_options
 from tilewright.support.errors import InternalError, TilewrightError
+from tilewright.support.wording import command_line
 
 FAILED = 1
 USER_ERROR = 2
@@ -37,15 +40,18 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or a pipe of another encoding shows what it can: names may be of any script.
+            stream.reconfigure(errors="backslashreplace")
     parser = make_parser()
-    parsed, rest = parser.parse_known_args(arguments)
-    if rest and not getattr(parsed, "takes_any_argument", False):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    parsed, _ = parser.parse_known_args(arguments)
     if parsed.run is None:
         parser.print_help()
         return USER_ERROR
     try:
-        code: int = parsed.run(parsed)
+        with command_line():
+            code: int = parsed.run(parsed)
         sys.stdout.flush()
         return code
     except TilewrightError as problem:
@@ -61,14 +67,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError as problem:
-        # A folder that cannot be written, a disk that is full: the message names the file.
-        print(f"tilewright: {printable(str(problem))}", file=sys.stderr)
+        # A folder that cannot be written, a disk that is full, a program that is not there.
+        named = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)
+        print(f"tilewright: {printable(named)}", file=sys.stderr)
         return USER_ERROR
+    except MemoryError as problem:
+        print(f"tilewright: not enough memory: {printable(str(problem))}".rstrip(": "), file=sys.stderr)
+        return FAILED
 
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser with every command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="tilewright",
         description="An end-to-end deep-learning compiler: from a model to native code.",
         epilog="Start with 'tilewright demo', then 'tilewright compile model.onnx --validate'. "

@@ -52,7 +52,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "--tolerance",
         type=float,
         metavar="X",
-        help="the largest allowed error, relative to a tensor's largest value; the default depends on the type",
+        help="the largest allowed error, relative to a tensor's largest value; by default, what rounding explains",
     )
     parser.add_argument(
         "--list-unsupported", action="store_true", help="list the operators that cannot be compiled, and stop"
@@ -91,6 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     with progress(f"reading {arguments.FILE}", arguments.json) as shown:
         model = compiler.load_from_arguments(arguments)
+        settings = settings.for_model(model.mod)
         shown.step(f"compiling {arguments.FILE}")
         compiled = settings.compile(model.mod, model.params)
         seconds = time.perf_counter() - started
@@ -165,6 +166,7 @@ def _validate(
         given,
         tolerance=arguments.tolerance,
         onnx_path=arguments.FILE,
+        choices=tvmc.compiler.open_inputs_from_arguments(arguments),
     )
 
 
@@ -227,13 +229,13 @@ def show_validation(validation: Validation) -> None:
             one.peer,
             f"{one.deviation.absolute:.1e}",
             f"{one.deviation.relative:.1e}",
-            f"{one.deviation.tolerance:.0e}",
+            f"{one.deviation.allowed:.1e}",
             "agrees" if one.deviation.agrees else "DIFFERS",
         ]
         for one in validation.comparisons
     ]
     show_table(
-        f"the worst of {validation.runs} inputs; errors relative to the largest value",
+        f"the worst of {validation.runs} inputs; relative errors are to the largest value",
         ["output", "beside", "absolute", "relative", "allowed", "verdict"],
         rows,
     )

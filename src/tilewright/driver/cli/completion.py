@@ -1,4 +1,5 @@
-"""``tilewright completion``: a shell completion script for commands and options, generated from the parser."""
+"""``tilewright completion``: a shell completion script for commands, options and their values, generated from the
+parser."""
 
 from __future__ import annotations
 
@@ -6,16 +7,20 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from tilewright.driver.cli.completion_values import values_of
+
 SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option: its names, the words that it takes (None: it takes none; empty: any), and what it is for."""
+    """An option: its names, the words that it takes (None: it takes none; empty: any), what it is for, and whether it
+    takes several words, separated by commas."""
 
     names: tuple[str, ...]
     choices: tuple[str, ...] | None
     help: str
+    is_list: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,9 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = commands.add_parser(
         "completion",
         help="print a script that completes commands in a shell",
-        epilog='For bash, in ~/.bashrc: eval "$(tilewright completion bash)"',
+        epilog="For bash: tilewright completion bash > ~/.local/share/bash-completion/completions/tilewright. "
+        "For fish: tilewright completion fish > ~/.config/fish/completions/tilewright.fish. "
+        "For zsh: write the output to a file _tilewright in a folder of $fpath.",
     )
     parser.add_argument("shell", choices=SHELLS)
     parser.set_defaults(run=lambda arguments: run(arguments, commands))
@@ -57,9 +64,12 @@ def _command(help: str, parser: argparse.ArgumentParser) -> Command:
         if not action.option_strings:
             words += tuple(str(word) for word in action.choices or ())
             continue
-        takes = None if action.nargs == 0 else tuple(str(word) for word in action.choices or ())
         shown = "" if action.help in (None, argparse.SUPPRESS) else str(action.help)
-        options.append(Option(tuple(action.option_strings), takes, shown))
+        takes = None if action.nargs == 0 else tuple(str(word) for word in action.choices or ())
+        values = values_of(action.option_strings[-1]) if takes == () else None
+        words_taken = takes if values is None else values.words
+        is_list = values is not None and values.is_list
+        options.append(Option(tuple(action.option_strings), words_taken, shown, is_list))
     return Command(help, options, words)
 
 
@@ -74,7 +84,8 @@ def bash(commands: Mapping[str, Command]) -> str:
         for option in command.options:
             if option.choices:
                 pattern = "|".join(f"{name}:{one}" for one in option.names)
-                values.append(f'    {pattern}) words="{" ".join(option.choices)}" ;;')
+                several = " several=1" if option.is_list else ""
+                values.append(f'    {pattern}) words="{" ".join(option.choices)}"{several} ;;')
         listed = " ".join([*_names(command), *command.words])
         words.append(f'    {name}) words="{listed}" ;;')
     takes = sorted(
@@ -87,24 +98,43 @@ def bash(commands: Mapping[str, Command]) -> str:
     return (
         '# bash completion of tilewright: eval "$(tilewright completion bash)"\n'
         "_tilewright() {\n"
-        '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" words="" command=""\n'
+        '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"\n'
+        '  local words="" command="" several="" before="" IFS=$\' \\t\\n\'\n'
         "  COMPREPLY=()\n"
+        # bash makes three words of --option=value.
+        '  if [ "$current" = "=" ]; then current=""; '
+        'elif [ "$previous" = "=" ]; then previous="${COMP_WORDS[COMP_CWORD-2]}"; fi\n'
         '  [ "$COMP_CWORD" -gt 1 ] && command="${COMP_WORDS[1]}"\n'
         '  if [ -z "$command" ]; then\n'
         f'    COMPREPLY=($(compgen -W "{" ".join(commands)} --help --version" -- "$current"))\n'
         "    return\n"
         "  fi\n"
         '  case "$command:$previous" in\n' + "\n".join(values) + "\n"
-        f'    {"|".join(takes)}) COMPREPLY=($(compgen -f -- "$current")); return ;;\n'
+        f"    {'|'.join(takes)}) compopt -o filenames 2>/dev/null; "
+        "IFS=$'\\n'; "
+        'COMPREPLY=($(compgen -f -- "$current")); return ;;\n'
         "  esac\n"
         '  if [ -z "$words" ]; then\n'
         '    case "$command" in\n' + "\n".join(f"  {line}" for line in words) + "\n"
         "    esac\n"
-        '    [ "${current#-}" = "$current" ] && COMPREPLY=($(compgen -f -- "$current"))\n'
+        '    if [ "${current#-}" = "$current" ]; then\n'
+        "      compopt -o filenames 2>/dev/null\n"
+        "      IFS=$'\\n'\n"
+        '      COMPREPLY=($(compgen -f -- "$current"))\n'
+        "      IFS=$' \\t\\n'\n"
+        "    fi\n"
         "  fi\n"
-        '  COMPREPLY+=($(compgen -W "$words" -- "$current"))\n'
+        # Of a list, the last word is completed; what stands before it stays.
+        '  if [ -n "$several" ] && [ "${current%,*}" != "$current" ]; then\n'
+        '    before="${current%,*},"\n'
+        "  fi\n"
+        '  COMPREPLY+=($(compgen -P "$before" -W "$words" -- "${current##*,}"))\n'
+        "  # A value with an equals sign goes on.\n"
+        '  local first="${COMPREPLY[0]}"\n'
+        '  [ "${#COMPREPLY[@]}" = 1 ] && [ "${first%=}" != "$first" ] && compopt -o nospace 2>/dev/null\n'
+        "  return 0\n"
         "}\n"
-        "complete -o filenames -F _tilewright tilewright\n"
+        "complete -F _tilewright tilewright\n"
     )
 
 
@@ -112,6 +142,14 @@ def _quoted(text: str) -> str:
     """Text for a zsh or fish description in single quotes."""
     plain = text.replace("\\", "").replace("'", "").replace("[", "(").replace("]", ")").replace(":", " -")
     return plain.replace("%%", "%")
+
+
+def _zsh_values(option: Option) -> str:
+    """What zsh completes for an option's value."""
+    listed = " ".join(option.choices or ())
+    if not listed:
+        return "_files"
+    return f"_sequence compadd - {listed}" if option.is_list else f"({listed})"
 
 
 def zsh(commands: Mapping[str, Command]) -> str:
@@ -127,12 +165,18 @@ def zsh(commands: Mapping[str, Command]) -> str:
             for one in option.names:
                 takes = ""
                 if option.choices is not None:
-                    takes = f":value:({' '.join(option.choices)})" if option.choices else ":value:_files"
+                    takes = f":value:{_zsh_values(option)}"
                 lines.append(f"      '{one}[{_quoted(option.help)}]{takes}' \\")
         rest = f"'*:word:({' '.join(command.words)})'" if command.words else "'*:file:_files'"
         lines.append(f"      {rest} ;;")
     lines += ["  esac", "}", "compdef _tilewright tilewright"]
     return "\n".join(lines) + "\n"
+
+
+def _fish_values(option: Option) -> str:
+    """What fish completes for an option's value."""
+    listed = " ".join(option.choices or ())
+    return f"(__fish_append , {listed})" if option.is_list else listed
 
 
 def fish(commands: Mapping[str, Command]) -> str:
@@ -151,7 +195,7 @@ def fish(commands: Mapping[str, Command]) -> str:
             )
             takes = ""
             if option.choices is not None:
-                takes = f" -x -a '{' '.join(option.choices)}'" if option.choices else " -r"
+                takes = f" -x -a '{_fish_values(option)}'" if option.choices else " -r"
             lines.append(f"complete -c tilewright {seen} {names}{takes} -d '{_quoted(option.help)}'")
         if command.words:
             lines.append(f"complete -c tilewright -f {seen} -a '{' '.join(command.words)}'")

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.driver import tvmc
-from tilewright.driver.cli.output import bytes_text, check_output, show_json, show_table
+from tilewright.driver.cli.output import (
+    bytes_text,
+    check_output,
+    show_json,
+    show_table,
+    show_text,
+    terminal_width,
+)
 from tilewright.driver.cli.pictures import picture, side_by_side, terminal_characters
 from tilewright.driver.cli.progress import progress
 from tilewright.driver.tvmc.arguments import Commands
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
 MODEL = Path(__file__).with_name("digits.onnx")
 IMAGES = Path(__file__).with_name("digits.npz")
 _CALLS = 300
-_PER_LINE = 5
+_PER_LINE, _GAP = 5, 6
 _PEERS = {"reference executor": "the reference executor", "ONNX Runtime": "ONNX Runtime"}
 
 
@@ -176,13 +183,15 @@ def _show(
         [*picture(image[0], characters), f"{one.predicted} ({one.probability:.0%})"]
         for image, one in zip(images, predictions, strict=True)
     ]
-    for start in range(0, len(blocks), _PER_LINE):
-        print(side_by_side(blocks[start : start + _PER_LINE], gap=6) + "\n")
+    block_width = max(len(line) for block in blocks for line in block) + _GAP
+    per_line = max(min(_PER_LINE, ((terminal_width() or 80) + _GAP) // block_width), 1)
+    for start in range(0, len(blocks), per_line):
+        print(side_by_side(blocks[start : start + per_line], gap=_GAP) + "\n")
     right = sum(one.label == one.predicted for one in predictions)
-    print(f"{right} of {len(predictions)} images are recognised; none of them was used in training.\n")
+    show_text(f"{right} of {len(predictions)} images are recognised; none of them was used in training.\n")
     for one in validation.comparisons:
         verb = "agrees" if one.deviation.agrees else "DISAGREES"
-        print(
+        show_text(
             f"The compiled network {verb} with {_PEERS[one.peer]}: largest error {one.deviation.absolute:.0e}."
         )
     fastest = latencies[0].microseconds
@@ -191,10 +200,10 @@ def _show(
         for one in latencies
     ]
     print()
-    show_table("time for one image", ["executor", "latency", "beside"], rows)
-    print(f"Exported to {report['artefact']} ({bytes_text(report['bytes'])}), and run from there.")
+    show_table("time for one image", ["executor", "latency", "ratio"], rows)
+    show_text(f"Exported to {report['artefact']} ({bytes_text(report['bytes'])}), and run from there.")
     if report["note"]:
-        print(report["note"])
+        show_text(report["note"])
     print(
         "\nWhat to try next:\n"
         f"  tilewright run {report['artefact']} --print-time --profile\n"

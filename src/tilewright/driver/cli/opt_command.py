@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.driver import opt, tvmc
-from tilewright.driver.cli.output import DiffOutput, check_output, show_json
-from tilewright.driver.tvmc.arguments import Commands, add_model_arguments
+from tilewright.driver.cli.output import DiffOutput, check_output, show_json, terminal_width
+from tilewright.driver.tvmc.arguments import OPT_LEVELS, Commands, add_model_arguments
 from tilewright.ir.diagnostics import override_renderer
 from tilewright.ir.instrument import PrintAfterAll, PrintBeforeAll, PrintChanged
 from tilewright.ir.transform import Pass, PassContext
@@ -51,7 +51,7 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "-O",
         "--opt-level",
         type=int,
-        choices=range(5),
+        choices=OPT_LEVELS,
         default=3,
         metavar="0..4",
         help="the level that pipelines and passes go by; default: 3",
@@ -152,4 +152,4 @@ def _list_passes(as_json: bool) -> None:
     if as_json:
         show_json([asdict(one) for one in opt.listing.describe_passes()])
     else:
-        print(opt.listing.pass_list(), end="")
+        print(opt.listing.pass_list(terminal_width() or 80), end="")

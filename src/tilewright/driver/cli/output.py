@@ -1,16 +1,18 @@
-"""Output of the command line: tables on a terminal, plain columns in a pipe, JSON on request."""
+"""Output of the command line: tables that fit a terminal, complete ones in a pipe, JSON on request."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tilewright.driver.cli.tables import table_lines, wrapped
 from tilewright.support.errors import ModelError
 
 
@@ -30,33 +32,36 @@ def show_json(value: Any) -> None:
     print(re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is; None where it is a file or a pipe."""
+    return max(shutil.get_terminal_size().columns, 20) if sys.stdout.isatty() else None
+
+
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows under named columns; with lines and colours only where a person looks on."""
+    """Print rows under named columns: fitted to the terminal where a person looks on, in full width otherwise."""
+    width = terminal_width()
     texts = [[printable(str(cell)) for cell in row] for row in rows]
-    title = printable(title)
-    if sys.stdout.isatty():
-        _show_rich_table(title, columns, texts)
-        return
-    print(title)
-    widths = [max(len(line[column]) for line in [list(columns), *texts]) for column in range(len(columns))]
-    for line in [list(columns), *texts]:
-        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    head, body = table_lines([printable(one) for one in columns], texts, width)
+    show_text(title, bold=True)
+    for line in head:
+        print(_bold(line))
+    for line in body:
+        print(line)
     print()
 
 
-def _show_rich_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    # Only a terminal needs the library, and importing it takes a tenth of a second.
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def show_text(text: str, bold: bool = False) -> None:
+    """Print a line, wrapped between words on a terminal."""
+    width = terminal_width()
+    for line in printable(text).split("\n"):
+        for part in [line] if width is None else wrapped(line, width):
+            print(_bold(part) if bold else part)
 
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column)
-    for row in rows:
-        # A cell is text as it is: brackets in it are not markup.
-        table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+
+def _bold(text: str) -> str:
+    """The text in bold on a terminal whose user has not set NO_COLOR."""
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if plain or not text else f"\x1b[1m{text}\x1b[0m"
 
 
 def check_output(path: str, option: str, read: Sequence[str] = ()) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.driver import profile, tvmc
 from tilewright.driver.cli.kernel_table import show_kernels
-from tilewright.driver.cli.output import bytes_text, check_output, show_json
+from tilewright.driver.cli.output import bytes_text, check_output, show_json, show_text
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import (
     Commands,
@@ -41,11 +41,16 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--repeat", type=int, default=10, metavar="N", help="number of measurements; default: 10"
     )
+    parser.add_argument(
+        "--executor",
+        choices=("graph", "vm"),
+        help="default: graph, or vm for a model whose inputs have open sizes; a compiled model has its own",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     add_target_arguments(parser)
     add_pass_arguments(parser)
     add_input_arguments(parser)
-    parser.set_defaults(run=run, executor="graph", executor_aot_interface_api=None, module_name="default")
+    parser.set_defaults(run=run, executor_aot_interface_api=None, module_name="default")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -67,16 +72,22 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     show_kernels(arguments.FILE, report.kernels)
     memory = report.memory
-    print(
-        f"Memory: {bytes_text(memory.arena_bytes)} for intermediate tensors, of which at most "
-        f"{bytes_text(memory.peak_bytes)} are in use at once; {bytes_text(memory.parameter_bytes)} of parameters."
-    )
+    if report.executor == "vm":
+        show_text(
+            f"Memory: {bytes_text(memory.parameter_bytes)} of parameters; "
+            "the virtual machine allocates tensors as it runs."
+        )
+    else:
+        show_text(
+            f"Memory: {bytes_text(memory.arena_bytes)} for intermediate tensors, of which at most "
+            f"{bytes_text(memory.peak_bytes)} are in use at once; {bytes_text(memory.parameter_bytes)} of parameters."
+        )
     if arguments.output:
-        print(f"report written to {arguments.output}: open it in a browser")
+        show_text(f"report written to {arguments.output}: open it in a browser")
     if arguments.trace:
-        print(f"trace written to {arguments.trace}: open it at ui.perfetto.dev or in chrome://tracing")
+        show_text(f"trace written to {arguments.trace}: open it at ui.perfetto.dev or in chrome://tracing")
     if not arguments.output:
-        print(f"For graphs, a roofline and the code: tilewright profile {arguments.FILE} -o report.html")
+        show_text(f"For graphs, a roofline and the code: tilewright profile {arguments.FILE} -o report.html")
     return 0
 
 
@@ -86,13 +97,25 @@ def _collect(arguments: argparse.Namespace, shown: Progress) -> ProfileReport:
     is_package = path.suffix in (".so", ".dll", ".dylib", ".tar") or (
         path.is_file() and tarfile.is_tarfile(path)
     )
+    shapes = runner.fill_shapes_from_arguments(arguments)
     if is_package:
         package = tvmc.TVMCPackage(arguments.FILE)
+        if arguments.executor not in (None, package.executor_type):
+            raise ModelError(
+                f"{path} was compiled for the {package.executor_type} executor: omit --executor, or profile the model"
+            )
         shown.step(f"measuring {path}")
         inputs = runner.inputs_from_arguments(arguments, package.content.inputs)
-        return collect.profile_package(package, path.name, inputs, arguments.fill_mode, arguments.repeat)
+        return collect.profile_package(
+            package, path.name, inputs, arguments.fill_mode, arguments.repeat, shapes
+        )
     model = tvmc.compiler.load_from_arguments(arguments)
+    infos = tvmc.tensors.module_inputs(model.mod, model.params)
+    if arguments.executor is None:
+        arguments.executor = "graph" if all(one.is_static for one in infos) else "vm"
     settings = tvmc.compiler.settings_from_arguments(arguments)
-    inputs = runner.inputs_from_arguments(arguments, tvmc.tensors.module_inputs(model.mod, model.params))
+    inputs = runner.inputs_from_arguments(arguments, infos)
     shown.step(f"compiling and measuring {path}")
-    return collect.profile_model(model, settings, path.name, inputs, arguments.fill_mode, arguments.repeat)
+    return collect.profile_model(
+        model, settings, path.name, inputs, arguments.fill_mode, arguments.repeat, shapes
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewright.codegen import what_is_made
 from tilewright.driver.cli.devices import cuda_devices, describe_device
-from tilewright.driver.cli.output import bytes_text, show_json, show_table
+from tilewright.driver.cli.output import bytes_text, show_json, show_table, show_text
 from tilewright.target.cpu import describe_cpu
 from tilewright.target.cpu_models import MODELS
 from tilewright.target.kind import KINDS, get_kind
@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
             row["gives"] = row["gives"] or "a description only"
         _show("target kinds", rows, as_json=False)
         for device in cuda_devices():
-            print(f"{device}: {describe_device(device)}; its target is {Target.from_device(device)}")
-        print(
+            show_text(f"{device}: {describe_device(device)}; its target is {Target.from_device(device)}")
+        show_text(
             "The options of a kind: tilewright targets --kind llvm. CPUs by name: tilewright targets --cpus"
         )
     return 0
@@ -97,8 +97,21 @@ def _show(title: str, rows: list[dict[str, Any]], as_json: bool) -> None:
         show_json(rows)
     else:
         show_table(
-            title, list(rows[0]), [[_cell(name, value) for name, value in row.items()] for row in rows]
+            title,
+            [_heading(name) for name in rows[0]],
+            [[_cell(name, value) for name, value in row.items()] for row in rows],
         )
+
+
+def _heading(column: str) -> str:
+    """A column's name in words: of sizes the unit stands in the cells."""
+    return (
+        column.removesuffix("_bytes")
+        .replace("_", " ")
+        .replace("l1d", "L1")
+        .replace("l2", "L2")
+        .replace("l3", "L3")
+    )
 
 
 def _cell(column: str, value: Any) -> str:

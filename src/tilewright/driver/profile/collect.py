@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright import __version__
 from tilewright.codegen.llvm.build import LLVMModule
-from tilewright.codegen.llvm.limits import MachineLimits, machine_limits
+from tilewright.codegen.llvm.limits import MachineLimits
 from tilewright.driver.profile.graphs import DrawnGraph, kernel_graph, operator_graph
 from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
+from tilewright.driver.profile.machine_kernels import call_graph, measure_program
 from tilewright.driver.profile.memory import MemoryProfile, memory_profile
+from tilewright.driver.profile.notebook import kernels_html
 from tilewright.driver.profile.passes import CompileWatch, PassRun, PassTotal
+from tilewright.driver.profile.roofline import compared_with_limits
 from tilewright.driver.tvmc.compiler import Settings
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.executors import GraphRunnable
+from tilewright.driver.tvmc.export import CompiledProgram
 from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
-from tilewright.driver.tvmc.runner import complete_inputs
+from tilewright.driver.tvmc.runner import complete_inputs, with_shapes
 from tilewright.driver.tvmc.tensors import TensorInfo, module_inputs, module_outputs
 from tilewright.ir.transform import PassContext
 from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
-from tilewright.relay.backend.explain import KernelChoices, explain_kernels
+from tilewright.relay.backend.explain import KernelChoices, explain_kernels, kernel_functions
 from tilewright.relay.backend.views import build_graph
 from tilewright.relay.function import Function
-from tilewright.runtime.threads import num_threads
+from tilewright.runtime.module import Module
+from tilewright.runtime.vm import Executable
 from tilewright.support.cbuild import is_host
 
 CODE_FORMS = {"relay": "Relay", "tir": "Loops", "ll": "LLVM IR", "asm": "Assembly"}
@@ -60,6 +65,11 @@ class ProfileReport:
     """The forms of ``CODE_FORMS`` for each kernel by name."""
     choices: Mapping[str, KernelChoices] | None = None
     """How each kernel by name is computed, and why."""
+    executor: str = "graph"
+
+    def _repr_html_(self) -> str:
+        """The kernels for a notebook; ``report.write_report`` writes the whole report."""
+        return kernels_html(self.kernels, self.model)
 
     def as_json(self) -> dict[str, Any]:
         """For programs: without the graphs and the code."""
@@ -67,12 +77,15 @@ class ProfileReport:
         return {
             "model": self.model,
             "target": self.target,
+            "executor": self.executor,
             "version": self.version,
             "run_seconds": self.kernels.run_seconds,
             "kernel_seconds": self.kernels.total_seconds,
             "runs": self.kernels.runs,
             "flops": self.kernels.flops,
+            "operations": self.kernels.operations,
             "of_limit": self.kernels.of_limit,
+            "limit_measurements": self.kernels.limit_measurements,
             "limits": None if limits is None else limits_json(limits),
             "kernels": [kernel.as_json() for kernel in self.kernels.kernels()],
             "memory": {
@@ -99,6 +112,7 @@ def limits_json(limits: MachineLimits) -> dict[str, Any]:
         "processor": limits.processor,
         "threads": limits.threads,
         "flops_per_second": limits.flops_per_second,
+        "peaks": {"float32": limits.flops_per_second, **limits.peaks},
         "bandwidths": [
             {
                 "level": one.level,
@@ -110,13 +124,6 @@ def limits_json(limits: MachineLimits) -> dict[str, Any]:
     }
 
 
-def _measured(runnable: GraphRunnable, repeat: int) -> KernelProfile:
-    """The kernels compared with the machine's limits, which are measured before and after."""
-    before = machine_limits(num_threads())
-    profile = measure_kernels(runnable.executor, runnable.graph, repeat)
-    return replace(profile, limits=before.best_of(machine_limits(num_threads())))
-
-
 def profile_model(
     model: TVMCModel,
     settings: Settings,
@@ -124,23 +131,31 @@ def profile_model(
     inputs: Mapping[str, Any] | None = None,
     fill_mode: str = "random",
     repeat: int = 10,
+    fill_shapes: Mapping[str, Sequence[Any]] | None = None,
 ) -> ProfileReport:
-    """Compile a model, with a clock on every pass, and measure it."""
-    if settings.executor != "graph":
-        raise TVMCException(f"kernels are timed one by one by the graph executor, not by {settings.executor}")
+    """Compile a model for the graph executor or the virtual machine, with a clock on every pass, and measure it."""
     triple = str(settings.target.attrs.get("mtriple", ""))
     if not is_host(triple):
         raise TVMCException(f"code for {triple} cannot run on this machine: profile it where it runs")
     infos = module_inputs(model.mod, model.params)
-    values = complete_inputs(infos, inputs or {}, fill_mode)
+    values = complete_inputs(with_shapes(infos, fill_shapes), inputs or {}, fill_mode)
     watch = CompileWatch()
-    factory = replace(settings, instruments=(watch,)).compile(model.mod, model.params)
+    compiled = replace(settings, instruments=(watch,)).compile(model.mod, model.params)
     watch.finish()
-    assert isinstance(factory, GraphExecutorFactoryModule)
-    runnable = GraphRunnable(factory.graph_json_str, factory.lib, factory.params)
-    runnable.set_inputs(values)
-    graph = factory.graph_json_str
-    functions = _functions(factory)
+    if isinstance(compiled, CompiledProgram):
+        functions = kernel_functions(settings.fused(model.mod, model.params, compiled))
+        measured = _measured_program(compiled.executable, values, functions, repeat)
+        library = compiled.executable.mod
+    elif isinstance(compiled, GraphExecutorFactoryModule):
+        functions = _functions(compiled)
+        runnable = GraphRunnable(compiled.graph_json_str, compiled.lib, compiled.params)
+        runnable.set_inputs(values)
+        measured = _measured_graph(runnable, compiled.params, repeat)
+        library = compiled.lib
+    else:
+        raise TVMCException(
+            f"the {settings.executor} executor has no kernels to time one by one: profile with graph or vm"
+        )
     return ProfileReport(
         name,
         str(settings.target),
@@ -148,13 +163,12 @@ def profile_model(
         _system(),
         tuple(infos),
         tuple(module_outputs(model.mod)),
-        _measured(runnable, repeat),
-        memory_profile(graph, runnable.executor.arena_bytes, _bytes(factory.params)),
-        kernel_graph(graph, frozenset(factory.params)),
+        *measured,
         None if watch.before_fusion is None else operator_graph(watch.before_fusion["main"], functions),
         CompileProfile(watch.seconds, tuple(watch.runs), tuple(watch.totals())),
-        _code(factory, functions, watch),
+        _code(library, functions, watch),
         _choices(functions, settings),
+        executor=settings.executor,
     )
 
 
@@ -164,16 +178,22 @@ def profile_package(
     inputs: Mapping[str, Any] | None = None,
     fill_mode: str = "random",
     repeat: int = 10,
+    fill_shapes: Mapping[str, Sequence[Any]] | None = None,
 ) -> ProfileReport:
     """Measure a compiled model. It has neither its passes nor its code with it."""
     content = package.content
-    if content.executor != "graph" or content.graph is None:
+    values = complete_inputs(with_shapes(content.inputs, fill_shapes), inputs or {}, fill_mode)
+    if content.executor == "vm":
+        measured = _measured_program(Executable(package.load_library()), values, None, repeat)
+    elif content.executor == "graph" and content.graph is not None:
+        runnable = GraphRunnable(content.graph, package.load_library(), content.params)
+        runnable.set_inputs(values)
+        measured = _measured_graph(runnable, content.params, repeat)
+    else:
         raise TVMCException(
-            f"only the graph executor can time single kernels, and {name} is for {content.executor}: "
-            "compile with --executor graph"
+            f"{name} was compiled for the {content.executor} executor, which has no kernels to time one by one: "
+            "compile it for graph or vm"
         )
-    runnable = GraphRunnable(content.graph, package.load_library(), content.params)
-    runnable.set_inputs(complete_inputs(content.inputs, inputs or {}, fill_mode))
     return ProfileReport(
         name,
         content.target,
@@ -181,10 +201,32 @@ def profile_package(
         _system(),
         tuple(content.inputs),
         tuple(content.outputs),
-        _measured(runnable, repeat),
-        memory_profile(content.graph, runnable.executor.arena_bytes, _bytes(content.params)),
-        kernel_graph(content.graph, frozenset(content.params)),
+        *measured,
+        executor=content.executor,
     )
+
+
+Measured = tuple[KernelProfile, MemoryProfile, DrawnGraph]
+"""What running a model shows: the times of its kernels, its memory, and how they follow one another."""
+
+
+def _measured_graph(runnable: GraphRunnable, params: Mapping[str, Any], repeat: int) -> Measured:
+    kernels = compared_with_limits(lambda: measure_kernels(runnable.executor, runnable.graph, repeat))
+    memory = memory_profile(runnable.graph, runnable.executor.arena_bytes, _bytes(params))
+    return kernels, memory, kernel_graph(runnable.graph, frozenset(params))
+
+
+def _measured_program(
+    executable: Executable,
+    values: Mapping[str, Any],
+    functions: Mapping[str, Sequence[Function]] | None,
+    repeat: int,
+) -> Measured:
+    arguments = [values[name] for name in executable.get_function_params("main")]
+    kernels = compared_with_limits(lambda: measure_program(executable, arguments, functions, repeat))
+    constants = sum(int(one.numpy().nbytes) for one in executable.program.constants)
+    # The machine takes memory as it goes: there is no arena, and no plan.
+    return kernels, MemoryProfile(0, constants, (), (), ()), call_graph(kernels)
 
 
 def _system() -> str:
@@ -212,10 +254,9 @@ def _choices(functions: Mapping[str, list[Function]], settings: Settings) -> dic
 
 
 def _code(
-    factory: GraphExecutorFactoryModule, functions: Mapping[str, list[Function]], watch: CompileWatch
+    library: Module, functions: Mapping[str, list[Function]], watch: CompileWatch
 ) -> dict[str, dict[str, str]]:
     """Every kernel in every form."""
-    library = factory.lib
     assert isinstance(library, LLVMModule)
     made = {}
     for name, calls in functions.items():

@@ -103,7 +103,7 @@ def kernel_graph(graph: str, parameters: frozenset[str]) -> DrawnGraph:
             outputs = range(int(attributes.get("num_outputs", "1")))
             detail = ", ".join(tensors.text(index, output) for output in outputs)
             made = DrawnNode(
-                node["name"].rpartition("_")[0] or "view" if is_view else _plain_name(kernel),
+                node["name"].rpartition("_")[0] or "view" if is_view else plain_name(kernel),
                 detail,
                 places,
                 None if is_view else kernel,
@@ -118,7 +118,7 @@ def kernel_graph(graph: str, parameters: frozenset[str]) -> DrawnGraph:
     return _drawn(nodes, edges)
 
 
-def _plain_name(kernel: str) -> str:
+def plain_name(kernel: str) -> str:
     """The operators of a kernel: ``conv2d_add_relu``, without namespaces and without the digest at the end."""
     operators = short_name(kernel).rpartition("_")[0] or kernel
     return operators.replace("contrib_", "").replace("nn_", "")

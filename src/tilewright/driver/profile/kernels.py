@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.codegen.llvm.limits import MachineLimits
+from tilewright.driver.profile.notebook import kernels_html
 from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import ModelError
 
 NOTHING_TO_RUN = "__nop"
+SHAPE_FUNCTION = "shape_func_"
+"""What the names of the functions that compute shapes in the virtual machine begin with."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One node of the graph that calls a kernel. ``seconds`` is the median of all runs, ``flops`` None where the graph
-    does not say."""
+    """One call of a kernel. ``seconds`` is the median of all runs. ``flops`` counts the operations as the model's
+    operators define them, ``operations`` those that the kernel really does, which are fewer for Winograd; both are None
+    where nothing says. ``arithmetic`` is the element type that it computes in."""
 
     node: int
     name: str
@@ -33,6 +37,17 @@ class Step:
     size_bytes: int
     shapes: tuple[str, ...]
     model_nodes: tuple[str, ...]
+    operations: int | None = None
+    arithmetic: str = "float32"
+
+    @property
+    def done(self) -> int | None:
+        """The operations that it does: as defined where nothing else is known."""
+        return self.flops if self.operations is None else self.operations
+
+    def least_seconds(self, limits: MachineLimits) -> float:
+        """The least time in which the machine could do it."""
+        return limits.least_seconds(self.done or 0, self.size_bytes, self.arithmetic)
 
 
 @dataclass(frozen=True)
@@ -67,9 +82,13 @@ class Kernel:
 
     @property
     def flops(self) -> int | None:
-        """Arithmetic operations of all calls."""
-        counts = [step.flops for step in self.steps if step.flops is not None]
-        return sum(counts) if len(counts) == len(self.steps) else None
+        """Arithmetic operations of all calls, as the model's operators define them."""
+        return _sum_known(step.flops for step in self.steps)
+
+    @property
+    def operations(self) -> int | None:
+        """Arithmetic operations that all calls really do."""
+        return _sum_known(step.done for step in self.steps)
 
     @property
     def size_bytes(self) -> int:
@@ -78,8 +97,8 @@ class Kernel:
 
     @property
     def gflops_per_second(self) -> float | None:
-        """None where the operations are not known."""
-        return None if self.flops is None or not self.seconds else self.flops / self.seconds / 1e9
+        """Of operations really done; None where they are not known."""
+        return None if self.operations is None or not self.seconds else self.operations / self.seconds / 1e9
 
     @property
     def gigabytes_per_second(self) -> float | None:
@@ -88,21 +107,21 @@ class Kernel:
 
     @property
     def of_limit(self) -> float | None:
-        """The least time that the machine could need, as a part of the time it took."""
-        if self.limits is None or not self.seconds:
+        """The least time that the machine could need, as a part of the time it took. Above 1 the limits or the time
+        were measured wrong; see ``KernelProfile.above_limit``."""
+        if self.limits is None or not self.seconds or self.operations is None:
             return None
-        least = sum(self.limits.least_seconds(step.flops or 0, step.size_bytes) for step in self.steps)
-        return least / self.seconds
+        return sum(step.least_seconds(self.limits) for step in self.steps) / self.seconds
 
     @property
     def bound_by(self) -> str | None:
         """What bounds it: ``compute``, or the memory level that holds its data."""
-        if self.limits is None or not self.steps:
+        if self.limits is None or self.operations is None:
             return None
         step = self.steps[0]
-        level = self.limits.bandwidth_for(step.size_bytes)
-        compute = (step.flops or 0) / self.limits.flops_per_second
-        return "compute" if compute >= step.size_bytes / level.bytes_per_second else level.level
+        compute = (step.done or 0) / self.limits.peak_for(step.arithmetic)
+        is_compute = compute >= self.limits.least_move_seconds(step.size_bytes)
+        return "compute" if is_compute else self.limits.bandwidth_for(step.size_bytes).level
 
     @property
     def model_nodes(self) -> list[str]:
@@ -117,6 +136,8 @@ class Kernel:
             "seconds": self.seconds,
             "share": self.share,
             "flops": self.flops,
+            "operations": self.operations,
+            "arithmetic": self.steps[0].arithmetic,
             "bytes": self.size_bytes,
             "gflops_per_second": self.gflops_per_second,
             "gigabytes_per_second": self.gigabytes_per_second,
@@ -144,6 +165,8 @@ class KernelProfile:
     run_seconds: float
     runs: int
     limits: MachineLimits | None = None
+    limit_measurements: int = 1
+    """How often the limits were measured; the best figures count."""
 
     @property
     def total_seconds(self) -> float:
@@ -152,17 +175,35 @@ class KernelProfile:
 
     @property
     def flops(self) -> int | None:
-        """Arithmetic operations of one run; None where the graph does not say."""
-        counts = [step.flops for step in self.steps if step.flops is not None]
-        return sum(counts) if len(counts) == len(self.steps) else None
+        """Arithmetic operations of one run, as the model's operators define them; None where nothing says."""
+        return _sum_known(step.flops for step in self.steps)
+
+    @property
+    def operations(self) -> int | None:
+        """Arithmetic operations that one run really does."""
+        return _sum_known(step.done for step in self.steps)
+
+    @property
+    def arithmetic_types(self) -> list[str]:
+        """The element types that the kernels compute in."""
+        return sorted({step.arithmetic for step in self.steps})
 
     @property
     def of_limit(self) -> float | None:
         """The least time that the machine could need for the kernels one by one, as a part of the time they took."""
-        if self.limits is None or not self.total_seconds:
+        if self.limits is None or not self.total_seconds or self.operations is None:
             return None
-        least = sum(self.limits.least_seconds(step.flops or 0, step.size_bytes) for step in self.steps)
-        return least / self.total_seconds
+        return sum(step.least_seconds(self.limits) for step in self.steps) / self.total_seconds
+
+    @property
+    def above_limit(self) -> list[Kernel]:
+        """The kernels that were measured faster than the machine's limit allows: no kernel is, so that the limit was
+        measured too low, while other programs ran, or the kernel's time is too short for the clock."""
+        return [kernel for kernel in self.kernels() if (kernel.of_limit or 0.0) > 1.0]
+
+    def _repr_html_(self) -> str:
+        """The kernels for a notebook."""
+        return kernels_html(self)
 
     def kernels(self) -> list[Kernel]:
         """Every kernel once, the one that takes most time first."""
@@ -174,10 +215,22 @@ class KernelProfile:
         return sorted(made, key=lambda kernel: -kernel.seconds)
 
 
+def _sum_known(counts: Iterable[int | None]) -> int | None:
+    """The sum; None if one of them is not known."""
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
 def short_name(kernel: str) -> str:
-    """A kernel's name without what all have in front: ``nn_conv2d_add_nn_relu_1f2e3d4c``."""
+    """A kernel's name without what all have in front: ``nn_conv2d_add_nn_relu_1f2e3d4c``. A function that computes the
+    shape of a kernel's result is called ``shape_func_`` and that."""
+    prefix = SHAPE_FUNCTION if kernel.startswith(SHAPE_FUNCTION) else ""
     _, separator, rest = kernel.partition("_fused_")
-    return rest if separator and kernel.startswith("tvmgen") else kernel
+    return prefix + rest if separator and kernel.startswith(f"{prefix}tvmgen") else kernel
 
 
 def measure_kernels(
@@ -212,6 +265,8 @@ def measure_kernels(
                 int(attributes.get("bytes", size)),
                 tuple(tensors.text(index, output) for output in outputs),
                 tuple(name for name in attributes.get("model_nodes", "").split("\n") if name),
+                int(attributes["operations"]) if "operations" in attributes else None,
+                attributes.get("arithmetic", "float32"),
             )
         )
     return KernelProfile(tuple(steps), whole, repeat, limits)

@@ -16,6 +16,7 @@ from tilewright.driver.profile.collect import CODE_FORMS, ProfileReport, limits_
 from tilewright.driver.profile.graphs import DrawnGraph
 from tilewright.driver.profile.kernels import Kernel
 from tilewright.driver.profile.layout import NODE_HEIGHT, NODE_WIDTH
+from tilewright.driver.profile.table import above_limit_lines
 from tilewright.support.cbuild import write_bytes
 
 _TEMPLATE = Path(__file__).resolve().parent / "template"
@@ -65,6 +66,7 @@ def report_data(report: ProfileReport) -> dict[str, Any]:
     return {
         "model": report.model,
         "target": report.target,
+        "executor": report.executor,
         "version": report.version,
         "system": report.system,
         "inputs": [one.text() for one in report.inputs],
@@ -73,6 +75,8 @@ def report_data(report: ProfileReport) -> dict[str, Any]:
         "kernelSeconds": report.kernels.total_seconds,
         "runs": report.kernels.runs,
         "flops": report.kernels.flops,
+        "operations": report.kernels.operations,
+        "notes": above_limit_lines(report.kernels),
         "ofLimit": report.kernels.of_limit,
         "limits": None if limits is None else limits_json(limits),
         "kernels": [_kernel(kernel) for kernel in kernels],
@@ -132,6 +136,8 @@ def _kernel(kernel: Kernel) -> dict[str, Any]:
         "seconds": kernel.seconds,
         "share": kernel.share,
         "flops": kernel.flops,
+        "operations": kernel.operations,
+        "arithmetic": kernel.steps[0].arithmetic,
         "bytes": kernel.size_bytes,
         "gflops": kernel.gflops_per_second,
         "gbytes": kernel.gigabytes_per_second,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.driver.profile.kernels import Kernel, KernelProfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilewright.driver.profile.kernels import Kernel, KernelProfile
 
 COLUMNS = [
     "kernel",
@@ -48,10 +51,12 @@ def nodes_text(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN_NODES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _row(kernel: Kernel) -> list[str]:
+def _row(kernel: Kernel, complete: bool) -> list[str]:
     name = kernel.short_name
+    if not complete and len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 10]}…{name[-9:]}"
     return [
-        name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 10]}…{name[-9:]}",
+        name,
         time_text(kernel.seconds),
         share_text(kernel.share),
         str(kernel.calls),
@@ -59,15 +64,16 @@ def _row(kernel: Kernel) -> list[str]:
         rate_text(kernel.gigabytes_per_second),
         share_text(kernel.of_limit),
         kernel.bound_by or "-",
-        nodes_text(kernel.model_nodes),
+        ", ".join(kernel.model_nodes) if complete else nodes_text(kernel.model_nodes),
     ]
 
 
-def kernel_rows(profile: KernelProfile) -> list[list[str]]:
-    """A row a kernel, the slowest first, and the sum of all."""
-    rows = [_row(kernel) for kernel in profile.kernels()]
+def kernel_rows(profile: KernelProfile, complete: bool = True) -> list[list[str]]:
+    """A row for each kernel, the slowest first, and the sum of all. Unless it is to be ``complete``, long names are
+    shortened, and of many nodes a few are named."""
+    rows = [_row(kernel, complete) for kernel in profile.kernels()]
     total = profile.total_seconds
-    flops = profile.flops
+    flops = profile.operations
     moved = sum(step.size_bytes for step in profile.steps)
     rows.append(
         [
@@ -91,14 +97,34 @@ def summary_lines(profile: KernelProfile) -> list[str]:
         f"A run takes {time_text(profile.run_seconds)}, the median of {profile.runs}; "
         f"the kernels in it {time_text(profile.total_seconds)}."
     ]
+    defined, done = profile.flops, profile.operations
+    if defined is not None and done is not None and done < defined and profile.total_seconds:
+        lines.append(
+            f"Winograd does {done / 1e9:.3g} GFLOP instead of the {defined / 1e9:.3g} that the model's operators "
+            f"define: by their definition the kernels run at {defined / profile.total_seconds / 1e9:.3g} GFLOP/s."
+        )
     limits = profile.limits
     if limits is not None:
         levels = ", ".join(
             f"{one.bytes_per_second / 1e9:.3g} GB/s from {one.level}" for one in limits.bandwidths
         )
+        peaks = {"float32": limits.flops_per_second, **limits.peaks}
+        rates = ", ".join(f"{rate / 1e9:.3g} GFLOP/s in {dtype}" for dtype, rate in peaks.items())
         lines.append(
             f"The limit of this machine ({limits.processor}, {limits.threads} "
-            f"thread{'s' if limits.threads > 1 else ''}), measured now: "
-            f"{limits.flops_per_second / 1e9:.3g} GFLOP/s in float32, {levels}."
+            f"thread{'s' if limits.threads > 1 else ''}), measured now: {rates}, {levels}."
         )
-    return lines
+    return [*lines, *above_limit_lines(profile)]
+
+
+def above_limit_lines(profile: KernelProfile) -> list[str]:
+    """Why kernels stand above 100 % of the limit, where some do."""
+    above = profile.above_limit
+    if not above:
+        return []
+    one = len(above) == 1
+    return [
+        f"{len(above)} kernel{' is' if one else 's are'} above 100 % of the limit, which was measured "
+        f"{profile.limit_measurements} times: other programs were using this machine, or the kernel"
+        f"{' is' if one else 's are'} too short for the clock. Measure again when the machine is idle."
+    ]

@@ -12,6 +12,8 @@ Commands = argparse._SubParsersAction
 """The result of ``ArgumentParser.add_subparsers``."""
 
 DUMP_FORMATS = ("relay", "tir", "ll", "asm")
+OPT_LEVELS = range(5)
+"""A pass runs at its own level and above; 4 has those whose results differ, or that do not always pay."""
 
 # The kinds that this version makes deployable code for; their options can be given one by one.
 _KINDS = ("llvm", "c")
@@ -30,6 +32,18 @@ def add_model_arguments(parser: argparse.ArgumentParser, what: str = "the model,
         "--input-shapes",
         metavar="SHAPES",
         help='shapes of inputs, as in "image:[1,3,224,224] mask:[1,?]"; ? stays unknown',
+    )
+    parser.add_argument(
+        "--dim",
+        action="append",
+        metavar="NAME=SIZE",
+        help="sizes of open dimensions, as in batch=1,seq=128; one without a name is input.axis, as in image.0=1",
+    )
+    parser.add_argument(
+        "--input-value",
+        action="append",
+        metavar="NAME=VALUE",
+        help="compile for one value of an input, as in sr=16000 or axes=0,1; may be repeated",
     )
 
 
@@ -67,10 +81,11 @@ def add_pass_arguments(parser: argparse.ArgumentParser) -> None:
         "-O",
         "--opt-level",
         type=int,
-        choices=range(4),
+        choices=OPT_LEVELS,
         default=3,
-        metavar="0..3",
-        help="optimisation level; default: 3",
+        metavar="0..4",
+        help="optimisation level; default: 3. At 4, results may differ a little more: exp, tanh, erf and softmax are "
+        "approximated, and parallel convolutions and products are computed as one",
     )
     parser.add_argument("--desired-layout", choices=("NCHW", "NHWC"), help="the data layout of convolutions")
     parser.add_argument(
@@ -96,8 +111,8 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--executor",
         choices=("graph", "vm", "aot"),
-        default="graph",
-        help="graph, the default; vm for dynamic shapes and control flow; aot for C without an executor",
+        help="graph; vm for dynamic shapes and control flow; aot for C without an executor; "
+        "default: graph where the model allows it, else vm",
     )
     parser.add_argument(
         "--executor-aot-interface-api",
@@ -136,6 +151,11 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("zeros", "ones", "random"),
         default="random",
         help="values of inputs that are not given; default: random",
+    )
+    parser.add_argument(
+        "--fill-shapes",
+        metavar="SHAPES",
+        help='their shapes where the model leaves sizes open, as in "tokens:[1,128]"; default: 1 for each',
     )
     group = parser.add_argument_group("images")
     group.add_argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,14 @@ from tilewright.driver.tvmc.export import (
     export_shared_library,
 )
 from tilewright.driver.tvmc.frontends import load_model
+from tilewright.driver.tvmc.input_options import (
+    declared_inputs,
+    dimensions_from_text,
+    values_from_text,
+    with_dimensions,
+)
 from tilewright.driver.tvmc.model import TVMCModel, TVMCPackage
+from tilewright.driver.tvmc.open_inputs import OpenInputs
 from tilewright.driver.tvmc.package_format import SHARED_SUFFIXES
 from tilewright.driver.tvmc.tensors import module_inputs, require_static
 from tilewright.ir.instrument import PassInstrument
@@ -34,9 +41,13 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.backend import vm
 from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
 from tilewright.relay.backend.explain import KernelChoices, explain_module
+from tilewright.relay.backend.machine import needs_machine
 from tilewright.relay.build_module import build
+from tilewright.relay.infer import infer_module
 from tilewright.support.cbuild import write_bytes
+from tilewright.support.wording import in_words_of_the_caller
 from tilewright.target import Target
+from tilewright.target.kind import nearest
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,12 @@ class Settings:
     instruments: Sequence[PassInstrument] = ()
     """They watch the passes. Kernels that are watched are compiled anew, whatever the cache has."""
 
+    def for_model(self, mod: IRModule) -> Settings:
+        """The settings with an executor: the one that was chosen, else the graph executor where the model allows it."""
+        if self.executor:
+            return self
+        return replace(self, executor="vm" if needs_machine(infer_module(mod)) else "graph")
+
     def compile(self, mod: IRModule, params: Mapping[str, Any]) -> Compiled:
         """Compile a module."""
         require_static(module_inputs(mod, params), self.executor)
@@ -67,13 +84,17 @@ class Settings:
 
     def explain(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> list[KernelChoices]:
         """How every kernel of a model that was compiled is computed, and why."""
+        fused = self.fused(mod, params, compiled)
+        with self._with_context(mod, params)[1]:
+            return explain_module(fused, self.target)
+
+    def fused(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> IRModule:
+        """The module of a compiled model with its operators in the functions that became kernels."""
+        if not isinstance(compiled, CompiledProgram):
+            return compiled.ir_mod
         mod, context = self._with_context(mod, params)
         with context:
-            if isinstance(compiled, CompiledProgram):
-                fused = vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
-            else:
-                fused = compiled.ir_mod
-            return explain_module(fused, self.target)
+            return vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
 
     def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
         """The module after what users ask for before all passes, and what the passes run under."""
@@ -104,8 +125,15 @@ def make_settings(
     **rest: Any,
 ) -> Settings:
     """Settings from a target as a user gives it, and the rest."""
-    if executor not in ("graph", "vm", "aot"):
-        raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}")
+    if executor not in ("", "graph", "vm", "aot"):
+        hint = nearest(str(executor), ("graph", "vm", "aot"))
+        raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}{hint}")
+    name = rest.get("mod_name", "default")
+    if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
+        option = in_words_of_the_caller("--module-name", "mod_name")
+        raise TVMCException(
+            f"{option} is a prefix of names in C, letters, digits and underscores, not {name!r}"
+        )
     if isinstance(target, str):
         chosen, generators = target_from_cli(target, additional_target_options)
     else:
@@ -118,7 +146,8 @@ def make_settings(
             # A package is run by calling a function by its name.
             chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
     elif interface:
-        raise TVMCException("an interface can only be chosen for ahead-of-time models: executor='aot'")
+        advice = in_words_of_the_caller("--executor aot", "executor='aot'")
+        raise TVMCException(f"an interface can only be chosen for ahead-of-time models: {advice}")
     return Settings(chosen, executor, generators=tuple(generators), **rest)
 
 
@@ -140,8 +169,23 @@ def shapes_from_text(text: str) -> dict[str, Any]:
 
 def load_from_arguments(args: argparse.Namespace) -> TVMCModel:
     """The model that the arguments name."""
-    shapes = shapes_from_text(args.input_shapes) if args.input_shapes else None
-    return load_model(args.FILE, args.model_format, shapes)
+    shapes = shapes_from_text(args.input_shapes) if args.input_shapes else {}
+    if not args.dim and not args.input_value:
+        return load_model(args.FILE, args.model_format, shapes or None)
+    declared = declared_inputs(args.FILE, args.model_format)
+    shapes = with_dimensions(declared, shapes, dimensions_from_text(args.dim or ()))
+    values = values_from_text(declared, args.input_value or ())
+    return load_model(args.FILE, args.model_format, shapes or None, convert_config={"values": values})
+
+
+def open_inputs_from_arguments(args: argparse.Namespace) -> OpenInputs:
+    """What is known of a model's open dimensions, and the inputs that it was compiled for."""
+    try:
+        declared = declared_inputs(args.FILE, args.model_format)
+    except TVMCException:
+        return OpenInputs({}, {})
+    names = {name: one.shape for name, one in declared.items()}
+    return OpenInputs(names, values_from_text(declared, args.input_value or ()))
 
 
 def settings_from_arguments(args: argparse.Namespace) -> Settings:
@@ -154,7 +198,7 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
         args.target,
         None,
         target_options(args),
-        args.executor,
+        args.executor or "",
         args.executor_aot_interface_api,
         opt_level=args.opt_level,
         disabled_pass=tuple(disabled),
@@ -168,7 +212,7 @@ def drive_compile(args: argparse.Namespace) -> int:
     """Runs the command."""
     refuse_tuning_records(args.tuning_records)
     model = load_from_arguments(args)
-    settings = settings_from_arguments(args)
+    settings = settings_from_arguments(args).for_model(model.mod)
     compiled = settings.compile(model.mod, model.params)
     write_package(
         model, compiled, args.output, args.cross_compiler, args.cross_compiler_options, args.output_format
@@ -183,7 +227,8 @@ def refuse_tuning_records(path: str | None) -> None:
     """An error where records of tuning are given."""
     if path:
         raise TVMCException(
-            f"the tuning records {path} cannot be used: tuning is not in this version. Omit tuning_records="
+            f"the tuning records {path} cannot be used: tuning is not in this version. Omit "
+            + in_words_of_the_caller("--tuning-records", "tuning_records")
         )
 
 
@@ -262,7 +307,8 @@ def dump_formats(given: str | Sequence[str]) -> list[str]:
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
     for name in names:
         if name not in DUMP_FORMATS:
-            raise TVMCException(f"code can be dumped as {', '.join(DUMP_FORMATS)}, not as {name!r}")
+            hint = nearest(name, DUMP_FORMATS)
+            raise TVMCException(f"code can be dumped as {', '.join(DUMP_FORMATS)}, not as {name!r}{hint}")
     return names
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.codegen.llvm.limits import machine_limits
 from tilewright.driver.profile.kernels import KernelProfile, measure_kernels
+from tilewright.driver.profile.machine_kernels import measure_program
+from tilewright.driver.profile.roofline import compared_with_limits
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.tensors import TensorInfo
 from tilewright.runtime import ndarray
@@ -19,7 +20,6 @@ from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
-from tilewright.runtime.threads import num_threads
 from tilewright.runtime.vm import Executable, VirtualMachine
 
 Values = Mapping[str, np.ndarray[Any, Any]]
@@ -43,7 +43,9 @@ class Runnable:
 
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, compared with the limits of the machine."""
-        raise TVMCException("only the graph executor can time single kernels: compile with --executor graph")
+        raise TVMCException(
+            "a model compiled ahead of time has no kernels to time one by one: compile it for graph or vm"
+        )
 
     def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
         """The times of runs: ``repeat`` times the mean of ``number``. ``end_to_end`` takes in the copies of the
@@ -94,13 +96,14 @@ class GraphRunnable(Runnable):
 
     def profile(self, repeat: int = 10) -> KernelProfile:
         """The time of every kernel, compared with the limits of the machine."""
-        return measure_kernels(self.executor, self.graph, repeat, machine_limits(num_threads()))
+        return compared_with_limits(lambda: measure_kernels(self.executor, self.graph, repeat))
 
 
 class MachineRunnable(Runnable):
     """A program of the virtual machine."""
 
     def __init__(self, executable: Executable, device: Device | None = None) -> None:
+        self.executable = executable
         self.names = executable.get_function_params("main")
         self.machine = VirtualMachine(executable, device or cpu(0))
         self.arguments: list[NDArray] = []
@@ -112,6 +115,10 @@ class MachineRunnable(Runnable):
     def run(self) -> list[np.ndarray[Any, Any]]:
         """The outputs, in order, as copies."""
         return _flat(self.machine.invoke("main", *self.arguments))
+
+    def profile(self, repeat: int = 10) -> KernelProfile:
+        """The time of every kernel, compared with the limits of the machine."""
+        return compared_with_limits(lambda: measure_program(self.executable, self.arguments, repeat=repeat))
 
     def benchmark(self, repeat: int, number: int, end_to_end: bool = False) -> BenchmarkResult:
         """The times of runs."""

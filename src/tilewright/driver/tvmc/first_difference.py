@@ -1,9 +1,9 @@
 """Finding the first operator at which the compiled model and the reference differ.
 
-The reference executor records the value of every operator. Parts of the model, each ending in one operator, are
-compiled and compared with those values; bisection chooses the next part. Operators can hide errors of those before them
-(a maximum, a comparison), so from the operator that bisection finds, the search continues upwards as long as one of its
-arguments is wrong.
+The reference executor records the value of every operator, and how large its rounding error may be. Parts of the model,
+each ending in one operator, are compiled and compared with those values; bisection chooses the next part. Operators can
+hide errors of those before them (a maximum, a comparison), so from the operator that bisection finds, the search
+continues upwards as long as one of its arguments is wrong.
 """
 
 from __future__ import annotations
@@ -25,6 +25,14 @@ from tilewright.driver.tvmc.executors import (
 from tilewright.driver.tvmc.export import Compiled, CompiledProgram
 from tilewright.driver.tvmc.measure import Deviation, deviation
 from tilewright.driver.tvmc.model import TVMCModel
+from tilewright.driver.tvmc.rounding import (
+    SAMPLES,
+    ExactInterpreter,
+    PerturbedInterpreter,
+    allowed_error,
+    narrowed,
+    widened,
+)
 from tilewright.driver.tvmc.tensors import graph_tensors
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
@@ -36,7 +44,6 @@ from tilewright.relay.backend.preparation import bind_params_by_name, with_main
 from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
-from tilewright.relay.interpreter import Interpreter
 from tilewright.target import Target
 
 
@@ -51,18 +58,35 @@ class Difference:
     relative: float
 
 
-class _Recorder(Interpreter):
-    """The reference, which keeps what every operator gave."""
+class _Recorder:
+    """Keeps what every operator gave."""
 
-    def __init__(self, module: IRModule) -> None:
-        super().__init__(module)
+    def __init__(self) -> None:
         self.values: dict[Call, np.ndarray[Any, Any]] = {}
 
-    def visit_call(self, node: Call) -> Any:
-        value = super().visit_call(node)
+    def keep(self, node: Call, value: Any) -> Any:
+        """Note a value, of an operator in a loop the first one."""
         if isinstance(node.op, Op) and isinstance(value, np.ndarray):
             self.values.setdefault(node, value)
         return value
+
+
+class _Exact(ExactInterpreter, _Recorder):
+    def __init__(self, module: IRModule) -> None:
+        ExactInterpreter.__init__(self, module)
+        _Recorder.__init__(self)
+
+    def visit_call(self, node: Call) -> Any:
+        return self.keep(node, super().visit_call(node))
+
+
+class _Perturbed(PerturbedInterpreter, _Recorder):
+    def __init__(self, module: IRModule, seed: int) -> None:
+        PerturbedInterpreter.__init__(self, module, seed)
+        _Recorder.__init__(self)
+
+    def visit_call(self, node: Call) -> Any:
+        return self.keep(node, super().visit_call(node))
 
 
 def runnable_of(compiled: Compiled) -> Runnable:
@@ -95,14 +119,20 @@ class _Search:
         )
         self.inputs = values
         self.tolerance = tolerance
-        recorder = _Recorder(self.module)
-        recorder.run(self.main, [values[parameter.name_hint] for parameter in self.main.params])
+        arguments = [widened(values[parameter.name_hint]) for parameter in self.main.params]
+        exact = _Exact(self.module)
+        exact.run(self.main, arguments)
+        samples = [_Perturbed(self.module, seed) for seed in range(SAMPLES)]
+        for sample in samples:
+            sample.run(self.main, arguments)
         parameters = set(self.main.params)
-        self.values = {
-            call: value
-            for call, value in recorder.values.items()
-            if all(variable in parameters for variable in free_vars(call))
-        }
+        self.values: dict[Call, np.ndarray[Any, Any]] = {}
+        self.allowed: dict[Call, float] = {}
+        for call, value in exact.values.items():
+            if all(variable in parameters for variable in free_vars(call)):
+                others = [one.values[call] for one in samples if call in one.values]
+                self.allowed[call] = allowed_error(value, others, call.checked_type.dtype)
+                self.values[call] = narrowed(value, call.checked_type)
         self.operators = list(self.values)
         self._known: dict[Call, Deviation] = {}
 
@@ -114,7 +144,9 @@ class _Search:
             runnable = runnable_of(self.settings.compile(piece, {}))
             inputs: Mapping[str, Any] = {one.name_hint: self.inputs[one.name_hint] for one in needed}
             runnable.set_inputs(inputs)
-            self._known[call] = deviation(runnable.run()[0], self.values[call], self.tolerance)
+            self._known[call] = deviation(
+                runnable.run()[0], self.values[call], self.allowed[call], self.tolerance
+            )
         return self._known[call]
 
     def wrong_argument(self, call: Call) -> Call | None:

@@ -1,4 +1,4 @@
-"""The difference between two tensors, and whether it exceeds the tolerance."""
+"""The difference between two tensors, and whether it exceeds what is allowed."""
 
 from __future__ import annotations
 
@@ -7,37 +7,46 @@ from typing import Any
 
 import numpy as np
 
-# Relative to the largest value of the tensor. Sums in another order, fused multiply-adds and fast convolutions differ
-# by a few units in the last place for every thousand terms; a wrong kernel differs by far more than these.
-_TOLERANCES = {"float64": 1e-9, "float32": 1e-3, "float16": 2e-2, "bfloat16": 5e-2}
-
 
 @dataclass(frozen=True)
 class Deviation:
-    """The worst absolute error of a tensor, the same relative to its largest value, and what is allowed of the latter.
+    """The worst absolute error of a tensor, the same relative to its largest value, and what is allowed of the former.
 
     Both are infinite where shapes or types differ, or one has a number where the other has none.
     """
 
     absolute: float
     relative: float
-    tolerance: float
+    allowed: float
 
     @property
     def agrees(self) -> bool:
         """True if the error is small enough."""
-        return self.relative <= self.tolerance
+        return self.absolute <= self.allowed and self.absolute != float("inf")
+
+    @property
+    def excess(self) -> float:
+        """The error in units of what is allowed."""
+        if self.absolute == 0.0:
+            return 0.0
+        return self.absolute / self.allowed if self.allowed else float("inf")
 
     def worse(self, other: Deviation) -> Deviation:
-        """The one with the larger relative error."""
-        return other if other.relative > self.relative else self
+        """The one that exceeds what is allowed by more, or comes closer to it."""
+        return other if other.excess > self.excess else self
 
 
 def deviation(
-    actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], tolerance: float | None = None
+    actual: np.ndarray[Any, Any],
+    expected: np.ndarray[Any, Any],
+    allowed: float = 0.0,
+    tolerance: float | None = None,
 ) -> Deviation:
-    """The deviation of a tensor from what it should be. Whole numbers have to be equal unless a tolerance is given."""
-    allowed = tolerance if tolerance is not None else _TOLERANCES.get(str(expected.dtype), 0.0)
+    """The deviation of a tensor from what it should be. ``allowed`` is the largest error that counts as agreement;
+    ``tolerance``, where it is given, replaces it: the same relative to the largest value."""
+    largest = _largest(expected)
+    if tolerance is not None:
+        allowed = tolerance * largest
     wrong = Deviation(float("inf"), float("inf"), allowed)
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return wrong
@@ -53,6 +62,12 @@ def deviation(
     if not finite.any():
         return Deviation(0.0, 0.0, allowed)
     error = float(np.max(np.abs(first[finite] - second[finite])))
-    largest = float(np.max(np.abs(second[finite])))
     relative = 0.0 if error == 0.0 else error / largest if largest else float("inf")
     return Deviation(error, relative, allowed)
+
+
+def _largest(value: np.ndarray[Any, Any]) -> float:
+    """The largest finite value."""
+    wide = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
+    finite = wide[np.isfinite(wide)]
+    return float(np.max(np.abs(finite), initial=0.0))

@@ -29,6 +29,7 @@ from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.loading import load_module
 from tilewright.runtime.module import Module
 from tilewright.runtime.params import load_param_dict, save_param_dict
+from tilewright.support import html
 from tilewright.support.cbuild import write_beside
 from tilewright.support.errors import TilewrightError
 
@@ -121,6 +122,14 @@ class TVMCModel:
             return path
         return self.export_classic_format(executor_factory, package_path, cross, cross_options, output_format)
 
+    def _repr_html_(self) -> str:
+        """The program for a notebook, and its parameters."""
+        rows = [
+            [name, str(value.dtype), ", ".join(map(str, value.shape))] for name, value in self.params.items()
+        ]
+        parameters = html.folded(f"{len(rows)} parameters", html.table(["name", "type", "shape"], rows))
+        return html.fragment("TVMCModel", html.program(repr(self.mod)), parameters if rows else "")
+
     def summary(self, file: IO[str] | None = None) -> None:
         """Print the program."""
         (file or sys.stdout).write(f"{self.mod}\n")
@@ -151,6 +160,22 @@ class TVMCPackage:
         folder = Path(tempfile.mkdtemp(dir=self._tmp_dir.temp_dir))
         self.lib_path = str(folder / self.content.library_name)
         Path(self.lib_path).write_bytes(self.content.library)
+
+    def _repr_html_(self) -> str:
+        """What is in the package, for a notebook."""
+        content = self.content
+        rows = [
+            [kind, one.name, one.text().removeprefix(one.name).strip()]
+            for kind, infos in (("input", content.inputs), ("output", content.outputs))
+            for one in infos
+        ]
+        facts = [
+            ("executor", content.executor),
+            ("target", content.target),
+            ("library", content.library_name),
+        ]
+        table = html.table(["", "name", "type"], rows)
+        return html.fragment("TVMCPackage", html.facts(facts), table, subtitle=self.package_path)
 
     @property
     def type(self) -> str:
@@ -234,6 +259,16 @@ class TVMCResult:
                         np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
 
         write_beside(target, write)
+
+    def _repr_html_(self) -> str:
+        """The outputs for a notebook, the times and the kernels, as far as they were measured."""
+        rows = [
+            [name, str(value.dtype), ", ".join(map(str, value.shape))] for name, value in self.outputs.items()
+        ]
+        times = "" if self.times is None else self.times._repr_html_()
+        kernels = "" if self.profile is None else self.profile._repr_html_()
+        table = html.table(["output", "type", "shape"], rows)
+        return html.fragment("TVMCResult", table, times, kernels)
 
     def __str__(self) -> str:
         return f"{self.format_times()}\nOutput Names:\n {list(self.outputs)}"

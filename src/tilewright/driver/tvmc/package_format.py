@@ -92,7 +92,9 @@ def write_members(path: Path, members: Mapping[str, bytes]) -> None:
 
 def read_package(path: Path) -> PackageContent:
     """Read a package into memory; an error for one that is damaged, or that is something else."""
-    if not path.is_file():
+    if path.is_dir():
+        raise TVMCException(f"{path} is a folder: name the package's file in it")
+    if not path.exists():
         raise TVMCException(f"there is no package {path}")
     if path.suffix.lower() in _MODEL_SUFFIXES:
         raise TVMCException(f"{path} is a model, not a package: compile it first, tilewright compile {path}")

@@ -6,12 +6,14 @@ import argparse
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tilewright.driver.tvmc.arguments import Commands, add_run_arguments
+from tilewright.driver.tvmc.common import parse_shape_string
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.executors import (
     FunctionRunnable,
@@ -26,6 +28,7 @@ from tilewright.driver.tvmc.tensors import TensorInfo, graph_tensors, output_nam
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.params import load_param_dict
 from tilewright.runtime.vm import Executable
+from tilewright.support.suggestions import did_you_mean
 
 UNKNOWN_EXTENT = 1
 """The size that made-up inputs have where the model leaves it open."""
@@ -94,18 +97,41 @@ def complete_inputs(
     return values
 
 
+def with_shapes(infos: Sequence[TensorInfo], shapes: Mapping[str, Sequence[Any]] | None) -> list[TensorInfo]:
+    """The inputs with shapes for those that are generated. An error for a name that is none, or a shape that does not
+    fit."""
+    unknown = [name for name in shapes or {} if name not in [one.name for one in infos]]
+    if unknown:
+        raise _no_such_input(unknown, infos)
+    made = []
+    for one in infos:
+        given = tuple((shapes or {}).get(one.name, one.shape))
+        sizes = tuple(size if size is None or isinstance(size, int) else None for size in given)
+        if not fits(one, sizes):
+            raise TVMCException(f"the input {one.text()} cannot have the shape {list(sizes)}")
+        made.append(replace(one, shape=sizes))
+    return made
+
+
+def fits(info: TensorInfo, shape: Sequence[int | None]) -> bool:
+    """True if an input can have this shape."""
+    return len(shape) == len(info.shape) and all(
+        size is None or size == extent for size, extent in zip(info.shape, shape, strict=True)
+    )
+
+
 def _no_such_input(unknown: Sequence[str], infos: Sequence[TensorInfo]) -> TVMCException:
-    names = ", ".join(one.name for one in infos)
-    return TVMCException(f"the model has no input {', '.join(map(repr, unknown))}; it has {names or 'none'}")
+    names = [one.name for one in infos]
+    hint = did_you_mean(unknown[0], names)
+    return TVMCException(
+        f"the model has no input {', '.join(map(repr, unknown))}{hint}; it has {', '.join(names) or 'none'}"
+    )
 
 
 def _fitting(info: TensorInfo, given: Any) -> np.ndarray[Any, Any]:
     """A given value in the input's type; an error where its shape or type is another."""
     value = given.numpy() if isinstance(given, NDArray) else np.asarray(given)
-    fits = len(value.shape) == len(info.shape) and all(
-        size is None or size == extent for size, extent in zip(info.shape, value.shape, strict=True)
-    )
-    if not fits:
+    if not fits(info, value.shape):
         raise TVMCException(f"the input {info.text()} is given a value of shape {list(value.shape)}")
     wanted = info.array_dtype
     if value.dtype != wanted:
@@ -178,7 +204,9 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
                 return {"": loaded}
             return {name: loaded[name] for name in loaded.files}
     except _UNREADABLE as problem:
-        raise TVMCException(f"the inputs {path} cannot be read: {problem}") from problem
+        # NumPy takes a file of another kind for a pickle, and says how to load one, which nobody should.
+        reason = f"not a file of NumPy's ({path.suffix})" if "pickle" in str(problem) else str(problem)
+        raise TVMCException(f"the inputs {path} cannot be read: {reason}") from problem
 
 
 def make_runnable(package: TVMCPackage) -> Runnable:
@@ -215,11 +243,13 @@ def run_module(
     *,
     end_to_end: bool = False,
     measure: bool = True,
+    fill_shapes: Mapping[str, Sequence[Any]] | None = None,
 ) -> TVMCResult:
     """Run a package on inputs, measure it ``repeat`` times ``number`` runs, and give outputs and times.
 
     Inputs that are not given are made up as ``fill_mode`` says: zeros, ones, or random, the same ones each time. With
-    ``profile`` the result has a report on every kernel.
+    ``profile`` the result has a report on every kernel. ``fill_shapes`` gives shapes to made-up inputs whose sizes
+    the model leaves open.
     """
     if not isinstance(tvmc_package, TVMCPackage):
         raise TVMCException(
@@ -231,7 +261,8 @@ def run_module(
     if repeat < 1 or number < 1:
         raise TVMCException(f"repeat and number are at least 1, not {repeat} and {number}")
     runnable = make_runnable(tvmc_package)
-    values: Values = complete_inputs(tvmc_package.content.inputs, inputs or {}, fill_mode)
+    infos = with_shapes(tvmc_package.content.inputs, fill_shapes)
+    values: Values = complete_inputs(infos, inputs or {}, fill_mode)
     runnable.set_inputs(values)
     outputs = runnable.run()
     times = runnable.benchmark(repeat, number, end_to_end) if measure else None
@@ -265,6 +296,16 @@ def inputs_from_arguments(
     return read_inputs(args.inputs or [], infos, images)
 
 
+def fill_shapes_from_arguments(args: argparse.Namespace) -> dict[str, list[Any]] | None:
+    """The shapes of ``--fill-shapes``."""
+    if not args.fill_shapes:
+        return None
+    try:
+        return parse_shape_string(args.fill_shapes)
+    except argparse.ArgumentTypeError as problem:
+        raise TVMCException(f"--fill-shapes: {problem}") from problem
+
+
 def run_from_arguments(args: argparse.Namespace, package: TVMCPackage) -> TVMCResult:
     """Run a package as the arguments say."""
     _require_cpu(args.device)
@@ -278,6 +319,7 @@ def run_from_arguments(args: argparse.Namespace, package: TVMCPackage) -> TVMCRe
         profile=args.profile,
         end_to_end=args.end_to_end,
         measure=args.print_time,
+        fill_shapes=fill_shapes_from_arguments(args),
     )
 
 

@@ -107,7 +107,7 @@ def validate_targets(
     own = [one["name"] for one in parse_targets if one["is_tvm_target"]]
     for one in parse_targets:
         if not one["is_tvm_target"] and one["name"] not in get_codegen_names():
-            known = [*KINDS, *get_codegen_names()]
+            known = [*KINDS, *get_codegen_names(), *TAGS]
             raise TVMCException(
                 f"there is no target {one['name']!r}{nearest(one['name'], known)}; 'tilewright targets' lists them"
             )

@@ -13,15 +13,16 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.analysis.mac_count import MAC_COUNTS
+from tilewright.relay.analysis.winograd_work import WINOGRAD_CONVOLUTIONS, winograd_operations
 from tilewright.relay.expr import Call, Tuple, Var
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
 
 # Convolutions under other names, with a window in their attributes.
-_CONVOLUTIONS = frozenset(
-    {f"nn.contrib_conv{rank}d_winograd_without_weight_transform" for rank in (2, 3)}
-    | {"nn.contrib_conv2d_gemm_without_weight_transform", "nn.deformable_conv2d"}
-)
+_CONVOLUTIONS = WINOGRAD_CONVOLUTIONS | {
+    "nn.contrib_conv2d_gemm_without_weight_transform",
+    "nn.deformable_conv2d",
+}
 _WINDOWS = frozenset(f"nn.{kind}_pool{rank}d" for kind in ("max", "avg") for rank in (1, 2, 3))
 
 # Operations an element of the input, where one for each element of the result is far off.
@@ -122,14 +123,38 @@ def _flops(call: Call) -> int:
     return _elements(call)
 
 
+def _operator_calls(function: Function) -> Iterator[tuple[Call, str]]:
+    """Every call of an operator in a function, with the operator's name."""
+    for expr in post_order(function.body):
+        if isinstance(expr, Call) and isinstance(expr.op, Op):
+            yield expr, expr.op.name
+
+
 def count_flops(function: Function) -> int:
-    """The arithmetic operations of a typed function of constant shapes, as its operators define them: a schedule that
-    multiplies less often (Winograd's) does the same work in this count."""
+    """The arithmetic operations of a typed function of constant shapes, as its operators define them: Winograd counts
+    as the convolution that it computes. See ``count_operations``."""
+    return sum(_flops(call) for call, _ in _operator_calls(function))
+
+
+def count_operations(function: Function) -> int:
+    """The arithmetic operations that a kernel of a typed function of constant shapes really does: as ``count_flops``,
+    but with Winograd's own products and transforms."""
     return sum(
-        _flops(expr)
-        for expr in post_order(function.body)
-        if isinstance(expr, Call) and isinstance(expr.op, Op)
+        winograd_operations(call) if name in WINOGRAD_CONVOLUTIONS else _flops(call)
+        for call, name in _operator_calls(function)
     )
+
+
+def arithmetic_dtype(function: Function) -> str:
+    """The element type that most of a function's operations multiply or add in: that of the operands of the operator
+    with the most. It decides how fast the machine could be at best."""
+    most, found = -1, "float32"
+    for call, _ in _operator_calls(function):
+        flops = _flops(call)
+        first = next((kind for argument in call.args for kind in _tensors(argument.checked_type)), None)
+        if flops > most and first is not None:
+            most, found = flops, str(first.dtype)
+    return found
 
 
 def count_bytes(function: Function) -> int:

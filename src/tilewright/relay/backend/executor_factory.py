@@ -13,6 +13,7 @@ from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.session import Session
+from tilewright.support import html
 from tilewright.target import Target
 
 
@@ -42,6 +43,18 @@ class ExecutorFactoryModule:
     ) -> None:
         """Write the model into one file; see ``Module.export_library``."""
         self.lib.export_library(file_name, fcompile, addons, **kwargs)
+
+    def _repr_html_(self) -> str:
+        """What was compiled, for a notebook."""
+        size = sum(int(value.numpy().nbytes) for value in self.params.values())
+        memory = getattr(self, "memory", None)
+        facts = [
+            ("target", str(self.target)),
+            ("parameters", f"{len(self.params)} tensors, {size:,} bytes"),
+            ("intermediate tensors", "" if memory is None else f"{memory.arena_bytes:,} bytes"),
+        ]
+        program = html.program(repr(self.ir_mod), "the optimised graph")
+        return html.fragment(type(self).__name__, html.facts(facts), program, subtitle=self.libmod_name)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.get_executor_config(), self.get_lib(), self.get_params()))

@@ -87,7 +87,13 @@ def explain_kernels(kernels: Mapping[str, Function], target: Target) -> list[Ker
 def explain_module(module: IRModule, target: Target) -> list[KernelChoices]:
     """The choices for every primitive function of a module whose operators are fused, each structure once. Those that
     other code generators take are left out."""
-    kernels: dict[str, Function] = {}
+    return explain_kernels({name: calls[0] for name, calls in kernel_functions(module).items()}, target)
+
+
+def kernel_functions(module: IRModule) -> dict[str, list[Function]]:
+    """The primitive functions of a module whose operators are fused, by the name of the kernel that computes them, in
+    the order of the computation. Those that other code generators take are left out."""
+    kernels: dict[str, list[Function]] = {}
     with recursion_room():
         for function in module.functions.values():
             if not isinstance(function, RelayExpr):
@@ -97,8 +103,10 @@ def explain_module(module: IRModule, target: Target) -> list[KernelChoices]:
             called = [part.op for part in parts if isinstance(part, Call)]
             for part in (*called, *parts):
                 if isinstance(part, Function) and _is_kernel(part):
-                    kernels.setdefault(kernel_name(part), part)
-    return explain_kernels(kernels, target)
+                    found = kernels.setdefault(kernel_name(part), [])
+                    if not any(one is part for one in found):
+                        found.append(part)
+    return kernels
 
 
 def _is_kernel(function: Function) -> bool:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tilewright.relay.analysis.work import count_bytes, count_flops, source_names
+from tilewright.relay.analysis.work import (
+    arithmetic_dtype,
+    count_bytes,
+    count_flops,
+    count_operations,
+    source_names,
+)
 from tilewright.relay.backend.graph import CPU, Entry, ExecutorGraph
 from tilewright.relay.backend.memory_plan import GraphMemory
 
@@ -29,6 +35,8 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
         if node.function is not None:
             # For those who measure: what the kernel has to do, and which nodes of the model it does it for.
             attributes["flops"] = str(count_flops(node.function))
+            attributes["operations"] = str(count_operations(node.function))
+            attributes["arithmetic"] = arithmetic_dtype(node.function)
             attributes["bytes"] = str(count_bytes(node.function))
             attributes["model_nodes"] = "\n".join(source_names(node.function))
         nodes.append({"op": "tvm_op", "name": node.name, "attrs": attributes, "inputs": inputs})

@@ -15,9 +15,11 @@ from tilewright.compile import get_binds, lower
 from tilewright.ir import operators
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Any as UnknownDimension
+from tilewright.ir.expr import IntImm
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.structural_hash import structural_hash
+from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.backend.symbolic import (
     OperatorCondition,
@@ -145,8 +147,11 @@ class _Expressions(ExprFunctor):
             return self.visit(call.op.body)  # type: ignore[no-any-return]
         if not isinstance(call.op, Op):
             raise LoweringError("a kernel can only call operators", span=call.span)
+        result = call.checked_type if self.types is None else self.types.type_of(call)
+        if all(_is_empty(kind) for kind in tensor_types(result)):
+            return [_nothing(kind) for kind in tensor_types(result)]
         try:
-            out_type = None if self.types is None else self.types.type_of(call)
+            out_type = None if self.types is None else result
             lowered = lower_call(call, inputs, self.target, out_type)
         except TilewrightError as error:
             if error.span is None and call.span is not None:
@@ -161,6 +166,18 @@ class _Expressions(ExprFunctor):
             self.anchor, self.anchor_kind = (call, lowered.implement), kind
             self.anchor_choice = lowered.choice
         return lowered.outputs
+
+
+def _is_empty(kind: TensorType) -> bool:
+    """True for the type of a tensor that never has elements."""
+    return any(isinstance(extent, IntImm) and extent.value == 0 for extent in kind.shape)
+
+
+def _nothing(kind: TensorType) -> Tensor:
+    """A tensor without elements: no operator has to divide by its dimensions, or to model how fast it is."""
+    zero = operators.const(0, kind.dtype)
+    made: Tensor = te.compute(kind.shape, lambda *_: zero, name="nothing", tag=topi.tag.INJECTIVE)
+    return made
 
 
 def tensor_expression(function: Function, target: Target) -> TensorProgram:

@@ -48,6 +48,7 @@ class Solver:
         self.bound: dict[IncompleteType, Type] = {}
         self.version = 0
         """Counts the bindings, so that a caller can tell whether there was progress."""
+        self._settled: dict[int, Type] = {}
 
     def shallow(self, given: Type) -> Type:
         """The type itself, or what an incomplete one stands for so far."""
@@ -61,6 +62,19 @@ class Solver:
     def resolve(self, given: Type) -> Type:
         """The type with everything known filled in."""
         given = self.shallow(given)
+        if self._is_settled(given):
+            return given
+        made = self._resolved(given)
+        if all(self._is_settled(part) for part in _parts(made)) and not isinstance(made, IncompleteType):
+            self._settled[id(made)] = made
+        return made
+
+    def _is_settled(self, given: Type) -> bool:
+        """True for types in which nothing can be filled in any more, as far as that has been noticed: a type within
+        types within types is looked through once."""
+        return id(given) in self._settled or isinstance(given, (TensorType, TypeVar, GlobalTypeVar))
+
+    def _resolved(self, given: Type) -> Type:
         if isinstance(given, TupleType):
             fields = [self.resolve(field) for field in given.fields]
             return given if _same(fields, given.fields) else TupleType(fields)
@@ -83,7 +97,7 @@ class Solver:
         given = self.shallow(given)
         if isinstance(given, IncompleteType):
             return False
-        return all(self.is_complete(part) for part in _parts(given))
+        return self._is_settled(given) or all(self.is_complete(part) for part in _parts(given))
 
     def unify(self, first: Type, second: Type) -> Type:
         """Make two types equal; gives the one that they then are. ``Mismatch`` where they cannot be."""

@@ -20,7 +20,7 @@ from tilewright.relay.op import layout_rules
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.shapes import Dimension, dims, normal_axis, same, tensor, tensors
+from tilewright.relay.op.shapes import Dimension, dims, normal_axis, require_at_most, same, tensor, tensors
 from tilewright.relay.op.tensor.reference import Array
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
@@ -134,8 +134,8 @@ def _first_type(types: Sequence[Type], attrs: Any) -> Type | None:
     axis = normal_axis(attrs.axis, len(shape))
     extent = shape[axis]
     if attrs.k >= 1:
-        if isinstance(extent, int) and attrs.k > extent:
-            raise RelationError(f"the first {attrs.k} of only {extent} elements are requested")
+        elements = f"only {extent} elements" if isinstance(extent, int) else "an axis with fewer elements"
+        require_at_most(attrs.k, extent, f"the first {attrs.k} of {elements} are requested")
         shape[axis] = attrs.k
     values, positions = TensorType(shape, found.dtype), TensorType(shape, attrs.dtype)
     if attrs.ret_type == "both":

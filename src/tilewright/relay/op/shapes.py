@@ -212,7 +212,7 @@ def broadcast_dimension(first: Dimension, second: Dimension) -> Dimension:
         return Any()
     _record_meeting(first, second)
     # Not the larger of the two: one of them may be zero.
-    return _simplified(Select(operators.equal(first, 1), second, first))
+    return _simplified(Select(operators.equal(first, 1), *operators.match_types(second, first)))
 
 
 def _record_meeting(first: PrimExpr, second: PrimExpr) -> None:

@@ -395,7 +395,7 @@ def _cut(part: RelayExpr) -> tuple[RelayExpr, int] | None:
 
 @dataclass
 class FuseAttention(FunctionPass):
-    """Replace products with a softmax between them by ``nn.contrib_attention``, where the target has a kernel for it."""
+    """Replace products with a softmax between them by ``nn.contrib_attention``, if the target has a kernel for it."""
 
     name = "FuseAttention"
     opt_level = 3

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guard.h"
+
 /* One block of the graph's own memory. */
 typedef struct TwGraphMemory {
   struct TwGraphMemory* next;
@@ -227,7 +229,8 @@ static int32_t set_in_place(TilewrightGraph* graph, int32_t index, const DLTenso
   const char* name = graph->nodes[entry->node].name;
   if (check_matches(entry, from, name) != 0) return -1;
   char* data = (char*)from->data + from->byte_offset;
-  if (!tw_same_device(from->device, entry->tensor.device) || !tw_is_compact(from) || (uintptr_t)data % TW_ALIGNMENT != 0) {
+  if (!tw_same_device(from->device, entry->tensor.device) || !tw_is_compact(from) ||
+      (uintptr_t)data % tw_alignment_in_place() != 0) {
     TwDeviceName device;
     return tw_fail("ValueError", "the input %s can be used in place only if it is compact, on %s and aligned to 64 bytes", name,
                    tw_device_name(&device, entry->tensor.device));
@@ -372,8 +375,10 @@ static int32_t finish(const TilewrightGraph* graph) { return graph->num_unfinish
 
 static int32_t run_until(TilewrightGraph* graph, int32_t last) {
   if (check_node(graph, last) != 0 || complete_inputs(graph) != 0) return -1;
+  TwInterrupts interrupts = {0};
   for (int32_t i = 0; i <= last; ++i) {
-    if (graph->nodes[i].function != NULL && run_node(&graph->nodes[i]) != 0) return -1;
+    interrupts.left = 1; /* a kernel may take long: look at the clock before each */
+    if (graph->nodes[i].function != NULL && (tw_interrupted(&interrupts) != 0 || run_node(&graph->nodes[i]) != 0)) return -1;
   }
   return finish(graph);
 }

@@ -26,7 +26,7 @@ typedef struct {
   int32_t arena;     /* of its device; -1: no entry uses the storage */
   uint64_t offset;   /* in the arena, for storages of intermediate tensors */
   void* data;        /* NULL: an input that nobody has set yet */
-  void* owned;       /* what to free, for inputs */
+  void* owned;       /* what to free: for inputs, and for all where tensors are guarded */
   TilewrightObject* lent; /* the tensor whose memory an input reads in place; NULL: its own, or a caller's */
   bool is_input;     /* some entry of it is an input of the graph */
   bool is_written;   /* some entry of it is written by a function */

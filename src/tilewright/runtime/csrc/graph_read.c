@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "graph.h"
+#include "guard.h"
 #include "json.h"
 
 #define MOST_NODES (1 << 20)
@@ -336,6 +337,38 @@ static int32_t read_ranges(TilewrightGraph* graph, const TwJson* root) {
   return 0;
 }
 
+/* Every storage in memory of its own, so that an access outside of it meets a guard page. */
+static int32_t guard_storages(TilewrightGraph* graph) {
+  for (int32_t i = 0; i < graph->num_entries; ++i) {
+    const DLTensor* tensor = &graph->entries[i].tensor;
+    TwGraphStorage* storage = &graph->storages[graph->entries[i].storage];
+    /* Memory is aligned as far as its size is, and a storage may hold tensors of several types. */
+    uint64_t element = ((uint64_t)tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
+    storage->num_bytes = (storage->num_bytes + element - 1) / element * element;
+  }
+  for (int32_t i = 0; i < graph->num_storages; ++i) {
+    TwGraphStorage* storage = &graph->storages[i];
+    if (storage->is_input || storage->arena < 0) continue;
+    if (tw_device_alloc(tw_graph_device(graph, i), storage->num_bytes, &storage->owned) != 0) return -1;
+    storage->data = storage->owned;
+  }
+  return 0;
+}
+
+static int32_t allocate_arenas(TilewrightGraph* graph) {
+  for (int32_t i = 0; i < graph->num_arenas; ++i) {
+    TwGraphArena* arena = &graph->arenas[i];
+    void* memory;
+    if (tw_device_alloc(arena->device, arena->num_bytes, &memory) != 0) return -1;
+    arena->data = memory;
+  }
+  for (int32_t i = 0; i < graph->num_storages; ++i) {
+    TwGraphStorage* storage = &graph->storages[i];
+    if (!storage->is_input && storage->arena >= 0) storage->data = (char*)graph->arenas[storage->arena].data + storage->offset;
+  }
+  return 0;
+}
+
 /* Gives every storage its size, and those of intermediate tensors their place in the arena of their device. */
 static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
   for (int32_t i = 0; i < graph->num_entries; ++i) {
@@ -351,16 +384,7 @@ static int32_t plan_memory(TilewrightGraph* graph, const TwJson* root) {
   } else if (place_in_a_row(graph) != 0) {
     return -1;
   }
-  for (int32_t i = 0; i < graph->num_arenas; ++i) {
-    TwGraphArena* arena = &graph->arenas[i];
-    void* memory;
-    if (tw_device_alloc(arena->device, arena->num_bytes, &memory) != 0) return -1;
-    arena->data = memory;
-  }
-  for (int32_t i = 0; i < graph->num_storages; ++i) {
-    TwGraphStorage* storage = &graph->storages[i];
-    if (!storage->is_input && storage->arena >= 0) storage->data = (char*)graph->arenas[storage->arena].data + storage->offset;
-  }
+  if ((tw_guard() != TW_GUARD_NONE ? guard_storages(graph) : allocate_arenas(graph)) != 0) return -1;
   for (int32_t i = 0; i < graph->num_entries; ++i) {
     TwGraphEntry* entry = &graph->entries[i];
     char* data = graph->storages[entry->storage].data;

@@ -42,6 +42,14 @@ void tw_error_give(TwError error);
 /* printf into the error slot; always returns -1, so that callers can `return tw_fail(...)`. */
 int32_t tw_fail(const char* kind, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
+/* When a run last asked whether to go on; zero at its start. Not 0: it ends, with the error that is set. */
+typedef struct {
+  uint64_t asked;
+  int32_t left;
+} TwInterrupts;
+int32_t tw_ask_interrupt(TwInterrupts* state);
+static inline int32_t tw_interrupted(TwInterrupts* state) { return --state->left > 0 ? 0 : tw_ask_interrupt(state); }
+
 /* The name of a data type for a message: "float32", "bool", "int8x4"; it stands in the caller's memory. */
 typedef struct {
   char text[48];

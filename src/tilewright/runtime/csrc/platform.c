@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "guard.h"
+
 #if defined(_WIN32)
 #include <malloc.h>
 
@@ -87,7 +89,7 @@ uint64_t tw_now_nanoseconds(void) {
 }
 
 static void* system_aligned_alloc(size_t num_bytes) { return _aligned_malloc(num_bytes, TW_ALIGNMENT); }
-void tw_aligned_free(void* pointer) { _aligned_free(pointer); }
+static void system_aligned_free(void* pointer) { _aligned_free(pointer); }
 
 void* tw_process_symbol(const char* name) {
   return tw_find_symbol((void*)GetModuleHandleA("tvm_ffi.dll"), name);
@@ -194,7 +196,7 @@ static void* system_aligned_alloc(size_t num_bytes) {
 #endif
   return posix_memalign(&pointer, TW_ALIGNMENT, num_bytes) == 0 ? pointer : NULL;
 }
-void tw_aligned_free(void* pointer) { free(pointer); }
+static void system_aligned_free(void* pointer) { free(pointer); }
 
 void* tw_process_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 
@@ -243,7 +245,7 @@ uint64_t tw_now_nanoseconds(void) {
 }
 
 static void* system_aligned_alloc(size_t num_bytes) { return aligned_alloc(TW_ALIGNMENT, num_bytes); }
-void tw_aligned_free(void* pointer) { free(pointer); }
+static void system_aligned_free(void* pointer) { free(pointer); }
 
 void* tw_process_symbol(const char* name) {
   (void)name;
@@ -265,6 +267,16 @@ void* tw_find_symbol(void* library, const char* name) {
 void* tw_aligned_alloc(uint64_t num_bytes) {
   /* Half the address space is more than any allocator gives, and leaves room to round up. */
   if (num_bytes > SIZE_MAX / 2) return NULL;
+  /* With a guard at its end, memory is aligned as far as its size is: enough for the elements that it is made of. */
+  if (tw_guard() != TW_GUARD_NONE) return tw_guarded_alloc((size_t)num_bytes, 1);
   size_t rounded = ((size_t)num_bytes + TW_ALIGNMENT - 1) / TW_ALIGNMENT * TW_ALIGNMENT;
   return system_aligned_alloc(rounded == 0 ? TW_ALIGNMENT : rounded);
+}
+
+void tw_aligned_free(void* pointer) {
+  if (tw_guard() != TW_GUARD_NONE) {
+    tw_guarded_free(pointer);
+  } else {
+    system_aligned_free(pointer);
+  }
 }

@@ -527,6 +527,18 @@ TILEWRIGHT_API int32_t tilewright_time_some(DLDevice device, TilewrightFunction 
                                             int64_t number, int64_t most_nanoseconds, int64_t* piece, int64_t* done,
                                             int64_t* nanoseconds);
 
+/* A log of calls. `watch` gives a function that calls another one and logs each call under a number; it keeps both alive.
+ * One thread at a time may call the functions of a log. The words of a call are its number, when it began after the last
+ * `clear` and how long it took in nanoseconds, how many tensors it was given, and for each of these the code, bits and
+ * lanes of its type, its number of dimensions, and its shape. They are valid until the next call. */
+typedef struct TilewrightCallLog TilewrightCallLog;
+TILEWRIGHT_API int32_t tilewright_call_log_create(TilewrightCallLog** out);
+TILEWRIGHT_API void tilewright_call_log_release(TilewrightCallLog* log); /* NULL is fine */
+TILEWRIGHT_API int32_t tilewright_call_log_watch(TilewrightCallLog* log, TilewrightObject* function, int64_t number,
+                                                 TilewrightObject** out);
+TILEWRIGHT_API void tilewright_call_log_clear(TilewrightCallLog* log);
+TILEWRIGHT_API const int64_t* tilewright_call_log_words(const TilewrightCallLog* log, size_t* count);
+
 /* ---- Graph executor --------------------------------------------------------------------------------------------------------- */
 typedef struct TilewrightGraph TilewrightGraph;
 
@@ -638,6 +650,11 @@ TILEWRIGHT_API int32_t tilewright_vm_function(TilewrightVM* vm, int32_t function
 /* Calls nested within each other, 2^20 unless set; instructions of one run, and bytes of all tensors that programs make, 0
  * for any number. */
 TILEWRIGHT_API void tilewright_vm_set_limits(TilewrightVM* vm, int64_t most_frames, int64_t most_instructions, uint64_t most_bytes);
+
+/* What long runs of graphs and programs on this thread ask between kernels, every 50 ms at most: 0 to go on; -1, with the
+ * thread's error set, to end with that error. NULL, as at the start, for nothing to ask. */
+typedef int32_t (*TilewrightInterruptCheck)(void);
+TILEWRIGHT_API void tilewright_set_interrupt_check(TilewrightInterruptCheck check);
 
 /* Tuples, and values of algebraic data types: a tag and fields. Fields are retained; a field that is read is a new
  * reference. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guard.h"
+
 /* Registers of all frames together: 1 GiB. */
 #define MOST_VALUES ((int64_t)1 << 26)
 
@@ -92,6 +94,7 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
   TilewrightVM* vm = machine->vm;
   int64_t left = vm->most_instructions > 0 ? vm->most_instructions : INT64_MAX;
   TwVMCall call = {vm, NULL};
+  TwInterrupts interrupts = {0};
   const int64_t* code;
   TVMFFIAny* registers;
 #define RESUME()                                                    \
@@ -109,6 +112,7 @@ static int32_t run(Machine* machine, TVMFFIAny* result) {
   RESUME();
   for (;;) {
     if (--left < 0) return tw_fail("RuntimeError", "the program took more than %lld instructions", (long long)vm->most_instructions);
+    TRY(tw_interrupted(&interrupts));
     switch (code[0]) {
       case TW_VM_MOVE:
         tw_put(&registers[code[1]], tw_copy_of(&registers[code[2]]));
@@ -272,7 +276,7 @@ static int32_t check_argument(const TwVMFunction* function, int32_t index, const
 }
 
 static bool is_usable(const DLTensor* tensor, DLDevice device) {
-  return tw_same_device(tensor->device, device) && tw_is_compact(tensor) && (uintptr_t)tw_data_of(tensor) % TW_ALIGNMENT == 0;
+  return tw_same_device(tensor->device, device) && tw_is_compact(tensor) && (uintptr_t)tw_data_of(tensor) % tw_alignment_in_place() == 0;
 }
 
 /* An argument as the program takes it. A tensor that the caller only lends, that is on another device, or that kernels

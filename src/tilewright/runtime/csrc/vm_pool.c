@@ -2,6 +2,7 @@
  * program that runs a second time allocates nothing. */
 #include <stdlib.h>
 
+#include "guard.h"
 #include "vm.h"
 
 /* Sizes are rounded up to multiples of 64 bytes as far as 1 KiB, then to a quarter of a power of two. */
@@ -48,6 +49,7 @@ static uint32_t class_of(uint64_t num_bytes) {
   return SMALL_CLASSES + 4 * (octave - 10) + quarter;
 }
 
+/* Bytes of the blocks of a class. */
 static uint64_t class_bytes(uint32_t class_number) {
   if (class_number < SMALL_CLASSES) return 64 * ((uint64_t)class_number + 1);
   uint32_t octave = 10 + (class_number - SMALL_CLASSES) / 4;
@@ -62,7 +64,7 @@ TwPool* tw_pool_create(bool keeps_blocks, const DLDevice* devices, int32_t num_d
   }
   tw_mutex_init(&pool->lock);
   pool->references = 1;
-  pool->keeps_blocks = keeps_blocks;
+  pool->keeps_blocks = keeps_blocks && tw_guard() == TW_GUARD_NONE;
   pool->num_places = num_devices;
   for (int32_t i = 0; i < num_devices; ++i) pool->places[i].device = devices[i];
   return pool;
@@ -91,23 +93,26 @@ static Storage* take_all(TwPool* pool) {
   return all;
 }
 
+/* True where a storage's memory lies right behind its head: on the host, unless tensors are guarded one by one. */
+static bool has_memory_behind(DLDevice device) { return tw_is_host(device) && tw_guard() == TW_GUARD_NONE; }
+
 /* A storage with its memory; NULL with an error. */
 static Storage* allocate_storage(const TwPool* pool, int32_t place, uint64_t num_bytes) {
   DLDevice device = pool->places[place].device;
-  bool on_host = tw_is_host(device);
-  Storage* storage = tw_aligned_alloc(on_host ? num_bytes + TW_ALIGNMENT : sizeof *storage);
+  bool behind = has_memory_behind(device);
+  Storage* storage = tw_aligned_alloc(behind ? num_bytes + TW_ALIGNMENT : sizeof *storage);
   if (storage == NULL) {
     tw_fail("MemoryError", "no memory for a tensor of %llu bytes", (unsigned long long)num_bytes);
     return NULL;
   }
   storage->data = (char*)storage + TW_ALIGNMENT;
-  if (on_host || tw_device_alloc(device, num_bytes, &storage->data) == 0) return storage;
+  if (behind || tw_device_alloc(device, num_bytes, &storage->data) == 0) return storage;
   tw_aligned_free(storage);
   return NULL;
 }
 
 static void free_storage(DLDevice device, Storage* storage) {
-  if (!tw_is_host(device)) tw_device_free(device, storage->data);
+  if (!has_memory_behind(device)) tw_device_free(device, storage->data);
   tw_aligned_free(storage);
 }
 
@@ -169,7 +174,8 @@ int32_t tw_pool_storage(TwPool* pool, int32_t place, uint64_t num_bytes, Tilewri
   pool->used += size;
   if (pool->used > pool->most_used) pool->most_used = pool->used;
   tw_mutex_unlock(&pool->lock);
-  if (storage == NULL) storage = allocate_storage(pool, place, size);
+  uint64_t allocated = tw_guard() == TW_GUARD_NONE ? size : num_bytes; /* guards stand at the end of the tensor itself */
+  if (storage == NULL) storage = allocate_storage(pool, place, allocated);
   if (storage == NULL) {
     /* What waits in other sizes may be enough. */
     tw_mutex_lock(&pool->lock);
@@ -178,7 +184,7 @@ int32_t tw_pool_storage(TwPool* pool, int32_t place, uint64_t num_bytes, Tilewri
     if (all != NULL) {
       free_all(pool, all);
       tilewright_clear_error();
-      storage = allocate_storage(pool, place, size);
+      storage = allocate_storage(pool, place, allocated);
     }
   }
   if (storage == NULL) {

@@ -1,6 +1,7 @@
 /* Scratch memory for generated code: each thread keeps the blocks it freed, so that a kernel's second run allocates
  * nothing. Other devices are asked each time: whether their freed memory is kept is for their driver to say. */
 #include "device.h"
+#include "guard.h"
 
 /* What one thread may keep; larger blocks go back to the system at once. */
 #define MOST_CACHED_BYTES ((uint64_t)256 << 20)
@@ -31,6 +32,12 @@ void* tilewright_workspace_alloc(int32_t device_type, int32_t device_id, uint64_
     void* memory = NULL;
     return tw_device_alloc(device, num_bytes, &memory) == 0 ? memory : NULL;
   }
+  if (tw_guard() != TW_GUARD_NONE) {
+    /* Generated code relies on the alignment of workspaces. */
+    void* memory = num_bytes > SIZE_MAX / 4 ? NULL : tw_guarded_alloc((size_t)num_bytes, TW_ALIGNMENT);
+    if (memory == NULL) tw_fail("MemoryError", "no memory for a workspace of %llu bytes", (unsigned long long)num_bytes);
+    return memory;
+  }
   TwThreadState* state = tw_thread();
   int32_t best = -1;
   for (int32_t i = state->workspace.count - 1; i >= 0; --i) { /* the latest freed first: it is warm */
@@ -53,6 +60,10 @@ int32_t tilewright_workspace_free(int32_t device_type, int32_t device_id, void* 
   DLDevice device = {device_type, device_id};
   if (!tw_is_host(device)) return tilewright_device_free(device, pointer);
   if (pointer == NULL) return 0;
+  if (tw_guard() != TW_GUARD_NONE) {
+    tw_guarded_free(pointer);
+    return 0;
+  }
   TwThreadState* state = tw_thread();
   TwBlock* block = block_of(pointer);
   if (block->num_bytes > MOST_CACHED_BYTES) {

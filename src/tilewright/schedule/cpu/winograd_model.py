@@ -58,6 +58,14 @@ def choose_winograd_tile(
 ) -> int | None:
     """The tile of outputs, at most ``largest``, with which the convolution is fastest; None if that is without any, or
     slower than the direct computation of another that it would stand for."""
+    if (
+        not convolution.batch
+        * convolution.height
+        * convolution.width
+        * convolution.inputs
+        * convolution.outputs
+    ):
+        return None  # There is nothing to compute.
     direct = _direct_cycles(cpu, instead_of or convolution)
     best: int | None = None
     limit = direct / WORTH_IT

@@ -17,11 +17,11 @@ from tilewright.schedule.cpu.graph import MaterializedStage, cones, materialized
 from tilewright.schedule.gpu.inlining import inline_stages
 from tilewright.schedule.gpu.kernel import is_thread_reduction, schedule_kernel
 from tilewright.schedule.gpu.machine import GpuMachine, current_gpu
-from tilewright.schedule.gpu.tensor_core import use_tensor_cores
 from tilewright.schedule.gpu.row_plan import plan_rows
 from tilewright.schedule.gpu.rows import row_group
 from tilewright.schedule.gpu.split_reduction import split_few_rows
 from tilewright.schedule.gpu.statements import give_threads
+from tilewright.schedule.gpu.tensor_core import use_tensor_cores
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.target.target import Target

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tilewright.ir.expr import IterVar
+from tilewright.support import html
 from tilewright.support.errors import ScheduleError
 from tilewright.support.node import Object
 from tilewright.support.span import user_span
@@ -17,6 +18,7 @@ from tilewright.te.scan import ScanOp
 from tilewright.te.schedule import cache, factor, group
 from tilewright.te.schedule import normalize as normalization
 from tilewright.te.schedule.dataflow import operations_in_order
+from tilewright.te.schedule.loops_text import loops_text
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.schedule.trace import Trace
 from tilewright.te.tensor import Operation, Tensor
@@ -59,6 +61,15 @@ class Schedule(Object):
         return next(
             f"{name}_{number}" for number in range(1, len(taken) + 2) if f"{name}_{number}" not in taken
         )
+
+    def _repr_html_(self) -> str:
+        """The loops for a notebook, and the steps that made them."""
+        steps = str(self.trace.as_python())
+        parts = [html.program(loops_text(self), "loops")]
+        if len(self.trace):
+            parts.append(html.folded(f"{len(self.trace)} steps", html.program(steps)))
+        outputs = ", ".join(one.name for one in self.outputs)
+        return html.fragment("Schedule", *parts, subtitle=f"of {outputs}")
 
     def __getitem__(self, k: Tensor | Operation) -> Stage:
         operation = k.op if isinstance(k, Tensor) else k

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 from tilewright.ir.expr import IntImm, Var
 from tilewright.ir.module import IRModule
+from tilewright.support import html
 from tilewright.support.errors import ScheduleError, TilewrightError
 from tilewright.support.span import user_span
 from tilewright.tir.function import PrimFunc
@@ -63,6 +64,13 @@ class Schedule:
         self.seed(seed)
         self._references: dict[BlockRV | LoopRV, StmtSRef] = {}
         self._numbers: dict[Var, int] = {}
+
+    def _repr_html_(self) -> str:
+        """The program as it is now for a notebook, and the steps that made it."""
+        steps = "\n".join(map(str, self._trace.as_python()))
+        return html.fragment(
+            "Schedule", html.program(self.mod.script(), "program"), html.folded("steps", html.program(steps))
+        )
 
     @property
     def mod(self) -> IRModule:

@@ -58,6 +58,7 @@ from tilewright.tir.transform.unify_thread_binding import UnifyThreadBinding
 from tilewright.tir.transform.unroll_loop import UnrollLoop
 from tilewright.tir.transform.vectorize_loop import VectorizeLoop
 from tilewright.tir.transform.verify_memory import VerifyMemory
+from tilewright.tir.transform.verify_reads import VerifyReads
 
 __all__ = [
     "AnnotateEntryFunc",
@@ -116,5 +117,6 @@ __all__ = [
     "UnrollLoop",
     "VectorizeLoop",
     "VerifyMemory",
+    "VerifyReads",
     "prim_func_pass",
 ]

@@ -4,6 +4,9 @@ The loop variable becomes a ramp, and every expression that depends on it become
 form (a condition that differs from lane to lane, a call of unknown code) becomes a serial loop over the lanes, while
 the statements around it stay vectors; so does a loop whose extent is not a constant.
 
+A ``Select`` that chooses lane by lane evaluates both of its values in every lane. Reads in them that are not shown to
+be inside of their buffer get the condition as a predicate: a lane that does not ask for an element does not read it.
+
 Invariant from here on: no loop has the kind VECTORIZED.
 """
 
@@ -37,6 +40,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import CallEffectKind
 from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
+from tilewright.tir.analysis.read_bounds import Size, parameter_sizes
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.functor import substitute
 from tilewright.tir.stmt import (
@@ -57,6 +61,7 @@ from tilewright.tir.stmt import (
 )
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.effects import side_effect
+from tilewright.tir.transform.lib.speculation import SpeculatedReads
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator, broadcast, with_one_definition
 
 _BITS = (
@@ -97,9 +102,10 @@ class _Vectorizer(Mutator):
 
     memoize = True
 
-    def __init__(self, variable: Var, start: PrimExpr, lanes: int) -> None:
+    def __init__(self, variable: Var, start: PrimExpr, lanes: int, speculated: SpeculatedReads) -> None:
         super().__init__()
         self.variable = variable
+        self.speculated = speculated
         self.start = start
         self.lanes = lanes
         self.vectors: dict[Var, PrimExpr] = {variable: Ramp(start, 1, lanes)}
@@ -218,7 +224,7 @@ class _Vectorizer(Mutator):
             raise _NoVectorForm("a statement under a vector binding has no vector form")
         lane = Var(f"{self.variable.name}.s", self.variable.dtype)
         body = substitute(stmt, {self.variable: operators.add(self.start, lane)})
-        return For(lane, 0, self.lanes, ForKind.SERIAL, _LoopVectorizer().visit(body))
+        return For(lane, 0, self.lanes, ForKind.SERIAL, _LoopVectorizer(self.speculated).visit(body))
 
     def _uniform(self, *exprs: PrimExpr) -> bool:
         """True if the expressions are the same in every lane."""
@@ -303,11 +309,16 @@ class _Vectorizer(Mutator):
         return Cast(node.dtype.with_lanes(value.dtype.lanes), value, node.span)
 
     def visit_select(self, node: Select) -> PrimExpr:
-        made = [self.visit(child) for child in node.children()]
+        condition = self.visit(node.condition)
+        uniform = condition is node.condition
+        # A condition that all lanes share becomes a branch later on, which skips the other value.
+        chosen = node if uniform else self.speculated.guarded(node)
+        made = [condition, *(self.visit(child) for child in (chosen.true_value, chosen.false_value))]
         if all(map(is_, made, node.children())):
             return node
         self._require(node.dtype.lanes == 1)
-        condition = made[0] if made[0] is node.condition else broadcast(made[0], self.lanes)
+        if not uniform:
+            condition = broadcast(condition, self.lanes)
         return Select(condition, broadcast(made[1], self.lanes), broadcast(made[2], self.lanes), node.span)
 
     def visit_load(self, node: Load) -> PrimExpr:
@@ -407,6 +418,10 @@ _SHORT_VECTOR = 16
 class _LoopVectorizer(StmtMutator):
     """Vectorizes every loop of kind VECTORIZED, outermost first."""
 
+    def __init__(self, speculated: SpeculatedReads) -> None:
+        super().__init__()
+        self.speculated = speculated
+
     def visit_for(self, node: For) -> Stmt:
         if node.kind != ForKind.VECTORIZED:
             return node.map_children(self.visit)
@@ -424,7 +439,7 @@ class _LoopVectorizer(StmtMutator):
         """These iterations of the loop as one vector."""
         if lanes == 1:
             return self.visit(substitute(node.body, {node.loop_var: start}))  # type: ignore[no-any-return]
-        return _Vectorizer(node.loop_var, start, lanes).visit(node.body)  # type: ignore[no-any-return]
+        return _Vectorizer(node.loop_var, start, lanes, self.speculated).visit(node.body)  # type: ignore[no-any-return]
 
 
 def _vector_lengths(lanes: int) -> list[int]:
@@ -455,9 +470,12 @@ def _ramp(base: PrimExpr, stride: PrimExpr, lanes: int) -> PrimExpr:
     )
 
 
-def vectorize_loops(stmt: Stmt) -> Stmt:
-    """The statement with its vectorized loops turned into vector expressions."""
-    made = _LoopVectorizer().visit(stmt)
+def vectorize_loops(stmt: Stmt, sizes: dict[Var, Size] | None = None) -> Stmt:
+    """The statement with its vectorized loops turned into vector expressions.
+
+    ``sizes`` are those of buffers that come from outside of the statement; reads of others are guarded more often.
+    """
+    made = _LoopVectorizer(SpeculatedReads(stmt, sizes or {})).visit(stmt)
     return stmt if made is stmt else with_one_definition(made)
 
 
@@ -475,5 +493,6 @@ class VectorizeLoop(PrimFuncPass):
     name = "tir.VectorizeLoop"
 
     def transform_function(self, function: PrimFunc, module: IRModule, context: PassContext) -> PrimFunc:
-        rewrite = vectorize_loops if self.enable_vectorize else skip_vectorize
-        return function.with_body(rewrite(function.body))
+        if not self.enable_vectorize:
+            return function.with_body(skip_vectorize(function.body))
+        return function.with_body(vectorize_loops(function.body, parameter_sizes(function)))

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import CommReducer, IterVar, Let, Reduce, Var
+from tilewright.ir.expr import CommReducer, IterVar, Let, Reduce, Select, Var
 from tilewright.ir.functor import Functor
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
@@ -25,6 +25,7 @@ from tilewright.tir import stmt as nodes
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.script.survey import Survey
 from tilewright.tir.verify import expression_checks, statement_checks
+from tilewright.tir.verify.reads import verify_speculated_reads
 from tilewright.tir.verify.registry import CHECKS
 from tilewright.tir.verify.report import show
 
@@ -53,6 +54,7 @@ class Verifier(Functor):
         self.backed: set[Buffer] = set()
         self.typed: set[int] = set()
         self.path: list[Any] = []
+        self.vector_choices: list[Select] = []
         self._bound_somewhere: Survey | None = None
 
     # Reporting
@@ -150,6 +152,8 @@ class Verifier(Functor):
             if id(node) not in self.typed:
                 self.run_checks(node)
                 self.typed.add(id(node))
+                if isinstance(node, Select) and node.condition.dtype.lanes > 1:
+                    self.vector_choices.append(node)
             self._look_beside_children(node, local)
             stack.extend(node.children())
         self.defined.difference_update(local)
@@ -313,7 +317,9 @@ def verify(func_or_module: PrimFunc | IRModule, *, flat: bool = False, allow_fre
 
 def _verify_function(func: PrimFunc, flat: bool, allow_free: bool, module: IRModule | None) -> None:
     with recursion_room():
-        Verifier(func, flat=flat, allow_free=allow_free, module=module).function()
+        verifier = Verifier(func, flat=flat, allow_free=allow_free, module=module)
+        verifier.function()
+        verify_speculated_reads(func, verifier.vector_choices)
 
 
 def verify_module(module: IRModule) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import te, tir
-from tilewright.ir.operators import as_expr, cast
+from tilewright.ir.operators import as_expr, cast, maximum, minimum
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te import Tensor
 from tilewright.topi import tag
@@ -93,6 +93,9 @@ def mirror_pad(
                 moved = tir.Select(moved >= extent, 2 * extent - 1 - edge - moved, moved)
             if _may_be_positive(first):
                 moved = tir.Select(index < first, first - index - 1 + edge, moved)
+            if not isinstance(extent, tir.IntImm):
+                # How wide a mirror image may be is checked before the program runs; nothing outside is read either way.
+                moved = minimum(maximum(moved, 0), extent - 1)
             source.append(moved)
         return data(*source)
 

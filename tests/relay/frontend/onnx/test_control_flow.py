@@ -199,17 +199,148 @@ def test_long_scans_compile():
     np.testing.assert_array_equal(last, [40, 40])
 
 
-def test_branches_of_different_ranks_need_the_condition():
+def test_results_of_different_ranks_need_the_condition():
     """No type has both; the backend compiles for the condition that it is given."""
     text = BRANCHES.replace(
         "e = Slice(x, first, last)", "z = Constant<value_ints = [0]>() e = Unsqueeze(x, z)"
     )
     model = onnx.parser.parse_model(text)
+    del model.graph.output[:]
+    model.graph.output.append(onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None))
     with pytest.raises(ValueNeeded, match="the condition of branches"):
         from_onnx(model)
     prepared = backend.prepare(model, executor="debug")
     assert prepared.run([np.asarray(True), np.zeros(4, "float32")])[0].shape == (4,)
     assert prepared.run([np.asarray(False), np.zeros(4, "float32")])[0].shape == (1, 4)
+
+
+# As exporters guard a squeeze. What follows depends on the rank, and has one type in the end.
+GUARDED = (
+    HEAD
+    + """
+agraph (float[n, 3, k] x) => (float[n, m] y, float[n, m] z) {
+    last = Constant<value_ints = [2]>()
+    one = Constant<value_ints = [1]>()
+    shape = Shape(x)
+    extent = Gather(shape, last)
+    fits = Equal(extent, one)
+    flat = If(fits) <
+        then_branch = yes () => (float[a, b] t) { t = Squeeze(x, last) },
+        else_branch = no () => (float[a, b, c] e) { e = Identity(x) }
+    >
+    twice = Add(flat, flat)
+    form = Shape(twice)
+    rank = Size(form)
+    two = Constant<value_int = 2>()
+    is_flat = Equal(rank, two)
+    y = If(is_flat) <
+        then_branch = keep () => (float[a, b] p) { p = Identity(twice) },
+        else_branch = sum () => (float[a, b] q) { q = ReduceSum<keepdims = 0>(twice, last) }
+    >
+    z = Neg(y)
+}
+"""
+)
+
+
+@pytest.mark.parametrize("executor", ["vm", "debug"])
+def test_what_depends_on_a_rank_is_converted_for_either(executor):
+    """The ranks of the two branches differ, and no condition is known at import."""
+    prepared = backend.prepare(onnx.parser.parse_model(GUARDED), executor=executor)
+    for shape in ((2, 3, 1), (2, 3, 4)):
+        x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        y, z = prepared.run([x])
+        np.testing.assert_allclose(y, 2 * x.sum(-1), rtol=1e-6)
+        np.testing.assert_array_equal(z, -y)
+
+
+def test_a_branch_that_does_not_fit_stops_the_program():
+    """It can be compiled, and the other branch runs; the reason is given when the program gets there."""
+    text = BRANCHES.replace("e = Slice(x, first, last)", "e = MatMul(x, first)")
+    prepared = backend.prepare(onnx.parser.parse_model(text), executor="vm")
+    x = np.ones(4, "float32")
+    np.testing.assert_array_equal(prepared.run([np.asarray(True), x])[0], [2, 2, 2, 2])
+    with pytest.raises(Exception, match="a branch that does not fit: node 'e'"):
+        prepared.run([np.asarray(False), x])
+
+
+def test_two_branches_that_do_not_fit_are_an_error():
+    """Nothing can be compiled."""
+    text = BRANCHES.replace("Slice(x, first, last)", "MatMul(x, first)").replace("Add(x, x)", "Add(x)")
+    with pytest.raises(ModelError, match="node 't'"):
+        from_onnx(onnx.parser.parse_model(text))
+
+
+def test_conditions_that_have_nothing_to_do_with_each_other_are_bounded():
+    """Each would double the number of values that stay apart."""
+    lines = [
+        f"""r{number} = If(c{number}) <
+            then_branch = yes () => (float[a] t{number}) {{ t{number} = Identity(x) }},
+            else_branch = no () => (float[a, b] e{number}) {{ e{number} = Unsqueeze(x, z) }}
+        >"""
+        for number in range(6)
+    ]
+    inputs = ", ".join(f"bool c{number}" for number in range(6))
+    added = " ".join(f"s{number + 1} = Add(s{number}, r{number})" for number in range(6))
+    text = f"""{HEAD} agraph ({inputs}, float[4] x) => (float[n, m] y) {{
+        z = Constant<value_ints = [0]>() {" ".join(lines)} s0 = Identity(x) {added} y = Identity(s6)
+    }}"""
+    with pytest.raises(ValueNeeded, match="choose from 32 values"):
+        from_onnx(onnx.parser.parse_model(text))
+
+
+# As the exporter of PyTorch writes an embedding bag: only the condition says how often the loop runs.
+BAG = (
+    HEAD
+    + """
+agraph (float[4, 2] x) => (float[n, 2] y) {
+    go = Constant<value = bool {1}>()
+    zero = Constant<value_ints = [0]>()
+    one = Constant<value_ints = [1]>()
+    end = Constant<value_ints = [4]>()
+    empty = SequenceEmpty()
+    rows, index = Loop("", go, empty, zero) <
+        body = turn (int64 i, bool c, seq(float[1, 2]) s, int64[1] v) => (bool d, seq(float[1, 2]) t, int64[1] w) {
+            w = Add(v, one)
+            row = Slice(x, v, w)
+            t = SequenceInsert(s, row)
+            open = Less(w, end)
+            d = Squeeze(open)
+        }
+    >
+    y = ConcatFromSequence<axis = 0>(rows)
+}
+"""
+)
+
+
+def test_a_loop_over_sequences_may_have_only_a_condition():
+    """It is written out as long as the condition after a turn is known."""
+    x = np.arange(8, dtype="float32").reshape(4, 2)
+    np.testing.assert_array_equal(backend.prepare(onnx.parser.parse_model(BAG)).run([x])[0], x)
+
+
+def test_a_loop_over_sequences_that_never_ends_is_an_error():
+    """It is not written out for ever."""
+    text = BAG.replace("d = Squeeze(open)", "d = Identity(c)")
+    with pytest.raises(ModelError, match="how often a loop over sequences runs"):
+        from_onnx(onnx.parser.parse_model(text))
+
+
+def test_loops_within_loops_are_written_out_within_limits():
+    """Each of 32 turns, eight deep, would be a trillion nodes."""
+    inner = "w0 = Add(v0, x) d0 = Identity(c0)"
+    for depth in range(1, 8):
+        inner = f"""w{depth} = Loop(n, go, v{depth}) <
+            body = turn{depth} (int64 i{depth}, bool c{depth - 1}, float[1] v{depth - 1})
+                => (bool d{depth - 1}, float[1] w{depth - 1}) {{ {inner} }}
+        > d{depth} = Identity(c{depth})"""
+    text = f"""{HEAD} agraph (float[1] x) => (float[1] w8) {{
+        n = Constant<value_int = 32>() go = Constant<value = bool {{1}}>()
+        w8 = Loop(n, go, x) < body = turn (int64 i, bool c7, float[1] v7) => (bool d7, float[1] w7) {{ {inner} }} >
+    }}"""
+    module, _ = from_onnx(onnx.parser.parse_model(text))
+    assert _has(module, relay.If)
 
 
 def test_a_loop_keeps_its_types():

@@ -10,15 +10,16 @@ const powerText = (value) => (value >= 0.01 && value < 1e5 ? String(Number(value
 function drawRoofline() {
   const place = byId("roofline-chart");
   const limits = data.limits;
-  const shown = data.kernels.map((kernel, number) => ({ kernel, number })).filter(({ kernel }) => kernel.flops > 0 && kernel.seconds > 0);
+  const shown = data.kernels.map((kernel, number) => ({ kernel, number })).filter(({ kernel }) => kernel.operations > 0 && kernel.seconds > 0);
   if (!limits || shown.length === 0) {
     place.replaceChildren(element("p", { class: "empty" }, "No kernel here does arithmetic that could be compared."));
     return;
   }
   const width = Math.max(300, place.clientWidth), height = 380;
   const left = 50, right = 16, top = 26, bottom = 44;
-  const peak = limits.flops_per_second / 1e9;
-  const intensity = ({ kernel }) => kernel.flops / kernel.bytes;
+  const peaks = Object.entries(limits.peaks).map(([dtype, rate]) => [dtype, rate / 1e9]);
+  const peak = Math.max(...peaks.map(([, rate]) => rate));
+  const intensity = ({ kernel }) => kernel.operations / kernel.bytes;
   const memory = limits.bandwidths[limits.bandwidths.length - 1].bytes_per_second / 1e9;
   const lowX = Math.min(0.1, ...shown.map(intensity)) / 1.5;
   const highX = Math.max((peak / memory) * 4, ...shown.map(intensity)) * 1.5;
@@ -41,8 +42,11 @@ function drawRoofline() {
   svg.append(drawing("text", { x: 4, y: 13 }, "GFLOP/s"));
   const ridges = limits.bandwidths.map((one) => peak / (one.bytes_per_second / 1e9));
   const firstRidge = Math.max(lowX, Math.min(...ridges));
-  svg.append(drawing("line", { class: "ceiling", x1: x(firstRidge), x2: width - right, y1: y(peak), y2: y(peak) }));
-  svg.append(drawing("text", { class: "label", x: x(firstRidge) + 4, y: y(peak) - 7 }, `${significant(peak)} GFLOP/s`));
+  for (const [dtype, rate] of peaks) {
+    svg.append(drawing("line", { class: rate === peak ? "ceiling" : "slope", x1: x(firstRidge), x2: width - right, y1: y(rate), y2: y(rate) }));
+    const unit = peaks.length > 1 ? `GFLOP/s ${dtype}` : "GFLOP/s";
+    svg.append(drawing("text", { class: "label", x: width - right - 4, y: y(rate) - 7, "text-anchor": "end" }, `${significant(rate)} ${unit}`));
+  }
   for (const [index, level] of limits.bandwidths.entries()) {
     const speed = level.bytes_per_second / 1e9;
     const ridge = peak / speed;
@@ -61,7 +65,7 @@ function drawRoofline() {
   for (const { kernel, number } of shown) {
     svg.append(drawing("circle", {
       class: `dot ${kernel.boundBy === "compute" ? "compute" : ""} ${number === chosen ? "chosen" : ""}`,
-      cx: x(kernel.flops / kernel.bytes), cy: y(kernel.gflops), r: 4 + 16 * Math.sqrt(kernel.share),
+      cx: x(kernel.operations / kernel.bytes), cy: y(kernel.gflops), r: 4 + 16 * Math.sqrt(kernel.share),
       "data-kernel": number, onclick: () => openKernel(number), ...tipped(kernel.shortName, () => kernelLines(kernel)),
     }));
   }
@@ -73,7 +77,7 @@ function drawMemory() {
   const memory = data.memory;
   const count = memory.steps.length;
   if (count === 0 || memory.arena === 0) {
-    place.replaceChildren(element("p", { class: "empty" }, "The model needs no memory for intermediate tensors."));
+    place.replaceChildren(element("p", { class: "empty" }, data.executor === "vm" ? "Allocated during the run." : "The model needs no memory for intermediate tensors."));
     return;
   }
   const width = Math.max(300, place.clientWidth), left = 70, right = 12;

@@ -21,14 +21,17 @@ function drawSummary() {
     data.target,
   ].filter(Boolean).join(" · ");
   const tiles = [tile("One run", ...split(timeText(data.runSeconds)), `median of ${data.runs}; kernels ${timeText(data.kernelSeconds)}`)];
-  if (data.flops !== null && data.kernelSeconds > 0) {
-    const rate = data.flops / data.kernelSeconds / 1e9;
-    tiles.push(tile("Throughput", significant(rate), "GFLOP/s",
-      limits ? `of ${significant(limits.flops_per_second / 1e9)} at the peak` : `${significant(data.flops / 1e9)} GFLOP`));
+  if (data.operations !== null && data.kernelSeconds > 0) {
+    const rate = data.operations / data.kernelSeconds / 1e9;
+    const defined = data.flops > data.operations
+      ? `; ${significant(data.flops / data.kernelSeconds / 1e9)} as the model defines them (Winograd does fewer)` : "";
+    const beside = limits ? `of ${significant(limits.flops_per_second / 1e9)} at the float32 peak` : `${significant(data.operations / 1e9)} GFLOP`;
+    tiles.push(tile("Throughput", significant(rate), "GFLOP/s", `${beside}${defined}`));
   }
   if (data.ofLimit !== null) tiles.push(tile("Of the machine's limit", (data.ofLimit * 100).toFixed(0), "%", "all kernels, by compute and memory"));
   tiles.push(tile("Kernels", String(data.kernels.length), "", `${countText(data.steps.length, "call", "calls")} a run`));
-  tiles.push(tile("Memory", ...split(bytesText(data.memory.arena)), `and ${bytesText(data.memory.parameters)} of parameters`));
+  if (data.executor === "vm") tiles.push(tile("Parameters", ...split(bytesText(data.memory.parameters)), "tensors are allocated during the run"));
+  else tiles.push(tile("Memory", ...split(bytesText(data.memory.arena)), `and ${bytesText(data.memory.parameters)} of parameters`));
   if (data.compiling) tiles.push(tile("Compiling", ...split(timeText(data.compiling.seconds)), "one process, nothing from the cache"));
   byId("tiles").replaceChildren(...tiles);
   byId("footer").textContent = `Tilewright ${data.version} · ${data.system}. Limits were measured on this machine, just before and after the model.`;
@@ -130,8 +133,8 @@ function start() {
   drawPasses();
   drawSummary();
   byId("kernels-note").textContent = "Blue: bound by compute; orange: by memory, at the level that its data fits. Click a row for the code.";
-  byId("roofline-note").textContent = "A dot is a kernel, its area the share of time. The lines are this machine's limits, measured.";
-  byId("memory-note").textContent = `${bytesText(data.memory.peak)} in use at most, in an arena of ${bytesText(data.memory.arena)}.`;
+  byId("roofline-note").textContent = ["A dot is a kernel, its area the share of time. The lines are this machine's limits, measured; operations are those really done.", ...data.notes].join(" ");
+  byId("memory-note").textContent = data.executor === "vm" ? "The virtual machine allocates tensors as it runs: there is no plan to draw." : `${bytesText(data.memory.peak)} in use at most, in an arena of ${bytesText(data.memory.arena)}.`;
   byId("filter").addEventListener("input", (event) => { tableState.filter = event.target.value; drawTable(); });
   drawTable();
   whenChosen.push(() => {

@@ -7,9 +7,56 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.tensors import onnx_package
+from tilewright.support.errors import ModelError
+from tilewright.support.recursion import recursion_room
 
 if TYPE_CHECKING:
     from tilewright.relay.frontend.onnx.importer import GraphImporter
+
+
+MOST_NODES = 500_000
+"""Nodes that a model may have when its functions are expanded: functions that call functions multiply."""
+
+
+def check_functions(model: Any) -> None:
+    """Refuse functions that call themselves, and those that would expand to more nodes than any network has. Each
+    function is counted once, however often it is called."""
+    functions = {(one.domain, one.name): one for one in model.functions}
+    if not functions:
+        return
+    counted: dict[tuple[str, str], int] = {}
+    open_calls: list[tuple[str, str]] = []
+
+    def expanded(nodes: Any) -> int:
+        total = 0
+        for node in nodes:
+            key = (node.domain, node.op_type)
+            total += size_of(key) if key in functions else 1
+            for attribute in node.attribute:
+                for graph in (attribute.g, *attribute.graphs):
+                    total += expanded(graph.node)
+        return total
+
+    def size_of(key: tuple[str, str]) -> int:
+        if key in open_calls:
+            cycle = [name for _, name in (*open_calls[open_calls.index(key) :], key)]
+            raise ModelError(f"a function of the model calls itself: {' -> '.join(cycle)}")
+        if key not in counted:
+            open_calls.append(key)
+            counted[key] = expanded(functions[key].node)
+            open_calls.pop()
+        return counted[key]
+
+    with recursion_room():
+        for key in functions:
+            size_of(key)
+        total = expanded(model.graph.node)
+    if total > MOST_NODES:
+        largest = max(counted, key=lambda key: counted[key])
+        raise ModelError(
+            f"the functions of the model expand to {total} nodes, and {MOST_NODES} are the most that are compiled; "
+            f"{largest[1]!r} is the largest, with {counted[largest]}"
+        )
 
 
 def function_schema(domain: str, name: str, opset: int) -> Any | None:

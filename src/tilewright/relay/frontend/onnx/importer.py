@@ -7,7 +7,8 @@ exporters folds away wherever sizes are known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -20,7 +21,8 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, TupleWrapper, Var, const
-from tilewright.relay.frontend.common import ShapeNeeded, check_size, input_type, tensor_bytes
+from tilewright.relay.frontend.common import ModelNode, ShapeNeeded, check_size, input_type, tensor_bytes
+from tilewright.relay.frontend.onnx.alternatives import committed, declared_rank, propagated, pruned
 from tilewright.relay.frontend.onnx.checks import wrong_attribute
 from tilewright.relay.frontend.onnx.low_precision import (
     AWARE_OPERATORS,
@@ -32,6 +34,7 @@ from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.reading import view_of
 from tilewright.relay.frontend.onnx.registry import find_converter
 from tilewright.relay.frontend.onnx.tensors import array_of, attribute_value, dtype_name
+from tilewright.relay.frontend.onnx.values import ChoiceValue, OptionalValue, SequenceValue
 from tilewright.relay.infer import type_of
 from tilewright.relay.interpreter import Interpreter
 from tilewright.runtime import ndarray
@@ -40,24 +43,10 @@ from tilewright.support.errors import ModelError
 
 FOLD_LIMIT = 1 << 24
 """Bytes: larger results are left for the compiler, which folds what pays."""
+UNROLLED_IN_ALL = 20_000
+"""Nodes that all loops of a model together may be written out to: loops within loops multiply."""
 LONGEST_PARTIAL = 1024
 """Elements: longer vectors are not shapes, and not followed element by element."""
-
-
-class SequenceValue:
-    """A sequence of tensors at import time: its length is known, its elements are expressions. ``dtype`` is the element
-    type of an empty one."""
-
-    def __init__(self, items: Sequence[Any], dtype: str = "float32") -> None:
-        self.items = list(items)
-        self.dtype = dtype
-
-
-class OptionalValue:
-    """An optional value at import time; ``item`` is None where it is empty."""
-
-    def __init__(self, item: Any) -> None:
-        self.item = item
 
 
 class GraphImporter:
@@ -83,6 +72,8 @@ class GraphImporter:
         self.low_precision: dict[RelayExpr, LowPrecisionType] = (
             parent.low_precision if parent is not None else {}
         )
+        self._unrolled: list[int] = parent._unrolled if parent is not None else [0]
+        self.assumed: dict[RelayExpr, bool] = parent.assumed if parent is not None else {}
 
     # Names
 
@@ -91,7 +82,7 @@ class GraphImporter:
         graph: GraphImporter | None = self
         while graph is not None:
             if name in graph.values:
-                return graph.values[name]
+                return self.resolved(graph.values[name])
             if graph.captures is not None and graph.parent is not None:
                 graph.values[name] = graph.captured(graph.parent.lookup(name))
                 return graph.values[name]
@@ -104,6 +95,8 @@ class GraphImporter:
             return SequenceValue([self.captured(item) for item in value.items], value.dtype)
         if isinstance(value, OptionalValue):
             return OptionalValue(self.captured(value.item))
+        if isinstance(value, ChoiceValue):
+            return ChoiceValue(*map(self.captured, (value.condition, value.first, value.second)))
         if not isinstance(value, RelayExpr) or isinstance(value, (Var, Constant)):
             return value
         assert self.captures is not None
@@ -113,6 +106,23 @@ class GraphImporter:
             if value in self.partials:
                 self.partials[variable] = self.partials[value]
         return self.captures[value]
+
+    def resolved(self, value: Any) -> Any:
+        """What is left of a choice under the conditions that are assumed to hold or not."""
+        while isinstance(value, ChoiceValue) and value.condition in self.assumed:
+            value = value.first if self.assumed[value.condition] else value.second
+        return value
+
+    @contextmanager
+    def assuming(self, condition: RelayExpr, holds: bool) -> Iterator[None]:
+        """Within it, what is converted is what happens where a condition holds, or where it does not."""
+        before = dict(self.assumed)
+        self.assumed[condition] = holds
+        try:
+            yield
+        finally:
+            self.assumed.clear()
+            self.assumed.update(before)
 
     def define(self, name: str, value: Any) -> None:
         """Give a name a value; an inner graph may hide an outer name."""
@@ -224,11 +234,24 @@ class GraphImporter:
     def convert_node(self, proto: Any) -> None:
         """Convert one node."""
         inputs = [self.lookup(name) if name else None for name in proto.input]
+        for name, result in zip(proto.output, self._converted(proto, inputs), strict=False):
+            self.define(name, result)
+
+    def _converted(self, proto: Any, inputs: Sequence[Any]) -> list[Any]:
+        """The results of a node: those for either value of an input that a condition chooses."""
         attributes = {attribute.name: attribute_value(attribute) for attribute in proto.attribute}
         node = Node(proto, attributes, self.opset(proto.domain), self)
         complaint = wrong_attribute(proto, node.opset)
         if complaint:
             raise node.fail(complaint)
+        choice = next((value for value in inputs if isinstance(value, ChoiceValue)), None)
+        if choice is not None:
+
+            def under_assumption() -> list[Any]:
+                return self._converted(proto, [self.resolved(value) for value in inputs])
+
+            with node.conversion():
+                return propagated(node, choice.condition, under_assumption)
         convert = find_converter(proto.domain, proto.op_type, node.opset)
         with node.conversion():
             moved = None
@@ -241,8 +264,7 @@ class GraphImporter:
             results = [self._settled(result, inputs) for result in results]
             self._keep_type(results, moved)
             self._mark_declared(node, results)
-        for name, result in zip(proto.output, results, strict=False):
-            self.define(name, result)
+        return results
 
     def opset(self, domain: str) -> int:
         """The version of a domain that the model uses."""
@@ -303,6 +325,11 @@ class GraphImporter:
 
     # Subgraphs
 
+    def spend(self, nodes: int) -> bool:
+        """Count nodes of a loop that is written out; False where there are too many already."""
+        self._unrolled[0] += nodes
+        return self._unrolled[0] <= UNROLLED_IN_ALL
+
     def subgraph(self) -> GraphImporter:
         """An importer for a graph inside this one."""
         return GraphImporter(self.module, self.opsets, self.functions, self)
@@ -325,6 +352,11 @@ class GraphImporter:
             inner.define(info.name, value)
         inner.convert(proto)
         outputs = [inner.lookup(info.name) for info in proto.output]
+        whole = ModelNode("graph", proto.name, {}, self.module)
+        if captures:
+            outputs = committed(whole, outputs, [declared_rank(info) for info in proto.output])
+        else:
+            outputs = pruned(whole, outputs, proto.output)
         return Body(outputs, inner.captures or {})
 
     # Inputs
@@ -407,4 +439,4 @@ def _is_in(value: Any, known: Mapping[RelayExpr, Any]) -> bool:
     return isinstance(value, RelayExpr) and value in known
 
 
-__all__ = ["FOLD_LIMIT", "Body", "GraphImporter", "OptionalValue", "SequenceValue"]
+__all__ = ["FOLD_LIMIT", "Body", "GraphImporter"]

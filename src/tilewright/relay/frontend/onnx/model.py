@@ -8,12 +8,15 @@ from typing import Any
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Tuple, Var
 from tilewright.relay.expr_functor import ExprVisitor
-from tilewright.relay.frontend.common import check_input_names, require_supported
+from tilewright.relay.frontend.common import ModelNode, check_input_names, require_supported
 from tilewright.relay.frontend.onnx import ops as _converters
-from tilewright.relay.frontend.onnx.importer import GraphImporter, OptionalValue, SequenceValue
+from tilewright.relay.frontend.onnx.alternatives import committed, declared_rank
+from tilewright.relay.frontend.onnx.functions import check_functions
+from tilewright.relay.frontend.onnx.importer import GraphImporter
 from tilewright.relay.frontend.onnx.reading import Model, read_model
 from tilewright.relay.frontend.onnx.tensors import dense_array
 from tilewright.relay.frontend.onnx.unsupported import list_unsupported
+from tilewright.relay.frontend.onnx.values import OptionalValue, SequenceValue
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.output_names import with_output_names
@@ -45,6 +48,7 @@ def from_onnx(
         proto = read.proto
         if not proto.graph.node and not proto.graph.output:
             raise ModelError("the model's graph is empty")
+        check_functions(proto)
         require_supported(list_unsupported(proto))
         opsets = {("" if one.domain == "ai.onnx" else one.domain): one.version for one in proto.opset_import}
         if opset is not None:
@@ -77,14 +81,17 @@ def _convert(
         if info.name not in constants:
             inputs += graph.add_input(info, shapes, dtypes)
     graph.convert(proto)
-    outputs = [_as_expression(graph.lookup(info.name)) for info in proto.output]
+    found = [graph.lookup(info.name) for info in proto.output]
+    ranks = [declared_rank(info) for info in proto.output]
+    whole = ModelNode("graph", proto.name, {}, graph.module)
+    outputs = [_as_expression(value) for value in committed(whole, found, ranks)]
     names = [
         name for info, value in zip(proto.output, outputs, strict=True) for name in _names(info.name, value)
     ]
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
-    found = _Variables()
-    found.visit(body)
-    weights = [variable for variable in found.order if variable in graph.param_values]
+    variables = _Variables()
+    variables.visit(body)
+    weights = [variable for variable in variables.order if variable in graph.param_values]
     return with_output_names(Function([*inputs, *weights], body), names)
 
 

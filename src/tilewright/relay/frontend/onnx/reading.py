@@ -164,6 +164,8 @@ def _parsed(source: Source, what: str) -> tuple[Any, dict[int, Place]]:
         proto.ParseFromString(content)
     except (ModelError, OSError, ValueError, _decode_error()) as error:
         raise ModelError(f"{what} is not an ONNX model: {error}") from error
+    if not content:
+        raise ModelError(f"{what} is not an ONNX model: it is empty")
     if not proto.ir_version and not proto.graph.node:
         raise ModelError(f"{what} is not an ONNX model: it has neither a version nor a graph")
     return proto, places

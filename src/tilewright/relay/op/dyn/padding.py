@@ -24,6 +24,7 @@ from tilewright.relay.op.transform.support import (
 from tilewright.te.operation import compute
 from tilewright.te.tensor import Tensor
 from tilewright.tir.op import all as all_of
+from tilewright.tir.op import any as any_of
 from tilewright.tir.op import if_then_else
 
 
@@ -86,8 +87,11 @@ def _pad_shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[Ten
             else:
                 require(builder, all_of(before >= 0, after >= 0), "pad: a width is negative")
             if attrs.pad_mode == "reflect":
-                fits = all_of(before < size, after < size)
+                fits = any_of(all_of(before < size, after < size), before + after < 1)
                 require(builder, fits, "pad: a mirror image is wider than the data")
+            if attrs.pad_mode == "edge":
+                has_edge = any_of(size > 0, before + after < 1)
+                require(builder, has_edge, "pad: an axis without elements has no edge to repeat")
             outs[0][axis] = size + before + after
 
     return shape_program("pad_shape", [inputs[0], inputs[1]], [rank], program)

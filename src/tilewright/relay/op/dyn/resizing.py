@@ -48,6 +48,7 @@ def _shape_function(letters: str, name: str, size: Size) -> Callable[..., list[T
             for place in range(len(layout)):
                 extent = builder.let("extent", as_int64(ins[0][place]))
                 if layout[place] in letters:
+                    require(builder, extent > 0, f"{name}: there are no pixels to read along {layout[place]}")
                     extent = builder.let("resized", size(ins, letters.index(layout[place]), extent))
                     require(builder, extent > 0, f"{name}: a dimension of the result is less than one")
                 outs[0][place] = extent

@@ -18,7 +18,7 @@ from tilewright.relay.op.image.resize_reference import cubic_weights
 from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.layout_conversion import converted, converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import pad_sides, pad_tuple, padded_array, per_axis, slid_extents, taps
-from tilewright.relay.op.shapes import dims, same, tensor
+from tilewright.relay.op.shapes import dims, require_source, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import OpAttributeInvalid
@@ -123,7 +123,9 @@ def grid_sample_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         )
     batch = same(dims(data)[0], dims(grid)[0], "the batches of data and grid")
     same(dims(grid)[1], count - 2, "the coordinates of a place")
-    return TensorType((batch, dims(data)[1], *dims(grid)[2:]), data.dtype)
+    shape = (batch, dims(data)[1], *dims(grid)[2:])
+    require_source(dims(data)[2:], shape, f"grid_sample: there are no pixels in {data} to read")
+    return TensorType(shape, data.dtype)
 
 
 class _Outside:

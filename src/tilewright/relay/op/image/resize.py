@@ -21,7 +21,7 @@ from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
 from tilewright.relay.op.nn.layout_conversion import spatial_layouts, whole_extents
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.op import register_convert_op_layout
-from tilewright.relay.op.shapes import dims, same, tensor
+from tilewright.relay.op.shapes import dims, require_source, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.te.tensor import Tensor
@@ -102,6 +102,8 @@ def resize_relation(space: str) -> Relation:
         shape = list(dims(data))
         for axis, size in zip(space, per_axis(attrs.size, len(space), "size"), strict=True):
             shape[layout.index_of(axis)] = size
+        read = [dims(data)[layout.index_of(axis)] for axis in space]
+        require_source(read, shape, f"resize{len(space)}d: there are no pixels in {data} to read")
         return TensorType(shape, attrs.out_dtype or data.dtype)
 
     return resize
@@ -285,6 +287,8 @@ def crop_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     shape[layout.index_of("N")] = same(dims(boxes)[0], dims(indices)[0], "the boxes, and their indices")
     for axis, size in zip("HW", per_axis(attrs.crop_size, 2, "crop_size"), strict=True):
         shape[layout.index_of(axis)] = size
+    read = [dims(data)[layout.index_of(axis)] for axis in "NHW"]
+    require_source(read, shape, f"crop_and_resize: there are no pixels in {data} to read")
     return TensorType(shape, attrs.out_dtype or data.dtype)
 
 

@@ -21,7 +21,7 @@ from tilewright.relay.op.nn.convolution_attributes import DeformableConv2DAttrs
 from tilewright.relay.op.nn.convolution_rules import convolution_relation, out_layout
 from tilewright.relay.op.nn.layout_conversion import converted, converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import pad_sides, pad_tuple, padded_array, per_axis, slid_extents
-from tilewright.relay.op.shapes import combine, dims, same, tensor
+from tilewright.relay.op.shapes import combine, dims, require_source, same, tensor
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
 from tilewright.te.tensor import Tensor
@@ -45,6 +45,9 @@ def deformable_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     taps = combine(lambda h, w: 2 * attrs.deformable_groups * h * w, kernel[2], kernel[3])
     for one, other in zip(given, (batch, taps, *extents), strict=True):
         same(one, other, "the shape of the offsets")
+    require_source(
+        (height, width), (batch, *extents), f"deformable_conv2d: there are no pixels in {data} to read"
+    )
     return made
 
 

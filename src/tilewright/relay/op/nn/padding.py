@@ -16,7 +16,7 @@ from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
 from tilewright.relay.op.layout_rules import Layouts, MaybeLayout
-from tilewright.relay.op.shapes import combine, dims, is_any, tensor
+from tilewright.relay.op.shapes import Dimension, combine, dims, is_any, require_at_most, tensor
 from tilewright.support.errors import OpAttributeInvalid
 from tilewright.te.tensor import Tensor
 from tilewright.topi import tag
@@ -73,6 +73,31 @@ def padded_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     return TensorType(shape, data.dtype)
 
 
+def require_room(extents: Sequence[Dimension], attrs: Any, mode: str) -> None:
+    """Each axis has the elements that its padding repeats: one of them for the edge, and for a mirror image as many as
+    are added, besides the edge where that is not repeated."""
+    for axis, (extent, pair) in enumerate(zip(extents, attrs.pad_width, strict=True)):
+        widest = max(pair)
+        if mode == "constant" or widest <= 0:
+            continue
+        least = {"edge": 1, "symmetric": widest, "reflect": widest + 1}[mode]
+        require_at_most(
+            least,
+            extent,
+            f"padding in mode {mode} adds {widest} elements at an end of axis {axis}, "
+            f"which must have {least} or more",
+        )
+
+
+def mirror_pad_relation(types: Sequence[Type], attrs: Any) -> Type | None:
+    """As ``padded_relation``; no mirror image is wider than the data."""
+    made = padded_relation(types, attrs)
+    data = tensor(types[0], "the data")
+    if data is not None:
+        require_room(dims(data), attrs, attrs.mode.lower())
+    return made
+
+
 def pad_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     """As ``padded_relation``, with the value to add."""
     value = tensor(types[1], "the value")
@@ -80,7 +105,11 @@ def pad_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         return None
     if value.shape and not (len(value.shape) == 1 and (dims(value)[0] == 1 or is_any(dims(value)[0]))):
         raise RelationError(f"the value to pad with is a scalar, not {value}")
-    return padded_relation(types, attrs)
+    made = padded_relation(types, attrs)
+    data = tensor(types[0], "the data")
+    if data is not None:
+        require_room(dims(data), attrs, attrs.pad_mode)
+    return made
 
 
 def pad_layouts(
@@ -182,7 +211,7 @@ MIRROR_PAD = define(
     "nn.mirror_pad",
     arguments=("data",),
     attrs=MirrorPadAttrs,
-    relation=padded_relation,
+    relation=mirror_pad_relation,
     compute=lambda attrs, inputs, out_type: [topi.nn.mirror_pad(inputs[0], *_sides(attrs), attrs.mode)],
     reference=lambda attrs, data: np.pad(
         data, attrs.pad_width, mode="symmetric" if attrs.mode == "SYMMETRIC" else "reflect"

@@ -68,12 +68,19 @@ class StridedSliceAttrs(OpAttrs):
             raise ExpressionError("strided_slice: a stride is zero")
 
 
+LARGEST_EXTENT = 2**31 - 1
+"""Dimensions that are known only at run time are 32-bit numbers."""
+
+
 def _place(index: int | None, size: Dimension, step: int, default: Dimension) -> Dimension:
     """A begin or end as Python reads it: negative ones count from the back, and all are held within the axis."""
     if index is None:
         return default
-    counted = combine(lambda a: a + index, size) if index < 0 else index
     low, high = (0, size) if step > 0 else (-1, combine(lambda a: a - 1, size))
+    if not isinstance(size, int) and abs(index) > LARGEST_EXTENT:
+        # "To the end", as exporters write it. Its type would widen the dimension beyond that of the loops.
+        return high if index > 0 else low
+    counted = combine(lambda a: a + index, size) if index < 0 else index
     return least(greatest(counted, low), high)
 
 
@@ -91,7 +98,7 @@ def _bounds(attrs: Any, place: int, size: Dimension) -> tuple[Dimension, Dimensi
     begin, end, step = _given(attrs, place)
     if attrs.slice_mode == "size":
         first = _place(begin, size, 1, 0)
-        if end is None or end < 0:
+        if end is None or end < 0 or (end > LARGEST_EXTENT and not isinstance(size, int)):
             return first, size, 1
         return first, least(combine(lambda a: a + end, first), size), 1
     if step > 0:

@@ -18,7 +18,7 @@ from tilewright.relay.op.layout_rules import Layouts, MaybeLayout, as_it_is
 from tilewright.relay.op.nn.layout_conversion import converted, converted_array, laid_out, whole_extents
 from tilewright.relay.op.nn.windows import per_axis
 from tilewright.relay.op.op import register_convert_op_layout
-from tilewright.relay.op.shapes import combine, dims, same, tensor, tensors
+from tilewright.relay.op.shapes import combine, dims, require_source, same, tensor, tensors
 from tilewright.relay.op.vision.boxes import overlap
 from tilewright.te.tensor import Tensor
 from tilewright.tir.data_layout import Layout
@@ -65,11 +65,14 @@ def roi_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     data, rois = tensor(types[0], "the data"), tensor(types[1], "the regions")
     if data is None or rois is None:
         return None
-    _, channels, _, _ = whole_extents(dims(data), attrs.layout, "NCHW", "the data")
+    batch, channels, height, width = whole_extents(dims(data), attrs.layout, "NCHW", "the data")
     if len(rois.shape) != 2:
         raise RelationError(f"regions are (regions, 5), not of {len(rois.shape)} dimensions")
     same(dims(rois)[1], 5, "the values of a region")
     sizes = per_axis(attrs.pooled_size, 2, "pooled_size")
+    require_source(
+        (batch, height, width), (dims(rois)[0], channels, *sizes), f"there are no pixels in {data} to read"
+    )
     shape = laid_out((dims(rois)[0], channels, *sizes), "NCHW", attrs.layout, "the result")
     return TensorType(shape, data.dtype)
 

@@ -1,4 +1,4 @@
-"""Attention on Hopper's matrix units, without storing the scores: ``softmax(scale * q @ k.T + mask) @ v`` for every head.
+"""Attention on Hopper's tensor cores, without storing scores: ``softmax(scale * q @ k.T + mask) @ v`` for every head.
 
 A group of four warps has 64 queries. Keys and values come by in blocks; the scores of a block stay in registers, where
 their running maximum and sum turn them into weights, which multiply the values from registers again. Operands are read

@@ -85,8 +85,8 @@ class TileCopies:
         threads: int,
         run: int,
     ) -> None:
-        """``axes`` are those of the side and of the depth. ``first`` is the tile's first row or column, ``run`` how many
-        elements are copied at once; from ``end`` on the depth counts as zero, if it is given."""
+        """``axes`` are those of the side and of the depth. ``first`` is the tile's first row or column, ``run`` how
+        many elements are copied at once; from ``end`` on the depth counts as zero, if it is given."""
         self.builder = builder
         self.factor = factor
         self.source = source

@@ -1,4 +1,4 @@
-"""Sums of products as products of matrices: which axes are rows, columns, depth and batch, and how both factors are read.
+"""Sums of products as products of matrices: which axes are rows, columns, depth and batch, and how factors are read.
 
 A matrix product, a batch of them and a convolution (whose rows are the positions of the result, and whose depth is the
 taps and the input channels) are the same case. Axes are *virtual*: a result axis that one factor reads only in blocks,

@@ -70,8 +70,8 @@ class ProductKernel:
         self.batch = self._values(part.var // tiling.splits, product.batch)
 
     def _tile_of(self, number: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-        """The row and column of a tile. Bands of rows are gone through column by column: the blocks that run at one time
-        then read few rows and columns, which stay in L2."""
+        """The row and column of a tile. Bands of rows are gone through column by column: the blocks that run at one
+        time then read few rows and columns, which stay in L2."""
         band = min(self.tiling.band, self.row_tiles)
         if band <= 1 or self.column_tiles == 1:
             return number // self.column_tiles, number % self.column_tiles
@@ -202,11 +202,8 @@ class ProductKernel:
             exists = operators.logical_and(
                 exists, self._exists(self.first_column + column, product.columns, tiling.columns)
             )
-            with builder.if_scope(exists):
-                with builder.for_range(0, run, name="lane", kind="vectorize") as lane:
-                    self._store_element(
-                        row, column + lane, sums[row * pitch + column + lane], memory, outputs
-                    )
+            with builder.if_scope(exists), builder.for_range(0, run, name="lane", kind="vectorize") as lane:
+                self._store_element(row, column + lane, sums[row * pitch + column + lane], memory, outputs)
 
     def _exists(self, place: PrimExpr, axes: Sequence[Axis], tile: int) -> PrimExpr:
         return operators.const_true() if size(axes) % tile == 0 else place < size(axes)

@@ -1,8 +1,8 @@
 """Multiplication of two tiles in shared memory by the matrix units, with the sums in registers.
 
 ``WarpProducts`` uses the instructions of a warp (``mma.sync``, from Ampere on), which take fragments from registers;
-``GroupProducts`` those of a group of four warps (``wgmma``, Hopper only), which read shared memory themselves. Both leave
-the sums in the same order: a thread has pairs of adjacent columns.
+``GroupProducts`` those of a group of four warps (``wgmma``, Hopper only), which read shared memory themselves. Both
+leave the sums in the same order: a thread has pairs of adjacent columns.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class TileProducts(ABC):
     def multiply(self, a: Tile, b: Tile) -> None:
         """Emit the multiplication of two tiles."""
 
-    def tiles_arrived(self) -> None:
+    def tiles_arrived(self) -> None:  # noqa: B027
         """Make what this thread has copied visible to the multiplication; a barrier follows."""
 
-    def step_done(self) -> None:
+    def step_done(self) -> None:  # noqa: B027
         """End a step: one multiplication may be left running."""
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027
         """Wait for the sums."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class WarpProducts(TileProducts):
                     )
 
     def _load_a(self, step: int, tile: int, source: Tile) -> None:
-        """A fragment of 16 rows: four matrices of eight rows by 16 bytes, the two of the upper half of the depth last."""
+        """A fragment of 16 rows: four matrices of eight rows by 16 bytes, those of the depth's upper half last."""
         matrix, line = self.lane // 8, self.lane % 8
         side = self.first_row + tile * 16 + matrix % 2 * 8
         along = matrix // 2

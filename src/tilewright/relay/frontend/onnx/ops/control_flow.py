@@ -17,13 +17,13 @@ from tilewright.ir.expr import IntImm
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import FuncType, TupleType
 from tilewright.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var, const
-from tilewright.relay.frontend.common.needs import ShapeNeeded, ValueNeeded
-from tilewright.relay.frontend.onnx.importer import Body, OptionalValue, SequenceValue
+from tilewright.relay.frontend.onnx.alternatives import alternatives, committed, of_type, widened
+from tilewright.relay.frontend.onnx.importer import Body
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.dimensions import as_scalar, extent_of, int64, scalar, with_known
 from tilewright.relay.frontend.onnx.registry import converter
+from tilewright.relay.frontend.onnx.values import ChoiceValue, OptionalValue, SequenceValue
 from tilewright.relay.function import Function
-from tilewright.support.errors import ModelError
 
 UNROLLED_TURNS = 32
 """Loops of at most so many turns are written out."""
@@ -31,29 +31,8 @@ UNROLLED_TURNS = 32
 UNROLLED_NODES = 2000
 """Loops are written out if that makes at most so many nodes."""
 
-
-# Types
-
-
-def widened(first: TensorType, second: TensorType) -> TensorType | None:
-    """The type that both have, dimensions that differ left open; None where rank or element type differ."""
-    if first.dtype is not second.dtype or len(first.shape) != len(second.shape):
-        return None
-    return TensorType(
-        [
-            one
-            if isinstance(one, IntImm) and isinstance(other, IntImm) and one.value == other.value
-            else UnknownDimension()
-            for one, other in zip(first.shape, second.shape, strict=True)
-        ],
-        first.dtype,
-    )
-
-
-def of_type(value: RelayExpr, wanted: TensorType) -> RelayExpr:
-    """A value under a type that leaves dimensions open."""
-    variable = Var("open", wanted)
-    return Let(variable, value, variable)
+MOST_TURNS = 4096
+"""Loops over sequences have to be written out: those of at most so many turns are."""
 
 
 # If
@@ -66,68 +45,12 @@ def if_(node: Node, condition: RelayExpr) -> list[Any]:
     if known is not None:
         branch = "then_branch" if bool(known.reshape(-1)[0]) else "else_branch"
         return node.graph.convert_body(node.attr(branch), []).outputs
-    try:
-        first = node.graph.convert_body(node.attr("then_branch"), []).outputs
-        second = node.graph.convert_body(node.attr("else_branch"), []).outputs
-    except (ShapeNeeded, ValueNeeded):
-        raise
-    except ModelError as error:
-        # A branch that does not fit these shapes may be one that is never taken with them.
-        raise node.needs_value(condition, f"the condition of a branch that does not fit ({error})") from error
-    ones, others = _leaves(first), _leaves(second)
-    if _structure(first) != _structure(second):
-        raise node.needs_value(condition, "the condition of branches that give different sequences")
-    left, right = [], []
-    for one, other in zip(ones, others, strict=True):
-        kinds = node.type_of(one), node.type_of(other)
-        both = widened(*kinds)
-        if both is None:
-            raise node.needs_value(
-                condition, f"the condition of branches that give {kinds[0]} and {kinds[1]}"
-            )
-        left.append(one if both == kinds[0] else of_type(one, both))
-        right.append(other if both == kinds[1] else of_type(other, both))
-    test = scalar(node, condition)
-    if len(left) == 1:
-        made: list[RelayExpr] = [If(test, left[0], right[0])]
-    else:
-        chosen = If(test, Tuple(left), Tuple(right))
-        made = [TupleGetItem(chosen, place) for place in range(len(left))]
-    return [_rebuilt(value, made) for value in first]
-
-
-def _leaves(values: Sequence[Any]) -> list[RelayExpr]:
-    """The tensors of values, those within sequences and optionals in their order."""
-    found: list[RelayExpr] = []
-    for value in values:
-        if isinstance(value, SequenceValue):
-            found += _leaves(value.items)
-        elif isinstance(value, OptionalValue):
-            found += _leaves([] if value.item is None else [value.item])
-        else:
-            found.append(value)
-    return found
-
-
-def _structure(values: Sequence[Any]) -> str:
-    parts = []
-    for value in values:
-        if isinstance(value, SequenceValue):
-            parts.append(f"[{_structure(value.items)}]")
-        elif isinstance(value, OptionalValue):
-            parts.append(f"?{_structure([] if value.item is None else [value.item])}")
-        else:
-            parts.append(".")
-    return "".join(parts)
-
-
-def _rebuilt(value: Any, leaves: list[RelayExpr]) -> Any:
-    """A value of the same structure with tensors from the front of a list."""
-    if isinstance(value, SequenceValue):
-        return SequenceValue([_rebuilt(item, leaves) for item in value.items], value.dtype)
-    if isinstance(value, OptionalValue):
-        return OptionalValue(None if value.item is None else _rebuilt(value.item, leaves))
-    return leaves.pop(0)
+    return alternatives(
+        node,
+        condition,
+        lambda: node.graph.convert_body(node.attr("then_branch"), []).outputs,
+        lambda: node.graph.convert_body(node.attr("else_branch"), []).outputs,
+    )
 
 
 # Loop
@@ -143,36 +66,47 @@ def loop(node: Node, turns: RelayExpr | None, condition: RelayExpr | None, *init
     if start is not None and not bool(start.reshape(-1)[0]):
         count = 0
     has_sequences = any(isinstance(value, (SequenceValue, OptionalValue)) for value in initial)
-    if count is not None and (condition is None or start is not None):
-        small = count <= UNROLLED_TURNS and count * len(body.node) <= UNROLLED_NODES
-        if small or has_sequences:
-            found = _written_out(node, body, count, initial)
+    if (turns is None or number is not None) and (condition is None or start is not None):
+        most = MOST_TURNS if has_sequences else min(UNROLLED_TURNS, UNROLLED_NODES // max(len(body.node), 1))
+        if count is None or count <= most:
+            found = _written_out(node, body, most if count is None else count, count is not None, initial)
             if found is not None:
                 return found
+        elif has_sequences:
+            raise node.fail(
+                f"a loop over sequences that runs {count} times is not supported: up to {most} is"
+            )
     if has_sequences:
         unknown = turns if turns is not None and number is None else condition
         raise node.needs_value(unknown, "how often a loop over sequences runs")
     return _loop_function(node, body, turns, condition, list(initial))
 
 
-def _written_out(node: Node, body: Any, count: int, initial: Sequence[Any]) -> list[Any] | None:
-    """The loop turn by turn; None where the condition after a turn is not known."""
+def _written_out(
+    node: Node, body: Any, turns: int, is_exact: bool, initial: Sequence[Any]
+) -> list[Any] | None:
+    """The loop turn by turn; None where the condition after a turn is not known, where more turns than these follow
+    (unless that is their number), or where all loops together make too many nodes."""
     values = list(initial)
     collected: list[list[Any]] = [[] for _ in body.output[1 + len(values) :]]
-    for turn in range(count):
+    goes_on = True
+    for turn in range(turns):
+        if not node.graph.spend(len(body.node)):
+            return None
         inputs = [const(turn, "int64"), const(True, "bool"), *values]
         test, *results = node.graph.convert_body(body, inputs).outputs
         values = results[: len(values)]
         for found, value in zip(collected, results[len(values) :], strict=True):
             found.append(value)
-        known = node.value(test)
+        known = None if isinstance(test, ChoiceValue) else node.value(test)
         if known is None:
             return None
-        if not bool(known.reshape(-1)[0]):
+        goes_on = bool(known.reshape(-1)[0])
+        if not goes_on:
             break
-    if collected and not collected[0]:
+    if (goes_on and not is_exact) or (collected and not collected[0]):
         return None
-    return [*values, *(relay.stack(found, 0) for found in collected)]
+    return [*values, *(relay.stack(committed(node, found, [None] * len(found)), 0) for found in collected)]
 
 
 def _loop_function(
@@ -333,7 +267,7 @@ def _scanned(
             values = made[: len(states)]
             for found, value in zip(collected, made[len(states) :], strict=True):
                 found.append(value)
-        results = [relay.stack(found, 0) for found in collected]
+        results = [relay.stack(committed(node, found, [None] * len(found)), 0) for found in collected]
     else:
         values, results = _scan_function(node, body, states, turned, axes, length)
     for place, (axis, direction) in enumerate(zip(result_axes, result_directions, strict=True)):

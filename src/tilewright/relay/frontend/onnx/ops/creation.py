@@ -12,7 +12,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Constant, const
 from tilewright.relay.frontend.onnx.low_precision import LOW_PRECISION_TYPES
 from tilewright.relay.frontend.onnx.node import Node
-from tilewright.relay.frontend.onnx.registry import converter
+from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 from tilewright.relay.frontend.onnx.tensors import array_of, dense_array, dtype_name
 
 RANGE_LIMIT = 1 << 20
@@ -77,6 +77,7 @@ def eye_like(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("Range")
+@converter("Range", domain=MICROSOFT_DOMAIN)
 def number_range(node: Node, start: RelayExpr, limit: RelayExpr, delta: RelayExpr) -> RelayExpr:
     """Numbers at equal distances."""
     dtype = node.dtype(start)

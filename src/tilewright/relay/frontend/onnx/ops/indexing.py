@@ -15,7 +15,7 @@ from tilewright.relay.frontend.onnx.ops.dimensions import (
     int64,
     scalar,
 )
-from tilewright.relay.frontend.onnx.registry import converter
+from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 
 @converter("Gather")
@@ -45,6 +45,7 @@ def _vectors_first(node: Node, indices: RelayExpr) -> RelayExpr:
 
 
 @converter("GatherND")
+@converter("GatherND", domain=MICROSOFT_DOMAIN)
 def gather_nd(node: Node, data: RelayExpr, indices: RelayExpr) -> RelayExpr:
     """Slices at index vectors."""
     if node.shape(indices)[-1] is None:

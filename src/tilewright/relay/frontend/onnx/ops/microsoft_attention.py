@@ -88,7 +88,6 @@ def attention(
         do_rotary=node.attr("do_rotary", 0),
         past_present_share_buffer=node.attr("past_present_share_buffer", 0),
     )
-    heads = int(node.attr("num_heads"))
     width = node.static_shape(weights, "the weights")[1]
     sizes = [int(size) for size in node.attr("qkv_hidden_sizes", None) or [width // 3] * 3]
     if len(sizes) != 3 or sum(sizes) != width:
@@ -96,6 +95,19 @@ def attention(
     projected = matmul(node, data, weights)
     if bias is not None:
         projected = projected + bias
+    return attention_of_projection(node, projected, sizes, mask, past, attention_bias)
+
+
+def attention_of_projection(
+    node: Node,
+    projected: Expr,
+    sizes: Sequence[int],
+    mask: Expr | None = None,
+    past: Expr | None = None,
+    attention_bias: Expr | None = None,
+) -> Sequence[Expr]:
+    """Attention of queries, keys and values that lie beside each other in one tensor; ``sizes`` are their features."""
+    heads = int(node.attr("num_heads"))
     ends = np.cumsum([0, *sizes])
     queries, keys, values = (
         split_heads(node, part(projected, int(ends[i]), int(ends[i + 1]), 2), heads) for i in range(3)

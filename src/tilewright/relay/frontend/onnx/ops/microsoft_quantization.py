@@ -32,7 +32,7 @@ Float = Callable[[Node, RelayExpr], RelayExpr]
 # One tensor: to numbers, through the function, and back
 
 
-def _through(
+def through(
     node: Node, data: RelayExpr, parameters: Sequence[RelayExpr | None], function: Float
 ) -> RelayExpr:
     """``parameters``: scale and zero point of the data, then those of the result."""
@@ -44,11 +44,12 @@ def _through(
     return scalar_quantized(node, made, result_scale, result_zero, kind)
 
 
-def _channels_first(function: Float) -> Float:
-    """A function of data whose channels are second, for a node whose channels may be last."""
+def channels_first(function: Float, default: int = 0, always: bool = False) -> Float:
+    """A function of data whose channels are second, for a node whose channels may be last: as the attribute
+    ``channels_last`` says, by default as ``default``, or always."""
 
     def made(node: Node, data: RelayExpr) -> RelayExpr:
-        if not node.attr("channels_last", 0):
+        if not always and not node.attr("channels_last", default):
             return function(node, data)
         rank = node.rank(data)
         first = relay.transpose(data, (0, rank - 1, *range(1, rank - 1)))
@@ -77,15 +78,15 @@ _UNARY: dict[str, Float] = {
     "QLinearSigmoid": lambda node, data: relay.sigmoid(data),
     "QLinearLeakyRelu": _leaky_relu,
     "QLinearSoftmax": _softmax,
-    "QLinearAveragePool": _channels_first(average_pool),
-    "QLinearGlobalAveragePool": _channels_first(global_average_pool),
+    "QLinearAveragePool": channels_first(average_pool),
+    "QLinearGlobalAveragePool": channels_first(global_average_pool),
 }
 
 
 def _register_unary(name: str, function: Float) -> None:
     @converter(name, domain=MICROSOFT_DOMAIN)
     def convert(node: Node, data: RelayExpr, *parameters: RelayExpr | None) -> RelayExpr:
-        return _through(node, data, parameters, function)
+        return through(node, data, parameters, function)
 
 
 for _name, _function in _UNARY.items():
@@ -156,9 +157,10 @@ def qgemm(
     return requantized(node, product, factor, y_scale, y_zero, kind)
 
 
-def _scaled_product(
+def scaled_product(
     node: Node, product: RelayExpr, a_scale: RelayExpr, b_scale: RelayExpr, bias: RelayExpr | None
 ) -> RelayExpr:
+    """A product of integers as the numbers that it stands for, and what is added to it."""
     dtype = node.dtype(a_scale)
     made = relay.multiply(converted(node, product, dtype), relay.multiply(a_scale, b_scale))
     return made if bias is None else relay.add(made, bias)
@@ -177,7 +179,7 @@ def matmul_integer_to_float(
 ) -> RelayExpr:
     """The product of quantised matrices, as the numbers that it stands for."""
     product = integer_product(node, a, b, a_zero, b_zero)
-    return _scaled_product(node, product, rows_aligned(node, a_scale, a), b_scale, bias)
+    return scaled_product(node, product, rows_aligned(node, a_scale, a), b_scale, bias)
 
 
 @converter("DynamicQuantizeMatMul", domain=MICROSOFT_DOMAIN)
@@ -191,7 +193,7 @@ def dynamic_quantize_matmul(
 ) -> RelayExpr:
     """As ``MatMulIntegerToFloat``, with a left operand that is quantised here."""
     whole, scale, zero = dynamic_quantize_linear(node, a)
-    return _scaled_product(node, integer_product(node, whole, b, zero, b_zero), scale, b_scale, bias)
+    return scaled_product(node, integer_product(node, whole, b, zero, b_zero), scale, b_scale, bias)
 
 
 # Weights of few bits

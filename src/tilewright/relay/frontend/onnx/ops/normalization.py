@@ -77,7 +77,8 @@ def stashed(node: Node, data: Expr) -> Expr:
     return relay.cast(data, wanted)
 
 
-@converter("LayerNormalization", since=17)
+# ONNX has it since opset 17; ONNX Runtime's optimiser writes it into models of any opset.
+@converter("LayerNormalization")
 def layer_normalization(node: Node, data: Expr, scale: Expr, bias: Expr | None = None) -> Sequence[Expr]:
     """Mean 0 and variance 1 over the axes from ``axis`` on."""
     axes = trailing_axes(node, data)

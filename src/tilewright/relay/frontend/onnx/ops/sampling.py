@@ -11,7 +11,7 @@ from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.partial_shapes import check_constants
 from tilewright.relay.frontend.onnx.ops.windows import attribute_list, operators
-from tilewright.relay.frontend.onnx.registry import converter
+from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 _METHODS = {
     "linear": "bilinear",
@@ -24,6 +24,7 @@ _TRANSPOSED = operators("conv", "_transpose")
 
 
 @converter("GridSample", since=16)
+@converter("GridSample", domain=MICROSOFT_DOMAIN)
 def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
     """An image or a volume read at the places of a grid, whose coordinates come last."""
     rank = node.rank(data)

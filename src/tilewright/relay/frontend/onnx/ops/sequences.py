@@ -7,12 +7,12 @@ from typing import Any
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.onnx.importer import OptionalValue, SequenceValue
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.dimensions import Extent, extent_of, from_front, scalar
 from tilewright.relay.frontend.onnx.ops.joining import parts, sizes_of
 from tilewright.relay.frontend.onnx.registry import converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
+from tilewright.relay.frontend.onnx.values import OptionalValue, SequenceValue
 
 
 def _items(node: Node, sequence: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from tilewright.relay.frontend.onnx.ops.dimensions import (
     vector,
     with_known,
 )
-from tilewright.relay.frontend.onnx.registry import converter
+from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 Bounds = tuple[Extent, Extent, int]
 """Begin, end and step."""
@@ -148,6 +148,7 @@ def pad_attributes(node: Node, data: RelayExpr) -> RelayExpr:
 
 
 @converter("Pad", since=11)
+@converter("Pad", domain=MICROSOFT_DOMAIN)
 def pad_inputs(
     node: Node,
     data: RelayExpr,
@@ -308,6 +309,7 @@ def center_crop_pad(node: Node, data: RelayExpr, shape: RelayExpr) -> RelayExpr:
 
 
 @converter("Trilu", since=14)
+@converter("Trilu", domain=MICROSOFT_DOMAIN)
 def trilu(node: Node, data: RelayExpr, k: RelayExpr | None = None) -> RelayExpr:
     """The triangle of matrices above or below a diagonal, zero elsewhere."""
     rows, columns = (
