@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -180,8 +181,15 @@ class Child:
         self.output = Path(folder) / f"{contender}.npy"
         self.log = Path(folder) / f"{contender}.log"
         command = [sys.executable, __file__, "--serve", contender, name, setting, str(self.output)]
+        # Many get ready at once: none should take all cores.
+        environment = {**os.environ, "OMP_NUM_THREADS": "2", "TORCHINDUCTOR_COMPILE_THREADS": "2"}
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log.open("w"), text=True
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log.open("w"),
+            text=True,
         )
         self.compiled: float | None = None
         self.ready: float | None = None
