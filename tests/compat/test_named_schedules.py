@@ -9,6 +9,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay, strategy, te, topi
+from tilewright.compat import cuda
 from tilewright.compat.named_strategies import SCHEDULES, STRATEGIES, X86_STRATEGIES
 from tilewright.compat.operator_schedules import OF_X86, OPERATORS
 from tilewright.ir.op import Op
@@ -25,6 +26,7 @@ KINDS = ("injective", "reduce")
         ("topi.generic.nn", ["schedule_dense", "schedule_pool"]),
         ("topi.generic.default", ["default_schedule", "schedule_default"]),
         ("topi.x86", [f"schedule_{name}" for name in OF_X86]),
+        ("topi.cuda", [f"schedule_{name}" for name in cuda.SCHEDULES]),
         ("relay.op.strategy", list(STRATEGIES)),
         ("relay.op.strategy.generic", [f"schedule_{name}" for name in SCHEDULES]),
         ("relay.op.strategy.x86", list(X86_STRATEGIES)),

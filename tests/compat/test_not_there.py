@@ -75,8 +75,8 @@ def test_packages_say_it_too() -> None:
 
 def test_functions_for_other_devices_can_be_named() -> None:
     """A table of schedules by device can be made; the entry of a device that is not there fails when it is called."""
-    table = {"cpu": tvm.topi.x86.schedule_pool, "gpu": tvm.topi.cuda.schedule_pool}
-    with pytest.raises(NotInThisVersion, match=r"topi\.cuda\.schedule_pool is not in this version"):
+    table = {"cpu": tvm.topi.x86.schedule_pool, "gpu": tvm.topi.rocm.schedule_pool}
+    with pytest.raises(NotInThisVersion, match=r"topi\.rocm\.schedule_pool is not in this version"):
         table["gpu"]([], "NCHW")
     with pytest.raises(NotInThisVersion, match=r"topi\.arm_cpu\.conv2d is not in this version"):
         tvm.topi.arm_cpu.conv2d.schedule

@@ -6,14 +6,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from tilewright.support.cbuild import SOURCES, runtime_sources
 
 PROGRAMS = sorted(Path(__file__).with_name("csrc").glob("test_*.c"))
+CUDA_PROGRAMS = sorted(Path(__file__).with_name("csrc").glob("cuda_*.c"))
+MOCK_DRIVER = sorted(Path(__file__).with_name("device").glob("mock_cuda*.c"))
 MUTATIONS = {"plain": 100_000, "address": 10_000, "thread": 500}
 SANITIZERS = {
     "plain": ["-O2"],
@@ -78,6 +81,18 @@ def test_out_of_memory(sanitizer: str, runtime_objects: list[str], tmp_path: Pat
     run_program(program, sanitizer, runtime_objects, tmp_path, options)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the simulated driver needs Linux")
+@pytest.mark.parametrize("program", CUDA_PROGRAMS, ids=lambda path: path.stem)
+def test_cuda(program: Path, sanitizer: str, runtime_objects: list[str], tmp_path: Path) -> None:
+    """The CUDA device does all it should on a simulated driver, whichever of the driver's functions fails."""
+    driver = tmp_path / "libmockcuda.so"
+    flags = [*WARNINGS, *SANITIZERS[sanitizer], "-fPIC", "-shared", "-fvisibility=hidden", "-I", str(SOURCES)]
+    subprocess.run([cc, *flags, *map(str, MOCK_DRIVER), "-o", str(driver), "-pthread"], check=True)
+    run_program(
+        program, sanitizer, runtime_objects, tmp_path, variables={"TILEWRIGHT_CUDA_DRIVER": str(driver)}
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "report"),
     [
@@ -113,7 +128,12 @@ def test_thread_sanitizer_reports(tmp_path: Path) -> None:
 
 
 def run_program(
-    program: Path, sanitizer: str, runtime_objects: list[str], folder: Path, options: Sequence[str] = ()
+    program: Path,
+    sanitizer: str,
+    runtime_objects: list[str],
+    folder: Path,
+    options: Sequence[str] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Build and run a program with the runtime; it must succeed and print nothing to its error stream."""
     binary = str(folder / program.stem)
@@ -121,7 +141,7 @@ def run_program(
     flags = [*WARNINGS, *SANITIZERS[sanitizer], *include]
     libraries = ["-pthread", "-ldl", "-lm", *options]
     subprocess.run([cc, *flags, str(program), *runtime_objects, "-o", binary, *libraries], check=True)
-    environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1"}
+    environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1", **variables}
     run = [binary, str(MUTATIONS[sanitizer]), sanitizer]
     done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-4000:]

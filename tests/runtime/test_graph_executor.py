@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tilewright.contrib import graph_executor
-from tilewright.runtime import Module, PackedFunc, convert_to_tvm_func, cpu, cuda, save_param_dict
+from tilewright.runtime import Module, PackedFunc, convert_to_tvm_func, cpu, metal, save_param_dict
 from tilewright.runtime import ndarray as nd
 from tilewright.runtime.graph_executor import GraphExecutor
 
@@ -200,8 +200,8 @@ def test_errors(model: graph_executor.GraphModule) -> None:
         model.set_input("z", X)
     with pytest.raises(IndexError, match="there is no output 1"):
         model.get_output(1)
-    with pytest.raises(RuntimeError, match=r"cuda\(0\) cannot be used: this runtime has no driver"):
-        GraphExecutor(make_graph(), Operators(), cuda(0))
+    with pytest.raises(RuntimeError, match=r"metal\(0\) cannot be used: this runtime has no driver"):
+        GraphExecutor(make_graph(), Operators(), metal(0))
     with pytest.raises(ValueError, match="needs a Device"):
         graph_executor.create(make_graph(), Operators(), [])
     with pytest.raises(ValueError, match="the graph is a text"):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tilewright.runtime import cpu, cuda
+from tilewright.runtime import cpu, metal
 from tilewright.runtime import ndarray as nd
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
@@ -149,8 +149,8 @@ def test_bad_arrays() -> None:
         nd.empty((1 << 40, 1 << 40))
     with pytest.raises(TilewrightError, match="float7"):
         nd.empty((1,), "float7")
-    with pytest.raises(TilewrightError, match=r"cuda\(0\) cannot be used: this runtime has no driver"):
-        nd.empty((1,), device=cuda(0))
+    with pytest.raises(TilewrightError, match=r"metal\(0\) cannot be used: this runtime has no driver"):
+        nd.empty((1,), device=metal(0))
     with pytest.raises(ValueError, match="memory scope 'texture'"):
         nd.empty((1,), mem_scope="texture")
 

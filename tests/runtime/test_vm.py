@@ -100,7 +100,7 @@ def test_memory_is_kept_or_not(compiled: Executable) -> None:
     with pytest.raises(RuntimeFailure, match="'naive' or 'pooled'"):
         VirtualMachine(compiled, tvm.cpu(), "other")
     with pytest.raises(RuntimeFailure, match="no driver"):
-        VirtualMachine(compiled, tvm.cuda())
+        VirtualMachine(compiled, tvm.metal())
     with pytest.raises(TypeError, match="runs an Executable"):
         VirtualMachine("model", tvm.cpu())  # type: ignore[arg-type]
 

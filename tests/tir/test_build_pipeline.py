@@ -40,7 +40,8 @@ def test_cpu_programs_skip_threads():
 def test_gpu_programs_have_all():
     """The order is that of the inventory: barriers, then reductions with their own, then the calling convention."""
     assert names(mixed_passes(CUDA, LLVM)) == [
-        *("BindTarget", "VerifyMemory", "ThreadSync", "ThreadSync", "MergeDynamicSharedMemoryAllocations"),
+        *("BindTarget", "VerifyMemory", "SoftwarePipeline", "ThreadSync", "ThreadSync"),
+        "MergeDynamicSharedMemoryAllocations",
         *("ThreadSync", "InferFragment", "LowerThreadAllreduce", "MakePackedAPI", "SplitHostDevice"),
     ]
 

@@ -1,6 +1,6 @@
 """Code generators: from loop programs to machine code or source, chosen by the kind of the target."""
 
-from tilewright.codegen import c, cuda, llvm, metal, opencl, webgpu
+from tilewright.codegen import c, cuda, llvm, metal, nvptx, opencl, webgpu
 from tilewright.codegen.generator import (
     Code,
     CodeGenerator,

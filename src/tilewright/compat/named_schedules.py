@@ -1,4 +1,4 @@
-"""``topi.generic`` and ``topi.x86``: names for one scheduler of the target."""
+"""``topi.generic``, ``topi.x86`` and ``topi.cuda``: names for one scheduler of the target."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tilewright.compat import x86
+from tilewright.compat import cuda, x86
 from tilewright.compat.operator_schedules import OF_X86, OPERATORS
-from tilewright.schedule import Outputs, cpu, current_target, schedule
+from tilewright.schedule import Outputs, cpu, current_target, gpu, schedule
 from tilewright.schedule.cpu.existing import schedule_injective_from_existing
 from tilewright.strategy import register_schedule_for
 from tilewright.target.generic_func import DispatchedFunction, generic_func
@@ -75,6 +75,13 @@ def _x86_schedule(name: str) -> Callable[..., Schedule]:
     return _named(scheduled, name)
 
 
+def _gpu_schedule(name: str) -> Callable[..., Schedule]:
+    def scheduled(outs: Outputs, *layouts: Any) -> Schedule:
+        return gpu.SCHEDULER.schedule(outs, current_target())
+
+    return _named(scheduled, name)
+
+
 @cache
 def _generic() -> dict[str, Any]:
     return {
@@ -94,6 +101,13 @@ def _x86() -> dict[str, Any]:
     }
 
 
+@cache
+def _cuda() -> dict[str, Any]:
+    return {**cuda.COMPUTATIONS, **{f"schedule_{name}": _gpu_schedule(name) for name in cuda.SCHEDULES}}
+
+
 def attributes(module: str) -> dict[str, Any]:
     """The names of one of these modules, each the same object whenever it is asked for."""
+    if module.startswith("topi.cuda"):
+        return _cuda()
     return _x86() if module.startswith("topi.x86") else _generic()

@@ -28,14 +28,12 @@ _RPC = "export the library (lib.export_library), copy it to the device and load 
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
 _COMPILED = "operators are compiled"
-_TOPI = (
-    "topi.nn and topi.x86 are for CPUs; for another device, write the schedule: te.create_schedule and bind"
-)
+_TOPI = "topi.x86 is for CPUs, topi.cuda for NVIDIA's GPUs; for another device, write it: te.create_schedule and bind"
 _PARTITION = (
     "operators are compiled; a library of your own takes parts of a graph: a pattern table and relay.ext.NAME"
 )
 
-_DEVICES = ("cuda", "gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
+_DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
 """Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
 a function, which says when it is called that it is not there."""
 
@@ -95,7 +93,6 @@ _MODULES: Final[dict[str, str]] = {
     "contrib.xcode": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
     "contrib.emcc": "use the target llvm -mtriple=wasm32",
     "contrib.tedd": "print the schedule, or tvm.lower(..., simple_mode=True)",
-    "contrib.cuda_graph": "use contrib.graph_executor",
     "contrib.pipeline_executor": "run one graph executor for each part",
     "contrib.popen_pool": "use concurrent.futures",
 }
@@ -140,7 +137,6 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "relay.qnn": ("op", "transform"),
     "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
-    "contrib.cuda_graph": ("cuda_graph_executor",),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
 """The modules within those that are packages."""

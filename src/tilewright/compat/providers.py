@@ -16,6 +16,7 @@ PROVIDERS: Final[dict[str, str]] = {
     "relay.op.strategy": _STRATEGIES,
     "relay.op.strategy.generic": _STRATEGIES,
     "relay.op.strategy.x86": _STRATEGIES,
+    "topi.cuda": _SCHEDULES,
     "topi.generic": _SCHEDULES,
     "topi.generic.default": _SCHEDULES,
     "topi.generic.injective": _SCHEDULES,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilewright.runtime.dlpack import request_capsule
 from tilewright.runtime.failure import failure
 from tilewright.runtime.ndarray import NDArray, from_dlpack
 
@@ -37,7 +38,7 @@ def to_pytorch_func(tvm_func: Callable[..., Any]) -> Callable[..., Any]:
         raise failure(
             "RuntimeError", "to_pytorch_func needs PyTorch: pip install tilewright[torch]"
         ) from error
-    inner = convert_func(tvm_func, torch.Tensor, lambda tensor: tensor.detach().__dlpack__())
+    inner = convert_func(tvm_func, torch.Tensor, lambda tensor: request_capsule(tensor.detach()))
 
     def call(*args: Any) -> Any:
         result = inner(*args)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from tilewright.ir.op import CallEffectKind, Op
+from tilewright.ir.ptx_intrinsics import PTX_PURE, PTX_READ_STATE, PTX_UPDATE_STATE
 
 MATH_UNARY: Final = (
     *("exp", "exp2", "exp10", "erf", "tanh", "sigmoid", "sqrt", "rsqrt"),
@@ -36,6 +37,7 @@ _PURE: Final = (
     *("type_annotation", "lookup_param", "format_message"),
     *("vectorhigh", "vectorlow", "vectorcombine"),
     *("pack_word", *DOT_PRODUCTS),
+    *PTX_PURE,
 )
 
 _READ_STATE: Final = (
@@ -44,6 +46,7 @@ _READ_STATE: Final = (
     "tvm_struct_get",
     "tvm_thread_context",
     "tvm_warp_activemask",
+    *PTX_READ_STATE,
 )
 
 _UPDATE_STATE: Final = (
@@ -55,8 +58,9 @@ _UPDATE_STATE: Final = (
     *("tvm_thread_allreduce", "tvm_storage_sync", "tvm_global_barrier_kinit"),
     *("tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down"),
     *("tvm_load_matrix_sync", "tvm_mma_sync", "tvm_bmma_sync", "tvm_fill_fragment", "tvm_store_matrix_sync"),
-    *("matrix_multiply_add", "ptx_mma", "texture2d_load", "texture2d_store", "mem_copy"),
+    *("matrix_multiply_add", "texture2d_load", "texture2d_store", "mem_copy"),
     *("start_profile_intrinsic", "end_profile_intrinsic"),
+    *PTX_UPDATE_STATE,
 )
 
 _SPECIAL_ARGUMENT: Final = ("tvm_access_ptr", "tvm_static_handle")

@@ -26,8 +26,9 @@ def prepare_passes(target: Target | None) -> list[Pass]:
         transform.DynamicToStatic(),
         transform.EliminateCommonSubexpr(),
         transform.SimplifyExpr(),
+        *(one() for one in rewrites_for(target).early_passes),
         transform.CombineParallelConv2D(3),
-        transform.CombineParallelDense(3),
+        *_combine_dense(target),
         transform.CombineParallelBatchMatmul(3),
         transform.FoldConstant(),
         transform.FoldScaleAxis(),
@@ -62,3 +63,13 @@ def fusing_passes(target: Target, views: bool = False) -> list[Pass]:
     # At every level: executors call functions of other code generators where they occur.
     inline.opt_level = 0
     return [transform.FuseOps(views=views), inline, transform.InferType()]
+
+
+def _combine_dense(target: Target | None) -> list[Pass]:
+    """Dense layers of one tensor, combined as the target likes it."""
+    made = transform.CombineParallelDense(3)
+    if not rewrites_for(target).joins_dense:
+        return [made]
+    made.to_batch, made.opt_level = False, 3
+    # A bias is next to its product then, and becomes a part of the joined one.
+    return [transform.SinkReshape(), made]

@@ -34,6 +34,9 @@ _NAMES = {
     15: "webgpu",
 }
 
+DEFAULT_STREAM = 1
+"""What DLPack calls the stream that all threads use unless they choose another."""
+
 RPC_OFFSET = 128
 """A device type this much larger is the device of a remote session: type // 128 counts sessions from one."""
 
@@ -164,6 +167,51 @@ class Device:
         """Bytes of memory that are free now."""
         return self._number(Attribute.FREE_MEMORY)
 
+    @property
+    def max_registers_per_block(self) -> int | None:
+        """Registers of 32 bits that the threads of one block have together."""
+        return self._number(Attribute.MAX_REGISTERS_PER_BLOCK)
+
+    @property
+    def l2_cache_bytes(self) -> int | None:
+        """Bytes of the cache that all multiprocessors share."""
+        return self._number(Attribute.L2_BYTES)
+
+    @property
+    def max_dynamic_shared_memory(self) -> int | None:
+        """Bytes of shared memory of a block that asks for them when it is launched."""
+        return self._number(Attribute.MAX_DYNAMIC_SHARED_MEMORY)
+
+    @property
+    def shared_memory_per_multi_processor(self) -> int | None:
+        """Bytes of shared memory that the blocks on one multiprocessor have together."""
+        return self._number(Attribute.SHARED_MEMORY_PER_MULTI_PROCESSOR)
+
+    @property
+    def registers_per_multi_processor(self) -> int | None:
+        """Registers of 32 bits that the blocks on one multiprocessor have together."""
+        return self._number(Attribute.REGISTERS_PER_MULTI_PROCESSOR)
+
+    @property
+    def threads_per_multi_processor(self) -> int | None:
+        """The most threads on one multiprocessor at a time."""
+        return self._number(Attribute.THREADS_PER_MULTI_PROCESSOR)
+
+    @property
+    def blocks_per_multi_processor(self) -> int | None:
+        """The most blocks on one multiprocessor at a time."""
+        return self._number(Attribute.BLOCKS_PER_MULTI_PROCESSOR)
+
+    @property
+    def memory_clock_rate(self) -> int | None:
+        """Thousands of cycles of the memory a second, at most."""
+        return self._number(Attribute.MEMORY_CLOCK_RATE)
+
+    @property
+    def memory_bus_bits(self) -> int | None:
+        """Bits that go to or from memory at a time."""
+        return self._number(Attribute.MEMORY_BUS_BITS)
+
     def create_raw_stream(self) -> ctypes.c_void_p | None:
         """A new stream, to be given back to ``free_raw_stream``. A processor has one stream, which is None."""
         stream = ctypes.c_void_p()
@@ -174,11 +222,26 @@ class Device:
         """Ends a stream."""
         check(LIBRARY.tilewright_stream_free(self.described, stream))
 
-    def set_raw_stream(self, stream: ctypes.c_void_p | None) -> None:
-        """Has the calling thread use a stream of the device from now on."""
+    def set_raw_stream(self, stream: int | ctypes.c_void_p | None) -> None:
+        """Has the calling thread use a stream of the device from now on: one of ``create_raw_stream``, or another
+        library's (``torch.cuda.current_stream().cuda_stream``). None is the default one."""
         check(LIBRARY.tilewright_stream_set(self.described, stream))
 
-    def sync(self, stream: ctypes.c_void_p | None = None) -> None:
+    @property
+    def raw_stream(self) -> int:
+        """The stream that the calling thread uses, as DLPack and other libraries number it: 1 for the default one."""
+        stream = ctypes.c_void_p()
+        check(LIBRARY.tilewright_stream_current(self.described, ctypes.byref(stream)))
+        return stream.value or DEFAULT_STREAM
+
+    def order_streams(
+        self, first: int | ctypes.c_void_p | None, second: int | ctypes.c_void_p | None
+    ) -> None:
+        """Has what the stream ``second`` is given from now on wait for what ``first`` was given so far; None is the
+        calling thread's stream. Both may be another library's."""
+        check(LIBRARY.tilewright_stream_wait(self.described, second, first))
+
+    def sync(self, stream: int | ctypes.c_void_p | None = None) -> None:
         """Waits until a stream, the calling thread's without one, has done all it was given."""
         check(LIBRARY.tilewright_stream_sync(self.described, stream))
 

@@ -10,7 +10,7 @@ from tilewright.runtime.library import LIBRARY, QUICK, DLDevice
 
 # Of tilewright.h: types of values, and flags of devices.
 _NONE, _INT = 0, 1
-_HOST_READS, _ASYNCHRONOUS = 1, 2
+_HOST_READS, _ASYNCHRONOUS, _SHARES_STREAMS = 1, 2, 8
 _MOST_TYPES = 128
 
 
@@ -32,10 +32,19 @@ class Attribute(IntEnum):
     MAX_CLOCK_RATE = 6
     MULTI_PROCESSOR_COUNT = 7
     MAX_THREAD_DIMENSIONS = 8
+    MAX_REGISTERS_PER_BLOCK = 9
     API_VERSION = 11
     DRIVER_VERSION = 12
     TOTAL_MEMORY = 13
     FREE_MEMORY = 14
+    L2_BYTES = 15
+    MAX_DYNAMIC_SHARED_MEMORY = 16
+    SHARED_MEMORY_PER_MULTI_PROCESSOR = 17
+    REGISTERS_PER_MULTI_PROCESSOR = 18
+    THREADS_PER_MULTI_PROCESSOR = 19
+    BLOCKS_PER_MULTI_PROCESSOR = 20
+    MEMORY_CLOCK_RATE = 21
+    MEMORY_BUS_BITS = 22
 
 
 def read_attribute(device: DLDevice, attribute: Attribute) -> int | str | None:
@@ -68,6 +77,11 @@ def host_readable(device_type: int) -> bool:
 def asynchronous(device_type: int) -> bool:
     """True if a kind of device may still be at work when a call has returned."""
     return bool(QUICK.tilewright_device_flags(device_type) & _ASYNCHRONOUS)
+
+
+def shares_streams(device_type: int) -> bool:
+    """True if streams of a kind of device are those of other libraries too, and can be made to wait for each other."""
+    return bool(QUICK.tilewright_device_flags(device_type) & _SHARES_STREAMS)
 
 
 def driver_name(device_type: int) -> str | None:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from ctypes import c_char_p, c_int, c_void_p, py_object
 from typing import Any
 
+from tilewright.runtime.device import Device
+from tilewright.runtime.device_table import shares_streams
 from tilewright.runtime.failure import failure, take_failure
 from tilewright.runtime.library import LIBRARY, QUICK
 
@@ -93,16 +95,29 @@ def consume_capsule(capsule: object) -> int:
 
 
 def request_capsule(producer: Any) -> object:
-    """Asks an object for a capsule: of the versioned kind where it can, so that read-only memory may be lent too."""
+    """Asks an object for a capsule: of the versioned kind where it can, so that read-only memory may be lent too. What
+    its library has still to write is written before what our stream of the device is given from now on."""
+    stream = _stream_for(producer)
     try:
         try:
-            return producer.__dlpack__(max_version=(1, 0))
+            return producer.__dlpack__(max_version=(1, 0), **stream)
         except TypeError:  # a producer from before DLPack 1.0
-            return producer.__dlpack__()
+            return producer.__dlpack__(**stream)
     except BufferError as error:
         raise failure(
             "BufferError", f"a {type(producer).__name__} cannot be used without a copy: {error}"
         ) from error
+
+
+def _stream_for(producer: Any) -> dict[str, int]:
+    """What to tell a producer of the stream that will read its memory; nothing where the memory has no streams."""
+    place = getattr(producer, "__dlpack_device__", None)
+    if place is None:
+        return {}
+    device_type, device_id = place()
+    if not shares_streams(int(device_type)):
+        return {}
+    return {"stream": Device(int(device_type), int(device_id)).raw_stream}
 
 
 def unversioned_tensor(capsule: object) -> int:

@@ -22,6 +22,7 @@ from tilewright.runtime.library import LIBRARY, QUICK, DLDevice, address_of
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import HOST, NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
+from tilewright.support.options import record_graphs
 
 _FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
 _RUN = address_of("tilewright_graph_run_packed")
@@ -48,6 +49,9 @@ class _Graph:
     """Owns one reference to a graph of the C runtime."""
 
     def __init__(self, json: bytes, library: Module, devices: Sequence[Device]) -> None:
+        #: True if all functions are compiled ones: Python's may do anything, which a recording would not repeat.
+        self.is_compiled = True
+
         def find(context: int, name: bytes) -> int | None:
             try:
                 text = name.decode()
@@ -57,6 +61,7 @@ class _Graph:
             except BaseException as error:  # noqa: BLE001 - it continues after the C code
                 keep_exception(error)
                 return None
+            self.is_compiled &= not (function.is_python or function.is_global)
             QUICK.tilewright_object_retain(function.handle)
             return function.handle
 
@@ -89,6 +94,7 @@ class GraphExecutor(Module):
         """
         devices = [device] if isinstance(device, Device) else list(device or [HOST])
         self._graph = _Graph(graph_json.encode(), library, devices)
+        self.set_recording(record_graphs())
         self._given: set[int] = set()
         self._read_only: set[int] = set()
         super().__init__("GraphExecutor", ("run", *_OPERATIONS))
@@ -110,6 +116,24 @@ class GraphExecutor(Module):
     def run(self) -> None:
         """Runs every node once."""
         check(LIBRARY.tilewright_graph_run(self._graph.address))
+
+    def set_recording(self, enabled: bool) -> None:
+        """Says whether runs on a GPU may be recorded as one launch, which they are from the second run on if all
+        tensors are on one device. ``TILEWRIGHT_NO_CUDA_GRAPH`` turns it off for all."""
+        LIBRARY.tilewright_graph_set_recording(self._graph.address, int(enabled and self._graph.is_compiled))
+
+    def record(self) -> None:
+        """Runs every node once and has all further runs be one launch; an error where that cannot be."""
+        if not self._graph.is_compiled:
+            raise failure(
+                "ValueError", "a graph that calls Python functions cannot be recorded; call compiled ones"
+            )
+        check(LIBRARY.tilewright_graph_record(self._graph.address))
+
+    @property
+    def is_recorded(self) -> bool:
+        """True if a run is one launch now."""
+        return bool(LIBRARY.tilewright_graph_is_recorded(self._graph.address))
 
     def run_until(self, node: int) -> None:
         """Runs the nodes up to this one, which is included."""

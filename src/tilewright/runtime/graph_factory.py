@@ -29,7 +29,7 @@ class GraphExecutorFactory(Module):
     """Makes executors of one model, under the model's name."""
 
     def __init__(self, graph_json: str, params: Mapping[str, NDArray], name: str = "default") -> None:
-        super().__init__(TYPE_KEY, (name, "debug_create"))
+        super().__init__(TYPE_KEY, (name, "debug_create", "cuda_graph_create"))
         self.graph_json = graph_json
         self.params = {name: value.aligned() for name, value in params.items()}
         self.name = name
@@ -80,7 +80,7 @@ class GraphExecutorFactory(Module):
         return lambda device: self._create(library, [device])
 
     def _find(self, name: str) -> PackedFunc | None:
-        if name in (self.name, self.entry_name):
+        if name in (self.name, self.entry_name, "cuda_graph_create"):
             skipped = 0
         elif name == "debug_create":
             skipped = 1  # the model's name

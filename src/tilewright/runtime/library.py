@@ -39,6 +39,43 @@ class DLTensor(ctypes.Structure):
     )
 
 
+class Size(ctypes.Structure):
+    """A factor and the arguments of a kernel that it is multiplied with; ``TilewrightSize`` of tilewright.h."""
+
+    _fields_ = (("factor", c_int64), ("arguments", c_int32 * 4))
+
+
+class TensorDescription(ctypes.Structure):
+    """A tensor as a copy engine is told of it; ``TilewrightTensor`` of tilewright.h."""
+
+    _fields_ = (
+        ("base", c_void_p),
+        ("dtype", DLDataType),
+        ("rank", c_int32),
+        ("dims", c_uint64 * 5),
+        ("strides", c_uint64 * 5),
+        ("box", ctypes.c_uint32 * 5),
+        ("element_strides", ctypes.c_uint32 * 5),
+        ("interleave", c_int32),
+        ("swizzle", c_int32),
+        ("promotion", c_int32),
+        ("fills_nan", c_int32),
+    )
+
+
+class TensorMapDescription(ctypes.Structure):
+    """A tensor map among the parameters of a kernel; ``TilewrightTensorMap`` of tilewright.h."""
+
+    _fields_ = (
+        ("position", c_int32),
+        ("base", c_int32),
+        ("offset", c_int64),
+        ("dims", Size * 5),
+        ("strides", Size * 5),
+        ("tensor", TensorDescription),
+    )
+
+
 class KernelDescription(ctypes.Structure):
     """How a kernel of a device module is called; ``TilewrightKernel`` of tilewright.h."""
 
@@ -49,6 +86,21 @@ class KernelDescription(ctypes.Structure):
         ("num_axes", c_int32),
         ("axes", POINTER(c_char_p)),
         ("has_shared_bytes", c_int32),
+        ("launch_flags", ctypes.c_uint32),
+        ("num_tensor_maps", c_int32),
+        ("tensor_maps", POINTER(TensorMapDescription)),
+    )
+
+
+class KernelNeeds(ctypes.Structure):
+    """What a kernel needs of a device; ``TilewrightKernelNeeds`` of tilewright.h."""
+
+    _fields_ = (
+        ("registers", c_int32),
+        ("local_bytes", c_int32),
+        ("shared_bytes", c_int32),
+        ("max_threads", c_int32),
+        ("blocks_per_multi_processor", c_int32),
     )
 
 
@@ -102,6 +154,8 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_stream_free": (c_int32, (DLDevice, c_void_p)),
     "tilewright_stream_set": (c_int32, (DLDevice, c_void_p)),
     "tilewright_stream_sync": (c_int32, (DLDevice, c_void_p)),
+    "tilewright_stream_current": (c_int32, (DLDevice, POINTER(c_void_p))),
+    "tilewright_stream_wait": (c_int32, (DLDevice, c_void_p, c_void_p)),
     "tilewright_module_load": (c_int32, (DLDevice, c_void_p, c_size_t, POINTER(c_void_p))),
     "tilewright_module_unload": (c_int32, (DLDevice, c_void_p)),
     "tilewright_module_function": (c_int32, (DLDevice, c_void_p, c_char_p, POINTER(c_void_p))),
@@ -125,6 +179,10 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
         (c_int32, c_char_p, c_size_t, POINTER(KernelDescription), c_int32, POINTER(c_void_p)),
     ),
     "tilewright_device_module_release": (None, (c_void_p,)),
+    "tilewright_device_module_needs": (
+        c_int32,
+        (c_void_p, c_char_p, c_int32, ctypes.c_uint32, POINTER(KernelNeeds)),
+    ),
     "tilewright_device_module_function": (c_int32, (c_void_p, c_char_p, POINTER(c_void_p))),
     "tilewright_tensor_create": (
         c_int32,
@@ -196,6 +254,9 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_graph_run": (c_int32, (c_void_p,)),
     "tilewright_graph_run_until": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_run_node": (c_int32, (c_void_p, c_int32)),
+    "tilewright_graph_set_recording": (None, (c_void_p, c_int32)),
+    "tilewright_graph_record": (c_int32, (c_void_p,)),
+    "tilewright_graph_is_recorded": (c_int32, (c_void_p,)),
     "tilewright_time_some": (
         c_int32,
         (

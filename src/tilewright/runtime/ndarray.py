@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.runtime.device import (
+    DEFAULT_STREAM,
     Device,
     cpu,
     cuda,
@@ -31,7 +32,7 @@ from tilewright.runtime.device import (
     vulkan,
     webgpu,
 )
-from tilewright.runtime.device_table import asynchronous, has_driver, host_readable
+from tilewright.runtime.device_table import asynchronous, host_readable, shares_streams
 from tilewright.runtime.dlpack import (
     consume_capsule,
     export_capsule,
@@ -376,15 +377,24 @@ class NDArray(Object):
         self._settle()
         return export_capsule(self._handle, versioned=False, read_only=self.read_only)
 
-    def _settle(self) -> None:
-        """Waits for what the device was given: whoever takes the memory knows nothing of our stream."""
-        if asynchronous(self._dltensor.device.device_type):
+    def _settle(self, stream: int | None = None) -> None:
+        """Has whoever takes the memory find what the device was given done.
+
+        A stream of theirs, under DLPack's number, waits for ours; without one the host does. -1 means that they see to
+        it themselves.
+        """
+        device_type = self._dltensor.device.device_type
+        if stream == -1 or not asynchronous(device_type):
+            return
+        if stream is None or not shares_streams(device_type):
             self.device.sync()
+        elif stream != self.device.raw_stream:
+            self.device.order_streams(None, stream)
 
     def __dlpack__(
         self,
         *,
-        stream: object = None,
+        stream: int | None = None,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
@@ -392,16 +402,28 @@ class NDArray(Object):
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"the array is on {self.device}, not on device {tuple(dl_device)}")
         shared = self.copyto(self.device) if copy else self
-        shared._settle()
+        shared._settle(self._stream_number(stream))
         versioned = max_version is not None and max_version[0] >= 1
         return export_capsule(shared._handle, versioned, shared.read_only)
+
+    def _stream_number(self, stream: int | None) -> int | None:
+        """The stream of ``__dlpack__``, where None stands for the default one of devices that have streams."""
+        if not shares_streams(self._dltensor.device.device_type):
+            return None
+        if stream is None:
+            return DEFAULT_STREAM
+        if stream == 0 or stream < -1:
+            raise failure(
+                "ValueError", f"DLPack has no stream {stream}: 1 is the default one, -1 means not to wait"
+            )
+        return stream
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self._dltensor.device
         return (device.device_type, device.device_id)
 
     def __repr__(self) -> str:
-        if not has_driver(self._dltensor.device.device_type):
+        if not self.device.exist:
             return f"<tilewright.nd.NDArray shape={self.shape}, dtype={self.dtype}, {self.device}>"
         return f"<tilewright.nd.NDArray shape={self.shape}, {self.device}>\n{self.numpy()!r}"
 

@@ -72,6 +72,7 @@ class PackedFunc:
         "_self",
         "_self_pointer",
         "is_global",
+        "is_python",
         "name",
     )
 
@@ -93,6 +94,7 @@ class PackedFunc:
         self._handle = handle
         self.name = name
         self.is_global = False
+        self.is_python = False
 
     @classmethod
     def from_handle(cls, handle: int, name: str = "") -> PackedFunc:
@@ -481,4 +483,6 @@ def convert_to_tvm_func(pyfunc: Callable[..., Any]) -> PackedFunc:
     number = _hold(pyfunc)
     handle = c_void_p()
     check(LIBRARY.tilewright_function_create(_TRAMPOLINE, number, number, _FORGET, ctypes.byref(handle)))
-    return PackedFunc.from_handle(handle.value or 0, getattr(pyfunc, "__name__", ""))
+    made = PackedFunc.from_handle(handle.value or 0, getattr(pyfunc, "__name__", ""))
+    made.is_python = True
+    return made

@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright.ir.op import Op
 from tilewright.schedule import schedule, scheduler_for
-from tilewright.strategy import cpu
+from tilewright.strategy import cpu, gpu, tensor_core
 from tilewright.strategy.implementation import DEFAULT_LEVEL, OpImplementation, OpStrategy
 from tilewright.strategy.registered import kind_of, schedule_for, strategy_for
 from tilewright.strategy.row import Row
@@ -226,5 +226,5 @@ def _name_of(function: Any) -> str:
     return f"{module}.{name}" if module else name
 
 
-for _row in cpu.ROWS:
+for _row in (*cpu.ROWS, *gpu.ROWS, *tensor_core.ROWS):
     add_row(_row)

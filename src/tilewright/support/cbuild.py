@@ -211,7 +211,7 @@ def libinfo() -> dict[str, str]:
     return {
         "USE_LLVM": "ON" if llvm else "OFF",
         "LLVM_VERSION": ".".join(str(part) for part in _llvm_version()) if llvm else "NOT-FOUND",
-        "USE_CUDA": "OFF",
+        "USE_CUDA": "ON",
         "USE_OPENCL": "OFF",
         "USE_METAL": "OFF",
         "USE_VULKAN": "OFF",

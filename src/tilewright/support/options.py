@@ -84,6 +84,18 @@ def dump_folder() -> Path | None:
     return Path(value) if value else None
 
 
+def cuda_driver() -> Path | None:
+    """``TILEWRIGHT_CUDA_DRIVER``: the library to use as the CUDA driver, which the C runtime reads when it first needs
+    one; None where it is not set, for the system's."""
+    value = os.environ.get("TILEWRIGHT_CUDA_DRIVER", "")
+    return Path(value) if value else None
+
+
+def record_graphs() -> bool:
+    """False where ``TILEWRIGHT_NO_CUDA_GRAPH`` asks that graph executors launch kernel by kernel."""
+    return not flag("TILEWRIGHT_NO_CUDA_GRAPH")
+
+
 def guard_pages() -> str | None:
     """``TILEWRIGHT_GUARD_PAGES``: which side of every tensor touches a page that must not be accessed, ``"end"`` (also
     for ``1``) or ``"start"``; None where it is not set. For tests; the C runtime reads it (``csrc/guard.c``)."""

@@ -1,7 +1,8 @@
 """Target descriptions: what code is generated for, and what is known about the machine.
 
 ``Target`` with its kinds, options and tags; functions that make targets for families of devices; functions that
-dispatch on the current target; and ``describe_cpu``, the machine description that schedules are computed from.
+dispatch on the current target; and ``describe_cpu`` and ``describe_gpu``, the machine descriptions that schedules are
+computed from.
 """
 
 from tilewright.target import datatype, tag
@@ -25,6 +26,7 @@ from tilewright.target.generic_func import (
     get_native_generic_func,
     override_native_generic_func,
 )
+from tilewright.target.gpu import GPUDescription, describe_gpu
 from tilewright.target.kind import TargetKind
 from tilewright.target.tag import list_tags, register_tag
 from tilewright.target.target import Target, create

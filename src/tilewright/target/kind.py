@@ -9,13 +9,14 @@ kind registers itself and its code generator from one file: ``register_kind(Targ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tilewright.runtime.device import name_device
 from tilewright.support.errors import TargetError
 from tilewright.support.suggestions import did_you_mean
+from tilewright.target.cuda_arch import detect_arch
 
 BOOL: Final = "Bool"
 INTEGER: Final = "Integer"
@@ -49,6 +50,9 @@ class TargetKind:
     of the kind they run on."""
     warp_shuffle: bool = False
     """The threads of a warp can read one another's registers."""
+
+    detect: Callable[[Mapping[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)
+    """From the options that are given, others that this machine decides; they stand in the target's text."""
 
     @property
     def options(self) -> dict[str, str]:
@@ -111,7 +115,10 @@ _ALL_KINDS: Final = (
         _CUDA,
         ("cuda", "gpu"),
         {
-            **_options("mcpu arch", STRING),
+            **_options("mcpu arch codegen", STRING),
+            **_options("fast-math fast-math-nnan fast-math-ninf fast-math-nsz", BOOL),
+            **_options("fast-math-arcp fast-math-contract fast-math-reassoc", BOOL),
+            "opt-level": INTEGER,
             **_SYSTEM_LIB,
             **_THREADS,
             **_options("shared_memory_per_block registers_per_block max_threads_per_block", INTEGER),
@@ -119,6 +126,7 @@ _ALL_KINDS: Final = (
         {"max_num_threads": 1024, "thread_warp_size": 32},
         own_memory=True,
         warp_shuffle=True,
+        detect=detect_arch,
     ),
     TargetKind(
         "nvptx",

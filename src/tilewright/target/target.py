@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
 from typing import Any, TypeAlias
 
+from tilewright.runtime.device import Device
+from tilewright.runtime.device import device as named_device
 from tilewright.support.errors import TargetError
 from tilewright.support.node import Object
 from tilewright.target.kind import KINDS, TARGETS, TargetKind, get_kind, nearest
@@ -55,7 +57,8 @@ class Target(Object):
         tag = check_value(kind, "tag", config.pop("tag", ""))
         host = config.pop("host", None)
         own_keys = check_value(kind, "keys", config.pop("keys", []))
-        attrs = {**kind.defaults, **{name: check_value(kind, name, value) for name, value in config.items()}}
+        given = {name: check_value(kind, name, value) for name, value in config.items()}
+        attrs = {**kind.defaults, **(kind.detect(given) if kind.detect is not None else {}), **given}
         for name in attrs:
             if kind.option_type(name) == TARGETS:
                 attrs[name] = [Target(element) for element in attrs[name]]
@@ -123,6 +126,28 @@ class Target(Object):
         config = self.export()
         config.pop("host", None)
         return Target(config, host)
+
+    @staticmethod
+    def from_device(device: str | Device) -> Target:
+        """The target that compiles for a device of this machine: of an NVIDIA GPU, with its architecture and limits."""
+        found = named_device(device) if isinstance(device, str) else device
+        if not found.exist:
+            raise TargetError(f"there is no {found} here, so nothing is known of it; write its target down")
+        if found.kind == "cpu":
+            return Target("llvm")
+        version = found.compute_version
+        if found.kind != "cuda" or version is None:
+            raise TargetError(f"the driver of {found} does not say what code it takes; write its target down")
+        number = int(version.replace(".", ""))
+        return Target(
+            {
+                "kind": "cuda",
+                # From Hopper on, the tensor cores' instructions are in the variant "a" of each architecture alone.
+                "arch": f"sm_{number}{'a' if number >= 90 else ''}",
+                "max_num_threads": found.max_threads_per_block,
+                "thread_warp_size": found.warp_size,
+            }
+        )
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:

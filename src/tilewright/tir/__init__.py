@@ -50,7 +50,7 @@ from tilewright.ir.expr import (
     Var,
 )
 from tilewright.ir.op import CallEffectKind
-from tilewright.tir import analysis, function, ir_builder, schedule, transform, verify
+from tilewright.tir import analysis, function, ir_builder, ptx, schedule, transform, verify
 from tilewright.tir.data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.op import (

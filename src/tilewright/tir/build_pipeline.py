@@ -27,6 +27,7 @@ from tilewright.tir.transform.merge_dynamic_shared_memory_allocations import (
 )
 from tilewright.tir.transform.simplify import Simplify
 from tilewright.tir.transform.skip_assert import SkipAssert
+from tilewright.tir.transform.software_pipeline import SoftwarePipeline
 from tilewright.tir.transform.split_host_device import SplitHostDevice
 from tilewright.tir.transform.thread_sync import ThreadSync
 from tilewright.tir.transform.threads_to_loops import ThreadsToLoops
@@ -55,6 +56,8 @@ def _thread_passes(global_barrier: bool) -> list[Pass]:
     """The passes that only code with threads needs."""
     return [
         *([ThreadSync("global")] if global_barrier else []),
+        # Before barriers are inserted: it says where one is needed, and where not.
+        SoftwarePipeline(),
         ThreadSync("shared"),
         ThreadSync("shared.dyn"),
         MergeDynamicSharedMemoryAllocations(),

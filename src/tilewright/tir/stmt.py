@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
@@ -291,6 +291,10 @@ class Allocate(Stmt):
                 return None
             total *= value
         return total
+
+
+EXPLICIT_SYNC: Final = "explicit_sync"
+"""The attribute of a kernel that places its barriers itself: no pass adds any."""
 
 
 @node

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.codegen.nvptx.kernels import warp_product
 
 import tilewright as tvm
 from tilewright import te, tir
@@ -356,6 +357,14 @@ def test_tensor_cores(nvcc: Any) -> None:
     nvcc(source)
     assert "fragment<nvcuda::wmma::matrix_b, 16, 16, 16, half, nvcuda::wmma::col_major> fb[1];" in source
     assert "nvcuda::wmma::mma_sync(fc[0], fa[0], fb[0], fc[0]);" in source
+
+
+def test_instructions(nvcc: Any) -> None:
+    """What has no function in CUDA is inline assembly."""
+    source = generate_cuda(kernels(tvm.lower(warp_product(32, 16, 32))))
+    nvcc(source)
+    assert 'asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}' in source
+    assert 'asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"' in source
 
 
 def test_forgotten_bindings() -> None:

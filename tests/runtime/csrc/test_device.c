@@ -16,9 +16,9 @@ static void fails(int32_t status, const char* kind, const char* message) {
 static int32_t count_three(void) { return 3; }
 
 static void registration(void) {
-  CHECK(tilewright_device_table(kDLCPU) != NULL && tilewright_device_table(kDLCUDA) == NULL);
+  CHECK(tilewright_device_table(kDLCPU) != NULL && tilewright_device_table(kDLMetal) == NULL);
   CHECK(tilewright_device_table(-1) == NULL && tilewright_device_table(1000) == NULL);
-  CHECK(tilewright_device_flags(kDLCPU) == TILEWRIGHT_DEVICE_HOST_READS && tilewright_device_flags(kDLCUDA) == 0);
+  CHECK(tilewright_device_flags(kDLCPU) == TILEWRIGHT_DEVICE_HOST_READS && tilewright_device_flags(kDLMetal) == 0);
   CHECK(tilewright_device_flags(kDLExtDev) == TILEWRIGHT_DEVICE_ASYNCHRONOUS);
   CHECK_TEXT(tilewright_device_table(kDLExtDev)->name, "guarded");
 
@@ -36,7 +36,7 @@ static void registration(void) {
   fails(tilewright_device_register(41, &small), "ValueError", "the table of device type 41 has no size or no name");
 
   void* out = NULL;
-  DLDevice bare = {40, 2}, gpu = {kDLCUDA, 1};
+  DLDevice bare = {40, 2}, gpu = {kDLMetal, 1};
   double milliseconds;
   int32_t three[3] = {1, 1, 1};
   TVMFFIAny value;
@@ -50,7 +50,7 @@ static void registration(void) {
         "the driver of small(2) has no way to launch code");
   fails(tilewright_device_copy(&value, 0, cpu, &value, 0, bare, 8, NULL), "NotImplementedError",
         "the driver of small(2) has no copies from the host");
-  const char* no_driver = "cuda(1) cannot be used: this runtime has no driver for devices of the kind cuda";
+  const char* no_driver = "metal(1) cannot be used: this runtime has no driver for devices of the kind metal";
   fails(tilewright_device_alloc(gpu, 8, 64, float32, &out), "RuntimeError", no_driver);
   fails(tilewright_device_copy(&value, 0, cpu, &value, 0, gpu, 8, NULL), "RuntimeError", no_driver);
   fails(tilewright_device_attribute(gpu, TILEWRIGHT_ATTRIBUTE_WARP_SIZE, &value), "RuntimeError", no_driver);

@@ -37,7 +37,9 @@ static const char* const scale_axes[] = {"blockIdx.x", "threadIdx.x"};
 static const char* const tell_axes[] = {"threadIdx.z", "blockIdx.y", "threadIdx.x"};
 static const DLDataType scale_types[] = {pointer, pointer, float32, int64};
 static const DLDataType tell_types[] = {pointer, int32, int8, boolean, float64};
-static const TilewrightKernel kernels[] = {{"scale", scale_types, 4, 2, scale_axes, 0}, {"tell", tell_types, 5, 3, tell_axes, 1}};
+static const TilewrightKernel kernels[] = {
+    {.name = "scale", .arg_types = scale_types, .num_args = 4, .num_axes = 2, .axes = scale_axes},
+    {.name = "tell", .arg_types = tell_types, .num_args = 5, .num_axes = 3, .axes = tell_axes, .has_shared_bytes = 1}};
 
 static TVMFFIAny number(int64_t value) { return (TVMFFIAny){.type_index = TILEWRIGHT_INT, .v_int64 = value}; }
 static TVMFFIAny real(double value) { return (TVMFFIAny){.type_index = TILEWRIGHT_FLOAT, .v_float64 = value}; }
@@ -181,10 +183,10 @@ static void descriptions(void) {
     tilewright_object_release(function);
     tilewright_device_module_release(module);
   }
-  CHECK(tilewright_device_module_create(kDLCUDA, "text", 4, &one, 1, &module) == 0);
+  CHECK(tilewright_device_module_create(kDLMetal, "text", 4, &one, 1, &module) == 0);
   CHECK(tilewright_device_module_function(module, "absent", &function) == 0);
   fails(tilewright_function_call(function, NULL, 0, &result), "RuntimeError",
-        "cuda(0) cannot be used: this runtime has no driver for devices of the kind cuda");
+        "metal(0) cannot be used: this runtime has no driver for devices of the kind metal");
   tilewright_object_release(function);
   tilewright_device_module_release(module);
 }

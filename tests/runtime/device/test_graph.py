@@ -219,8 +219,8 @@ def test_refused(device: Device, code: Code) -> None:
         create([cpu()])
     with pytest.raises(ValueError, match="on a device of the kind cpu, and the executor was given none"):
         create([device])
-    with pytest.raises(RuntimeError, match=r"cuda\(0\) cannot be used: this runtime has no driver"):
-        create([cpu(), device, Device(2)])
+    with pytest.raises(RuntimeError, match=r"metal\(0\) cannot be used: this runtime has no driver"):
+        create([cpu(), device, Device(8)])
     with pytest.raises(ValueError, match="does not have a device for each tensor"):
         create(device_index=["list_int", [1, 1]])
     with pytest.raises(ValueError, match="a storage has tensors on different devices"):

@@ -124,15 +124,15 @@ def test_every_store_is_made_by_a_thread(graph: Callable[[], Graph]) -> None:
 
 
 def test_blocks_of_threads() -> None:
-    """Elements are dealt out to blocks of as many threads as the target has, at most 256; the last one may be partly
-    empty."""
+    """Vectors of four elements are dealt out to blocks of as many threads as the target has, at most 256; the last one
+    may be partly empty."""
     a = te.placeholder((3, 1000))
     made = topi.exp(a)
     for text, threads in (("cuda", 256), ("cuda -max_num_threads=64", 64), ("opencl", 256)):
         target = tvm.target.Target(text)
         function = tvm.lower(schedule(made, target), [a, made], name="main")["main"]
         assert threads_of(function) == {
-            "blockIdx.x": [-(-3000 // threads)],
+            "blockIdx.x": [-(-750 // threads)],
             "threadIdx.x": [threads],
         }
 
@@ -146,11 +146,23 @@ def test_unknown_extents() -> None:
     assert verify_memory(function.with_attr("target", CUDA))
 
 
-def test_statements_without_threads_are_refused() -> None:
+def test_calls_of_the_host_are_refused() -> None:
     """The error names the operator and where it can run."""
     a = te.placeholder((4, 5))
-    with pytest.raises(ScheduleError, match="sort.* has no GPU kernel yet.*PlanDevices"):
-        schedule(topi.sort(a), CUDA)
+    made = te.extern(
+        (4, 5), [a], lambda ins, outs: tvm.tir.call_packed("tests.anything", ins[0], outs[0]), name="anything"
+    )
+    with pytest.raises(ScheduleError, match="anything has no GPU kernel.*functions of the host.*CPU"):
+        schedule(made, CUDA)
+
+
+def test_statements_get_threads() -> None:
+    """A loop that is marked parallel, or whose iterations are independent, has a thread for each of them."""
+    a = te.placeholder((300, 5), name="a")
+    made = topi.sort(a)
+    function = tvm.lower(schedule(made, CUDA), [a, made], name="main")["main"]
+    assert verify_memory(function.with_attr("target", CUDA))
+    assert threads_of(function)["blockIdx.x"] == [3]
 
 
 def test_statements_that_bind_threads_stay_as_they_are() -> None:
@@ -177,6 +189,10 @@ def test_no_elements() -> None:
     assert tvm.lower(schedule(made, CUDA), [a, made], name="main") is not None
 
 
-def test_threads_without_a_target() -> None:
-    """As many as every device has."""
-    assert gpu.construct.threads_per_block() == 256
+def test_what_one_thread_does_is_said() -> None:
+    """Updates at indices that are data are made in order, by one thread; rows are sorted side by side."""
+    data, indices = te.placeholder((8,)), te.placeholder((3,), "int64")
+    made = topi.scatter(data, indices, te.placeholder((3,)), 0)
+    with CUDA:
+        assert gpu.SCHEDULER.name_for(made) == "gpu, one thread"
+        assert gpu.SCHEDULER.name_for(topi.sort(te.placeholder((5, 9)))) == "gpu"

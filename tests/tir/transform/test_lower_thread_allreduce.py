@@ -72,15 +72,29 @@ def test_one_warp_shuffles(apply, nodes_of):
 
 
 @pytest.mark.parametrize(
-    ("extents", "along", "dtype"), [({"x": 32}, "x", "float64"), ({"x": 2, "y": 32}, "y", "int32")]
+    ("extents", "along", "dtype"), [({"x": 33}, "x", "float64"), ({"x": 2, "y": 32}, "y", "int32")]
 )
 def test_what_cannot_shuffle(apply, agree, nodes_of, extents, along, dtype):
-    """Wide elements, and threads that are not neighbours in a warp, go through shared memory."""
+    """Threads that are not neighbours in a warp, or not a power of two of them, go through shared memory."""
     before = sum_program(extents, along, dtype)
     after = apply(before, LowerThreadAllreduce())
     assert "tir.tvm_storage_sync" in names(nodes_of, after)
     size = int(np.prod(list(extents.values())))
     agree(before, after, np.arange(size).astype(dtype), np.zeros(size, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint64", "float16", "int8", "float32"])
+@pytest.mark.parametrize("extents", [{"x": 4, "y": 3}, {"x": 32}, {"x": 128, "y": 2}])
+def test_shuffles_of_every_type(apply, agree, nodes_of, extents, dtype):
+    """Lanes exchange words of 32 bits, whatever the elements are; several warps need one barrier."""
+    before = sum_program(extents, "x", dtype)
+    after = apply(before, LowerThreadAllreduce())
+    calls = [call.op.name for call in nodes_of(after.body, tir.Call)]
+    assert "tir.tvm_warp_shuffle_down" in calls
+    assert calls.count("tir.tvm_storage_sync") == int(extents["x"] > 32)
+    size = int(np.prod(list(extents.values())))
+    values = np.random.default_rng(3).integers(0, 3, size).astype(dtype)
+    agree(before, after, values, np.zeros(size, dtype))
 
 
 def test_tuples_and_conditions(apply, agree):

@@ -32,8 +32,11 @@ def _fma(call: Call) -> PrimExpr:
     return extern_call(call.dtype, "fma" if call.dtype.bits == 64 else "fmaf", list(call.args))
 
 
+RULES = "cuda_source"
+"""The name under which the rules are kept: they are for the text only, not for other code of the target."""
+
 register_rules(
-    "cuda",
+    RULES,
     {
         **dict.fromkeys((*MATH_UNARY, *MATH_BINARY), math_rule),
         "sigmoid": rules.sigmoid,

@@ -9,7 +9,6 @@ import math
 
 from tilewright.arith import Analyzer
 from tilewright.codegen.c.device import (
-    DevicePrinter,
     kernel_bodies,
     read_only_pointers,
     source_text,
@@ -18,14 +17,17 @@ from tilewright.codegen.c.device import (
 from tilewright.codegen.c.expressions import bare
 from tilewright.codegen.c.names import C_KEYWORDS, Names
 from tilewright.codegen.cuda import intrin_rules
+from tilewright.codegen.cuda.assembly import AssemblyPrinter
 from tilewright.codegen.cuda.vectors import Packet, packet_for
 from tilewright.codegen.cuda.wmma import Fragments
 from tilewright.ir.expr import Call, FloatImm, Load, PrimExpr, Ramp, Var, is_const
 from tilewright.ir.module import IRModule
+from tilewright.ir.op import Op
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, For, ForKind, Store
+from tilewright.tir.stmt import Allocate, AssertStmt, AttrStmt, Evaluate, For, ForKind, Store
+from tilewright.tir.transform.lower_intrin import lower_intrinsics
 
 _TYPES = {
     "bool": "bool",
@@ -49,7 +51,7 @@ _INDICES = {f"{kind}.{letter}": f"{kind}.{letter}" for kind in ("blockIdx", "thr
 _RESERVED = C_KEYWORDS | {"blockIdx", "threadIdx", "blockDim", "gridDim", "warpSize", "nvcuda"}
 
 
-class CudaPrinter(DevicePrinter):
+class CudaPrinter(AssemblyPrinter):
     """Prints one kernel."""
 
     language = "CUDA"
@@ -230,6 +232,11 @@ class CudaPrinter(DevicePrinter):
         self.fragments.note(node)
         super().visit_attr_stmt(node)
 
+    def visit_evaluate(self, node: Evaluate) -> None:
+        call = node.value
+        if not (isinstance(call, Call) and isinstance(call.op, Op) and self.do_assembly(call)):
+            super().visit_evaluate(node)
+
     def visit_assert_stmt(self, node: AssertStmt) -> None:
         self.headers.add("assert.h")
         self.line(f"assert({self.scalar(node.condition)});")
@@ -291,7 +298,12 @@ def generate_cuda(module: IRModule) -> str:
     """The CUDA source of a module's kernels, which must be in the form that the build passes give."""
     helpers: dict[str, str] = {}
     headers: set[str] = set()
-    bodies = kernel_bodies(module, lambda: CudaPrinter(helpers, headers), _signature)
+    lowered = module.map_functions(
+        lambda variable, function: (
+            lower_intrinsics(function, intrin_rules.RULES) if isinstance(function, PrimFunc) else function
+        )
+    )
+    bodies = kernel_bodies(lowered, lambda: CudaPrinter(helpers, headers), _signature)
     includes = "".join(f"#include <{header}>\n" for header in sorted(headers))
     return source_text(includes, helpers, bodies)
 

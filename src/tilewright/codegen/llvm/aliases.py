@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tilewright.codegen.llvm.writer import ModuleText
 from tilewright.ir.expr import Call, IntImm, PrimExpr, StringImm, Var
+from tilewright.ir.function import CallingConv
 from tilewright.ir.functor import post_order
 from tilewright.ir.op import CallEffectKind, Op
 from tilewright.support.node import Node
@@ -36,7 +37,7 @@ class AliasScopes:
         self._is_entry = "global_symbol" in function.attrs or int(function.attrs.get("calling_conv", 0)) != 0
         noalias = bool(function.attrs.get("tir.noalias", False))
         nodes = post_order(function.body)
-        if noalias and int(function.attrs.get("calling_conv", 0)) == 0:
+        if noalias and int(function.attrs.get("calling_conv", 0)) != CallingConv.C_PACKED_FUNC:
             self._roots.update({param: param for param in function.params if param.dtype.is_handle})
         # Definitions come before uses in the order of nesting, which the reversed post order keeps.
         for found in reversed(nodes):

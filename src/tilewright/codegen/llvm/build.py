@@ -126,7 +126,7 @@ def compile_llvm(program: LoopProgram, target: TargetLike) -> LLVMCode:
     except CodegenError as problem:
         if "intrinsic" in problem.message:
             raise
-        raise _defect(problem.message, text, mod) from None
+        raise defect(problem.message, text, mod) from None
     for source in imported:
         _link_in(module, source, context)
     try:
@@ -141,11 +141,11 @@ def compile_llvm(program: LoopProgram, target: TargetLike) -> LLVMCode:
         )
         object_code = machine.llvm_target_machine.emit_object(module)
     except RuntimeError as problem:
-        raise _defect(str(problem), text, mod) from None
+        raise defect(str(problem), text, mod) from None
     return LLVMCode(tuple(names), features, declared, slots, object_code, bitcode, text, program)
 
 
-def _defect(problem: str, text: str, mod: IRModule) -> InternalError:
+def defect(problem: str, text: str, mod: IRModule) -> InternalError:
     """An error that says where the program that LLVM refused was written."""
     folder = cache_dir() / "failures"
     name = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -32,7 +32,7 @@ def call_function(emitter: Emitter, name: str, dtype: DataType, args: Sequence[P
         emitter.as_float32(operand, kind) if kind is dtype else operand
         for operand, kind in zip(operands, kinds, strict=True)
     ]
-    return emitter.from_float32(emitter.call_math(name, wide, raised), dtype)
+    return emitter.from_float32(emitter.call_math(emitter.half_math(name), wide, raised), dtype)
 
 
 def _math(name: str) -> Handler:
@@ -221,20 +221,22 @@ def _masked_choice(emitter: Emitter, condition: PrimExpr, yes: PrimExpr, no: Pri
     return function.value(f"select {bools} {test}, {kind} {arms[0]}, {kind} {arms[1]}")
 
 
-def _address_of(emitter: Emitter, node: Call) -> str:
+def address_of(emitter: Emitter, node: Call) -> str:
     load = node.args[0]
     if not isinstance(load, Load):
         raise CodegenError("tir.address_of takes a load", span=node.span)
     return memory.address(emitter, load.buffer_var, load.dtype, load.index)
 
 
-def _access_pointer(emitter: Emitter, node: Call) -> str:
+def access_pointer(emitter: Emitter, node: Call) -> str:
     """``tvm_access_ptr(type, data, offset, extent, mask)``: the address of an element."""
-    kind, data, offset = node.args[0].dtype, emitter.visit(node.args[1]), emitter.visit_index(node.args[2])
-    step = gep_element(kind) if kind.lanes == 1 else f"[{kind.lanes} x {gep_element(kind)}]"
-    return emitter.function.value(
-        f"getelementptr inbounds {step}, ptr {data}, {emitter.types.index} {offset}"
+    kind, (space, data), (index, offset) = (
+        node.args[0].dtype,
+        emitter.pointer(node.args[1]),
+        emitter.offset(node.args[2]),
     )
+    step = gep_element(kind) if kind.lanes == 1 else f"[{kind.lanes} x {gep_element(kind)}]"
+    return emitter.function.value(f"getelementptr inbounds {step}, {space} {data}, {index} {offset}")
 
 
 def _is_null(emitter: Emitter, node: Call) -> str:
@@ -243,20 +245,20 @@ def _is_null(emitter: Emitter, node: Call) -> str:
 
 def _prefetch(emitter: Emitter, node: Call) -> str:
     """``prefetch(address, rw, locality, cache_type)``."""
-    operands = [("ptr", emitter.visit(node.args[0]))]
+    operands = [emitter.pointer(node.args[0])]
     operands += [("i32", emitter.visit(argument)) for argument in node.args[1:4]]
     return emitter.call_llvm("llvm.prefetch", "void", operands) or "0"
 
 
 def _atomic_add(emitter: Emitter, node: Call) -> str:
     """Adds to the element at an address and gives the value it had before."""
-    pointer, value = emitter.visit(node.args[0]), emitter.visit(node.args[1])
+    (space, pointer), value = emitter.pointer(node.args[0]), emitter.visit(node.args[1])
     dtype = node.args[1].dtype
     if dtype.lanes > 1 or emitter.types.is_soft(dtype) or dtype.is_bool:
         raise CodegenError(f"there is no atomic addition of {dtype}", span=node.span)
     name = "fadd" if dtype.is_float else "add"
     kind = emitter.types.register(dtype)
-    return emitter.function.value(f"atomicrmw {name} ptr {pointer}, {kind} {value} monotonic")
+    return emitter.function.value(f"atomicrmw {name} {space} {pointer}, {kind} {value} monotonic")
 
 
 def _multiply_shift(emitter: Emitter, node: Call) -> str:
@@ -343,8 +345,8 @@ CALLS: dict[str, Handler] = {
     "tir.fabs": _absolute,
     "tir.fma": _fused_multiply_add,
     "tir.if_then_else": _if_then_else,
-    "tir.address_of": _address_of,
-    "tir.tvm_access_ptr": _access_pointer,
+    "tir.address_of": address_of,
+    "tir.tvm_access_ptr": access_pointer,
     "tir.isnullptr": _is_null,
     "tir.prefetch": _prefetch,
     "tir.atomic_add": _atomic_add,

@@ -156,6 +156,26 @@ class Emitter(Functor):
                 return operand
         return self.widen(self.visit(expr), expr.dtype)
 
+    def offset(self, expr: PrimExpr) -> tuple[str, str]:
+        """A scalar index as the type and the operand with which an address is computed."""
+        return self.types.index, self.visit_index(expr)
+
+    def index_as(self, expr: PrimExpr, kind: str) -> str:
+        """An index as an operand of an integer type that ``counter_type`` or ``comparison_type`` chose for it."""
+        return self.visit_index(expr)
+
+    def comparison_type(self, a: PrimExpr, b: PrimExpr) -> str:
+        """The integer type in which two indices are compared."""
+        return self.types.index
+
+    def pointer_type(self, var: Var) -> str:
+        """The type of a pointer variable."""
+        return "ptr"
+
+    def pointer(self, expr: PrimExpr) -> tuple[str, str]:
+        """The type and the operand of an expression that is an address."""
+        return "ptr", self.visit(expr)
+
     def widen(self, operand: str, dtype: DataType) -> str:
         """An integer of one lane, sign-extended (or zero-extended, or cut) to the width of a pointer."""
         if dtype.bits == self.types.pointer_bits:
@@ -218,6 +238,10 @@ class Emitter(Functor):
             f"{kind} {operand}" for kind, operand in zip(found.parameters, operands, strict=True)
         )
         return self.function.value(f"call {found.result} @{found.name}({arguments})")
+
+    def half_math(self, name: str) -> str:
+        """The float32 function that computes ``name`` for float16 and bfloat16."""
+        return name
 
     def call_llvm(self, name: str, result: str, arguments: Sequence[tuple[str, str]], flags: str = "") -> str:
         """A call of an LLVM intrinsic; LLVM finds the overload by the types. ``flags`` are fast-math flags."""

@@ -8,10 +8,11 @@ the ends of the integer's range, NaN giving zero.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from tilewright.codegen.llvm import division, memory
-from tilewright.codegen.llvm.calls import CALLS, call_function
+from tilewright.codegen.llvm.calls import CALLS, Handler, call_function
 from tilewright.codegen.llvm.convert import convert
 from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
 from tilewright.codegen.llvm.indices import is_pure_index
@@ -76,6 +77,8 @@ def _is_number(expr: PrimExpr) -> bool:
 
 class ExpressionEmitter(Emitter):
     """Emits expressions; each ``visit_*`` gives the operand that holds the value."""
+
+    calls: ClassVar[Mapping[str, Handler]] = CALLS
 
     def visit_int_imm(self, node: IntImm) -> str:
         return integer_constant(node.dtype, node.value)
@@ -187,8 +190,9 @@ class ExpressionEmitter(Emitter):
             return self._compare_floats(ordered, self.visit(node.a), self.visit(node.b), dtype)
         if dtype.is_int and dtype.bits > NON_INDEX_BITS and dtype.lanes == 1:
             if is_pure_index(node.a) and is_pure_index(node.b) and dtype.bits <= self.types.pointer_bits:
-                left, right = self.visit_index(node.a), self.visit_index(node.b)
-                return self.function.value(f"icmp {signed} {self.types.index} {left}, {right}")
+                kind = self.comparison_type(node.a, node.b)
+                left, right = self.index_as(node.a, kind), self.index_as(node.b, kind)
+                return self.function.value(f"icmp {signed} {kind} {left}, {right}")
         name = signed if dtype.is_int else unsigned
         left, right = self.visit(node.a), self.visit(node.b)
         return self.function.value(f"icmp {name} {self.types.register(dtype)} {left}, {right}")
@@ -281,7 +285,7 @@ class ExpressionEmitter(Emitter):
         """A call of an intrinsic, or of another function of the module."""
         if not isinstance(node.op, Op):
             return self._call_global(node)
-        handler = CALLS.get(node.op.name)
+        handler = self.calls.get(node.op.name)
         if handler is None:
             raise CodegenError(
                 f"{node.op.name} on {node.dtype} has no machine code on {self.machine.triple}; "

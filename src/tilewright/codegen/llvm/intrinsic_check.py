@@ -36,6 +36,9 @@ _ARCHITECTURES = frozenset(
     + ("loongarch", "spv", "xcore", "dx")
 )
 
+_PREFIXES = {"nvptx": "nvvm"}
+"""What intrinsics of a family begin with, where it is not the family's name."""
+
 _GENERIC = re.compile(
     r"llvm\.(fma|fmuladd|sqrt|fabs|floor|ceil|trunc|round|rint|nearbyint|roundeven|copysign|minnum|maxnum|minimum|maximum"
     r"|exp|exp2|log|log2|log10|sin|cos|pow|powi|abs|smin|smax|umin|umax|ctpop|ctlz|cttz|bswap|bitreverse|fshl|fshr"
@@ -60,7 +63,7 @@ triple, cpu, features, text = sys.stdin.read().split(chr(0))
 module = llvm.parse_assembly(text)
 module.verify()
 target = llvm.Target.from_triple(triple)
-target.create_target_machine(cpu=cpu, features=features, reloc="pic", codemodel="default").emit_object(module)
+target.create_target_machine(cpu=cpu, features=features, reloc="pic", codemodel="default").emit_assembly(module)
 """
 _TRIAL_SECONDS = 60
 
@@ -72,7 +75,7 @@ def check_intrinsic(
 ) -> None:
     """Refuse an intrinsic that this machine cannot compile; ``arguments`` are pairs of type and operand."""
     prefix = name.split(".")[1]
-    if prefix in _ARCHITECTURES and prefix != machine.family:
+    if prefix in _ARCHITECTURES and prefix != _PREFIXES.get(machine.family, machine.family):
         raise CodegenError(
             f"{name} is an instruction of {prefix}, which the target {machine.triple} is not", span=span
         )

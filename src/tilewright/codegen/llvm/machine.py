@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from tilewright.codegen.llvm.types import Types
 from tilewright.support.errors import CodegenError, TargetError
@@ -50,6 +50,7 @@ class Machine:
     opt_level: int
     is_host: bool
     llvm_target_machine: Any = field(repr=False)
+    vectorizes_loops: ClassVar[bool] = True
     types: Types = field(init=False)
     data_layout: str = field(init=False)
 
@@ -71,7 +72,7 @@ class Machine:
         """Run LLVM's standard pipeline over a parsed module, in place."""
         llvm = load_llvm()
         options = llvm.create_pipeline_tuning_options(self.opt_level)
-        options.loop_vectorization = self.opt_level > 1
+        options.loop_vectorization = self.opt_level > 1 and self.vectorizes_loops
         options.slp_vectorization = self.opt_level > 1
         options.loop_interleaving = self.opt_level > 1
         options.loop_unrolling = self.opt_level > 1
@@ -126,14 +127,14 @@ def _machine_for(target: Target) -> Machine:
         features=description.features,
         vector_bits=description.vector_bits,
         has_fma=description.has_fma,
-        float_flags=_float_flags(target),
+        float_flags=float_flags(target),
         opt_level=opt_level,
         is_host=_architecture(triple) == _architecture(host_triple),
         llvm_target_machine=machine,
     )
 
 
-def _float_flags(target: Target) -> str:
+def float_flags(target: Target) -> str:
     """``contract``, so that a product and a sum become one FMA, and what the target's options allow beyond."""
     if target.attrs.get("fast-math"):
         return "fast "

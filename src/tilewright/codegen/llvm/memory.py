@@ -57,7 +57,7 @@ def address(emitter: Emitter, buffer_var: Var, dtype: DataType, index: PrimExpr)
     """A pointer to the element (or the first of the elements) of an access of ``dtype`` at ``index``."""
     access = Access(emitter, buffer_var, dtype, index)
     base = access.base if access.base is not None else index
-    return access.pointer(emitter.visit_index(base))
+    return access.at(base)
 
 
 def active_lanes(emitter: Emitter, predicate: PrimExpr, lanes: int) -> str | None:
@@ -101,6 +101,7 @@ class Access:
         elif dtype.lanes > 1:
             form = linear_form(index)
             self.base, self.stride = form if form is not None else (None, None)
+        self.pointer_type = emitter.pointer_type(buffer_var)
         self.memory_type = emitter.types.memory(dtype)
         self.memory_element = emitter.types.memory(dtype.element)
         self.volatile = "volatile " if buffer_var in emitter.context.volatile else ""
@@ -111,14 +112,17 @@ class Access:
         """The distance of neighbouring lanes, where it is a constant."""
         return self.stride.value if isinstance(self.stride, IntImm) else None
 
-    def pointer(self, offset: str, inbounds: bool = True) -> str:
-        """The address of the element at an offset."""
-        base = self.emitter.variable(self.buffer_var)
+    def at(self, index: PrimExpr, inbounds: bool = True) -> str:
+        """The address of the element at an index."""
+        return self.moved(self.emitter.variable(self.buffer_var), *self.emitter.offset(index), inbounds)
+
+    def moved(self, start: str, kind: str, offset: str, inbounds: bool = True) -> str:
+        """The address that is some elements behind another."""
         if offset == "0":
-            return base
+            return start
         how = "getelementptr inbounds" if inbounds else "getelementptr"
         step = gep_element(self.dtype)
-        return self.emitter.function.value(f"{how} {step}, ptr {base}, {self.emitter.types.index} {offset}")
+        return self.emitter.function.value(f"{how} {step}, {self.pointer_type} {start}, {kind} {offset}")
 
     def pointers(self) -> str:
         """The addresses of all lanes, as a vector."""
@@ -130,7 +134,7 @@ class Access:
             operand, kind = emitter.function.value(f"zext {kind} {operand} to {wide}"), wide
         base = emitter.variable(self.buffer_var)
         return emitter.function.value(
-            f"getelementptr {gep_element(self.dtype)}, ptr {base}, {kind} {operand}"
+            f"getelementptr {gep_element(self.dtype)}, {self.pointer_type} {base}, {kind} {operand}"
         )
 
     def alignment(self, base: PrimExpr | None, extra: int = 0) -> int:
@@ -150,7 +154,7 @@ class Access:
         invariant = ""
         if not self.volatile and self.emitter.context.aliases.is_read_only(self.buffer_var):
             invariant = f", !invariant.load {self.emitter.module.text.metadata('!{}')}"
-        text = f"load {self.volatile}{kind}, ptr {pointer}, align {align}{self.suffix}{invariant}"
+        text = f"load {self.volatile}{kind}, {self.pointer_type} {pointer}, align {align}{self.suffix}{invariant}"
         return self.emitter.function.value(text)
 
     def write(self, kind: str, value: str, pointer: str, align: int) -> None:
@@ -160,7 +164,7 @@ class Access:
         if self.emitter.streaming and self.dtype.lanes > 1 and align >= min(whole, _LARGEST_VECTOR):
             streamed = f", !nontemporal {self.emitter.module.text.metadata('!{i32 1}')}"
         self.emitter.function.effect(
-            f"store {self.volatile}{kind} {value}, ptr {pointer}, align {align}{self.suffix}{streamed}"
+            f"store {self.volatile}{kind} {value}, {self.pointer_type} {pointer}, align {align}{self.suffix}{streamed}"
         )
 
     def from_memory(self, operand: str) -> str:
@@ -186,8 +190,11 @@ class Access:
         if self.base is None or self.stride is None:
             operand = emitter.visit(self.index)
             scalars = [emitter.lane(operand, self.index.dtype, lane) for lane in range(lanes)]
-            return [self.pointer(emitter.widen(scalar, self.index.dtype.element)) for scalar in scalars]
-        start = self.pointer(emitter.visit_index(self.base))
+            base, kind = emitter.variable(self.buffer_var), emitter.types.index
+            return [
+                self.moved(base, kind, emitter.widen(scalar, self.index.dtype.element)) for scalar in scalars
+            ]
+        start = self.at(self.base)
         step, index = emitter.visit_index(self.stride), emitter.types.index
         pointers = [start]
         for lane in range(1, lanes):
@@ -197,8 +204,7 @@ class Access:
                 if value is not None
                 else emitter.function.value(f"mul nsw {index} {step}, {lane}")
             )
-            text = f"getelementptr inbounds {gep_element(self.dtype)}, ptr {start}, {index} {offset}"
-            pointers.append(emitter.function.value(text))
+            pointers.append(self.moved(start, index, offset))
         return pointers
 
     def reversed(self, operand: str) -> str:
@@ -215,16 +221,14 @@ def _unmasked_load(access: Access) -> str:
     lanes = access.dtype.lanes
     if lanes == 1 or stride == 1:
         assert base is not None
-        return access.read(
-            access.memory_type, access.pointer(emitter.visit_index(base)), access.alignment(base)
-        )
+        return access.read(access.memory_type, access.at(base), access.alignment(base))
     if base is not None and stride == 0:
-        pointer = access.pointer(emitter.visit_index(base))
+        pointer = access.at(base)
         one = access.read(access.memory_element, pointer, access.alignment(base))
         return _broadcast_memory(access, one)
     if base is not None and stride == -1:
         lowest = operators.subtract(base, lanes - 1)
-        pointer = access.pointer(emitter.visit_index(lowest))
+        pointer = access.at(lowest)
         return access.reversed(access.read(access.memory_type, pointer, access.alignment(lowest)))
     if (
         base is not None
@@ -260,13 +264,10 @@ def _shuffled_load(access: Access, base: PrimExpr, stride: int) -> str:
     emitter, lanes, function = access.emitter, access.dtype.lanes, access.emitter.function
     span = (lanes - 1) * stride + 1
     starts = [*range(0, span - lanes, lanes), span - lanes]
-    start = access.pointer(emitter.visit_index(base))
+    start = access.at(base)
     pieces: list[tuple[str, list[int]]] = []
     for first in starts:
-        offset = (
-            f"getelementptr inbounds {gep_element(access.dtype)}, ptr {start}, {emitter.types.index} {first}"
-        )
-        pointer = start if first == 0 else function.value(offset)
+        pointer = access.moved(start, emitter.types.index, str(first))
         operand = access.read(access.memory_type, pointer, access.alignment(base, first))
         pieces.append((operand, [lane for lane in range(lanes) if first <= lane * stride < first + lanes]))
     # Each lane takes its element from the first piece that has it.
@@ -306,7 +307,7 @@ def _gather(access: Access, mask: str | None) -> str:
     lanes = access.dtype.lanes
     active = mask if mask is not None else "splat (i1 true)"
     arguments = [
-        (f"<{lanes} x ptr>", f"align {access.alignment(None)} {access.pointers()}"),
+        (f"<{lanes} x {access.pointer_type}>", f"align {access.alignment(None)} {access.pointers()}"),
         (f"<{lanes} x i1>", active),
         (access.memory_type, "zeroinitializer"),
     ]
@@ -317,9 +318,9 @@ def _masked_load(access: Access, mask: str) -> str:
     """Lanes whose mask is false give zero, and their memory is not accessed."""
     emitter, base, lanes = access.emitter, access.base, access.dtype.lanes
     if base is not None and access.stride_value == 1:
-        pointer = access.pointer(emitter.visit_index(base), inbounds=False)
+        pointer = access.at(base, inbounds=False)
         arguments = [
-            ("ptr", f"align {access.alignment(base)} {pointer}"),
+            (access.pointer_type, f"align {access.alignment(base)} {pointer}"),
             (f"<{lanes} x i1>", mask),
             (access.memory_type, "zeroinitializer"),
         ]
@@ -348,11 +349,11 @@ def _unmasked_store(access: Access, value: str) -> None:
     lanes = access.dtype.lanes
     if lanes == 1 or stride == 1:
         assert base is not None
-        pointer = access.pointer(emitter.visit_index(base))
+        pointer = access.at(base)
         access.write(access.memory_type, value, pointer, access.alignment(base))
     elif base is not None and stride == -1:
         lowest = operators.subtract(base, lanes - 1)
-        pointer = access.pointer(emitter.visit_index(lowest))
+        pointer = access.at(lowest)
         access.write(access.memory_type, access.reversed(value), pointer, access.alignment(lowest))
     else:
         # In the order of the lanes: where two lanes meet, the last one stays.
@@ -364,17 +365,17 @@ def _unmasked_store(access: Access, value: str) -> None:
 def _masked_store(access: Access, value: str, mask: str) -> None:
     emitter, base, lanes = access.emitter, access.base, access.dtype.lanes
     if base is not None and access.stride_value == 1:
-        pointer = access.pointer(emitter.visit_index(base), inbounds=False)
+        pointer = access.at(base, inbounds=False)
         arguments = [
             (access.memory_type, value),
-            ("ptr", f"align {access.alignment(base)} {pointer}"),
+            (access.pointer_type, f"align {access.alignment(base)} {pointer}"),
             (f"<{lanes} x i1>", mask),
         ]
         emitter.call_llvm("llvm.masked.store", "void", arguments)
         return
     arguments = [
         (access.memory_type, value),
-        (f"<{lanes} x ptr>", f"align {access.alignment(None)} {access.pointers()}"),
+        (f"<{lanes} x {access.pointer_type}>", f"align {access.alignment(None)} {access.pointers()}"),
         (f"<{lanes} x i1>", mask),
     ]
     emitter.call_llvm("llvm.masked.scatter", "void", arguments)

@@ -70,7 +70,7 @@ def _load_words(emitter: Emitter, node: Call) -> str | None:
     access = accesses[0]
     base = access.base
     assert base is not None
-    pointer, align = access.pointer(emitter.visit_index(base)), access.alignment(base)
+    pointer, align = access.at(base), access.alignment(base)
     if access.stride_value == 0:
         return emitter.broadcast(access.read("i32", pointer, align), _INT32, node.dtype.lanes)
     return access.read(emitter.types.register(node.dtype), pointer, align)
@@ -124,6 +124,8 @@ def _instruction(emitter: Emitter, name: str) -> tuple[Multiply, int]:
             return _call_of("llvm.aarch64.neon.sdot.v4i32.v16i8", "i8", 4), 4
         if name == "dot_uint8_int8" and "i8mm" in features:
             return _call_of("llvm.aarch64.neon.usdot.v4i32.v16i8", "i8", 4), 4
+    if family == "nvptx" and name != "dot_bfloat16":
+        return _by_lanes("llvm.nvvm.idp4a.s.s" if name == "dot_int8_int8" else "llvm.nvvm.idp4a.u.s"), 0
     if name == "dot_bfloat16":
         return _in_float32, 0
     return _in_int32(is_signed=name == "dot_int8_int8"), 0
@@ -139,6 +141,20 @@ def _call_of(name: str, element: str, numbers: int) -> Multiply:
         ]
         arguments = [(kind, addend), *((narrow, operand) for operand in cast)]
         return emitter.call_llvm(name.format(bits=32 * lanes), kind, arguments)
+
+    return multiply
+
+
+def _by_lanes(name: str) -> Multiply:
+    """An instruction (word, word, sum) to sum."""
+
+    def multiply(emitter: Emitter, kind: str, lanes: int, addend: str, words: list[str]) -> str:
+        dtype = _INT32.with_lanes(lanes)
+        made = []
+        for lane in range(lanes):
+            operands = [emitter.lane(operand, dtype, lane) for operand in (*words, addend)]
+            made.append(emitter.call_llvm(name, "i32", [("i32", operand) for operand in operands]))
+        return emitter.assemble(made, dtype)
 
     return multiply
 

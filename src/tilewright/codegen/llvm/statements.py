@@ -209,23 +209,28 @@ class StatementEmitter(ExpressionEmitter):
                 f"the loop {node.loop_var.name} is bound to a GPU thread, which a CPU has none of",
                 span=node.span,
             )
-        begin = self.visit_index(node.min)
+        kind = self.counter_type(node)
+        begin = self.index_as(node.min, kind)
         if isinstance(node.min, IntImm) and isinstance(node.extent, IntImm):
             if node.extent.value <= 0:
                 return
             end, certain = str(node.min.value + node.extent.value), True
         else:
-            extent = self.visit_index(node.extent)
+            extent = self.index_as(node.extent, kind)
             zero = isinstance(node.min, IntImm) and node.min.value == 0
-            end = extent if zero else self.function.value(f"add nsw {self.types.index} {begin}, {extent}")
+            end = extent if zero else self.function.value(f"add nsw {kind} {begin}, {extent}")
             certain = isinstance(node.extent, IntImm) and node.extent.value > 0
         factor = power_of_two_factor(node.min, self.context.factors) if is_const(node.extent, 1) else 1
         self.context.factors[node.loop_var] = factor
         self.loop(node.loop_var, begin, end, "1", node, certain)
 
+    def counter_type(self, node: For) -> str:
+        """The integer type in which a loop counts."""
+        return self.types.index
+
     def loop(self, loop_var: Var, begin: str, end: str, step: str, node: For, certain: bool = False) -> None:
         """Run the body of ``node`` from ``begin`` up to ``end``; ``certain`` says that it runs at least once."""
-        function, index = self.function, self.types.index
+        function, index = self.function, self.counter_type(node)
         body, after = function.new_label("loop"), function.new_label("done")
         before = function.block
         if certain:
@@ -236,7 +241,7 @@ class StatementEmitter(ExpressionEmitter):
         counter = function.name_value()
         place = len(function.lines)
         function.lines.append("")
-        self.define_counter(loop_var, counter)
+        self.define_counter(loop_var, counter, index)
         self.statement(node.body)
         following = function.value(f"add nsw {index} {counter}, {step}")
         function.lines[place] = (
@@ -246,8 +251,8 @@ class StatementEmitter(ExpressionEmitter):
         function.branch_if(again, body, after, loop_hints.metadata(self.module.text, node))
         function.begin(after)
 
-    def define_counter(self, loop_var: Var, counter: str) -> None:
-        """Give a loop variable its wide value, and the narrow one cut out of it."""
+    def define_counter(self, loop_var: Var, counter: str, kind: str) -> None:
+        """Give a loop variable the value of a counter: its wide value, and the narrow one cut out of it."""
         bits = loop_var.dtype.bits
         self.wide_variables[loop_var] = counter
         if bits == self.types.pointer_bits:

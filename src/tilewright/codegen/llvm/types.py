@@ -1,8 +1,9 @@
 """LLVM's names for data types, and constants as text.
 
 In registers a bool is ``i1``; in memory it takes a byte, like every integer of fewer than eight bits. bfloat16 is
-stored as ``i16`` and computed in float32, because few targets have arithmetic for it. float16 is ``half`` if the target
-converts it in hardware, otherwise ``i16``, so that no helper routine outside libc is ever called.
+stored as ``i16`` and computed in float32, because few targets have arithmetic for it; where there is, it is ``bfloat``.
+float16 is ``half`` if the target converts it in hardware, otherwise ``i16``, so that no helper routine outside libc is
+ever called.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from tilewright.support.numbers import bfloat_bits, half_bits, round_to_float32
 
 
 class Types:
-    """The type names for one target: how wide a pointer is, and whether ``half`` is native."""
+    """The type names for one target: how wide a pointer is, and whether ``half`` and ``bfloat`` are native."""
 
-    def __init__(self, pointer_bits: int, native_half: bool) -> None:
+    def __init__(self, pointer_bits: int, native_half: bool, native_bfloat: bool = False) -> None:
         self.pointer_bits = pointer_bits
         self.native_half = native_half
+        self.native_bfloat = native_bfloat
         self.index = f"i{pointer_bits}"
         self._register: dict[DataType, str] = {}
         self._memory: dict[DataType, str] = {}
@@ -43,7 +45,9 @@ class Types:
 
     def is_soft(self, dtype: DataType) -> bool:
         """True for a float that is stored as ``i16`` and computed in float32."""
-        return dtype.is_bfloat16 or (dtype.is_float16 and not self.native_half)
+        if dtype.is_bfloat16:
+            return not self.native_bfloat
+        return dtype.is_float16 and not self.native_half
 
     def _element(self, dtype: DataType) -> str:
         if dtype.is_handle:
@@ -56,6 +60,8 @@ class Types:
             )
         if self.is_soft(dtype):
             return "i16"
+        if dtype.is_bfloat16:
+            return "bfloat"
         names = {16: "half", 32: "float", 64: "double"}
         if dtype.bits not in names:
             raise CodegenError(
@@ -99,7 +105,8 @@ def integer_constant(dtype: DataType, value: int) -> str:
 def float_constant(types: Types, dtype: DataType, value: float) -> str:
     """A floating-point constant of one lane, rounded to its type."""
     if dtype.is_bfloat16:
-        return str(bfloat_bits(value))
+        bits = bfloat_bits(value)
+        return f"0xR{bits:04X}" if types.native_bfloat else str(bits)
     if dtype.is_float16:
         bits = half_bits(value)
         return f"0xH{bits:04X}" if types.native_half else str(bits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
 import importlib.util
 import os
 import platform
@@ -19,6 +18,7 @@ import numpy
 import tilewright as tvm
 from tilewright import te
 from tilewright.driver import tvmc
+from tilewright.driver.cli.devices import cuda_devices, describe_device
 from tilewright.driver.cli.output import bytes_text, show_json, show_table
 from tilewright.support.cbuild import runtime_library, zig_command
 from tilewright.support.errors import TilewrightError
@@ -206,10 +206,7 @@ def _version_of(package: str) -> str:
 
 def _gpus() -> list[Finding]:
     """The NVIDIA GPUs that the driver shows, and whether there may be an AMD one."""
-    findings = [
-        Finding("gpu", f"cuda({index})", OK, f"{name}; {_NO_DRIVER}")
-        for index, name in enumerate(_cuda_devices())
-    ]
+    findings = [Finding("gpu", str(device), OK, describe_device(device)) for device in cuda_devices()]
     if os.path.exists("/dev/kfd"):
         findings.append(Finding("gpu", "rocm", OK, f"/dev/kfd is there; {_NO_DRIVER}"))
     return findings or [
@@ -217,27 +214,6 @@ def _gpus() -> list[Finding]:
             "gpu", "none", MISSING, "no GPU driver was found; source code for GPUs can still be generated"
         )
     ]
-
-
-def _cuda_devices() -> list[str]:
-    """Names of the GPUs, from the CUDA driver; none where there is no driver."""
-    try:
-        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    except OSError:
-        return []
-    count = ctypes.c_int(0)
-    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-        return []
-    names = []
-    for index in range(count.value):
-        device = ctypes.c_int()
-        text = ctypes.create_string_buffer(256)
-        if (
-            driver.cuDeviceGet(ctypes.byref(device), index) == 0
-            and driver.cuDeviceGetName(text, 256, device) == 0
-        ):
-            names.append(text.value.decode(errors="replace"))
-    return names
 
 
 def _self_test() -> tuple[str, str]:

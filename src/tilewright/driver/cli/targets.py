@@ -6,11 +6,13 @@ import argparse
 from typing import Any
 
 from tilewright.codegen import what_is_made
+from tilewright.driver.cli.devices import cuda_devices, describe_device
 from tilewright.driver.cli.output import bytes_text, show_json, show_table, show_text
 from tilewright.target.cpu import describe_cpu
 from tilewright.target.cpu_models import MODELS
 from tilewright.target.kind import KINDS, get_kind
 from tilewright.target.tag import list_tags
+from tilewright.target.target import Target
 
 # A CPU of each family is described for a triple on which all of the family's names are valid.
 _TRIPLES = {
@@ -62,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
             del row["options"]
             row["gives"] = row["gives"] or "a description only"
         _show("target kinds", rows, as_json=False)
+        for device in cuda_devices():
+            show_text(f"{device}: {describe_device(device)}; its target is {Target.from_device(device)}")
         show_text(
             "The options of a kind: tilewright targets --kind llvm. CPUs by name: tilewright targets --cpus"
         )

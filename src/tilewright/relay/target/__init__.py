@@ -12,13 +12,13 @@ from typing import Any
 
 from tilewright import topi
 from tilewright.ir.op import Op
-from tilewright.relay.target import cpu
+from tilewright.relay.target import cpu, gpu
 from tilewright.relay.target.rewrites import AlterLayout, GraphRewrites, LayoutPlan, LegalForm
 from tilewright.support.errors import TargetError
 from tilewright.target import Target
 from tilewright.target.generic_func import DispatchedFunction
 
-_REWRITES: dict[str, GraphRewrites] = {"cpu": cpu.REWRITES}
+_REWRITES: dict[str, GraphRewrites] = {"cpu": cpu.REWRITES, "gpu": gpu.REWRITES}
 _NONE = GraphRewrites()
 
 ALTER_LAYOUT: dict[str, DispatchedFunction] = {

@@ -28,7 +28,9 @@ from tilewright.relay.transform.lib.rewriting import (
     rewritten,
     scalar_value,
 )
+from tilewright.schedule.gpu.tensor_core.attention import attention_refused
 from tilewright.target.target import Target
+from tilewright.topi.nn.attention import AttentionShape
 
 FEWEST_QUERIES: Final = 8
 """Queries from which the operator is worth it: with one or two, vectors of queries are mostly empty."""
@@ -82,16 +84,18 @@ def _unscaled(expr: RelayExpr) -> tuple[RelayExpr, float]:
 
 
 class _Fuse(OperatorRewriter):
-    def __init__(self, body: RelayExpr) -> None:
+    def __init__(self, body: RelayExpr, target: Target | None) -> None:
         super().__init__({"nn.batch_matmul": self._attention})
+        self.target = target
         self.readers = _readers(body)
         self.masks: dict[tuple[RelayExpr, Extents], RelayExpr] = {}
+        self.cast_masks: dict[RelayExpr, RelayExpr] = {}
 
     def _attention(self, old: Call, new: Call) -> RelayExpr | None:
         """Replaces the second product by attention."""
         attrs: Any = new.attrs
         weights = self._unshaped(old.args[0])
-        if attrs.transpose_a or attrs.out_dtype or not is_call(weights, "nn.softmax"):
+        if attrs.transpose_a or not is_call(weights, "nn.softmax") or not _gives_own_type(old):
             return None
         softmax: Any = weights
         rank = len(_extents(softmax) or ())
@@ -109,7 +113,7 @@ class _Fuse(OperatorRewriter):
         kind = made_type(old)
         if shape is None or keys is None or not isinstance(kind, TensorType) or str(kind.dtype) not in FLOATS:
             return None
-        if first.transpose_a or first.out_dtype or shape[1] < FEWEST_QUERIES or shape[0] != keys[0]:
+        if first.transpose_a or shape[1] < FEWEST_QUERIES or shape[0] != keys[0]:
             return None
         if any(_extents(argument) is None for argument in scores.product.args):
             return None
@@ -124,8 +128,14 @@ class _Fuse(OperatorRewriter):
         mask = self._mask(scores.masks, softmax, (batch, heads, shape[1], shape[2]))
         if scores.masks and mask is None:
             return None
+        if mask is not None:
+            mask = self.cast_masks.setdefault(mask, call("cast", mask, dtype=str(kind.dtype)))
         scale = scores.factor * operands[0].factor * operands[1].factor
         if operands[2].factor != 1.0:
+            return None
+        values = dict(zip(operands[2].layout, _extents(operands[2].source) or (), strict=True))
+        sizes = AttentionShape(batch, heads, shape[1], shape[2], extents["C"], values["C"])
+        if not self._has_kernel(sizes, str(kind.dtype)):
             return None
         layout = self._wanted_layout(old, (batch, heads))
         read = [self.visit(operand.source) for operand in operands]
@@ -144,10 +154,17 @@ class _Fuse(OperatorRewriter):
         in_order = call("transpose", made, axes=(0, 2, 1, 3)) if layout == "NTHC" else made
         return call("reshape", in_order, newshape=_extents(old))
 
+    def _has_kernel(self, sizes: AttentionShape, dtype: str) -> bool:
+        target = self.target
+        return target is None or "cpu" in target.keys or attention_refused(sizes, dtype, target) is None
+
     def _scores(self, expr: RelayExpr) -> _Scores | None:
         """The scores of the softmax; None if another operator is between it and a product, or also reads the scores."""
         masks: list[RelayExpr] = []
         while isinstance(expr, Call) and self._is_read_once(expr):
+            if _is_float_cast(expr):
+                expr = expr.args[0]
+                continue
             inner = _masked(expr)
             if inner is None:
                 break
@@ -162,8 +179,11 @@ class _Fuse(OperatorRewriter):
         return _Scores(product, factor, masks) if self._is_read_once(product) else None
 
     def _unshaped(self, expr: RelayExpr) -> RelayExpr:
-        """The argument of a chain of reshapes that have no other user."""
-        while isinstance(expr, Call) and is_call(expr, "reshape") and self._is_read_once(expr):
+        """The argument of a chain of reshapes and casts between floats that have no other user: scores are kept in
+        float32 whatever type the graph gives them."""
+        while isinstance(expr, Call) and self._is_read_once(expr):
+            if not is_call(expr, "reshape") and not _is_float_cast(expr):
+                break
             expr = expr.args[0]
         return expr
 
@@ -263,17 +283,31 @@ def _masked(expr: Call) -> tuple[RelayExpr, RelayExpr] | None:
     return None
 
 
+def _is_float_cast(expr: Call) -> bool:
+    """True for a cast from one type of floats to another."""
+    if not is_call(expr, "cast"):
+        return False
+    kinds = (made_type(expr), made_type(expr.args[0]))
+    return all(isinstance(kind, TensorType) and str(kind.dtype) in FLOATS for kind in kinds)
+
+
+def _gives_own_type(product: Call) -> bool:
+    """True if a product gives the type of its factors."""
+    kinds = [made_type(one) for one in (product, *product.args)]
+    return len({str(kind.dtype) for kind in kinds if isinstance(kind, TensorType)}) == 1
+
+
 def _leads_to_product(expr: RelayExpr) -> bool:
     """True if an expression is a product but for masks, factors and reshapes."""
     while isinstance(expr, Call):
         if is_call(expr, "nn.batch_matmul"):
             return True
-        if not is_call(expr, "add", "where", "multiply", "divide", "reshape"):
-            return False
-        shape = _extents(expr)
-        if is_call(expr, "reshape"):
+        if is_call(expr, "reshape") or _is_float_cast(expr):
             expr = expr.args[0]
             continue
+        if not is_call(expr, "add", "where", "multiply", "divide"):
+            return False
+        shape = _extents(expr)
         candidates = [one for one in expr.args if _extents(one) == shape and isinstance(one, Call)]
         if len(candidates) != 1:
             return False
@@ -321,28 +355,47 @@ def _operand(expr: RelayExpr, order: str) -> _Operand | None:
 def _part_of_split(expr: RelayExpr, layout: str, factor: float) -> _Operand | None:
     """The heads of one part of a projection, found in the whole of it."""
     extents, part = _extents(expr), _reshaped(expr)
-    if layout != "NTHC" or extents is None or not isinstance(part, TupleGetItem):
+    if layout != "NTHC" or extents is None:
         return None
-    split: Any = part.tuple_value
-    if not is_call(split, "split"):
+    found = _cut(part)
+    own = _extents(part)
+    if found is None or own is None:
         return None
-    whole, own = _extents(split.args[0]), _extents(part)
-    if whole is None or own is None or split.attrs.axis not in (-1, len(whole) - 1):
-        return None
-    sections = split.attrs.indices_or_sections
-    start = sections[part.index - 1] if isinstance(sections, tuple) and part.index else 0
-    if isinstance(sections, int):
-        start = part.index * own[-1]
+    source, start = found
+    whole = _extents(source)
     heads, size = extents[2:]
-    if own[-1] != heads * size or whole[-1] % size or start % size:
+    if whole is None or own[-1] != heads * size or whole[-1] % size or start % size:
         return None
-    together = call("reshape", split.args[0], newshape=(*extents[:2], whole[-1] // size, size))
+    together = call("reshape", source, newshape=(*extents[:2], whole[-1] // size, size))
     return _Operand(together, layout, start // size, factor)
+
+
+def _cut(part: RelayExpr) -> tuple[RelayExpr, int] | None:
+    """The tensor that a part was cut from along the last axis only, and where it starts."""
+    own = _extents(part)
+    if isinstance(part, TupleGetItem) and is_call(part.tuple_value, "split"):
+        split: Any = part.tuple_value
+        whole = _extents(split.args[0])
+        if whole is None or own is None or split.attrs.axis not in (-1, len(whole) - 1):
+            return None
+        sections = split.attrs.indices_or_sections
+        if isinstance(sections, int):
+            return split.args[0], part.index * own[-1]
+        return split.args[0], sections[part.index - 1] if part.index else 0
+    if isinstance(part, Call) and is_call(part, "strided_slice"):
+        attrs: Any = part.attrs
+        whole = _extents(part.args[0])
+        if whole is None or own is None or whole[:-1] != own[:-1] or attrs.axes is not None:
+            return None
+        if any(step != 1 for step in attrs.strides or ()) or len(attrs.begin) != len(whole):
+            return None
+        return part.args[0], int(attrs.begin[-1])
+    return None
 
 
 @dataclass
 class FuseAttention(FunctionPass):
-    """Replace products with a softmax between them by ``nn.contrib_attention``, on CPUs."""
+    """Replace products with a softmax between them by ``nn.contrib_attention``, if the target has a kernel for it."""
 
     name = "FuseAttention"
     opt_level = 3
@@ -350,6 +403,6 @@ class FuseAttention(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Rewrite one function."""
         target = Target.current()
-        if target is not None and "cpu" not in target.keys:
+        if target is not None and not {"cpu", "cuda"} & set(target.keys):
             return func
-        return rewritten(_Fuse(func.body), func)
+        return rewritten(_Fuse(func.body, target), func)

@@ -15,7 +15,8 @@
 #define STAGE_BYTES ((uint64_t)16 << 20)
 
 /* What is known without a registration. Entries are never taken out again. */
-static _Atomic(const TilewrightDeviceTable*) tables[MOST_TYPES] = {[kDLCPU] = &tw_cpu_device, [kDLCUDAHost] = &tw_pinned_device};
+static _Atomic(const TilewrightDeviceTable*) tables[MOST_TYPES] = {[kDLCPU] = &tw_cpu_device, [kDLCUDAHost] = &tw_pinned_device,
+                                                                  [kDLCUDA] = &tw_cuda_table};
 
 /* The runtime that loaded this artefact, if it shares its devices; NULL where the tables are our own. */
 static const TilewrightHost* host_with_devices(void) {
@@ -75,13 +76,19 @@ static int32_t lacks(DLDevice device, const char* facility) {
   return tw_fail("NotImplementedError", "the driver of %s has no %s", tw_device_name(&name, device), facility);
 }
 
-int32_t tilewright_device_require(DLDevice device) {
-  return tilewright_device_table(device.device_type) != NULL ? 0 : no_driver(device);
-}
-
 /* A member of a table that may be older than this file. */
 #define HAS(table, member) \
   ((table)->size >= offsetof(TilewrightDeviceTable, member) + sizeof((table)->member) && (table)->member != NULL)
+
+int32_t tilewright_device_require(DLDevice device) {
+  const TilewrightDeviceTable* table = tilewright_device_table(device.device_type);
+  if (table == NULL) return no_driver(device);
+  if (!HAS(table, count) || table->count() > 0) return 0;
+  TwDeviceName name;
+  char why[400];
+  snprintf(why, sizeof why, "%s", tilewright_error_message() != NULL ? tilewright_error_message() : "there are no such devices here");
+  return tw_fail("RuntimeError", "%s cannot be used: %s", tw_device_name(&name, device), why);
+}
 
 /* Asks the member of a device's table, or fails with a message that says what there is not. */
 #define ASK(device, member, facility, ...)                                                 \
@@ -99,7 +106,9 @@ int32_t tilewright_device_attribute(DLDevice device, int32_t attribute, TVMFFIAn
   if (attribute == TILEWRIGHT_ATTRIBUTE_EXISTS) { /* whoever asks wants no error */
     *out = (TVMFFIAny){.type_index = TILEWRIGHT_INT};
     if (table == NULL || !HAS(table, count)) return 0;
-    out->v_int64 = device.device_id >= 0 && device.device_id < table->count();
+    int32_t count = table->count();
+    if (count == 0) tilewright_clear_error(); /* that says why there are none */
+    out->v_int64 = device.device_id >= 0 && device.device_id < count;
     return 0;
   }
   if (table == NULL) return no_driver(device);
@@ -150,7 +159,7 @@ static int32_t copy_with(DLDevice copier, const void* from, uint64_t from_offset
                          DLDevice to_device, uint64_t num_bytes, void* stream) {
   const TilewrightDeviceTable* table = tilewright_device_table(copier.device_type);
   if (table->copy(from, from_offset, from_device, to, to_offset, to_device, num_bytes, stream) != 0) return -1;
-  bool waits = (table->flags & TILEWRIGHT_DEVICE_ASYNCHRONOUS) && ((tilewright_device_flags(from_device.device_type) |
+  bool waits = (table->flags & (TILEWRIGHT_DEVICE_ASYNCHRONOUS | TILEWRIGHT_DEVICE_SETTLES_HOST)) == TILEWRIGHT_DEVICE_ASYNCHRONOUS && ((tilewright_device_flags(from_device.device_type) |
                                                                     tilewright_device_flags(to_device.device_type)) &
                                                                    TILEWRIGHT_DEVICE_HOST_READS);
   return waits ? tilewright_stream_sync(copier, stream) : 0;
@@ -190,6 +199,8 @@ int32_t tw_device_clear(DLDevice device, void* pointer, uint64_t num_bytes) {
     memset(pointer, 0, (size_t)num_bytes);
     return 0;
   }
+  const TilewrightDeviceTable* table = tilewright_device_table(device.device_type);
+  if (table != NULL && HAS(table, clear)) return num_bytes == 0 ? 0 : table->clear(device.device_id, pointer, num_bytes, NULL);
   uint64_t stage_bytes = num_bytes < STAGE_BYTES ? num_bytes : STAGE_BYTES;
   void* zeros = tw_aligned_alloc(stage_bytes);
   if (zeros == NULL) return tw_fail("MemoryError", "no memory on the host for %llu zeros", (unsigned long long)stage_bytes);
@@ -229,11 +240,47 @@ int32_t tw_set_device_packed(void* self, const TVMFFIAny* args, int32_t num_args
   return tilewright_set_device((DLDevice){(int32_t)args[0].v_int64, (int32_t)args[1].v_int64});
 }
 
+/* ---- recordings ---- */
+static _Thread_local int32_t num_recordings; /* that this thread is at */
+
+bool tw_is_recording(void) { return num_recordings > 0; }
+
+static int32_t end_recording(DLDevice device, void** out) { ASK(device, record_end, "recordings", out); }
+
+int32_t tilewright_record_begin(DLDevice device) {
+  const TilewrightDeviceTable* table = tilewright_device_table(device.device_type);
+  if (table == NULL) return no_driver(device);
+  if (!HAS(table, record_begin)) return lacks(device, "recordings");
+  if (table->record_begin(device.device_id) != 0) return -1;
+  num_recordings += 1;
+  return 0;
+}
+
+int32_t tilewright_record_end(DLDevice device, void** out) {
+  if (num_recordings > 0) num_recordings -= 1;
+  return end_recording(device, out);
+}
+
+int32_t tilewright_recording_launch(DLDevice device, void* recording, void* stream) {
+  ASK(device, recording_launch, "recordings", recording, stream);
+}
+
+int32_t tilewright_recording_free(DLDevice device, void* recording) { ASK(device, recording_free, "recordings", recording); }
+
+bool tw_device_records(DLDevice device) {
+  const TilewrightDeviceTable* table = tilewright_device_table(device.device_type);
+  return table != NULL && HAS(table, record_begin) && HAS(table, record_end) && HAS(table, recording_launch) && HAS(table, recording_free);
+}
+
 /* ---- streams ---- */
 int32_t tilewright_stream_create(DLDevice device, void** out) { ASK(device, stream_create, "streams", out); }
 int32_t tilewright_stream_free(DLDevice device, void* stream) { ASK(device, stream_free, "streams", stream); }
 int32_t tilewright_stream_set(DLDevice device, void* stream) { ASK(device, stream_set, "streams", stream); }
 int32_t tilewright_stream_sync(DLDevice device, void* stream) { ASK(device, stream_sync, "way to wait for it", stream); }
+int32_t tilewright_stream_current(DLDevice device, void** out) { ASK(device, stream_current, "streams that can be shared", out); }
+int32_t tilewright_stream_wait(DLDevice device, void* stream, void* other) {
+  ASK(device, stream_wait, "order between streams", stream, other);
+}
 
 int32_t tw_device_wait(DLDevice device) {
   if (!(tilewright_device_flags(device.device_type) & TILEWRIGHT_DEVICE_ASYNCHRONOUS)) return 0;
@@ -269,4 +316,17 @@ int32_t tilewright_module_function(DLDevice device, void* module, const char* na
 int32_t tilewright_launch(DLDevice device, void* function, void* const* args, int32_t num_args, const int32_t grid[3],
                           const int32_t block[3], uint32_t shared_bytes, void* stream) {
   ASK(device, launch, "way to launch code", function, args, num_args, grid, block, shared_bytes, stream);
+}
+
+int32_t tilewright_launch_with(DLDevice device, void* function, void* const* args, int32_t num_args, const TilewrightLaunch* how,
+                               void* stream) {
+  ASK(device, launch_with, "clusters", function, args, num_args, how, stream);
+}
+
+int32_t tilewright_kernel_needs(DLDevice device, void* function, int32_t threads, uint32_t shared_bytes, TilewrightKernelNeeds* out) {
+  ASK(device, kernel_needs, "account of what kernels need", function, threads, shared_bytes, out);
+}
+
+int32_t tilewright_tensor_map(DLDevice device, const TilewrightTensor* tensor, void* out) {
+  ASK(device, tensor_map, "tensor maps", tensor, out);
 }

@@ -12,6 +12,9 @@ static inline bool tw_is_host(DLDevice device) { return device.device_type == kD
 extern const TilewrightDeviceTable tw_cpu_device;
 extern const TilewrightDeviceTable tw_pinned_device;
 
+/* NVIDIA's GPUs, of which there are none where the system has no driver for them; see cuda.c. */
+extern const TilewrightDeviceTable tw_cuda_table;
+
 /* The same device: of one kind and, but for the host, of one number. */
 static inline bool tw_same_device(DLDevice a, DLDevice b) {
   return a.device_type == b.device_type && (a.device_id == b.device_id || tw_is_host(a));
@@ -44,5 +47,11 @@ int32_t tw_device_wait(DLDevice device);
 
 /* True if the device has clocks of its own: events that can be recorded and compared. */
 bool tw_device_has_events(DLDevice device);
+
+/* True if what a thread gives to the device can be recorded. */
+bool tw_device_records(DLDevice device);
+
+/* True while the calling thread records, on any device: only work of devices may be done, which the recording will repeat. */
+bool tw_is_recording(void);
 
 #endif

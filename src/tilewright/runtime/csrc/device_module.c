@@ -3,16 +3,20 @@
 #include <string.h>
 
 #include "device.h"
+#include "device_tensor_map.h"
 
 #define MOST_ARGS 256
+#define MOST_AXES 9
 
 typedef struct {
   TilewrightDeviceModule* module;
   char* name;
   DLDataType* arg_types;
   int32_t num_args, num_axes;
-  int32_t axes[6]; /* 0 to 2: of the grid; 3 to 5: of the block */
+  int32_t axes[MOST_AXES]; /* 0 to 2: of the grid; 3 to 5: of the block; 6 to 8: of the cluster */
   bool has_shared_bytes;
+  uint32_t flags;
+  TwTensorMaps* maps; /* parameters that are made from the arguments; NULL: none */
 } Kernel;
 
 /* The image on one device; kernels are looked up when they are first launched. */
@@ -35,7 +39,8 @@ struct TilewrightDeviceModule {
   Kernel kernels[];
 };
 
-static const char* const axis_names[6] = {"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+static const char* const axis_names[MOST_AXES] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",      "threadIdx.x",     "threadIdx.y",
+                                                  "threadIdx.z", "clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z"};
 
 /* ---- making and ending ---- */
 void tilewright_device_module_release(TilewrightDeviceModule* module) {
@@ -51,6 +56,7 @@ void tilewright_device_module_release(TilewrightDeviceModule* module) {
   for (int32_t i = 0; i < module->num_kernels; ++i) {
     free(module->kernels[i].name);
     free(module->kernels[i].arg_types);
+    tw_tensor_maps_free(module->kernels[i].maps);
   }
   free(module->owned_image);
   free(module);
@@ -75,8 +81,8 @@ static int32_t fill_kernel(Kernel* kernel, TilewrightDeviceModule* module, const
   if (given->num_args < 0 || given->num_args > MOST_ARGS) {
     return tw_fail("ValueError", "%s has %d arguments; a kernel has up to %d", name, (int)given->num_args, MOST_ARGS);
   }
-  if (given->num_axes < 0 || given->num_axes > 6) {
-    return tw_fail("ValueError", "%s has %d thread axes; a kernel has up to 6", name, (int)given->num_axes);
+  if (given->num_axes < 0 || given->num_axes > MOST_AXES) {
+    return tw_fail("ValueError", "%s has %d thread axes; a kernel has up to %d", name, (int)given->num_axes, MOST_AXES);
   }
   for (int32_t i = 0; i < given->num_args; ++i) {
     TwDataTypeName type;
@@ -87,19 +93,21 @@ static int32_t fill_kernel(Kernel* kernel, TilewrightDeviceModule* module, const
   }
   for (int32_t i = 0; i < given->num_axes; ++i) {
     int32_t axis = 0;
-    while (axis < 6 && strcmp(axis_names[axis], given->axes[i]) != 0) ++axis;
-    if (axis == 6) return tw_fail("ValueError", "%s has a thread axis %s, which kernels are not launched with", name, given->axes[i]);
+    while (axis < MOST_AXES && strcmp(axis_names[axis], given->axes[i]) != 0) ++axis;
+    if (axis == MOST_AXES) return tw_fail("ValueError", "%s has a thread axis %s, which kernels are not launched with", name, given->axes[i]);
     for (int32_t other = 0; other < i; ++other) {
       if (kernel->axes[other] == axis) return tw_fail("ValueError", "%s has the thread axis %s twice", name, given->axes[i]);
     }
     kernel->axes[i] = axis;
   }
+  if (tw_tensor_maps_create(given, &kernel->maps) != 0) return -1;
   size_t length = strlen(name) + 1, types = (size_t)given->num_args * sizeof *given->arg_types;
   kernel->name = malloc(length);
   kernel->arg_types = malloc(types + 1);
   if (kernel->name == NULL || kernel->arg_types == NULL) {
     free(kernel->name);
     free(kernel->arg_types);
+    tw_tensor_maps_free(kernel->maps);
     return tw_fail("MemoryError", "no memory for the kernel %s", name);
   }
   memcpy(kernel->name, name, length);
@@ -107,6 +115,7 @@ static int32_t fill_kernel(Kernel* kernel, TilewrightDeviceModule* module, const
   kernel->num_args = given->num_args;
   kernel->num_axes = given->num_axes;
   kernel->has_shared_bytes = given->has_shared_bytes != 0;
+  kernel->flags = given->launch_flags;
   return 0;
 }
 
@@ -244,6 +253,23 @@ static int32_t convert(const Kernel* kernel, int32_t index, const TVMFFIAny* giv
   return 0;
 }
 
+/* The parameters that the kernel reads: its arguments, with its tensor maps, made in `maps`, in between. */
+static int32_t place_maps(const Kernel* kernel, DLDevice device, const TVMFFIAny* args, void** pointers,
+                          unsigned char maps[][TILEWRIGHT_TENSOR_MAP_BYTES]) {
+  int32_t count = tw_tensor_maps_count(kernel->maps), arg = kernel->num_args;
+  void* bases[TW_MOST_TENSOR_MAPS];
+  for (int32_t i = 0; i < count; ++i) memcpy(&bases[i], pointers[tw_tensor_maps_base(kernel->maps, i)], sizeof bases[i]);
+  for (int32_t i = count - 1, at = kernel->num_args + count - 1; i >= 0; --at) {
+    if (at != tw_tensor_maps_position(kernel->maps, i)) {
+      pointers[at] = pointers[--arg];
+      continue;
+    }
+    if (tw_tensor_map_make(kernel->maps, i, kernel->name, device, args, bases[i], maps[i]) != 0) return -1;
+    pointers[at] = maps[i--];
+  }
+  return 0;
+}
+
 static int32_t launch(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   Kernel* kernel = self;
   int32_t wanted = kernel->num_args + kernel->num_axes + kernel->has_shared_bytes;
@@ -255,13 +281,13 @@ static int32_t launch(void* self, const TVMFFIAny* args, int32_t num_args, TVMFF
   }
   DLDevice device = {kernel->module->device_type, tilewright_current_device(kernel->module->device_type)};
   int64_t values[MOST_ARGS];
-  void* pointers[MOST_ARGS];
+  void* pointers[MOST_ARGS + TW_MOST_TENSOR_MAPS];
   for (int32_t i = 0; i < kernel->num_args; ++i) {
     if (convert(kernel, i, &args[i], device, &values[i]) != 0) return -1;
     pointers[i] = &values[i];
   }
-  int32_t extents[6] = {1, 1, 1, 1, 1, 1};
-  bool is_empty = false;
+  int32_t extents[MOST_AXES] = {1, 1, 1, 1, 1, 1, 0, 0, 0};
+  bool is_empty = false, has_cluster = false;
   for (int32_t i = 0; i < kernel->num_axes; ++i) {
     const TVMFFIAny* given = &args[kernel->num_args + i];
     const char* axis = axis_names[kernel->axes[i]];
@@ -270,6 +296,7 @@ static int32_t launch(void* self, const TVMFFIAny* args, int32_t num_args, TVMFF
       return tw_fail("ValueError", "%s cannot be launched with %lld for %s", kernel->name, (long long)given->v_int64, axis);
     }
     extents[kernel->axes[i]] = (int32_t)given->v_int64;
+    if (kernel->axes[i] >= 6) has_cluster = true;
     is_empty = is_empty || given->v_int64 == 0;
   }
   uint32_t shared_bytes = 0;
@@ -284,18 +311,41 @@ static int32_t launch(void* self, const TVMFFIAny* args, int32_t num_args, TVMFF
   if (is_empty) return 0;
   void* function = find_function(kernel, device);
   if (function == NULL) return -1;
-  return tilewright_launch(device, function, pointers, kernel->num_args, extents, extents + 3, shared_bytes, NULL);
+  int32_t num_params = kernel->num_args + tw_tensor_maps_count(kernel->maps);
+  _Alignas(64) unsigned char maps[TW_MOST_TENSOR_MAPS][TILEWRIGHT_TENSOR_MAP_BYTES];
+  if (kernel->maps != NULL && place_maps(kernel, device, args, pointers, maps) != 0) return -1;
+  if (!has_cluster && kernel->flags == 0) {
+    return tilewright_launch(device, function, pointers, num_params, extents, extents + 3, shared_bytes, NULL);
+  }
+  TilewrightLaunch how = {.shared_bytes = shared_bytes, .flags = kernel->flags};
+  memcpy(how.grid, extents, sizeof how.grid);
+  memcpy(how.block, extents + 3, sizeof how.block);
+  for (int i = 0; has_cluster && i < 3; ++i) how.cluster[i] = extents[6 + i] > 0 ? extents[6 + i] : 1;
+  return tilewright_launch_with(device, function, pointers, num_params, &how, NULL);
 }
 
 static void release_owner(void* owner) { tilewright_device_module_release(owner); }
 
-int32_t tilewright_device_module_function(TilewrightDeviceModule* module, const char* name, TilewrightObject** out) {
+static Kernel* kernel_named(TilewrightDeviceModule* module, const char* name) {
   for (int32_t i = 0; i < module->num_kernels; ++i) {
-    Kernel* kernel = &module->kernels[i];
-    if (strcmp(kernel->name, name) != 0) continue;
-    if (tilewright_function_create(launch, kernel, module, release_owner, out) != 0) return -1;
-    atomic_fetch_add(&module->references, 1);
-    return 0;
+    if (strcmp(module->kernels[i].name, name) == 0) return &module->kernels[i];
   }
-  return tw_fail("ValueError", "the module has no kernel %s", name);
+  tw_fail("ValueError", "the module has no kernel %s", name);
+  return NULL;
+}
+
+int32_t tilewright_device_module_function(TilewrightDeviceModule* module, const char* name, TilewrightObject** out) {
+  Kernel* kernel = kernel_named(module, name);
+  if (kernel == NULL || tilewright_function_create(launch, kernel, module, release_owner, out) != 0) return -1;
+  atomic_fetch_add(&module->references, 1);
+  return 0;
+}
+
+int32_t tilewright_device_module_needs(TilewrightDeviceModule* module, const char* name, int32_t threads, uint32_t shared_bytes,
+                                       TilewrightKernelNeeds* out) {
+  Kernel* kernel = kernel_named(module, name);
+  if (kernel == NULL) return -1;
+  DLDevice device = {module->device_type, tilewright_current_device(module->device_type)};
+  void* function = find_function(kernel, device);
+  return function == NULL ? -1 : tilewright_kernel_needs(device, function, threads, shared_bytes, out);
 }

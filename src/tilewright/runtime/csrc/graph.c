@@ -41,6 +41,7 @@ int32_t tilewright_graph_create_on(const char* json, size_t size, TilewrightFind
   TilewrightGraph* graph = calloc(1, sizeof *graph);
   if (graph == NULL) return tw_fail("MemoryError", "no memory for a graph");
   atomic_store(&graph->references, 1);
+  graph->records = true;
   if (tw_graph_read(graph, json, size, find, context, devices, num_devices) != 0) {
     tilewright_graph_release(graph);
     return -1;
@@ -53,6 +54,7 @@ void tilewright_graph_retain(TilewrightGraph* graph) { atomic_fetch_add(&graph->
 
 void tilewright_graph_release(TilewrightGraph* graph) {
   if (graph == NULL || atomic_fetch_sub(&graph->references, 1) != 1) return;
+  tw_graph_forget_recording(graph);
   for (int32_t i = 0; graph->nodes != NULL && i < graph->num_nodes; ++i) tilewright_object_release(graph->nodes[i].function);
   for (int32_t i = 0; graph->storages != NULL && i < graph->num_storages; ++i) {
     if (graph->storages[i].owned != NULL) tw_device_free(tw_graph_device(graph, i), graph->storages[i].owned);
@@ -140,6 +142,7 @@ static int32_t leave(TilewrightGraph* graph, int32_t status) {
 
 /* Has every tensor of a storage point to its memory. */
 static void move_storage(TilewrightGraph* graph, int32_t storage, void* data) {
+  tw_graph_forget_recording(graph); /* its kernels read the memory of before */
   graph->storages[storage].data = data;
   for (int32_t i = 0; i < graph->num_entries; ++i) {
     TwGraphEntry* entry = &graph->entries[i];
@@ -394,7 +397,20 @@ int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node) {
   return enter(graph) != 0 ? -1 : leave(graph, run_one(graph, node));
 }
 
-int32_t tilewright_graph_run(TilewrightGraph* graph) { return tilewright_graph_run_until(graph, graph->num_nodes - 1); }
+static int32_t run_all(TilewrightGraph* graph) { return run_until(graph, graph->num_nodes - 1); }
+
+int32_t tilewright_graph_run(TilewrightGraph* graph) { return enter(graph) != 0 ? -1 : leave(graph, tw_graph_run(graph, run_all)); }
+
+int32_t tilewright_graph_record(TilewrightGraph* graph) {
+  return enter(graph) != 0 ? -1 : leave(graph, tw_graph_record(graph, run_all));
+}
+
+int32_t tilewright_graph_is_recorded(const TilewrightGraph* graph) { return graph->recording != NULL; }
+
+void tilewright_graph_set_recording(TilewrightGraph* graph, int32_t enabled) {
+  graph->records = enabled != 0;
+  if (!graph->records) tw_graph_forget_recording(graph);
+}
 
 static int32_t time_runs(TilewrightGraph* graph, int32_t repeat, double* begins, double* seconds) {
   if (complete_inputs(graph) != 0 || wait_for_devices(graph, true) != 0) return -1;

@@ -60,6 +60,9 @@ struct TilewrightGraph {
   int32_t num_unfinished; /* devices that may be at work after a run, and whose memory the host reads where it is */
   TilewrightGraph** shared; /* graphs whose parameters this one uses */
   int32_t num_shared;
+  void* recording; /* of a run, by the device that all tensors are on; NULL: none */
+  bool records;    /* runs are recorded where that can be */
+  int32_t steady_runs; /* plain ones since the memory of an input last changed: 0 or 1 */
   struct TwGraphMemory* memory; /* all that is freed with the graph and moves never */
 };
 
@@ -80,5 +83,11 @@ bool tw_parse_dtype(const char* text, DLDataType* out);
 /* Calls `visit` for each parameter of a `save_param_dict` block until it fails; the tensor is good until it returns. */
 int32_t tw_for_each_param(const char* data, size_t size, int32_t (*visit)(void* context, const char* name, const DLTensor* tensor),
                           void* context);
+
+/* Recordings; see graph_record.c. `run` gives the work of all nodes to the device. */
+int32_t tw_graph_run(TilewrightGraph* graph, int32_t (*run)(TilewrightGraph* graph));
+int32_t tw_graph_record(TilewrightGraph* graph, int32_t (*run)(TilewrightGraph* graph));
+bool tw_graph_can_record(const TilewrightGraph* graph);
+void tw_graph_forget_recording(TilewrightGraph* graph);
 
 #endif

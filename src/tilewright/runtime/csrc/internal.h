@@ -98,8 +98,6 @@ void tw_allow_cpus(const TwCpus* before); /* this thread again */
 /* The slots of generated code are symbols: this, and the name of the function that is called. */
 #define TW_SLOT_PREFIX "__tilewright_packed_"
 
-/* The address of a symbol in a library of `tilewright_library_open`; NULL when it has none. */
-void* tw_library_symbol(void* library, const char* name);
 
 /* Calls `visit` for each module that a library carries as data, until it fails: the kind of module, and its content. */
 int32_t tw_for_each_import(void* library, const char* path,

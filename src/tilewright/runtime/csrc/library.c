@@ -4,45 +4,21 @@
 
 #include "internal.h"
 
-#if defined(_WIN32)
-static void* open_library(const char* path) { return (void*)LoadLibraryA(path); }
-static const char* open_problem(void) { return "the system refuses it"; }
-static void* find_symbol(void* library, const char* name) {
-  FARPROC found = GetProcAddress((HMODULE)library, name);
-  void* address;
-  memcpy(&address, &found, sizeof address);
-  return address;
-}
-#elif TW_HAS_THREADS
-#include <dlfcn.h>
+#if !defined(_WIN32) && TW_HAS_THREADS
 #include <unistd.h>
 /* A file of this folder, named without a slash, is meant before a library of the system's folders, where `dlopen` looks. */
-static void* open_library(const char* path) {
+static void* open_file(const char* path) {
   char here[4096];
   bool is_here = strchr(path, '/') == NULL && snprintf(here, sizeof here, "./%s", path) < (int)sizeof here && access(here, F_OK) == 0;
-  return dlopen(is_here ? here : path, RTLD_NOW | RTLD_LOCAL);
+  return tw_open_library(is_here ? here : path);
 }
-static const char* open_problem(void) {
-  const char* problem = dlerror();
-  return problem != NULL ? problem : "the system refuses it";
-}
-static void* find_symbol(void* library, const char* name) { return dlsym(library, name); }
 #else
-static void* open_library(const char* path) {
-  (void)path;
-  return NULL;
-}
-static const char* open_problem(void) { return "this system loads no libraries"; }
-static void* find_symbol(void* library, const char* name) {
-  (void)library;
-  (void)name;
-  return NULL;
-}
+static void* open_file(const char* path) { return tw_open_library(path); }
 #endif
 
 /* The first CPU feature that the library needs and the machine lacks, copied to `missing`; false when there is none. */
 static bool lacks_feature(void* library, char* missing, size_t size) {
-  const char* names = find_symbol(library, "__tilewright_features");
+  const char* names = tw_find_symbol(library, "__tilewright_features");
   while (names != NULL && *names != 0) {
     size_t length = strcspn(names, ",");
     if (length > 0 && length < size) {
@@ -61,16 +37,16 @@ static bool ends_with(const char* text, const char* end) {
 }
 
 void* tilewright_library_open(const char* path) {
-  void* library = open_library(path);
+  void* library = open_file(path);
   if (library == NULL) {
-    const char* problem = open_problem();
+    const char* problem = tw_open_problem();
     const char* advice = "";
     if (ends_with(path, ".tar")) advice = "; a package is for Python: compile the model with -o model.so";
     if (strstr(problem, "tilewright_") != NULL) advice = "; it has no runtime inside: link the program with the shared runtime library";
     tw_fail("OSError", "cannot load %s: %s%s", path, problem, advice);
     return NULL;
   }
-  void* address = find_symbol(library, "__tilewright_bind_host");
+  void* address = tw_find_symbol(library, "__tilewright_bind_host");
   if (address != NULL) {
     int32_t (*bind)(const TilewrightHost*);
     memcpy(&bind, &address, sizeof bind);
@@ -84,12 +60,10 @@ void* tilewright_library_open(const char* path) {
   return tw_bind_imports(library, path) == 0 ? library : NULL;
 }
 
-void* tw_library_symbol(void* library, const char* name) { return find_symbol(library, name); }
-
 TilewrightObject* tilewright_library_function(void* library, const char* name) {
   char symbol[512];
   if (snprintf(symbol, sizeof symbol, "__tvm_ffi_%s", name) >= (int)sizeof symbol) return NULL;
-  void* address = library != NULL ? find_symbol(library, symbol) : tilewright_system_symbol(symbol);
+  void* address = library != NULL ? tw_find_symbol(library, symbol) : tilewright_system_symbol(symbol);
   if (address == NULL) return NULL;
   TilewrightFunction call;
   memcpy(&call, &address, sizeof call);

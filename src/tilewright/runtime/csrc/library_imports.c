@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_tensor_map.h"
 #include "graph.h"
 #include "internal.h"
 #include "json.h"
@@ -25,12 +26,18 @@ static int32_t damaged(const char* path) {
 static bool is_list(const TwJson* value) { return value != NULL && value->kind == JSON_ARRAY; }
 
 /* The kernels that a description lists, for as long as the description lives. False for a list of anything else. */
-static bool read_kernels(const TwJson* list, TilewrightKernel* kernels, DLDataType* types, const char** axes) {
+static bool read_kernels(const TwJson* list, TilewrightKernel* kernels, DLDataType* types, const char** axes, TilewrightTensorMap* maps) {
   for (const TwJson* at = list->first; at != NULL; at = at->next, ++kernels) {
     const TwJson* name = tw_json_member(at, "name");
     const TwJson* shared = tw_json_member(at, "has_shared_bytes");
     if (name == NULL || name->kind != JSON_STRING || shared == NULL || shared->kind != JSON_BOOL) return false;
     *kernels = (TilewrightKernel){.name = name->text, .arg_types = types, .axes = axes, .has_shared_bytes = shared->number != 0};
+    const TwJson *overlaps = tw_json_member(at, "overlaps"), *list_of_maps = tw_json_member(at, "tensor_maps");
+    if (overlaps != NULL && overlaps->number != 0) kernels->launch_flags = TILEWRIGHT_LAUNCH_OVERLAPS;
+    kernels->tensor_maps = maps;
+    for (const TwJson* one = list_of_maps != NULL ? list_of_maps->first : NULL; one != NULL; one = one->next, ++kernels->num_tensor_maps) {
+      if (!tw_read_tensor_map(one, maps++)) return false;
+    }
     for (const TwJson* one = tw_json_member(at, "arguments")->first; one != NULL; one = one->next, ++kernels->num_args, ++types) {
       *types = (DLDataType){kDLOpaqueHandle, 64, 1};
       if (one->kind != JSON_STRING) return false;
@@ -49,20 +56,22 @@ static int32_t make_module(const TwJson* head, const char* image, uint64_t size,
   const TwJson* list = tw_json_member(head, "kernels");
   int64_t device_type;
   if (!is_list(list) || size == 0 || !tw_json_integer(tw_json_member(head, "device_type"), INT32_MAX, &device_type)) return damaged(path);
-  int64_t num_types = 0, num_axes = 0;
+  int64_t num_types = 0, num_axes = 0, num_maps = 0;
   for (const TwJson* at = list->first; at != NULL; at = at->next) {
-    const TwJson *arguments = tw_json_member(at, "arguments"), *axes = tw_json_member(at, "axes");
-    if (!is_list(arguments) || !is_list(axes)) return damaged(path);
+    const TwJson *arguments = tw_json_member(at, "arguments"), *axes = tw_json_member(at, "axes"), *maps = tw_json_member(at, "tensor_maps");
+    if (!is_list(arguments) || !is_list(axes) || (maps != NULL && !is_list(maps))) return damaged(path);
     num_types += arguments->count;
     num_axes += axes->count;
+    num_maps += maps != NULL ? maps->count : 0; /* modules from before there were tensor maps have no list */
   }
   TilewrightKernel* kernels = calloc((size_t)list->count + 1, sizeof *kernels);
   DLDataType* types = calloc((size_t)num_types + 1, sizeof *types);
   const char** axes = calloc((size_t)num_axes + 1, sizeof *axes);
+  TilewrightTensorMap* maps = calloc((size_t)num_maps + 1, sizeof *maps);
   int32_t status = -1;
-  if (kernels == NULL || types == NULL || axes == NULL) {
+  if (kernels == NULL || types == NULL || axes == NULL || maps == NULL) {
     tw_fail("MemoryError", "no memory for the kernels of %s", path);
-  } else if (!read_kernels(list, kernels, types, axes)) {
+  } else if (!read_kernels(list, kernels, types, axes, maps)) {
     damaged(path);
   } else {
     status = tilewright_device_module_create((int32_t)device_type, image, (size_t)size, kernels, (int32_t)list->count, out);
@@ -70,6 +79,7 @@ static int32_t make_module(const TwJson* head, const char* image, uint64_t size,
   free(kernels);
   free(types);
   free(axes);
+  free(maps);
   return status;
 }
 
@@ -81,7 +91,7 @@ static int32_t bind_kernels(TilewrightDeviceModule* module, const TwJson* list, 
     if (strlen(name) + sizeof TW_SLOT_PREFIX > sizeof symbol) continue;
     memcpy(symbol, TW_SLOT_PREFIX, sizeof TW_SLOT_PREFIX);
     strcat(symbol, name);
-    void* slot = tw_library_symbol(library, symbol);
+    void* slot = tw_find_symbol(library, symbol);
     if (slot == NULL) continue;
     TilewrightObject* function;
     if (tilewright_device_module_function(module, name, &function) != 0) return -1;
@@ -107,8 +117,8 @@ static int32_t bind_module(const char* content, uint64_t size, const char* path,
 
 int32_t tw_for_each_import(void* library, const char* path,
                            int32_t (*visit)(void* context, const char* type_key, const char* content, uint64_t size), void* context) {
-  const char* block = tw_library_symbol(library, "__tilewright_imports");
-  const uint64_t* stored_size = tw_library_symbol(library, "__tilewright_imports_size");
+  const char* block = tw_find_symbol(library, "__tilewright_imports");
+  const uint64_t* stored_size = tw_find_symbol(library, "__tilewright_imports_size");
   if (block == NULL || stored_size == NULL) return 0;
   uint64_t size = *stored_size;
   if (size < 12 || memcmp(block, "TWIMPORT", 8) != 0) return damaged(path);

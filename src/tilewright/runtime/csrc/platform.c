@@ -92,7 +92,13 @@ static void* system_aligned_alloc(size_t num_bytes) { return _aligned_malloc(num
 static void system_aligned_free(void* pointer) { _aligned_free(pointer); }
 
 void* tw_process_symbol(const char* name) {
-  FARPROC found = GetProcAddress(GetModuleHandleA("tvm_ffi.dll"), name);
+  return tw_find_symbol((void*)GetModuleHandleA("tvm_ffi.dll"), name);
+}
+
+void* tw_open_library(const char* path) { return (void*)LoadLibraryA(path); }
+const char* tw_open_problem(void) { return "the system refuses it"; }
+void* tw_find_symbol(void* library, const char* name) {
+  FARPROC found = GetProcAddress((HMODULE)library, name);
   void* address;
   memcpy(&address, &found, sizeof address);
   return address;
@@ -194,6 +200,13 @@ static void system_aligned_free(void* pointer) { free(pointer); }
 
 void* tw_process_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 
+void* tw_open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+const char* tw_open_problem(void) {
+  const char* problem = dlerror();
+  return problem != NULL ? problem : "the system refuses it";
+}
+void* tw_find_symbol(void* library, const char* name) { return dlsym(library, name); }
+
 #else
 void tw_mutex_init(TwMutex* mutex) { (void)mutex; }
 void tw_mutex_lock(TwMutex* mutex) { (void)mutex; }
@@ -235,6 +248,17 @@ static void* system_aligned_alloc(size_t num_bytes) { return aligned_alloc(TW_AL
 static void system_aligned_free(void* pointer) { free(pointer); }
 
 void* tw_process_symbol(const char* name) {
+  (void)name;
+  return NULL;
+}
+
+void* tw_open_library(const char* path) {
+  (void)path;
+  return NULL;
+}
+const char* tw_open_problem(void) { return "this system loads no libraries"; }
+void* tw_find_symbol(void* library, const char* name) {
+  (void)library;
   (void)name;
   return NULL;
 }

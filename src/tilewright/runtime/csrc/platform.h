@@ -78,4 +78,9 @@ void tw_aligned_free(void* pointer);
 /* Address of a symbol of the whole process, or NULL. */
 void* tw_process_symbol(const char* name);
 
+/* A shared library, which is never unloaded; NULL where the system refuses it, and `tw_open_problem` says why. */
+void* tw_open_library(const char* path);
+const char* tw_open_problem(void);
+void* tw_find_symbol(void* library, const char* name);
+
 #endif

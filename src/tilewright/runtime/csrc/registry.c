@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "device.h"
 
 #define BUCKETS 1024
 
@@ -189,6 +189,7 @@ int32_t tilewright_call_packed(const char* name, void** cache, const TVMFFIAny* 
   if (host != NULL) return host->call_packed(name, cache, args, num_args, result);
   lock_registry();
   TilewrightObject* function = bound_function(*cache);
+  bool is_bound = function != NULL;
   if (function != NULL) {
     tilewright_object_retain(function); /* it may be unbound while it runs */
   } else {
@@ -200,6 +201,10 @@ int32_t tilewright_call_packed(const char* name, void** cache, const TVMFFIAny* 
   if (foreign) function = find_in_tvm_ffi(name);
   if (function == NULL) {
     return tw_fail("ValueError", "compiled code calls the global function %s, and no function of that name is registered", name);
+  }
+  if (!is_bound && tw_is_recording() && strcmp(name, "__tvm_set_device") != 0) {
+    tilewright_object_release(function);
+    return tw_fail("RuntimeError", "a call of the global function %s cannot be recorded", name);
   }
   int32_t status = tilewright_function_call(function, args, num_args, result);
   tilewright_object_release(function);

@@ -234,16 +234,63 @@ enum {
   TILEWRIGHT_ATTRIBUTE_MAX_CLOCK_RATE = 6,              /* integer, kHz */
   TILEWRIGHT_ATTRIBUTE_MULTI_PROCESSOR_COUNT = 7,       /* integer */
   TILEWRIGHT_ATTRIBUTE_MAX_THREAD_DIMENSIONS = 8,       /* text, such as "[1024, 1024, 64]" */
+  TILEWRIGHT_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK = 9,     /* integer, of 32 bits each */
   TILEWRIGHT_ATTRIBUTE_API_VERSION = 11,                /* integer or text */
   TILEWRIGHT_ATTRIBUTE_DRIVER_VERSION = 12,             /* integer or text */
   TILEWRIGHT_ATTRIBUTE_TOTAL_MEMORY = 13,               /* integer, bytes */
-  TILEWRIGHT_ATTRIBUTE_FREE_MEMORY = 14                 /* integer, bytes */
+  TILEWRIGHT_ATTRIBUTE_FREE_MEMORY = 14,                /* integer, bytes */
+  TILEWRIGHT_ATTRIBUTE_L2_BYTES = 15,                   /* integer: the cache that all multiprocessors share */
+  TILEWRIGHT_ATTRIBUTE_MAX_DYNAMIC_SHARED_MEMORY = 16,  /* integer, bytes of a block that asks for them at its launch */
+  TILEWRIGHT_ATTRIBUTE_SHARED_MEMORY_PER_MULTI_PROCESSOR = 17, /* integer, bytes */
+  TILEWRIGHT_ATTRIBUTE_REGISTERS_PER_MULTI_PROCESSOR = 18,     /* integer, of 32 bits each */
+  TILEWRIGHT_ATTRIBUTE_THREADS_PER_MULTI_PROCESSOR = 19,       /* integer */
+  TILEWRIGHT_ATTRIBUTE_BLOCKS_PER_MULTI_PROCESSOR = 20,        /* integer */
+  TILEWRIGHT_ATTRIBUTE_MEMORY_CLOCK_RATE = 21,                 /* integer, kHz */
+  TILEWRIGHT_ATTRIBUTE_MEMORY_BUS_BITS = 22                    /* integer */
 };
 
 enum {
   TILEWRIGHT_DEVICE_HOST_READS = 1,   /* host code may read and write this memory directly */
-  TILEWRIGHT_DEVICE_ASYNCHRONOUS = 2  /* copies and launches may return before they are done: wait with `stream_sync` */
+  TILEWRIGHT_DEVICE_ASYNCHRONOUS = 2, /* copies and launches may return before they are done: wait with `stream_sync` */
+  TILEWRIGHT_DEVICE_SETTLES_HOST = 4, /* but a copy has read, or written, the memory of the host when it returns */
+  TILEWRIGHT_DEVICE_SHARES_STREAMS = 8 /* streams have the numbers that DLPack exchanges: see `stream_current`, `stream_wait` */
 };
+
+/* How a kernel is launched. */
+typedef struct {
+  int32_t grid[3], block[3];
+  int32_t cluster[3]; /* blocks of the grid that are placed together, in each dimension; 0: the kernel's own clusters, if any */
+  uint32_t shared_bytes;
+  uint32_t flags;
+} TilewrightLaunch;
+
+enum {
+  TILEWRIGHT_LAUNCH_OVERLAPS = 1 /* may begin before the kernel before it in the stream has ended, for which it waits itself */
+};
+
+/* What a kernel needs of a device, and how many of its blocks fit on a multiprocessor at a time. */
+typedef struct {
+  int32_t registers;    /* of a thread */
+  int32_t local_bytes;  /* memory of a thread that did not fit into registers */
+  int32_t shared_bytes; /* of a block, besides what a launch asks for */
+  int32_t max_threads;  /* of a block */
+  int32_t blocks_per_multi_processor;
+} TilewrightKernelNeeds;
+
+/* A tensor as a device's copy engine is told of it. The innermost dimension comes first. */
+#define TILEWRIGHT_TENSOR_MAP_BYTES 128
+#define TILEWRIGHT_TENSOR_MAP_DIMENSIONS 5
+typedef struct {
+  void* base;
+  DLDataType dtype;
+  int32_t rank;
+  uint64_t dims[TILEWRIGHT_TENSOR_MAP_DIMENSIONS];
+  uint64_t strides[TILEWRIGHT_TENSOR_MAP_DIMENSIONS]; /* bytes, of each dimension but the innermost: the first is of dimension 1 */
+  uint32_t box[TILEWRIGHT_TENSOR_MAP_DIMENSIONS];     /* elements that one copy moves */
+  uint32_t element_strides[TILEWRIGHT_TENSOR_MAP_DIMENSIONS];
+  int32_t interleave, swizzle, promotion; /* bytes; 0: none */
+  int32_t fills_nan;                      /* what a copy finds outside of the tensor: zeros or, if not 0, NaN */
+} TilewrightTensor;
 
 /* Everything the runtime knows of a kind of device; docs/new-device.md says what each member has to do. A member may be
  * NULL: asking for it is then an error that names the device and what it lacks. Functions return 0, or -1 after
@@ -281,6 +328,31 @@ typedef struct {
   /* `args[i]` points to the value of argument i; the values are copied before this returns. */
   int32_t (*launch)(int32_t device_id, void* function, void* const* args, int32_t num_args, const int32_t grid[3], const int32_t block[3],
                     uint32_t shared_bytes, void* stream);
+
+  /* Fills memory with zeros, in the order of the stream. NULL: zeros are copied from the host. */
+  int32_t (*clear)(int32_t device_id, void* pointer, uint64_t num_bytes, void* stream);
+
+  /* The calling thread's current stream, as other libraries know it; and an order between two streams of a device: what
+   * `stream` is given from now on waits for what `other` was given so far. */
+  int32_t (*stream_current)(int32_t device_id, void** out);
+  int32_t (*stream_wait)(int32_t device_id, void* stream, void* other);
+
+  /* `launch` with all that can be said. Asked only for kernels that have clusters or flags. */
+  int32_t (*launch_with)(int32_t device_id, void* function, void* const* args, int32_t num_args, const TilewrightLaunch* how, void* stream);
+
+  /* Describes a tensor to the device's copy engine, in TILEWRIGHT_TENSOR_MAP_BYTES that are aligned to 64. */
+  int32_t (*tensor_map)(int32_t device_id, const TilewrightTensor* tensor, void* out);
+
+  /* Between these two, what the calling thread gives to the device is not done but recorded. The recording can be launched
+   * any number of times, and does the same on the same memory. Memory that is allocated and freed meanwhile is the
+   * recording's. Whatever cannot be recorded fails. */
+  int32_t (*record_begin)(int32_t device_id);
+  int32_t (*record_end)(int32_t device_id, void** out); /* NULL: the recording is thrown away */
+  int32_t (*recording_launch)(int32_t device_id, void* recording, void* stream);
+  int32_t (*recording_free)(int32_t device_id, void* recording);
+
+  /* What a kernel needs, in blocks of so many threads that ask for so much shared memory. */
+  int32_t (*kernel_needs)(int32_t device_id, void* function, int32_t threads, uint32_t shared_bytes, TilewrightKernelNeeds* out);
 } TilewrightDeviceTable;
 
 /* Makes a kind of device known, under DLPack's number for it, for the rest of the process. The table is copied. Fails for a
@@ -308,6 +380,8 @@ TILEWRIGHT_API int32_t tilewright_stream_create(DLDevice device, void** out);
 TILEWRIGHT_API int32_t tilewright_stream_free(DLDevice device, void* stream);
 TILEWRIGHT_API int32_t tilewright_stream_set(DLDevice device, void* stream);
 TILEWRIGHT_API int32_t tilewright_stream_sync(DLDevice device, void* stream);
+TILEWRIGHT_API int32_t tilewright_stream_current(DLDevice device, void** out);
+TILEWRIGHT_API int32_t tilewright_stream_wait(DLDevice device, void* stream, void* other);
 TILEWRIGHT_API int32_t tilewright_event_create(DLDevice device, void** out);
 TILEWRIGHT_API int32_t tilewright_event_free(DLDevice device, void* event);
 TILEWRIGHT_API int32_t tilewright_event_record(DLDevice device, void* event, void* stream);
@@ -318,6 +392,15 @@ TILEWRIGHT_API int32_t tilewright_module_unload(DLDevice device, void* module);
 TILEWRIGHT_API int32_t tilewright_module_function(DLDevice device, void* module, const char* name, void** out);
 TILEWRIGHT_API int32_t tilewright_launch(DLDevice device, void* function, void* const* args, int32_t num_args, const int32_t grid[3],
                                          const int32_t block[3], uint32_t shared_bytes, void* stream);
+TILEWRIGHT_API int32_t tilewright_launch_with(DLDevice device, void* function, void* const* args, int32_t num_args,
+                                              const TilewrightLaunch* how, void* stream);
+TILEWRIGHT_API int32_t tilewright_tensor_map(DLDevice device, const TilewrightTensor* tensor, void* out);
+TILEWRIGHT_API int32_t tilewright_record_begin(DLDevice device);
+TILEWRIGHT_API int32_t tilewright_record_end(DLDevice device, void** out);
+TILEWRIGHT_API int32_t tilewright_recording_launch(DLDevice device, void* recording, void* stream);
+TILEWRIGHT_API int32_t tilewright_recording_free(DLDevice device, void* recording);
+TILEWRIGHT_API int32_t tilewright_kernel_needs(DLDevice device, void* function, int32_t threads, uint32_t shared_bytes,
+                                               TilewrightKernelNeeds* out);
 
 /* The device of a kind that the calling thread's kernels are launched on; 0 until set. Generated code sets the device of its
  * arguments, as the global function `__tvm_set_device(device_type, device_id)`. */
@@ -325,6 +408,22 @@ TILEWRIGHT_API int32_t tilewright_set_device(DLDevice device);
 TILEWRIGHT_API int32_t tilewright_current_device(int32_t device_type);
 
 /* ---- Modules of kernels ----------------------------------------------------------------------------------------------- */
+/* A number that is known when a kernel is launched: a factor, times the values of integer arguments. */
+#define TILEWRIGHT_SIZE_ARGUMENTS 4
+typedef struct {
+  int64_t factor;
+  int32_t arguments[TILEWRIGHT_SIZE_ARGUMENTS]; /* positions; -1: none */
+} TilewrightSize;
+
+/* A parameter of a kernel that is no argument of its callers: a tensor map, made from the arguments at each launch. */
+typedef struct {
+  int32_t position; /* among the kernel's parameters */
+  int32_t base;     /* the argument that points to the tensor */
+  int64_t offset;   /* bytes from there to the first element */
+  TilewrightSize dims[TILEWRIGHT_TENSOR_MAP_DIMENSIONS], strides[TILEWRIGHT_TENSOR_MAP_DIMENSIONS];
+  TilewrightTensor tensor; /* all else */
+} TilewrightTensorMap;
+
 /* How a kernel is called: its arguments, then the extents of its thread axes and, if it wants it, the bytes of its dynamic
  * shared memory. */
 typedef struct {
@@ -332,8 +431,11 @@ typedef struct {
   const DLDataType* arg_types; /* kDLOpaqueHandle for a pointer; integers, bool, float32 and float64 */
   int32_t num_args;
   int32_t num_axes;
-  const char* const* axes; /* "blockIdx.x" to "threadIdx.z", in the order of their extents */
+  const char* const* axes; /* "blockIdx.x" to "threadIdx.z" and "clusterCtaIdx.x" to ".z", in the order of their extents */
   int32_t has_shared_bytes;
+  uint32_t launch_flags; /* TILEWRIGHT_LAUNCH_* */
+  int32_t num_tensor_maps;
+  const TilewrightTensorMap* tensor_maps; /* by rising position */
 } TilewrightKernel;
 
 typedef struct TilewrightDeviceModule TilewrightDeviceModule;
@@ -349,6 +451,10 @@ TILEWRIGHT_API void tilewright_device_module_release(TilewrightDeviceModule* mod
 /* A kernel as a function that launches it on the calling thread's device and stream. It takes pointers, or tensors of that
  * device, for pointers. A new reference, which keeps the module alive. */
 TILEWRIGHT_API int32_t tilewright_device_module_function(TilewrightDeviceModule* module, const char* name, TilewrightObject** out);
+
+/* What a kernel needs on the calling thread's device; see `kernel_needs`. */
+TILEWRIGHT_API int32_t tilewright_device_module_needs(TilewrightDeviceModule* module, const char* name, int32_t threads,
+                                                      uint32_t shared_bytes, TilewrightKernelNeeds* out);
 
 /* ---- Tensors -------------------------------------------------------------------------------------------------------- */
 /* A tensor object holds its DLTensor right after the header. New storage is aligned to 64 bytes, not initialised. */
@@ -490,6 +596,14 @@ TILEWRIGHT_API int32_t tilewright_graph_share_params(TilewrightGraph* graph, Til
 TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
 TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
 TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* that node alone */
+
+/* From the second run in a row on, a graph all of whose tensors are on one device that can record runs as one launch of a
+ * recording; setting an input in place begins anew. 0: every run launches kernel by kernel. */
+TILEWRIGHT_API void tilewright_graph_set_recording(TilewrightGraph* graph, int32_t enabled);
+
+/* Records now, and fails where that cannot be. */
+TILEWRIGHT_API int32_t tilewright_graph_record(TilewrightGraph* graph);
+TILEWRIGHT_API int32_t tilewright_graph_is_recorded(const TilewrightGraph* graph);
 
 /* Runs all nodes `repeat` times and writes, for every run and node, when it began in the run and how long it took, in seconds:
  * both arrays have as many numbers as there are runs times nodes. A run before that is not measured. */

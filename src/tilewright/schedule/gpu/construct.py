@@ -1,89 +1,149 @@
-"""The plain schedule of any graph of tensor expressions, for a device with blocks of threads.
+"""Constructs a GPU schedule for any graph of tensor expressions.
 
-What computes no reduction is inlined into its readers. Every other stage is a kernel of its own: its data axes are
-fused and dealt out to blocks of threads, and each thread computes whole elements, reductions included. A function
-that is written as statements (an extern, a hybrid function) stays as it is: whoever wrote it binds its threads.
+What computes elements from elements is inlined into its readers. Of the rest, every stage that is read by one other
+only, and shares its rows, is computed inside it (softmax, normalisation, a reduction with its epilogue); the others are
+kernels of their own. A function that is written as statements (an extern) gets threads for its parallel loops, unless
+whoever wrote it bound threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Final
 
-from tilewright.ir.expr import IntImm
+from tilewright.ir.functor import post_order
+from tilewright.schedule.cpu.cost import cost_of
+from tilewright.schedule.cpu.graph import MaterializedStage, cones, materialized_stages
+from tilewright.schedule.gpu.inlining import inline_stages
+from tilewright.schedule.gpu.kernel import is_thread_reduction, schedule_kernel
+from tilewright.schedule.gpu.machine import GpuMachine, current_gpu
+from tilewright.schedule.gpu.row_plan import plan_rows
+from tilewright.schedule.gpu.rows import row_group
+from tilewright.schedule.gpu.split_reduction import split_few_rows
+from tilewright.schedule.gpu.statements import give_threads
+from tilewright.schedule.gpu.tensor_core import use_tensor_cores
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.target.target import Target
 from tilewright.te.extern import ExternOp
 from tilewright.te.hybrid.operation import HybridOp
 from tilewright.te.operation import ComputeOp, PlaceholderOp, thread_axis
-from tilewright.te.schedule.auto_inline import auto_inline_injective
+from tilewright.te.schedule.dataflow import replace_dataflow, set_operation
+from tilewright.te.schedule.normalize import apply_inlining
 from tilewright.te.schedule.schedule import Schedule, create_schedule
-from tilewright.te.schedule.stage import AttachType, Stage
+from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
-from tilewright.tir.functor import post_order_visit
 from tilewright.tir.stmt import AttrStmt
 
-MOST_THREADS: Final = 256
-"""Threads of a block: enough to fill the schedulers of a multiprocessor, and no more than any device has."""
-
-
-def threads_per_block() -> int:
-    """Threads that a block of the current target may have, up to ``MOST_THREADS``."""
-    target = Target.current()
-    limit = None if target is None else target.attrs.get("max_num_threads")
-    return MOST_THREADS if limit is None else min(int(limit), MOST_THREADS)
+RECOMPUTED_WORK: Final = 64
+"""Operations per element that a reader without a reduction may do again: fewer than memory has it wait for anyway."""
 
 
 @with_recursion_room
 def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
     """The schedule of the graph that leads to these tensors, for the current target."""
     schedule = create_schedule([tensor.op for tensor in outputs])
-    auto_inline_injective(schedule)
-    for stage in schedule.stages:
-        if stage.attach_type == AttachType.INLINE or isinstance(stage.op, PlaceholderOp):
-            continue
-        if isinstance(stage.op, ComputeOp):
-            bind_threads(stage)
-        else:
-            _require_threads(stage)
+    machine = current_gpu()
+    use_tensor_cores(schedule, Target.current())
+    inline_stages(schedule)
+    roots = _find_roots(schedule, machine)
+    apply_inlining(schedule)
+    for root, cone in _kernels(schedule, roots).items():
+        if isinstance(root.operation, ComputeOp) and root.is_schedulable and root.elements() > 0:
+            first = None if is_thread_reduction(root, cone) else split_few_rows(schedule, root, cone, machine)
+            roots |= set() if first is None else {first}
+    for root, cone in _kernels(schedule, roots).items():
+        if isinstance(root.operation, ComputeOp):
+            if root.is_schedulable and root.elements() > 0:
+                schedule_kernel(schedule, root, cone, machine)
+        elif not isinstance(root.operation, PlaceholderOp):
+            _bind_statements(root.stage, machine)
     return schedule
 
 
-def bind_threads(stage: Stage) -> None:
-    """Deal the elements of a stage out to blocks of threads, neighbours to neighbours."""
-    operation = stage.op
-    assert isinstance(operation, ComputeOp)
-    if not operation.axes:
-        # One element: one thread around the whole stage.
-        stage.env_threads([thread_axis((0, 1), "blockIdx.x"), thread_axis((0, 1), "threadIdx.x")])
-        return
-    extents = operation.output(0).shape
-    count = prod(int(extent.value) for extent in extents if isinstance(extent, IntImm))
-    is_constant = all(isinstance(extent, IntImm) for extent in extents)
-    if is_constant and count == 0:
-        return
-    threads = min(threads_per_block(), count) if is_constant else threads_per_block()
-    block, thread = stage.split(stage.fuse(*operation.axes), factor=threads)
-    stage.bind(block, thread_axis("blockIdx.x"))
-    stage.bind(thread, thread_axis("threadIdx.x"))
+def _kernels(schedule: Schedule, roots: set[Stage]) -> dict[MaterializedStage, list[MaterializedStage]]:
+    """The root and the cone of every kernel, producers first."""
+    stages = materialized_stages(schedule)
+    return cones(stages, {one for one in stages if one.stage in roots})
 
 
-def _require_threads(stage: Stage) -> None:
-    """Refuse a stage that no thread of the device would run."""
+def _find_roots(schedule: Schedule, machine: GpuMachine) -> set[Stage]:
+    """The stages that have to be kernels of their own; what is cheaper to compute again is inlined instead."""
+    roots: set[Stage] = set()
+    while True:
+        kernels = _kernels(schedule, roots)
+        misfits = [cone[-1] for root, cone in kernels.items() if cone and not _fits(root, cone, machine)]
+        if not misfits:
+            return roots
+        for one in misfits:
+            if _may_be_recomputed(one):
+                one.stage.compute_inline()
+            else:
+                roots.add(one.stage)
+
+
+def _fits(root: MaterializedStage, cone: list[MaterializedStage], machine: GpuMachine) -> bool:
+    """True if one kernel computes them all."""
+    if is_thread_reduction(root, cone):
+        return True
+    group = row_group(root, cone)
+    if group is None or root.elements() == 0:
+        return False
+    # A team that has to read a long row several times should have company.
+    plan = plan_rows(group, machine)
+    return plan.is_kept or group.row_count >= machine.multiprocessors or group.length <= 64 * plan.team
+
+
+def _may_be_recomputed(one: MaterializedStage) -> bool:
+    """True for elements that cost less to compute than to store and load, where each reader needs each once."""
+    return (
+        not one.is_reduction
+        and one.is_movable
+        and cost_of(one.compute).operations <= RECOMPUTED_WORK
+        and all(isinstance(reader.operation, ComputeOp) for reader in one.readers)
+        and not any(
+            reader.is_reduction and reader.elements() > 1 and _is_reused(one, reader)
+            for reader in one.readers
+        )
+    )
+
+
+def _is_reused(one: MaterializedStage, reader: MaterializedStage) -> bool:
+    """True if a reduction reads each element several times."""
+    steps = reader.work() // max(reader.elements(), 1)
+    return reader.elements() * steps > 4 * max(one.elements(), 1) * max(cost_of(reader.compute).operations, 1)
+
+
+def _bind_statements(stage: Stage, machine: GpuMachine) -> None:
+    """Gives threads to an operation that is written as statements, unless whoever wrote it did."""
     operation = stage.op
     if isinstance(operation, (ExternOp, HybridOp)):
-        bound: list[str] = []
-
-        def visit(node: object) -> None:
-            if isinstance(node, AttrStmt) and node.attr_key in ("thread_extent", "virtual_thread"):
-                bound.append(node.attr_key)
-
-        post_order_visit(operation.body, visit)
-        if bound:
+        if any(_binds_thread(node) for node in post_order(operation.body)):
+            return
+        if isinstance(operation, HybridOp):
+            stage.env_threads([thread_axis((0, 1), "blockIdx.x"), thread_axis((0, 1), "threadIdx.x")])
+            return
+        threaded = give_threads(operation, machine.max_threads)
+        if threaded is not None:
+            made = ExternOp(
+                operation.name,
+                operation.tag,
+                operation.attrs,
+                operation.inputs,
+                operation.input_placeholders,
+                operation.output_placeholders,
+                threaded.body,
+                operation.span,
+            )
+            replaced = dict(zip(operation.outputs, made.outputs, strict=True))
+            set_operation(stage, made)
+            replace_dataflow(stage.schedule.stages, replaced)
             return
     raise ScheduleError(
-        f"{operation.name} has no GPU kernel yet: it is written as a sequence of statements that bind no threads; "
-        "it can run on the CPU (relay.transform.PlanDevices places it there)"
+        f"{operation.name} has no GPU kernel: it is written as statements that call functions of the host; "
+        "it can run on the CPU (relay.build places it there, with relay.annotation.on_device for one of your own)"
     )
+
+
+def _binds_thread(node: object) -> bool:
+    return isinstance(node, AttrStmt) and node.attr_key in ("thread_extent", "virtual_thread")

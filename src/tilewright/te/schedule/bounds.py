@@ -16,9 +16,16 @@ from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.te.operation import PlaceholderOp
 from tilewright.te.schedule.dataflow import readers_of
-from tilewright.te.schedule.reads import TensorDomains, note_reads, output_domain
+from tilewright.te.schedule.reads import Loops, TensorDomains, note_reads, output_domain
 from tilewright.te.schedule.reads_inside import check_reads
-from tilewright.te.schedule.relations import Ranges, Sets, pass_down_ranges, pass_up_sets
+from tilewright.te.schedule.relations import (
+    Ranges,
+    Sets,
+    Values,
+    pass_down_ranges,
+    pass_up_sets,
+    pass_up_values,
+)
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.tensor import Operation
@@ -183,12 +190,26 @@ class BoundInference:
             raise ScheduleError(
                 f"compute_at on stage {stage.label}: its reader {reader_stage.label} is not inside {where}"
             )
+        leaves = {axis: sets[axis] for axis in reader_stage.leaf_iter_vars}
         pass_up_sets(reader_stage.relations, self.ranges, sets, self.analyzer)
         bound: dict[Var, IntervalSet] = {}
         for axis in reader.root_iter_vars:
             covered = sets[axis]
             bound[axis.var] = relax(covered, relaxed, self.analyzer) if relaxed else covered
-        note_reads(reader, self.analyzer, bound, domains)
+        note_reads(reader, self.analyzer, bound, domains, self.loops_of(reader_stage, leaves, relaxed))
+
+    def loops_of(self, reader: Stage, leaves: Sets, relaxed: dict[Var, IntervalSet]) -> Loops | None:
+        """A reader's axes in terms of its loops, where some were split or fused."""
+        if not reader.relations:
+            return None
+        values: Values = {axis: axis.var for axis in leaves}
+        pass_up_values(reader.relations, self.ranges, values, allow_missing=True)
+        roots = [axis for axis in reader.op.root_iter_vars if axis in values and values[axis] is not axis.var]
+        bound = {
+            axis.var: relax(covered, relaxed, self.analyzer) if relaxed else covered
+            for axis, covered in leaves.items()
+        }
+        return Loops({axis.var: values[axis] for axis in roots}, {**bound, **relaxed})
 
     def check_thread(
         self, stage: Stage, reader: Stage, axis: IterVar, inside: bool, rank: StorageRank
@@ -198,6 +219,9 @@ class BoundInference:
         if not inside or thread_rank(thread.thread_tag) is None or is_const(self.ranges[axis].extent, 1):
             return
         own = [*stage.env_thread_axes, *(one.bind_thread for one in stage.axis_attributes.values())]
+        # A thread that already runs around the place is the same one inside it.
+        for around, owner in attach_path_with_stages(stage):
+            own += [self.bound_threads.get(around, around), *owner.env_thread_axes]
         if not is_shared_by(rank, thread.thread_tag) and not any(thread is one for one in own):
             stage.fail(
                 "set_scope",

@@ -70,6 +70,8 @@ def replace_dataflow(stages: Sequence[Stage], replaced: dict[Tensor, Tensor]) ->
         operation = stage.op.replace_inputs(replaced)
         if operation is not stage.op:
             for old, new in zip(stage.op.outputs, operation.outputs, strict=True):
+                # What was to be replaced by the old one is read by later stages still.
+                replaced.update({given: new for given, stand_in in replaced.items() if stand_in is old})
                 replaced[old] = new
             set_operation(stage, operation)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def normalize(schedule: Schedule) -> Schedule:
     """See the module's text. The given schedule stays as it is."""
     made = schedule.copy()
-    _inline(made)
+    apply_inlining(made)
     _mend_places(made)
     _rebase(made)
     return made
@@ -72,8 +72,11 @@ class _Inline(Mutator):
         return self.elements[key]
 
 
-def _inline(schedule: Schedule) -> None:
-    """Put inlined stages into their readers, producers first. What was inlined itself stays as it was written."""
+def apply_inlining(schedule: Schedule) -> None:
+    """Put inlined stages into their readers, producers first. What was inlined itself stays as it was written.
+
+    A scheduler that is done with inlining may do this before it caches what its stages then read.
+    """
     inlined: set[Operation] = set()
     replaced: dict[Tensor, Tensor] = {}
     for stage in schedule.stages:

@@ -8,12 +8,13 @@ domains of its outputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tilewright.arith import Analyzer, IntervalSet, eval_int_set
 from tilewright.ir import operators
-from tilewright.ir.expr import IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
-from tilewright.ir.functor import post_order
+from tilewright.ir.expr import FloorDiv, FloorMod, IntImm, IterVar, PrimExpr, ProducerLoad, Reduce, Var
+from tilewright.ir.functor import post_order, substitute_expr
 from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Operation, Tensor
 
@@ -27,11 +28,46 @@ READS: dict[type[Operation], Reads] = {}
 OUTPUTS: dict[type[Operation], Callable[[Any, TensorDomains], OutputDomain]] = {}
 
 
+@dataclass(frozen=True)
+class Loops:
+    """The axes of a reader in terms of its loops, and the sets of values that those take.
+
+    The set of an axis that was split is an interval; its quotients and remainders by the factors are loops again, with
+    sets that are often smaller: a single value, if the loop is a thread.
+    """
+
+    axes: Mapping[Var, PrimExpr]
+    sets: Mapping[Var, IntervalSet]
+
+    def index_set(self, index: PrimExpr, analyzer: Analyzer) -> IntervalSet | None:
+        """The set of values of an index with quotients or remainders of axes; None unless it has a known size when it
+        is written in loops."""
+        if not _has_quotients(index):
+            return None
+        written = analyzer.simplify(substitute_expr(index, self.axes))
+        found = eval_int_set(written, self.sets, analyzer)
+        if not found.has_lower_bound or not found.has_upper_bound:
+            return None
+        size = analyzer.simplify(operators.subtract(found.max_value, found.min_value))
+        return found if isinstance(size, IntImm) else None
+
+
+def _has_quotients(index: PrimExpr) -> bool:
+    return any(isinstance(part, (FloorDiv, FloorMod)) for part in post_order(index))
+
+
 def note_reads(
-    operation: Operation, analyzer: Analyzer, sets: Mapping[Var, IntervalSet], domains: TensorDomains
+    operation: Operation,
+    analyzer: Analyzer,
+    sets: Mapping[Var, IntervalSet],
+    domains: TensorDomains,
+    loops: Loops | None = None,
 ) -> None:
     """Add what the operation reads when its axes take these values."""
-    READS[type(operation)](operation, analyzer, sets, domains)
+    if loops is not None and isinstance(operation, ComputeOp):
+        _compute_reads(operation, analyzer, sets, domains, loops)
+    else:
+        READS[type(operation)](operation, analyzer, sets, domains)
 
 
 def output_domain(operation: Operation, domains: TensorDomains) -> OutputDomain:
@@ -40,7 +76,11 @@ def output_domain(operation: Operation, domains: TensorDomains) -> OutputDomain:
 
 
 def _compute_reads(
-    operation: ComputeOp, analyzer: Analyzer, sets: Mapping[Var, IntervalSet], domains: TensorDomains
+    operation: ComputeOp,
+    analyzer: Analyzer,
+    sets: Mapping[Var, IntervalSet],
+    domains: TensorDomains,
+    loops: Loops | None = None,
 ) -> None:
     first = operation.body[0]
     exprs = operation.body[:1] if isinstance(first, Reduce) else operation.body
@@ -51,17 +91,25 @@ def _compute_reads(
                 and isinstance(part.producer, Tensor)
                 and part.producer in domains
             ):
-                note_load(part, analyzer, sets, domains)
+                note_load(part, analyzer, sets, domains, loops)
 
 
 def note_load(
-    load: ProducerLoad, analyzer: Analyzer, sets: Mapping[Var, IntervalSet], domains: TensorDomains
+    load: ProducerLoad,
+    analyzer: Analyzer,
+    sets: Mapping[Var, IntervalSet],
+    domains: TensorDomains,
+    loops: Loops | None = None,
 ) -> None:
     """Add the indices of one read."""
     tensor = load.producer
     assert isinstance(tensor, Tensor)
     for dimension, index in enumerate(load.indices):
-        note_indices(tensor, dimension, (index, index), analyzer, sets, domains)
+        exact = None if loops is None else loops.index_set(index, analyzer)
+        if exact is None:
+            note_indices(tensor, dimension, (index, index), analyzer, sets, domains)
+        else:
+            domains[tensor][dimension].append(exact)
 
 
 def note_indices(

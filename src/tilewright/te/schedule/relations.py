@@ -28,13 +28,17 @@ class IterVarRelation(Node):
 
 @node
 class Split(IterVarRelation):
-    """``parent`` into ``outer`` and ``inner``: by the extent of the inner, or by the number of parts."""
+    """``parent`` into ``outer`` and ``inner``: by the extent of the inner, or by the number of parts.
+
+    ``exact``: the inner one has the extent that was asked for even where the parent is shorter.
+    """
 
     parent: IterVar
     outer: IterVar
     inner: IterVar
     factor: PrimExpr | None
     nparts: PrimExpr | None
+    exact: bool = False
 
 
 @node
@@ -91,7 +95,7 @@ def pass_down_ranges(
                 continue
             extent = ranges[relation.parent].extent
             if relation.factor is not None:
-                inner = _inner_extent(extent, relation.factor, relation.inner in kept)
+                inner = _inner_extent(extent, relation.factor, relation.exact or relation.inner in kept)
                 outer = _ceil_div(extent, inner)
             else:
                 assert relation.nparts is not None

@@ -167,6 +167,20 @@ class Stage(Object):
         self, parent: IterVar, factor: ExprLike | None = None, nparts: ExprLike | None = None
     ) -> tuple[IterVar, IterVar]:
         """Split an axis in two: by the extent of the inner one, or by the number of parts."""
+        outer, inner = self._split(parent, factor, nparts, exact=False)
+        self._record("split", parent, factor, nparts, results=(outer, inner))
+        return outer, inner
+
+    def split_exact(self, parent: IterVar, factor: ExprLike) -> tuple[IterVar, IterVar]:
+        """Split an axis by the extent of the inner one, which it has even if the axis is shorter: as many threads as
+        another stage has, for example. Iterations past the end do nothing."""
+        outer, inner = self._split(parent, factor, None, exact=True)
+        self._record("split_exact", parent, factor, results=(outer, inner))
+        return outer, inner
+
+    def _split(
+        self, parent: IterVar, factor: ExprLike | None, nparts: ExprLike | None, exact: bool
+    ) -> tuple[IterVar, IterVar]:
         position = self._loop_axis("split", parent)
         if (factor is None) == (nparts is None):
             self.fail("split", parent, "give either factor or nparts")
@@ -185,11 +199,11 @@ class Stage(Object):
                 inner,
                 size if factor is not None else None,
                 size if nparts is not None else None,
+                exact,
             )
         )
         self.all_iter_vars += [outer, inner]
         self.leaf_iter_vars[position : position + 1] = [outer, inner]
-        self._record("split", parent, factor, nparts, results=(outer, inner))
         return outer, inner
 
     def _positive(self, primitive: str, axis: IterVar, what: str, given: Any) -> PrimExpr:

@@ -22,10 +22,15 @@ from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
+from tilewright.tir.interpreter.block import IN_STEP, Block, Steps, run_block
 from tilewright.tir.interpreter.expressions import Frame, Run, memory_cells
+from tilewright.tir.interpreter.fragments import Shape
 from tilewright.tir.interpreter.memory import Memory, Pointer
+from tilewright.tir.interpreter.ptx import STEPS
 from tilewright.tir.interpreter.statements import Enter, StatementCompiler
-from tilewright.tir.interpreter.warps import IN_STEP, compile_shuffle, is_shuffle, shuffles_of, with_shuffles
+from tilewright.tir.interpreter.tensor_maps import MapOf, compile_tensor_map
+from tilewright.tir.interpreter.warps import compile_shuffle, is_shuffle, shuffles_of, with_shuffles
+from tilewright.tir.ptx import TENSOR_MAP
 from tilewright.tir.stmt import (
     Allocate,
     AttrStmt,
@@ -40,8 +45,7 @@ from tilewright.tir.stmt import (
     While,
 )
 
-Steps = Iterator[Any]
-_MEETING_POINTS = ("tir.tvm_storage_sync", "tir.tvm_thread_allreduce")
+_MEETING_POINTS = frozenset({"tir.tvm_storage_sync", "tir.tvm_thread_allreduce", *STEPS})
 
 
 def is_meeting_point(node: Any) -> bool:
@@ -71,14 +75,6 @@ def _is_shared(scope: str) -> bool:
     return scope.startswith("shared")
 
 
-class Block:
-    """The state that the threads of one block share: memory, and their contributions to a reduction."""
-
-    def __init__(self) -> None:
-        self.memory: dict[Any, Pointer] = {}
-        self.brought: dict[Any, Any] = {}
-
-
 @dataclass
 class Kernel:
     """A kernel while it is compiled.
@@ -103,6 +99,8 @@ class ThreadCompiler(StatementCompiler):
         super().__init__(lookup_function)
         self.kernel: Kernel | None = None
         self.reducers: list[CommReducer] = []
+        self.tensor_maps: dict[Var, MapOf] = {}
+        self.fragment_shapes: dict[Var, Shape] = {}
 
     def waits(self, stmt: Stmt) -> bool:
         """True if the threads may stop inside the statement, so that its closure is a generator."""
@@ -131,17 +129,17 @@ class ThreadCompiler(StatementCompiler):
             shuffles = shuffles_of(node)
             if shuffles:
                 values = [(call, self.visit(call.args[1])) for call in shuffles]
-                return with_shuffles(made, values, self._thread_number())
+                return with_shuffles(made, values, self.thread_number())
         if self.kernel is not None and self.kernel.in_step and isinstance(node, Stmt) and _is_leaf(node):
             return _then_wait(made)
         return made
 
     def visit_call(self, node: Call) -> Run:
         if self.kernel is not None and is_shuffle(node):
-            return compile_shuffle(node, self.visit, self._thread_number())
+            return compile_shuffle(node, self.visit, self.thread_number())
         return super().visit_call(node)
 
-    def _thread_number(self) -> Run:
+    def thread_number(self) -> Run:
         """The number of a thread within its block, in the order in which warps are made of them."""
         assert self.kernel is not None
         parts: list[tuple[int, Run]] = []
@@ -163,6 +161,8 @@ class ThreadCompiler(StatementCompiler):
         axis = binds_thread(node)
         if axis is not None:
             return self._thread_index(node, axis) if self.kernel is not None else self._launch(node)
+        if node.attr_key == TENSOR_MAP and isinstance(node.node, Var):
+            self.tensor_maps[node.node] = compile_tensor_map(node.value, self.visit)
         if node.attr_key == "reduce_scope" and isinstance(node.node, CommReducer):
             self.reducers.append(node.node)
             body = self.visit(node.body)
@@ -227,7 +227,7 @@ class ThreadCompiler(StatementCompiler):
                     for slot, value in thread_index:
                         own[slot] = value
                     threads.append(body(own))
-                run_block(threads)
+                run_block(threads, frame[0])
 
         return launch
 
@@ -278,7 +278,7 @@ class ThreadCompiler(StatementCompiler):
         def assign(frame: Frame) -> None:
             frame[slot] = value(frame)
 
-        bind = with_shuffles(assign, values, self._thread_number())
+        bind = with_shuffles(assign, values, self.thread_number())
 
         def steps(frame: Frame) -> Steps:
             yield from bind(frame)
@@ -347,6 +347,8 @@ class ThreadCompiler(StatementCompiler):
             return super().visit_evaluate(node)
         call = node.value
         assert isinstance(call, Call)
+        if call.op.name in STEPS:
+            return STEPS[call.op.name](self, call)
         if call.op.name == "tir.tvm_thread_allreduce":
             return self._all_reduce(call)
         scope = call.args[0].value if isinstance(call.args[0], StringImm) else "shared"
@@ -436,29 +438,3 @@ def _indices(frame: Frame, kernel: Kernel, tags: list[Any]) -> Iterator[list[tup
     slots = [kernel.slots[tag] for tag in tags]
     for point in itertools.product(*ranges):
         yield list(zip(slots, point, strict=True))
-
-
-def run_block(threads: list[Steps]) -> None:
-    """Run the threads of a block to their end, letting none past a barrier before all have reached it."""
-    running = list(range(len(threads)))
-    waiting_at: dict[int, Any] = {}
-    while running:
-        for thread in running:
-            if thread in waiting_at:
-                continue
-            barrier = next(threads[thread], None)
-            if barrier is None:
-                waiting_at[thread] = None
-            elif barrier is not IN_STEP:
-                waiting_at[thread] = barrier
-        finished = [thread for thread in running if waiting_at.get(thread, IN_STEP) is None]
-        running = [thread for thread in running if thread not in finished] if finished else running
-        stopped = [waiting_at[thread] for thread in running if thread in waiting_at]
-        if running and len(stopped) == len(running):
-            if len(running) != len(threads) or any(barrier is not stopped[0] for barrier in stopped):
-                raise TilewrightError(
-                    f"{len(running)} of the {len(threads)} threads of a block wait at a barrier "
-                    "that the others do not reach: "
-                    f"{stopped[0]}"
-                )
-            waiting_at.clear()

@@ -13,11 +13,10 @@ from tilewright.ir.expr import Call
 from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
 from tilewright.support.errors import TilewrightError
+from tilewright.tir.interpreter.block import IN_STEP
 from tilewright.tir.interpreter.expressions import Frame, Run
 
 SHUFFLES = ("tir.tvm_warp_shuffle", "tir.tvm_warp_shuffle_up", "tir.tvm_warp_shuffle_down")
-IN_STEP = "in step"
-"""Yielded by a thread that waits for the others after an ordinary statement."""
 
 
 def is_shuffle(node: Any) -> bool:

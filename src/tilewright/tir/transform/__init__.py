@@ -47,6 +47,7 @@ from tilewright.tir.transform.remove_no_op import RemoveNoOp
 from tilewright.tir.transform.rewrite_unsafe_select import RewriteUnsafeSelect
 from tilewright.tir.transform.simplify import Simplify
 from tilewright.tir.transform.skip_assert import SkipAssert
+from tilewright.tir.transform.software_pipeline import SoftwarePipeline
 from tilewright.tir.transform.split_host_device import SplitHostDevice
 from tilewright.tir.transform.storage_flatten import StorageFlatten
 from tilewright.tir.transform.storage_rewrite import StorageRewrite
@@ -105,6 +106,7 @@ __all__ = [
     "RewriteUnsafeSelect",
     "Simplify",
     "SkipAssert",
+    "SoftwarePipeline",
     "SplitHostDevice",
     "StorageFlatten",
     "StorageRewrite",

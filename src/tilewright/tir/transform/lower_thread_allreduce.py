@@ -3,7 +3,9 @@
 ``tvm_thread_allreduce(count, values..., condition, results..., thread indices...)`` under ``reduce_scope`` combines
 the values of all threads along the given indices, and gives every one of them the result. Two ways:
 
-* by shuffles, where the threads along the indices are exactly one warp: five exchanges of registers on 32 lanes;
+* by shuffles, where the threads along the indices are neighbouring lanes of a warp: five exchanges of registers on 32
+  lanes. Where they are several whole warps, each warp combines its own values, and then those of all warps, through
+  shared memory and with one barrier;
 * through shared memory elsewhere: each thread writes its value, and half of them combine two at a time until one is
   left, with a barrier after each step. The result is read from the first element of the thread's group.
 
@@ -13,7 +15,7 @@ second case.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tilewright.ir import operators
@@ -27,7 +29,18 @@ from tilewright.support.dtype import DataType
 from tilewright.support.errors import LoweringError
 from tilewright.target.target import Target
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, IfThenElse, LetStmt, Stmt, Store, stmt_seq
+from tilewright.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    Evaluate,
+    For,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    Store,
+    While,
+    stmt_seq,
+)
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.scoped_rewriter import ScopedMutator
 
@@ -79,6 +92,7 @@ class _Lower(ScopedMutator):
         self.axes: list[tuple[IterVar, PrimExpr]] = []
         self.reducers: list[CommReducer] = []
         self.divergence = 0
+        self.loop_depth = 0
         self.loads: dict[Var, PrimExpr] = {}
         self.memory: dict[Var, dict[int, tuple[Var, DataType]]] = {}
 
@@ -97,6 +111,18 @@ class _Lower(ScopedMutator):
             return made
         return node.map_children(self.visit)
 
+    def visit_for(self, node: For) -> Stmt:
+        return self._in_loop(node)
+
+    def visit_while(self, node: While) -> Stmt:
+        return self._in_loop(node)
+
+    def _in_loop(self, node: Stmt) -> Stmt:
+        self.loop_depth += 1
+        made: Stmt = node.map_children(self.visit)
+        self.loop_depth -= 1
+        return made
+
     def visit_if_then_else(self, node: IfThenElse) -> Stmt:
         threads = {axis.var for axis, _ in self.axes if axis.thread_tag.startswith("threadIdx")}
         divergent = any(variable in threads for variable in free_vars(node.condition))
@@ -112,7 +138,7 @@ class _Lower(ScopedMutator):
             return made
         body: Stmt = made.body
         for size, (variable, dtype) in replaced.items():
-            body = Allocate(variable, dtype, [size], operators.const_true(), body, span=node.span)
+            body = Allocate(variable, dtype, [max(size, 1)], operators.const_true(), body, span=node.span)
         return body
 
     def visit_load(self, node: Load) -> PrimExpr:
@@ -168,8 +194,11 @@ class _Lower(ScopedMutator):
                 "threads combine their values inside a condition that they decide differently, where some would wait "
                 "forever; pass the condition to the reduction instead"
             )
-        if self._is_one_warp(request, reduce_extent):
-            return self._by_shuffles(request, reduce_extent)
+        width = self._shuffle_width(request, reduce_extent)
+        if width == reduce_extent:
+            return self._by_shuffles(request, width)
+        if width > 1:
+            return self._by_warps(request, reduce_extent)
         return self._through_shared_memory(request, reduce_extent)
 
     def _alone(self, request: _Request) -> Stmt:
@@ -178,36 +207,94 @@ class _Lower(ScopedMutator):
             *[Store(result, value, 0) for result, value in zip(request.results, request.own(), strict=True)]
         )
 
-    def _is_one_warp(self, request: _Request, reduce_extent: int) -> bool:
+    def _shuffle_width(self, request: _Request, reduce_extent: int) -> int:
+        """How many neighbouring lanes of a warp combine their values; 1 if shuffles do not help."""
         # Threads of a warp are consecutive in x.
         along = [thread for thread in request.along if thread.extent > 1]
-        fits = reduce_extent == self.warp_size and len(along) == 1 and along[0].dimension == 0
-        return fits and all(dtype.bits == 32 and dtype.lanes == 1 for dtype in request.types)
+        if not self.warp_size or len(along) != 1 or along[0].dimension != 0:
+            return 1
+        if not all(dtype.lanes == 1 and dtype.bits in (1, 8, 16, 32, 64) for dtype in request.types):
+            return 1
+        if reduce_extent <= self.warp_size:
+            return reduce_extent if reduce_extent.bit_count() == 1 else 1
+        warps, rest = divmod(reduce_extent, self.warp_size)
+        return self.warp_size if rest == 0 and warps.bit_count() == 1 and warps <= self.warp_size else 1
 
     def _by_shuffles(self, request: _Request, width: int) -> Stmt:
+        """All threads of the reduction are lanes of one warp."""
         steps: list[Callable[[Stmt], Stmt]] = []
+        current = self._in_warp(steps, request, request.own(), width)
+        return _inside(
+            steps,
+            stmt_seq(
+                *[Store(result, value, 0) for result, value in zip(request.results, current, strict=True)]
+            ),
+        )
+
+    def _by_warps(self, request: _Request, reduce_extent: int) -> Stmt:
+        """Each warp combines its values, and then those of all warps, which it reads from shared memory."""
+        assert self.warp_size
+        warps = reduce_extent // self.warp_size
+        place, group = _flat_index(request.along), _flat_index(request.others)
+        buffers = [
+            self._shared(result, dtype, warps * _product(request.others))
+            for result, dtype in zip(request.results, request.types, strict=True)
+        ]
+        base = operators.multiply(group, warps)
+        lane = operators.floormod(place, self.warp_size)
+        own = operators.add(base, operators.floordiv(place, self.warp_size))
+        steps: list[Callable[[Stmt], Stmt]] = []
+        current = self._in_warp(steps, request, request.own(), self.warp_size)
+        stores = stmt_seq(
+            *[Store(buffer, value, own) for buffer, value in zip(buffers, current, strict=True)]
+        )
+        parts: list[Stmt] = [_barrier()] if self.loop_depth else []
+        parts += [_inside(steps, IfThenElse(operators.equal(lane, 0), stores)), _barrier()]
+        index = operators.add(base, operators.floormod(lane, warps))
+        partial: list[PrimExpr] = [
+            Load(dtype, buffer, index) for buffer, dtype in zip(buffers, request.types, strict=True)
+        ]
+        again: list[Callable[[Stmt], Stmt]] = []
+        total = self._in_warp(again, request, partial, warps)
+        kept = [
+            self._local(result, dtype) for result, dtype in zip(request.results, request.types, strict=True)
+        ]
+        parts.append(
+            _inside(again, stmt_seq(*[Store(one, value, 0) for one, value in zip(kept, total, strict=True)]))
+        )
+        for result, one, dtype in zip(request.results, kept, request.types, strict=True):
+            self.loads[result] = Load(dtype, one, 0)
+        return stmt_seq(*parts)
+
+    def _in_warp(
+        self,
+        steps: list[Callable[[Stmt], Stmt]],
+        request: _Request,
+        values: Sequence[PrimExpr],
+        width: int,
+    ) -> list[PrimExpr]:
+        """The combination of the values of ``width`` neighbouring lanes, in each of them."""
         mask = Var("active_lanes", "uint32")
         steps.append(_let(mask, operators.call("tvm_warp_activemask", "uint32", [])))
-        current = self._name_all(steps, "mine", request.own())
-        distance = width // 2
-        while distance >= 1:
-            others: list[PrimExpr] = [
-                operators.call("tvm_warp_shuffle_down", value.dtype, [mask, value, distance, width, width])
+        current = self._name_all(steps, "mine", list(values))
+
+        def shuffled(name: str, operand: int) -> list[PrimExpr]:
+            return [
+                _exchanged(
+                    value,
+                    lambda word: operators.call(
+                        name, word.dtype, [mask, word, operand, width, self.warp_size]
+                    ),
+                )
                 for value in current
             ]
-            named = self._name_all(steps, "other", others)
+
+        distance = width // 2
+        while distance >= 1:
+            named = self._name_all(steps, "other", shuffled("tvm_warp_shuffle_down", distance))
             current = self._name_all(steps, "mine", request.combine(current, named))
             distance //= 2
-        final: list[PrimExpr] = [
-            operators.call("tvm_warp_shuffle", value.dtype, [mask, value, 0, width, width])
-            for value in current
-        ]
-        body = stmt_seq(
-            *[Store(result, value, 0) for result, value in zip(request.results, final, strict=True)]
-        )
-        for step in reversed(steps):
-            body = step(body)
-        return body
+        return self._name_all(steps, "all", shuffled("tvm_warp_shuffle", 0))
 
     def _name_all(
         self, steps: list[Callable[[Stmt], Stmt]], name: str, values: list[PrimExpr]
@@ -230,7 +317,7 @@ class _Lower(ScopedMutator):
             self.loads[result] = Load(dtype, buffer, base)
         parts: list[Stmt] = [
             # Threads may still be reading the result of an earlier round from this memory.
-            _barrier(),
+            *([_barrier()] if self.loop_depth else []),
             *[Store(buffer, value, index) for buffer, value in zip(buffers, request.own(), strict=True)],
             _barrier(),
         ]
@@ -250,6 +337,11 @@ class _Lower(ScopedMutator):
         made = Var(f"{result.name}_shared", PointerType(PrimType(dtype), "shared"))
         return self.memory.setdefault(result, {}).setdefault(size, (made, dtype))[0]
 
+    def _local(self, result: Var, dtype: DataType) -> Var:
+        """A thread's own memory for a result."""
+        made = Var(f"{result.name}_all", PointerType(PrimType(dtype), "local"))
+        return self.memory.setdefault(result, {}).setdefault(-1, (made, dtype))[0]
+
     def _step(self, request: _Request, buffers: list[Var], index: PrimExpr, distance: int) -> Stmt:
         """Combine the element of this thread with the one at a distance."""
         types = request.types
@@ -265,6 +357,34 @@ class _Lower(ScopedMutator):
         for name, value in zip(reversed(names), reversed(request.combine(left, right)), strict=True):
             body = LetStmt(name, value, body)
         return body
+
+
+def _inside(steps: Sequence[Callable[[Stmt], Stmt]], body: Stmt) -> Stmt:
+    """A statement inside the variables that it uses."""
+    for step in reversed(steps):
+        body = step(body)
+    return body
+
+
+def _exchanged(value: PrimExpr, exchange: Callable[[PrimExpr], PrimExpr]) -> PrimExpr:
+    """Another lane's value of any type: lanes exchange words of 32 bits."""
+    dtype = value.dtype
+    if dtype.bits == 32:
+        return exchange(value)
+    if dtype.bits == 64:
+        whole = value if dtype.is_uint else operators.call("reinterpret", "uint64", [value])
+        low = operators.cast("uint32", whole)
+        high = operators.cast("uint32", operators.right_shift(whole, operators.const(32, "uint64")))
+        joined = operators.bitwise_or(
+            operators.left_shift(operators.cast("uint64", exchange(high)), operators.const(32, "uint64")),
+            operators.cast("uint64", exchange(low)),
+        )
+        return joined if dtype.is_uint else operators.call("reinterpret", dtype, [joined])
+    if dtype.is_integral:
+        return operators.cast(dtype, exchange(operators.cast("int32", value)))
+    bits = f"uint{dtype.bits}"
+    word = exchange(operators.cast("uint32", operators.call("reinterpret", bits, [value])))
+    return operators.call("reinterpret", dtype, [operators.cast(bits, word)])
 
 
 def _let(variable: Var, value: PrimExpr) -> Callable[[Stmt], Stmt]:

@@ -1,7 +1,8 @@
 """Merges all dynamic shared memory of a kernel into one allocation, because a launch provides only one.
 
 Before: several ``Allocate`` in scope "shared.dyn". After: one array of bytes, ``buf_dyn_shmem``, at the outermost
-thread binding; each buffer has an offset in it, aligned to the largest access.
+thread binding; each buffer has an offset in it, aligned to the largest access, or to what an attribute
+``storage_alignment`` of the buffer says.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.ir import operators
-from tilewright.ir.expr import Call, Load, PrimExpr, Var
+from tilewright.ir.expr import Call, IntImm, Load, PrimExpr, Var
 from tilewright.ir.functor import Mutator, post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
@@ -21,6 +22,7 @@ from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 
 _SCOPE = "shared.dyn"
+_ALIGNMENT = "storage_alignment"
 _LARGEST_ACCESS = 16
 """Bytes: what one thread reads at once at most, and so what buffers are aligned to."""
 
@@ -45,6 +47,12 @@ class _Place(Mutator):
 
     def visit_allocate(self, node: Allocate) -> Stmt:
         return self.visit(node.body) if node.buffer_var in self.offsets else node.map_children(self.visit)
+
+    def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
+        # The alignment of a merged buffer is in its offset.
+        if node.attr_key == _ALIGNMENT and node.node in self.offsets:
+            return self.visit(node.body)  # type: ignore[no-any-return]
+        return node.map_children(self.visit)
 
     def visit_load(self, node: Load) -> PrimExpr:
         index, predicate = self.visit(node.index), self.visit(node.predicate)
@@ -97,19 +105,30 @@ def _merge(kernel: AttrStmt) -> Stmt:
     ]
     if len(found) < 2:
         return kernel
-    alignment = max(_LARGEST_ACCESS, *[_element_bytes(part) for part in found])
+    least = max(_LARGEST_ACCESS, *[_element_bytes(part) for part in found])
+    wanted = {
+        part.node: part.value.value
+        for part in post_order(kernel)
+        if isinstance(part, AttrStmt) and part.attr_key == _ALIGNMENT and isinstance(part.value, IntImm)
+    }
     merged = Var("buf_dyn_shmem", PointerType(PrimType("uint8"), _SCOPE))
     offsets: dict[Var, PrimExpr] = {}
     total: PrimExpr = operators.const(0)
     for part in found:
+        alignment = max(least, wanted.get(part.buffer_var, 0))
+        total = _rounded_up(total, alignment)
         offsets[part.buffer_var] = total
         size: PrimExpr = operators.const(_element_bytes(part))
         for extent in part.extents:
             size = operators.multiply(size, extent)
-        rounded = operators.floordiv(operators.add(size, alignment - 1), alignment)
-        total = operators.add(total, operators.multiply(rounded, alignment))
+        total = operators.add(total, size)
+    total = _rounded_up(total, least)
     body = _Place(merged, offsets).visit(kernel.body)
     return kernel.replace(body=Allocate(merged, "uint8", [total], operators.const_true(), body))
+
+
+def _rounded_up(size: PrimExpr, alignment: int) -> PrimExpr:
+    return operators.multiply(operators.floordiv(operators.add(size, alignment - 1), alignment), alignment)
 
 
 @dataclass(frozen=True)

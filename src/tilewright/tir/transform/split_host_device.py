@@ -4,7 +4,12 @@ Each outermost statement that binds thread indices becomes a separate function, 
 calls it by name with the values it uses and the extents of its thread indices: ``tvm_call_packed("add_kernel0", A, B,
 n, extent of blockIdx.x, extent of threadIdx.x)``. The kernel's attribute ``tir.device_thread_axis`` lists the thread
 indices in the order of those extents. If the kernel has dynamic shared memory, its size in bytes is the last argument,
-and ``tir.device_use_dyn_shared_memory`` is set.
+and ``tir.device_use_dyn_shared_memory`` is set. ``tir.param_alignments`` has the bytes to which each pointer is known
+to be aligned, 0 for other parameters and where nothing is known.
+
+A kernel takes the promises about its launches from its host function: ``tir.min_blocks_per_multiprocessor``,
+``tir.max_registers``, ``tir.cluster_dims`` and ``tir.overlapping_launch``. The attributes ``tensor_map`` of pointers in
+it become ``tir.tensor_maps``, from parameter to description (``tir.ptx.tensor_map``).
 
 Invariant from here on: a function is host code or device code (``calling_conv`` says which), never both.
 """
@@ -12,10 +17,12 @@ Invariant from here on: a function is host code or device code (``calling_conv``
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from tilewright.ir import operators
 from tilewright.ir.attrs import DictAttrs
-from tilewright.ir.expr import IterVar, PrimExpr, StringImm, Var
+from tilewright.ir.buffer import DEFAULT_ALIGNMENT
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, StringImm, Var
 from tilewright.ir.function import BaseFunc, CallingConv
 from tilewright.ir.functor import free_vars
 from tilewright.ir.module import IRModule
@@ -25,11 +32,18 @@ from tilewright.support.recursion import recursion_room
 from tilewright.target.target import Target
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
+from tilewright.tir.ptx import TENSOR_MAP
 from tilewright.tir.stmt import Allocate, AttrStmt, Evaluate, Stmt
 from tilewright.tir.transform.lib.device_region import enters_device
 from tilewright.tir.transform.lib.scoped_rewriter import StmtVisitor
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.undefined import undefined_vars
+
+MIN_BLOCKS: Final = "tir.min_blocks_per_multiprocessor"
+MAX_REGISTERS: Final = "tir.max_registers"
+CLUSTER: Final = "tir.cluster_dims"
+OVERLAPS: Final = "tir.overlapping_launch"
+TENSOR_MAPS: Final = "tir.tensor_maps"
 
 
 class _Launch(StmtVisitor):
@@ -41,10 +55,16 @@ class _Launch(StmtVisitor):
         self.extents: list[PrimExpr] = []
         self.dynamic_bytes: PrimExpr | None = None
         self.inside: set[Var] = set()
+        self.tensor_maps: dict[Var, PrimExpr] = {}
+        self.promises: dict[str, Any] = {}
 
     def visit_attr_stmt(self, node: AttrStmt) -> None:
         if node.attr_key == "thread_extent" and isinstance(node.node, IterVar):
             self._axis(node.node, node.value)
+        elif node.attr_key in (MIN_BLOCKS, MAX_REGISTERS) and isinstance(node.value, IntImm):
+            self.promises[node.attr_key] = int(node.value.value)
+        elif node.attr_key == TENSOR_MAP and isinstance(node.node, Var):
+            self.tensor_maps[node.node] = node.value
         self.visit_default(node)
 
     def _axis(self, axis: IterVar, extent: PrimExpr) -> None:
@@ -79,6 +99,7 @@ class _Kernels:
 
     host_name: str
     target: Target
+    promises: dict[str, Any] = field(default_factory=dict)
     made: dict[str, PrimFunc] = field(default_factory=dict)
 
 
@@ -86,9 +107,20 @@ class _Splitter(StmtMutator):
     def __init__(self, kernels: _Kernels) -> None:
         super().__init__()
         self.kernels = kernels
+        self.alignments: dict[Var, int] = {}
 
     def visit_attr_stmt(self, node: AttrStmt) -> Stmt:
+        if (
+            node.attr_key == "storage_alignment"
+            and isinstance(node.node, Var)
+            and isinstance(node.value, IntImm)
+        ):
+            self.alignments[node.node] = node.value.value
         return self._cut(node) if enters_device(node) else node.map_children(self.visit)
+
+    def visit_allocate(self, node: Allocate) -> Stmt:
+        self.alignments[node.buffer_var] = DEFAULT_ALIGNMENT
+        return node.map_children(self.visit)
 
     def _cut(self, node: AttrStmt) -> Stmt:
         launch = _Launch()
@@ -109,7 +141,11 @@ class _Splitter(StmtMutator):
             "target": self.kernels.target,
             "tir.noalias": True,
             "tir.device_thread_axis": tuple(launch.axes),
+            "tir.param_alignments": tuple([self.alignments.get(variable, 0) for variable in params]),
         }
+        attrs.update({**self.kernels.promises, **launch.promises})
+        if launch.tensor_maps:
+            attrs[TENSOR_MAPS] = launch.tensor_maps
         arguments: list[PrimExpr] = [StringImm(name), *params, *launch.extents]
         if launch.dynamic_bytes is not None:
             attrs["tir.device_use_dyn_shared_memory"] = True
@@ -144,7 +180,12 @@ def _split(name: str, function: BaseFunc, made: dict[str, PrimFunc]) -> BaseFunc
     target = function.attrs.get("target")
     if not isinstance(target, Target):
         raise LoweringError(f"{name} has no target; run BindTarget before SplitHostDevice")
-    kernels = _Kernels(str(function.attrs.get("global_symbol", name)), target)
+    promises = {
+        key: function.attrs[key]
+        for key in (MIN_BLOCKS, MAX_REGISTERS, CLUSTER, OVERLAPS)
+        if key in function.attrs
+    }
+    kernels = _Kernels(str(function.attrs.get("global_symbol", name)), target, promises)
     body = _Splitter(kernels).visit(function.body)
     made.update(kernels.made)
     return function.with_body(body)

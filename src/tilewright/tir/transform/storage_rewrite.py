@@ -1,10 +1,10 @@
 """Moves allocations out of loops, and lets buffers whose lifetimes do not overlap share memory.
 
-A buffer is live from the first to the last statement that accesses it; a loop between its allocation and such a
-statement counts as one statement, because the next iteration may see what this one wrote. Allocations move to the
-function's top, or to the top of the enclosing parallel loop or thread group. Two of them share memory if they have the
-same place, storage scope and element type. A buffer may also take the memory of one that the same statement reads for
-the last time, if each element is computed only from the element at the same index.
+A buffer is live from the first to the last statement that accesses it; a loop or a kernel between its allocation and
+such a statement counts as one statement, because the next iteration, or another thread, may see what this one wrote.
+Allocations move to the function's top, or to the top of the enclosing parallel loop or thread group. Two of them share
+memory if they have the same place, storage scope and element type. A buffer may also take the memory of one that the
+same statement reads for the last time, if each element is computed only from the element at the same index.
 
 A buffer whose size is only known inside (it uses a variable defined there) stays where it is.
 """
@@ -117,7 +117,7 @@ class _Liveness(Visitor):
     def visit_while(self, node: While) -> None:
         self._loop(node, node)
 
-    def _loop(self, node: For | While, body: Stmt) -> None:
+    def _loop(self, node: For | While | AttrStmt, body: Stmt) -> None:
         span = _Span(node, self.position)
         self.spans[self.position] = span
         self.position += 1
@@ -149,9 +149,11 @@ class _Liveness(Visitor):
             self.defined.append(axis.var)
         if enters:
             self.places.append((node, len(self.defined)))
-        self.visit(node.body)
-        if enters:
+            # Threads run side by side: one may still read what another's next statement would overwrite.
+            self._loop(node, node.body)
             self.places.pop()
+        else:
+            self.visit(node.body)
         if axis is not None:
             self.defined.pop()
 
@@ -230,7 +232,7 @@ class _Planner:
     def _frees(self, block: _Block, lifetime: _Lifetime) -> bool:
         """True if the first statement to write the new buffer is the last to read the old one, element by element."""
         span = self.spans.get(lifetime.first)
-        if span is None or span.last != block.last:
+        if span is None or span.last != block.last or isinstance(span.stmt, AttrStmt):
             return False
         old = block.users[-1].node
         if _badness(_elements(old), _elements(lifetime.node)) != 0:

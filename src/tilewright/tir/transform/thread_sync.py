@@ -3,12 +3,12 @@
 A barrier is needed where a thread may read what another one wrote, or overwrite what another one has yet to read:
 between statements of a sequence, and from one iteration of a loop to the next. Accesses with the same thread-dependent
 index do not conflict, because each thread accesses its own element. Barriers are placed as late as possible, just
-before the statement that needs one.
+before the statement that needs one. A kernel under the attribute ``explicit_sync`` has its barriers already.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.ir import operators
@@ -19,10 +19,13 @@ from tilewright.ir.transform import PassContext
 from tilewright.support.errors import LoweringError
 from tilewright.tir.analysis.expr_deep_equal import expr_deep_equal
 from tilewright.tir.function import PrimFunc
-from tilewright.tir.stmt import Evaluate, For, Stmt, While, stmt_seq
+from tilewright.tir.stmt import EXPLICIT_SYNC, AttrStmt, Evaluate, For, Stmt, While, stmt_seq
 from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.transform.lib.storage_access import Access, AccessAnalysis, Entry, Kind
+
+MANUAL_SYNC = "tir.manual_sync"
+"""The attribute of functions that have all barriers that they need, such as those whose warps have different roles."""
 
 
 class _Planner(AccessAnalysis):
@@ -31,6 +34,10 @@ class _Planner(AccessAnalysis):
     def __init__(self, scope: str) -> None:
         super().__init__(scope)
         self.before: dict[int, Stmt] = {}
+
+    def visit_attr_stmt(self, node: AttrStmt) -> None:
+        if node.attr_key != EXPLICIT_SYNC:
+            super().visit_attr_stmt(node)
 
     def summarize(self, entries: list[Entry], loop: For | While | None) -> list[Access]:
         reads: list[Access] = []
@@ -44,9 +51,14 @@ class _Planner(AccessAnalysis):
                     reads, writes = [], []
                 else:
                     (reads if access.kind is Kind.READ else writes).append(access)
-        if loop is not None:
-            self._next_iteration(entries, reads, writes, loop)
-        return self._shown(entries)
+        if loop is None:
+            return self._shown(entries)
+        self._next_iteration(entries, reads, writes, loop)
+        # The half that the last iteration filled is read after the loop.
+        return [
+            access if access.buffer in self._double_buffers else replace(access, fills_double_buffer=False)
+            for access in self._shown(entries)
+        ]
 
     def _next_iteration(
         self, entries: list[Entry], reads: list[Access], writes: list[Access], loop: For | While
@@ -148,4 +160,6 @@ class ThreadSync(PrimFuncPass):
             raise LoweringError(
                 "a barrier across all blocks of a kernel is not supported: write two kernels instead"
             )
+        if function.attrs.get(MANUAL_SYNC, False):
+            return function
         return function.with_body(insert_barriers(function.body, self.storage_scope))

@@ -108,12 +108,14 @@ _CONVERSIONS: Mapping[str, Signature] = {
 }
 
 
-def _signature(name: str, dtype: DataType) -> Signature:
+def _signature(
+    name: str, dtype: DataType, functions: Mapping[str, Function], has_c_library: bool
+) -> Signature:
     """How ``name`` is written for a type."""
     conversion = _CONVERSIONS.get(name)
     if conversion is not None:
         return conversion
-    function = FUNCTIONS.get(name)
+    function = functions.get(name)
     element = {32: "float", 64: "double"}.get(dtype.bits) if dtype.is_float else None
     if function is None or element is None:
         raise CodegenError(f"there is no function {name} for {dtype}")
@@ -122,6 +124,8 @@ def _signature(name: str, dtype: DataType) -> Signature:
     parameters = [element] * function.arguments
     if function.second:
         parameters[1] = function.second
+    if body is None and not has_c_library:
+        raise CodegenError(f"there is no function {name} for {dtype} on this target; compute it in float32")
     if body is None:
 
         def body(block: Block, *arguments: Value) -> Value:
@@ -133,8 +137,17 @@ def _signature(name: str, dtype: DataType) -> Signature:
 class MathLibrary:
     """Finds functions by name and type, and emits those not yet in the module."""
 
-    def __init__(self, has_fma: bool, attributes: str, features: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        has_fma: bool,
+        attributes: str,
+        features: frozenset[str] = frozenset(),
+        functions: Mapping[str, Function] = FUNCTIONS,
+        has_c_library: bool = True,
+    ) -> None:
         self.has_fma = has_fma
+        self.functions = functions
+        self.has_c_library = has_c_library
         self.features = features
         self.attributes = attributes
         self._emitted: dict[str, MathFunction] = {}
@@ -144,7 +157,8 @@ class MathLibrary:
         symbol = f"tilewright.{name}.{dtype.bits}x{dtype.lanes}"
         found = self._emitted.get(symbol)
         if found is None:
-            found = self._emitted[symbol] = self._emit(module, symbol, _signature(name, dtype), dtype.lanes)
+            signature = _signature(name, dtype, self.functions, self.has_c_library)
+            found = self._emitted[symbol] = self._emit(module, symbol, signature, dtype.lanes)
         return found
 
     def _emit(self, module: ModuleText, symbol: str, signature: Signature, lanes: int) -> MathFunction:

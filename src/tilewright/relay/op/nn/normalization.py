@@ -214,6 +214,7 @@ def _define_norm(
     compute: Callable[..., Tensor],
     axes: Callable[[Any, int], tuple[int, ...]],
     layout: Callable[..., Layouts],
+    kind: OpPattern = OpPattern.OPAQUE,
 ) -> Op:
     def reference(attrs: Any, data: Any, gamma: Any, beta: Any) -> Any:
         value = _normalized(data, axes(attrs, data.ndim), attrs.epsilon)
@@ -232,7 +233,7 @@ def _define_norm(
         compute=computed,
         reference=reference,
         layout=layout,
-        kind=OpPattern.OPAQUE,
+        kind=kind,
         level=1,
         description="Normalisation to mean 0 and variance 1.",
     )
@@ -258,6 +259,7 @@ LAYER_NORM = _define_norm(
     compute_layer_norm,
     lambda attrs, rank: (attrs.axis % rank,),
     channel_layouts,
+    OpPattern.OUT_ELEMWISE_FUSABLE,
 )
 INSTANCE_NORM = _define_norm(
     "nn.instance_norm", InstanceNormAttrs, compute_instance_norm, _all_but_batch_and_channel, _items_first

@@ -36,6 +36,7 @@ ALWAYS = (
 )
 
 FOLLOW = (
+    "nn.layer_norm",
     # Data are moved.
     "reshape",
     "reshape_like",
@@ -179,7 +180,6 @@ NEVER = (
     "nn.softmax",
     "nn.fast_softmax",
     "nn.log_softmax",
-    "nn.layer_norm",
     "nn.group_norm",
     "nn.instance_norm",
     "nn.l2_normalize",

@@ -1,0 +1,1 @@
+"""Models whose runs are one CUDA graph."""

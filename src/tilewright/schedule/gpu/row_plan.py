@@ -1,0 +1,164 @@
+"""How many threads compute a row, how many rows a block has, and whether rows are kept in registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tilewright.schedule.cpu.access import Read, constant_extent, extent_of
+from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_below, power_of_two_divisor
+from tilewright.schedule.gpu.rows import Member, RowGroup
+
+VECTORS_A_THREAD: Final = 4
+"""Loads of a thread that are on their way at the same time: enough to hide the latency of memory."""
+
+REGISTERS_A_THREAD: Final = 96
+"""Registers of a thread for elements that are kept; with more, too few threads would run at a time."""
+
+ROWS_BLOCK: Final = 256
+"""Threads of a block of short rows."""
+
+ACROSS_BLOCK: Final = 512
+"""Threads of a block whose neighbouring threads have neighbouring rows."""
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """``team`` threads compute a row, in ``steps`` steps of ``vector`` adjacent elements each; a block has ``rows``.
+
+    ``is_across``: the elements of a row are not adjacent, those of neighbouring rows are; neighbouring threads then
+    have neighbouring rows. ``is_kept``: the elements of a row stay in registers.
+    """
+
+    team: int
+    rows: int
+    vector: int
+    steps: int
+    is_across: bool
+    is_kept: bool
+
+
+def plan_rows(group: RowGroup, machine: GpuMachine) -> RowPlan:
+    """The plan for a group of stages that share rows."""
+    is_across = _is_across(group, machine)
+    vector = 1 if is_across else _vector(group, machine)
+    pieces = -(-group.length // vector)
+    if is_across:
+        team, rows = _across_threads(group, machine)
+    else:
+        team, rows = _row_threads(group, pieces, machine)
+    steps = -(-pieces // team)
+    return RowPlan(team, rows, vector, steps, is_across, _is_kept(group, steps * vector))
+
+
+def _is_kept(group: RowGroup, elements: int) -> bool:
+    """True if the elements of a thread, of everything that is read or written more than once, fit into registers."""
+    if not group.is_constant:
+        return False
+    types = [tensor.dtype for tensor in group.staged]
+    types += [
+        member.materialized.operation.output(0).dtype
+        for member in group.cone
+        if not member.materialized.is_reduction and member.length > 1
+    ]
+    return sum(max(dtype.bits, 16) * elements for dtype in types) <= REGISTERS_A_THREAD * 32
+
+
+def _long_reads(member: Member, group: RowGroup) -> list[Read]:
+    """The loads of a stage from memory that depend on the place in the row."""
+    own = {one.materialized.operation for one in group.members}
+    return [
+        read
+        for read in member.materialized.reads
+        if read.tensor.op not in own and any(read.moves_with(axis) for axis in member.inside)
+    ]
+
+
+def _is_across(group: RowGroup, machine: GpuMachine) -> bool:
+    """True if most bytes are adjacent along rows' own axes rather than inside a row."""
+    inside, across = 0, 0
+    for member in group.members:
+        if member.length == 1:
+            continue
+        axes = member.materialized.compute.axes
+        rows = [axes[position] for position in member.rows if extent_of(axes[position]) > 1]
+        for read in _long_reads(member, group):
+            weight = max(read.tensor.dtype.bits, 8)
+            if read.steps(member.inside[-1], 2) == 1:
+                inside += weight
+            elif rows and read.steps(rows[-1], 2) == 1:
+                across += weight
+    root = group.root
+    if root.length > 1 and not root.materialized.is_reduction:
+        long = [axis for axis in root.materialized.compute.axes if extent_of(axis) > 1]
+        weight = max(root.materialized.operation.output(0).dtype.bits, 8)
+        if long[-1] is root.inside[-1]:
+            inside += weight
+        else:
+            across += weight
+    return across > inside
+
+
+def _vector(group: RowGroup, machine: GpuMachine) -> int:
+    """Adjacent elements that one load or store takes."""
+    if not group.is_constant:
+        return 1
+    widest = 8
+    for member in group.members:
+        if member.length == 1:
+            continue
+        extent = constant_extent(member.inside[-1])
+        assert extent is not None
+        widest = min(widest, power_of_two_divisor(extent, widest))
+        for read in _long_reads(member, group):
+            widest = min(widest, machine.lanes(read.tensor.dtype))
+            while widest > 1 and not read.is_contiguous(member.inside[-1], widest):
+                widest //= 2
+    root = group.root
+    if root.length > 1 and not root.materialized.is_reduction:
+        long = [axis for axis in root.materialized.compute.axes if extent_of(axis) > 1]
+        widest = min(widest, machine.lanes(root.materialized.operation.output(0).dtype))
+        if long[-1] is not root.inside[-1]:
+            return 1
+    return max(widest, 1)
+
+
+def _row_threads(group: RowGroup, pieces: int, machine: GpuMachine) -> tuple[int, int]:
+    """Threads of a row, and rows of a block."""
+    warp = max(machine.warp, 8)
+    most = machine.threads(1024)
+    if not group.is_constant:
+        return min(ROWS_BLOCK, most), 1
+    if pieces <= warp * VECTORS_A_THREAD:
+        team = min(warp, power_of_two_below(pieces))
+    else:
+        team = min(max(power_of_two_below(pieces // VECTORS_A_THREAD), warp), most)
+    if not group.staged and not any(member.length > 1 for member in group.cone):
+        # Nothing has to fit into registers: more and smaller teams end at about the same time.
+        team = min(team, ROWS_BLOCK)
+    # Few rows: more threads each, so that all multiprocessors have work.
+    while group.row_count * team < machine.multiprocessors * ROWS_BLOCK and team * 2 <= min(
+        power_of_two_below(pieces), most
+    ):
+        team *= 2
+    rows = min(max(min(ROWS_BLOCK, most) // team, 1), power_of_two_below(group.row_count))
+    while rows > 1 and -(-group.row_count // rows) < 2 * machine.multiprocessors:
+        rows //= 2
+    return team, rows
+
+
+def _across_threads(group: RowGroup, machine: GpuMachine) -> tuple[int, int]:
+    """Threads of a row, and rows of a block, where neighbouring threads have neighbouring rows."""
+    rows = min(32, power_of_two_below(group.row_count))
+    most = machine.threads(ACROSS_BLOCK)
+    team = 1
+    wanted = machine.multiprocessors * machine.multiprocessor_threads // 2
+    while (
+        team * rows * 2 <= most
+        and team * 2 * VECTORS_A_THREAD <= group.length
+        and (group.row_count * team < wanted or group.length // team > 16 * VECTORS_A_THREAD)
+    ):
+        team *= 2
+    while team == 1 and rows * 2 <= 128 and group.row_count // rows > 4 * machine.multiprocessors:
+        rows *= 2
+    return team, rows

@@ -1,0 +1,360 @@
+"""Attention on Hopper's tensor cores, without storing scores: ``softmax(scale * q @ k.T + mask) @ v`` for every head.
+
+A group of four warps has 64 queries. Keys and values come by in blocks; the scores of a block stay in registers, where
+their running maximum and sum turn them into weights, which multiply the values from registers again. Operands are read
+in place, with tokens before heads or after.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tilewright.ir import operators
+from tilewright.ir.expr import PrimExpr, StringImm, Var
+from tilewright.schedule.gpu.tensor_core.copies import TileCopies, TileShape
+from tilewright.schedule.gpu.tensor_core.factors import Axis, Factor
+from tilewright.schedule.gpu.tensor_core.multiply import GROUP_ROWS, GROUP_THREADS, STEP_BYTES
+from tilewright.support.dtype import DataType
+from tilewright.target.gpu import describe_gpu
+from tilewright.target.target import Target
+from tilewright.te.operation import thread_axis
+from tilewright.te.tensor import Tensor
+from tilewright.tir import ptx
+from tilewright.tir.ir_builder import BufferVar, IRBuilder
+from tilewright.tir.op import exp2
+from tilewright.tir.stmt import EXPLICIT_SYNC
+from tilewright.tir.transform.split_host_device import MIN_BLOCKS
+from tilewright.topi.kernel import loop_kernel
+from tilewright.topi.nn.attention import AXES, AttentionShape
+
+LOWEST: Final = -1e30
+"""Stands for the maximum of no scores: finite, so that differences from it are."""
+PANEL: Final = 64
+"""Channels in a row of 128 bytes."""
+STAGES: Final = 2
+WIDEST_HEAD: Final = 128
+"""Channels of a head whose sums and weights still fit a thread's registers."""
+ALL_LANES: Final = 0xFFFFFFFF
+
+
+def attention_refused(shape: AttentionShape, dtype: str, target: Target) -> str | None:
+    """Why there is no such kernel for an attention; None where there is."""
+    if target.kind.name != "cuda" or not describe_gpu(target).has_wgmma:
+        return "the target has no matrix units that read shared memory (sm_90a)"
+    if dtype not in ("float16", "bfloat16"):
+        return f"matrix units multiply 16-bit floats, not {dtype}"
+    if max(shape.size, shape.value_size) > WIDEST_HEAD:
+        return f"a head has more than {WIDEST_HEAD} channels"
+    if shape.size % 8 or shape.value_size % 8:
+        return "the channels of a head are not a multiple of 16 bytes"
+    return None
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    shape: AttentionShape,
+    scale: float,
+    layouts: Sequence[str],
+    first_heads: Sequence[int],
+) -> Tensor:
+    """``topi.nn.attention`` as one kernel."""
+    given = [query, key, value] if mask is None else [query, key, value, mask]
+    kernel = _Kernel(given, shape, scale, layouts, first_heads)
+    return loop_kernel("attention", given, [(shape.result(layouts[3]), str(query.dtype))], kernel.emit)[0]
+
+
+class _Kernel:
+    def __init__(
+        self,
+        operands: Sequence[Tensor],
+        shape: AttentionShape,
+        scale: float,
+        layouts: Sequence[str],
+        first_heads: Sequence[int],
+    ) -> None:
+        self.operands, self.shape, self.layouts = operands, shape, layouts
+        self.first_heads = first_heads
+        self.kind = DataType(operands[0].dtype)
+        # Scores are kept in units of log 2: the exponential of base two is an instruction. Without a mask they are
+        # scaled when they are raised, which costs nothing there.
+        self.scale = scale * math.log2(math.e)
+        self.scales_late = len(operands) == 3 and scale > 0
+        self.size = _up(shape.size, PANEL)
+        self.value_size = _up(shape.value_size, PANEL)
+        self.keys = 64 if shape.keys <= 64 or self.value_size > 64 else 128
+        self.groups = 1 if shape.queries * shape.batch * shape.heads <= 16384 else 2
+        self.rows = self.groups * GROUP_ROWS
+        self.blocks = -(-shape.keys // self.keys)
+
+    def emit(self, builder: IRBuilder, inputs: Sequence[BufferVar], outputs: Sequence[BufferVar]) -> None:
+        """The whole kernel."""
+        self.builder = builder
+        self.mask = inputs[3] if len(inputs) > 3 else None
+        self._launch()
+        elements = self.rows * self.size + STAGES * self.keys * (self.size + self.value_size)
+        shared = builder.allocate("uint8", elements * self.kind.itemsize, "shared", "shared.dyn")
+        self.tiles = BufferVar(builder, shared.asobject(), None, self.kind)
+        self.scores = builder.allocate("float32", self.keys // 2, "scores", "local")
+        self.weights = builder.allocate(self.kind, self.keys // 2, "weights", "local")
+        self.sums = builder.allocate("float32", self.value_size // 2, "sums", "local")
+        self.largest = builder.allocate("float32", 2, "largest", "local")
+        self.total = builder.allocate("float32", 2, "total", "local")
+        for place in range(self.value_size // 2):
+            self.sums[place] = operators.const(0.0, "float32")
+        for half in range(2):
+            self.largest[half] = operators.const(LOWEST, "float32")
+            self.total[half] = operators.const(0.0, "float32")
+        copy_queries = self._copies(0, inputs[0], self.rows, self.first_query)
+        copy_queries.copy(operators.const(0), self.tiles, operators.const(0))
+        self.copies = [
+            self._copies(1, inputs[1], self.keys, None),
+            self._copies(2, inputs[2], self.keys, None),
+        ]
+        for block in range(STAGES - 1):
+            self._copy_block(operators.const(block))
+        with builder.for_range(0, self.blocks, name="block") as block:
+            self._block(block)
+        self._store(outputs[0])
+
+    # ---- what a block of threads has ----
+
+    def _launch(self) -> None:
+        shape, builder = self.shape, self.builder
+        tile, head, thread = (thread_axis(tag) for tag in ("blockIdx.x", "blockIdx.y", "threadIdx.x"))
+        builder.scope_attr(tile, "thread_extent", -(-shape.queries // self.rows))
+        builder.scope_attr(head, "thread_extent", shape.batch * shape.heads)
+        builder.scope_attr(thread, "thread_extent", self.groups * GROUP_THREADS)
+        builder.scope_attr("kernel", EXPLICIT_SYNC, 1)
+        if self.value_size == PANEL and self.scales_late:
+            # While one block turns scores into weights, another one multiplies.
+            builder.scope_attr("kernel", MIN_BLOCKS, 4 // self.groups)
+        self.thread: Var = thread.var
+        self.first_query = builder.let("first_query", tile.var * self.rows)
+        self.batch = builder.let("batch", head.var // shape.heads)
+        self.head = builder.let("head", head.var % shape.heads)
+        self.group = builder.let("group", thread.var // GROUP_THREADS)
+        self.lane = builder.let("lane", thread.var % 32)
+        # A thread has two rows of its group's scores, eight apart, and of those every fourth pair of columns.
+        self.row = builder.let("row", thread.var // 32 * 16 + self.lane // 4)
+        self.column = builder.let("column", self.lane % 4 * 2)
+
+    def _copies(self, number: int, source: BufferVar, tokens: int, first: PrimExpr | None) -> TileCopies:
+        """Copies of one operand's tokens, a row of shared memory for each 64 channels of a token."""
+        tensor, layout = self.operands[number], self.layouts[number]
+        channels = self.shape.value_size if number == 2 else self.shape.size
+        count = self.shape.queries if number == 0 else self.shape.keys
+        token, channel = Axis(Var("token", "int32"), count), Axis(Var("channel", "int32"), channels)
+        offset = operators.const(0) if first is None else first
+        at = {
+            "N": self.batch,
+            "T": offset + token.var,
+            "H": self.head + self.first_heads[number],
+            "C": channel.var,
+        }
+        factor = Factor(tensor, tuple([at[letter] for letter in layout]), ())
+        padded = self.value_size if number == 2 else self.size
+        whole = count % tokens == 0
+        return TileCopies(
+            self.builder,
+            factor,
+            source,
+            TileShape(padded, tokens, self.kind.itemsize, False),
+            ([channel], [token]),
+            operators.const(0),
+            None if whole else count - offset,
+            self.thread,
+            self.groups * GROUP_THREADS,
+            _run(layout, channels, self.kind),
+        )
+
+    def _stage(self, number: int, block: PrimExpr) -> PrimExpr:
+        """Where the keys (1) or values (2) of a block are in shared memory."""
+        queries = self.rows * self.size
+        each = self.keys * (self.size + self.value_size)
+        return block % STAGES * each + (queries if number == 1 else queries + self.keys * self.size)
+
+    def _copy_block(self, block: PrimExpr) -> None:
+        for number, one in enumerate(self.copies, 1):
+            one.copy(block, self.tiles, self._stage(number, block))
+        self.builder.emit(ptx.cp_async_commit())
+
+    # ---- one block of keys ----
+
+    def _block(self, block: PrimExpr) -> None:
+        builder = self.builder
+        builder.emit(ptx.cp_async_wait(STAGES - 2))
+        builder.emit(ptx.fence_proxy_async())
+        builder.emit(operators.call("tvm_storage_sync", "int32", [StringImm("shared")]))
+        if self.blocks > STAGES - 1:
+            with builder.if_scope(block + (STAGES - 1) < self.blocks):
+                for number, one in enumerate(self.copies, 1):
+                    one.copy(block + (STAGES - 1), self.tiles, self._stage(number, block + (STAGES - 1)))
+        builder.emit(ptx.cp_async_commit())
+        self._multiply_keys(block)
+        self._weigh(block)
+        self._multiply_values(block)
+
+    def _multiply_keys(self, block: PrimExpr) -> None:
+        """The scores of this group's queries."""
+        builder, item = self.builder, self.kind.itemsize
+        step = STEP_BYTES // item
+        builder.emit(ptx.wgmma_fence())
+        for number in range(self.size // step):
+            panel, within = divmod(number * step, PANEL)
+            queries = self.group * (GROUP_ROWS * PANEL) + (panel * self.rows * PANEL + within)
+            keys = self._stage(1, block) + (panel * self.keys * PANEL + within)
+            builder.emit(
+                ptx.wgmma(
+                    self.keys,
+                    *(str(self.kind), str(self.kind), "float32"),
+                    ptx.wgmma_descriptor(
+                        ptx.pointer(self.tiles, queries, "r", GROUP_ROWS * PANEL), 16, 1024, 128
+                    ),
+                    ptx.wgmma_descriptor(
+                        ptx.pointer(self.tiles, keys, "r", self.keys * PANEL), 16, 1024, 128
+                    ),
+                    ptx.pointer(self.scores, 0, "rw", self.keys // 2),
+                    scale_c=int(number > 0),
+                )
+            )
+        builder.emit(ptx.wgmma_commit())
+        builder.emit(ptx.wgmma_wait(0))
+
+    def _weigh(self, block: PrimExpr) -> None:
+        """Turn scores into weights, and bring the sums so far to the new maximum."""
+        builder, scores = self.builder, self.scores
+        places = range(self.keys // 2)
+        if not self.scales_late or self.shape.keys % self.keys:
+            for place in places:
+                scores[place] = self._score(place, block)
+        for half in range(2):
+            own = [place for place in places if place // 2 % 2 == half]
+            before = builder.let("before", self.largest[half])
+            found = self._over_row(
+                _tree(operators.maximum, [scores[place] for place in own]), operators.maximum
+            )
+            now = builder.let("now", operators.maximum(before, found))
+            self.largest[half] = now
+            scale = operators.const(self.scale if self.scales_late else 1.0, "float32")
+            limit = builder.let("limit", now * scale)
+            shrink = builder.let("shrink", exp2(before * scale - limit))
+            for place in own:
+                scores[place] = exp2(scores[place] * scale - limit)
+            fresh = _tree(operators.add, [scores[place] for place in own])
+            self.total[half] = self.total[half] * shrink + fresh
+            for place in range(self.value_size // 2):
+                if place // 2 % 2 == half:
+                    self.sums[place] = self.sums[place] * shrink
+        for place in places:
+            self.weights[place] = operators.cast(self.kind, scores[place])
+
+    def _score(self, place: int, block: PrimExpr) -> PrimExpr:
+        """A score in units of log 2, with the mask; the lowest where there is no key."""
+        key = block * self.keys + (place // 4 * 8 + place % 2) + self.column
+        score: PrimExpr = self.scores[place]
+        if not self.scales_late:
+            score = score * operators.const(self.scale, "float32")
+        if self.mask is not None:
+            query = self.first_query + self.row + place // 2 % 2 * 8
+            extents = [int(extent) for extent in self.operands[3].shape]
+            inside = [
+                operators.minimum(one, extent - 1)
+                for one, extent in zip((key, query), extents[2:], strict=True)
+            ]
+            at = [
+                operators.const(0) if extent == 1 else index
+                for extent, index in zip(extents, (self.batch, self.head, *inside), strict=True)
+            ]
+            added = operators.cast("float32", self.mask[tuple(at)])
+            score = score + added * operators.const(math.log2(math.e), "float32")
+        if self.shape.keys % self.keys == 0:
+            return score
+        return operators.call(
+            "if_then_else", "float32", [key < self.shape.keys, score, operators.const(LOWEST, "float32")]
+        )
+
+    def _over_row(self, value: PrimExpr, combine: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> PrimExpr:
+        """Combine what the four threads of a row have."""
+        mask = operators.const(ALL_LANES, "uint32")
+        for distance in (1, 2):
+            value = self.builder.let("part", value)
+            other = operators.call("tvm_warp_shuffle", "float32", [mask, value, self.lane ^ distance, 32, 32])
+            value = combine(value, other)
+        return value
+
+    def _multiply_values(self, block: PrimExpr) -> None:
+        builder, item = self.builder, self.kind.itemsize
+        step = STEP_BYTES // item
+        builder.emit(ptx.wgmma_fence())
+        for number in range(self.keys // step):
+            values = self._stage(2, block) + number * step * PANEL
+            builder.emit(
+                ptx.wgmma(
+                    self.value_size,
+                    *(str(self.kind), str(self.kind), "float32"),
+                    ptx.pointer(self.weights, number * 8, "r", 8),
+                    ptx.wgmma_descriptor(
+                        ptx.pointer(self.tiles, values, "r", self.keys * self.value_size),
+                        self.keys * PANEL * item,
+                        1024,
+                        128,
+                    ),
+                    ptx.pointer(self.sums, 0, "rw", self.value_size // 2),
+                    b_transposed=True,
+                )
+            )
+        builder.emit(ptx.wgmma_commit())
+        builder.emit(ptx.wgmma_wait(0))
+
+    # ---- the result ----
+
+    def _store(self, output: BufferVar) -> None:
+        builder, shape = self.builder, self.shape
+        for half in range(2):
+            total = self._over_row(self.total[half], operators.add)
+            scale = builder.let("scale", operators.const(1.0, "float32") / total)
+            query = builder.let("query", self.first_query + self.row + half * 8)
+            exists = operators.const_true() if shape.queries % self.rows == 0 else query < shape.queries
+            with builder.if_scope(exists):
+                for tile in range(self.value_size // 8):
+                    if tile * 8 >= shape.value_size:
+                        break
+                    with builder.for_range(0, 2, name="pair", kind="vectorize") as pair:
+                        at = dict(
+                            zip(
+                                AXES,
+                                (self.batch, query, self.head, self.column + (tile * 8) + pair),
+                                strict=True,
+                            )
+                        )
+                        value = self.sums[pair + (tile * 4 + half * 2)] * scale
+                        output[tuple([at[letter] for letter in self.layouts[3]])] = operators.cast(
+                            self.kind, value
+                        )
+
+
+def _up(count: int, multiple: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+def _run(layout: str, channels: int, kind: DataType) -> int:
+    """How many channels are adjacent and aligned."""
+    if layout[-1] != "C":
+        return 1
+    run = 16 // kind.itemsize
+    while channels % run:
+        run //= 2
+    return run
+
+
+def _tree(combine: Callable[[PrimExpr, PrimExpr], PrimExpr], values: Sequence[PrimExpr]) -> PrimExpr:
+    """All values combined pairwise: neighbours first, so that few operations wait for each other."""
+    while len(values) > 1:
+        pairs = [combine(*values[place : place + 2]) for place in range(0, len(values) - 1, 2)]
+        values = [*pairs, *values[2 * len(pairs) :]]
+    return values[0]
