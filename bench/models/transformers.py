@@ -64,7 +64,8 @@ class VisionTransformer(nn.Module):
 
     def forward(self, value: torch.Tensor) -> torch.Tensor:
         value = self.patches(value).flatten(2).transpose(1, 2)
-        value = torch.cat([self.mark, value], 1) + self.positions
+        mark = self.mark if len(value) == 1 else self.mark.expand(len(value), -1, -1)
+        value = torch.cat([mark, value], 1) + self.positions
         for layer in self.layers:
             value = layer(value)
         return self.head(self.norm(value)[:, 0])

@@ -10,6 +10,7 @@ from tilewright.tir import ptx
 from tilewright.tir.function import PrimFunc
 from tilewright.tir.interpreter.float8 import decode
 from tilewright.tir.ptx_shapes import BITS, wgmma_k, wgmma_offset
+from tilewright.tir.stmt import EXPLICIT_SYNC, AttrStmt
 
 
 class Kernel:
@@ -32,9 +33,12 @@ class Kernel:
     def __call__(self, call: Any) -> None:
         self.ib.emit(call)
 
-    def function(self, **attrs: Any) -> PrimFunc:
+    def function(self, *, explicit_sync: bool = False, **attrs: Any) -> PrimFunc:
         params = [Var(buffer.name, "handle") for buffer in self.buffers]
-        made = PrimFunc(params, self.ib.get(), buffer_map=dict(zip(params, self.buffers, strict=True)))
+        body = self.ib.get()
+        if explicit_sync:
+            body = AttrStmt("kernel", EXPLICIT_SYNC, 1, body)
+        made = PrimFunc(params, body, buffer_map=dict(zip(params, self.buffers, strict=True)))
         for key, value in {"global_symbol": "main", "tir.noalias": True, **attrs}.items():
             made = made.with_attr(key, value)
         return made
@@ -177,7 +181,7 @@ def group_product(columns: int, depth: int, stages: int = 3, swizzle: int = 128)
         for place in range(count):
             row, column = ptx.wgmma_index("float32", tx, place)
             c[row * columns + column] = total[place]
-    return k.function(**{"tir.manual_sync": True, "tir.min_blocks_per_multiprocessor": 1})
+    return k.function(explicit_sync=True, **{"tir.min_blocks_per_multiprocessor": 1})
 
 
 def fragment_product(shape: str, a_type: str, c_type: str, stored: str) -> PrimFunc:
@@ -263,7 +267,7 @@ def one_wgmma(
     for place in range(count):
         row, column = ptx.wgmma_index(c_type, tx, place)
         c[row * n + column] = total[place]
-    return k.function(**{"tir.manual_sync": True})
+    return k.function(explicit_sync=True)
 
 
 def box_copy(rows: int, columns: int, swizzle: int = 0) -> PrimFunc:
@@ -291,7 +295,7 @@ def box_copy(rows: int, columns: int, swizzle: int = 0) -> PrimFunc:
         k(ptx.bulk_commit())
         k(ptx.bulk_wait(0))
         k(ptx.mbarrier_inval(ptx.pointer(barrier)))
-    return k.function(**{"tir.manual_sync": True})
+    return k.function(explicit_sync=True)
 
 
 def roles() -> PrimFunc:
@@ -315,7 +319,7 @@ def roles() -> PrimFunc:
             for place in range(2):
                 b[turn * 64 + (tx - 32) * 2 + place] = shared[(tx - 32) * 2 + place]
             k(ptx.barrier_arrive(2, 64))
-    return k.function(**{"tir.manual_sync": True})
+    return k.function(explicit_sync=True)
 
 
 def decoded(bits: Any, kind: str) -> Any:

@@ -24,9 +24,6 @@ from tilewright.tir.transform.function_pass import PrimFuncPass
 from tilewright.tir.transform.lib.statement_rewriter import StmtMutator
 from tilewright.tir.transform.lib.storage_access import Access, AccessAnalysis, Entry, Kind
 
-MANUAL_SYNC = "tir.manual_sync"
-"""The attribute of functions that have all barriers that they need, such as those whose warps have different roles."""
-
 
 class _Planner(AccessAnalysis):
     """Finds the statements that need a barrier ahead of them."""
@@ -160,6 +157,4 @@ class ThreadSync(PrimFuncPass):
             raise LoweringError(
                 "a barrier across all blocks of a kernel is not supported: write two kernels instead"
             )
-        if function.attrs.get(MANUAL_SYNC, False):
-            return function
         return function.with_body(insert_barriers(function.body, self.storage_scope))

@@ -28,6 +28,7 @@ from tilewright.tir.stmt import EXPLICIT_SYNC
 from tilewright.tir.transform.split_host_device import MIN_BLOCKS
 from tilewright.topi.kernel import loop_kernel
 from tilewright.topi.nn.attention import AXES, AttentionShape
+from tilewright.topi.utils import get_const_tuple
 
 LOWEST: Final = -1e30
 """Stands for the maximum of no scores: finite, so that differences from it are."""
@@ -261,7 +262,7 @@ class _Kernel:
             score = score * operators.const(self.scale, "float32")
         if self.mask is not None:
             query = self.first_query + self.row + place // 2 % 2 * 8
-            extents = [int(extent) for extent in self.operands[3].shape]
+            extents = get_const_tuple(self.operands[3].shape)
             inside = [
                 operators.minimum(one, extent - 1)
                 for one, extent in zip((key, query), extents[2:], strict=True)

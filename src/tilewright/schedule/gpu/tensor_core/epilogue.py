@@ -17,21 +17,20 @@ from tilewright.tir.ir_builder import BufferVar
 
 @dataclass(frozen=True)
 class Epilogue:
-    """An operation that computes each of its elements from one sum (at ``place``, in terms of the operation's axes)
-    and from other tensors; ``axes`` are the operation's axes in terms of the sum's indices ``sum_axes``."""
+    """``operation`` computes each of its elements from one sum of ``result`` and from other tensors. ``axes`` are its
+    axes in terms of ``places``, the indices of the sum."""
 
     operation: ComputeOp
-    sum_axes: tuple[Var, ...]
+    result: ComputeOp
+    places: tuple[Var, ...]
     axes: Mapping[Var, PrimExpr]
 
     def indices(self, sum_indices: Mapping[Var, PrimExpr]) -> dict[Var, PrimExpr]:
         """The operation's axes at a place of the product's result."""
-        by_axis = {
-            own: sum_indices[axis.var] for own, axis in zip(self.sum_axes, self._result.axes, strict=True)
+        values = {
+            place: sum_indices[axis.var] for place, axis in zip(self.places, self.result.axes, strict=True)
         }
-        return {variable: substitute_expr(value, by_axis) for variable, value in self.axes.items()}
-
-    _result: ComputeOp
+        return {variable: substitute_expr(value, values) for variable, value in self.axes.items()}
 
 
 def find_epilogue(product: Product, output: ComputeOp) -> Epilogue | None:
@@ -39,7 +38,7 @@ def find_epilogue(product: Product, output: ComputeOp) -> Epilogue | None:
     once: elementwise operations, in any order of the axes, reshaped or not."""
     if output is product.result:
         variables = tuple([axis.var for axis in output.axes])
-        return Epilogue(output, variables, {variable: variable for variable in variables}, output)
+        return Epilogue(output, output, variables, {variable: variable for variable in variables})
     if output.reduce_axis:
         return None
     result = product.result.output(0)
@@ -62,7 +61,7 @@ def find_epilogue(product: Product, output: ComputeOp) -> Epilogue | None:
         assert axis.dom is not None
         # An axis of one place takes no part in the map.
         axes[axis.var] = inverse.get(axis.var, axis.dom.min)
-    return Epilogue(output, variables, axes, product.result)
+    return Epilogue(output, product.result, variables, axes)
 
 
 class ReadBuffers(Mutator):

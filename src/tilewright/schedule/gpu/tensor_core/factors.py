@@ -114,15 +114,14 @@ class Factor:
 
     def substituted(self, values: Mapping[Var, PrimExpr], analyzer: Analyzer) -> Factor:
         """The factor in terms of other variables, simplified."""
+
+        def changed(expr: PrimExpr) -> PrimExpr:
+            return analyzer.simplify(substitute_expr(expr, values))
+
         return Factor(
             self.tensor,
-            tuple([analyzer.simplify(substitute_expr(index, values)) for index in self.indices]),
-            tuple(
-                [
-                    type(one)(*(analyzer.simplify(substitute_expr(part, values)) for part in (one.a, one.b)))
-                    for one in self.inside
-                ]
-            ),
+            tuple([changed(index) for index in self.indices]),
+            tuple([one.replace(a=changed(one.a), b=changed(one.b)) for one in self.inside]),
         )
 
 

@@ -233,8 +233,8 @@ class ProductKernel:
         }
         indices = {variable: substitute_expr(origin, places) for variable, origin in product.origin.items()}
         if self.epilogue is None:
-            own = [indices[axis.var] for axis in product.result.axes]
-            outputs[0][(self.split, *own)] = value
+            place = [indices[axis.var] for axis in product.result.axes]
+            outputs[0][(self.split, *place)] = value
             return
         operation = self.epilogue.operation
         own = self.epilogue.indices(indices)

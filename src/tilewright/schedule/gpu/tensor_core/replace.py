@@ -86,9 +86,9 @@ class _Found:
         read = list(dict.fromkeys([*self.product.result.input_tensors, *operation.input_tensors]))
         read = [tensor for tensor in read if tensor.op is not self.product.result]
         kernel = ProductKernel(self.product, self.tiling, epilogue)
-        shapes = [tuple(tensor.shape) for tensor in operation.outputs]
+        shapes: list[tuple[PrimExpr, ...]] = [tuple(tensor.shape) for tensor in operation.outputs]
         if epilogue is None:
-            shapes = [(self.tiling.splits, *shapes[0])]
+            shapes = [(operators.const(self.tiling.splits), *shapes[0])]
 
         def body(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
             return kernel.build(dict(zip(read, inputs, strict=True)), outputs)
