@@ -64,6 +64,8 @@ LAYOUTS = st.dictionaries(
 SPECIAL = {
     ("ConvertLayout", "desired_layouts"): LAYOUTS,
     ("PlanDevices", "default_device"): st.sampled_from(["cpu", "cuda", 77]),
+    ("ToMixedPrecision", "mixed_precision_type"): st.sampled_from(["float16", "bfloat16"]),
+    ("ToMixedPrecision", "missing_op_mode"): st.integers(0, 2),
     ("tir.KeepFunctions", "side"): st.sampled_from(["host", "device"]),
 }
 """Options that are checked further than by their types."""

@@ -138,7 +138,7 @@ def test_validation_agrees(small_onnx, tmp_path, capsys):
     found = report["validation"]
     assert found["agrees"] is True and found["inputs"] == 3 and found["first_difference"] is None
     beside = [one for one in found["outputs"] if one["peer"] == "reference executor"]
-    assert [one["output"] for one in beside] == ["output_0", "output_1"]
+    assert [one["output"] for one in beside] == ["y", "p"]
     assert all(one["relative"] < 1e-5 and one["absolute"] < 1e-5 for one in beside)
 
 

@@ -37,6 +37,18 @@ def diamond():
 X = {"x": np.float32([0.5, -0.25, 1.0, 2.0])}
 
 
+def test_indices_of_given_inputs_are_checked():
+    """Compiled code would read an element inside; validation says which index was meant."""
+    table, index = relay.const(np.eye(4, dtype="float32")), relay.var("index", shape=(2,), dtype="int64")
+    model = tvmc.TVMCModel(IRModule.from_expr(relay.Function([index], relay.take(table, index, axis=0))), {})
+    settings = make_settings("llvm")
+    runnable = runnable_of(settings.compile(model.mod, model.params))
+    found = validation.validate(model, runnable, settings, [{"index": np.int64([3, 0])}])
+    assert found.agrees
+    with pytest.raises(IndexError, match="index 4 is out of range for axis 0"):
+        validation.validate(model, runnable, settings, [{"index": np.int64([0, 4])}])
+
+
 @pytest.mark.parametrize("executor", ["graph", "vm", "aot"])
 def test_a_right_model_has_no_first_difference(executor):
     """Every operator agrees, and so do all outputs."""

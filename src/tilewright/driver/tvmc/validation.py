@@ -21,15 +21,24 @@ from tilewright.driver.tvmc.measure import Deviation, deviation
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.driver.tvmc.onnxruntime_peer import is_installed, run_onnxruntime
 from tilewright.driver.tvmc.open_inputs import OpenInputs
-from tilewright.driver.tvmc.rounding import ELEMENT_ERROR, Analysis, unit_roundoff
+from tilewright.driver.tvmc.rounding import (
+    ELEMENT_ERROR,
+    Analysis,
+    ExactInterpreter,
+    unit_roundoff,
+    widened,
+)
 from tilewright.driver.tvmc.runner import complete_inputs
-from tilewright.driver.tvmc.tensors import module_inputs, output_name
+from tilewright.driver.tvmc.tensors import module_inputs, module_outputs
 from tilewright.ir.op import Op
+from tilewright.ir.structural import structural_equal
+from tilewright.ir.transform import PassContext
 from tilewright.relay.backend.preparation import bind_params_by_name, with_main
 from tilewright.relay.build_module import create_executor
 from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
+from tilewright.relay.transform.check_indices import CheckIndices
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import TilewrightError
 
@@ -119,6 +128,15 @@ class _Reference:
         names = self.operators & {"sigmoid", "tanh", "erf", "exp", "nn.softmax", "nn.log_softmax"}
         return ELEMENT_ERROR * unit_roundoff(dtype) if names else 0.0
 
+    def check_indices(self, values: Values) -> None:
+        """An error that names the node where an index is out of range for these inputs: compiled code would read an
+        element inside instead, and so would the reference."""
+        with PassContext(config={"relay.check_indices": True}):
+            checked = infer_module(CheckIndices()(self.module))
+        if not structural_equal(checked["main"], self.main):
+            arguments = [widened(values[one.name_hint]) for one in self.main.params]
+            ExactInterpreter(checked).run(checked["main"], arguments)
+
     def analysis(self, values: Values) -> Analysis:
         """The exact outputs for these inputs, and the error that rounding may make."""
         return Analysis(self.module, self.main, [values[one.name_hint] for one in self.main.params])
@@ -145,6 +163,8 @@ def validate(
     generator = np.random.default_rng(0)
     reference = _Reference(model)
     inputs: list[Values] = [complete_inputs(infos, values) for values in given]
+    for values in inputs:
+        reference.check_indices(values)
     analyses = [reference.analysis(values) for values in inputs]
     notes: list[str] = []
 
@@ -165,6 +185,7 @@ def validate(
         inputs.append(values)
         analyses.append(analysis)
     notes += [*chosen.notes(infos, inputs[len(given) :]), *refused[:1]]
+    names = [one.name for one in module_outputs(model.mod)]
     peers = _peer_outputs(onnx_path, [{**values, **chosen.fixed} for values in inputs], notes)
     worst: dict[tuple[str, str], Deviation] = {}
     wrong: Values | None = None
@@ -199,7 +220,7 @@ def validate(
                 wrong = wrong or values
         for peer, each in made.items():
             for place, one in enumerate(each):
-                key = (output_name(place), peer)
+                key = (names[place], peer)
                 worst[key] = one if key not in worst else worst[key].worse(one)
     comparisons = [Comparison(output, peer, one) for (output, peer), one in worst.items()]
     first = None if wrong is None else first_difference(model, settings, wrong, tolerance)
