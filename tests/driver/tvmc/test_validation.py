@@ -10,6 +10,7 @@ from tilewright.driver.tvmc.compiler import make_settings
 from tilewright.driver.tvmc.first_difference import first_difference, runnable_of
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
+from tilewright.support.errors import TilewrightError
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_indices_of_given_inputs_are_checked():
     runnable = runnable_of(settings.compile(model.mod, model.params))
     found = validation.validate(model, runnable, settings, [{"index": np.int64([3, 0])}])
     assert found.agrees
-    with pytest.raises(IndexError, match="index 4 is out of range for axis 0"):
+    with pytest.raises(TilewrightError, match="index 4 is out of range for axis 0"):
         validation.validate(model, runnable, settings, [{"index": np.int64([0, 4])}])
 
 

@@ -141,7 +141,7 @@ def _bind_statements(stage: Stage, machine: GpuMachine) -> None:
             return
     raise ScheduleError(
         f"{operation.name} has no GPU kernel: it is written as statements that call functions of the host; "
-        "it can run on the CPU (relay.build places it there, with relay.annotation.on_device for one of your own)"
+        "it can run on the CPU: say so with relay.annotation.on_device"
     )
 
 
