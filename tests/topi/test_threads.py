@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.schedule.gpu.device import run
 
 import tilewright as tvm
-from tests.schedule.gpu.device import run
 from tilewright import te
 from tilewright.ir import operators
 from tilewright.topi import threads

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.schedule.gpu.device import random_arrays
 
 import tilewright as tvm
-from tests.schedule.gpu.device import random_arrays
 from tilewright import te, topi
 from tilewright.schedule import schedule
 from tilewright.te import Tensor

@@ -126,13 +126,15 @@ def _scan_adjacent(
                 other[0] = combine(before[0], totals[thread - 1])
             before[0] = combine(before[0], totals[threads - 1])
             barrier(builder)
-            with builder.for_range(0, NEIGHBOURS, name="n", kind="unroll") as n:
-                with builder.if_scope(first + n < rows.length):
-                    here = combine(other[0], values[n])
-                    if exclusive:
-                        previous = builder.allocate(wide, 1, name="previous", scope="local")
-                        previous[0] = other[0]
-                        with builder.if_scope(n > 0):
-                            previous[0] = combine(other[0], values[operators.maximum(n - 1, 0)])
-                        here = previous[0]
-                    target[start + n] = operators.cast(kind, here)
+            with (
+                builder.for_range(0, NEIGHBOURS, name="n", kind="unroll") as n,
+                builder.if_scope(first + n < rows.length),
+            ):
+                here = combine(other[0], values[n])
+                if exclusive:
+                    previous = builder.allocate(wide, 1, name="previous", scope="local")
+                    previous[0] = other[0]
+                    with builder.if_scope(n > 0):
+                        previous[0] = combine(other[0], values[operators.maximum(n - 1, 0)])
+                    here = previous[0]
+                target[start + n] = operators.cast(kind, here)
