@@ -55,7 +55,7 @@ def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
             if root.is_schedulable and root.elements() > 0:
                 schedule_kernel(schedule, root, cone, machine)
         elif not isinstance(root.operation, PlaceholderOp):
-            _bind_statements(root.stage, machine)
+            bind_statements(root.stage, machine)
     return schedule
 
 
@@ -122,7 +122,7 @@ def _is_reused(one: MaterializedStage, reader: MaterializedStage) -> bool:
     return reader.elements() * steps > 4 * max(one.elements(), 1) * max(cost_of(reader.compute).operations, 1)
 
 
-def _bind_statements(stage: Stage, machine: GpuMachine) -> None:
+def bind_statements(stage: Stage, machine: GpuMachine) -> None:
     """Gives threads to an operation that is written as statements, unless whoever wrote it did."""
     operation = stage.op
     if isinstance(operation, (ExternOp, HybridOp)):
