@@ -131,7 +131,7 @@ def guarded_target() -> Target:
         options = {"max_num_threads": "Integer", "thread_warp_size": "Integer"}
         defaults = {"max_num_threads": 256, "thread_warp_size": 1}
         register_kind(
-            TargetKind(KIND, DEVICE_TYPE, (KIND, "gpu"), options, defaults, own_memory=True),
+            TargetKind(KIND, DEVICE_TYPE, (KIND, "plain_gpu"), options, defaults, own_memory=True),
         )
         register(GuardedGenerator())
     return Target(KIND)

@@ -20,7 +20,11 @@ from tilewright.support.errors import TargetError
 from tilewright.target.target import Target
 from tilewright.te.schedule.schedule import Schedule
 
-_SCHEDULERS: dict[str, Scheduler] = {"cpu": cpu.SCHEDULER, "gpu": gpu.SCHEDULER}
+_SCHEDULERS: dict[str, Scheduler] = {
+    "cpu": cpu.SCHEDULER,
+    "gpu": gpu.SCHEDULER,
+    "plain_gpu": gpu.PLAIN_SCHEDULER,
+}
 
 
 def register_scheduler(key: str, scheduler: Scheduler, override: bool = False) -> None:

@@ -46,6 +46,23 @@ def test_types(dtype: str) -> None:
     np.testing.assert_allclose(result, x.astype(wide) @ y.astype(wide).T, rtol=2e-2, atol=5e-2)
 
 
+def test_small_grids_split_the_sum() -> None:
+    """Few results of many steps: parts of the sum side by side, then their sum with the epilogue."""
+    a, w = te.placeholder((1, 32, 4, 4), name="a"), te.placeholder((32, 32, 3, 3), name="w")
+    made = topi.nn.relu(topi.nn.conv2d_nchw(a, w, 1, 1, 1))
+    function = device_function([a, w], [made], SMALL)
+    grids = [
+        int(node.value)
+        for node in _nodes(function, tir.AttrStmt)
+        if node.attr_key == "thread_extent" and node.node.thread_tag == "blockIdx.x"
+    ]
+    assert len(grids) == 2 and grids[0] > 1
+    x, y = random_arrays([a, w])
+    (result,) = run([a, w], [made], x, y, target=SMALL)
+    expected = tilewright.topi.testing.conv2d_nchw_python(x, y, 1, 1)
+    np.testing.assert_allclose(result, np.maximum(expected, 0), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.slow
 def test_large_tiles() -> None:
     """As a large product has them, on the edge of one; with copies to shared memory that are asynchronous or not."""
@@ -117,11 +134,12 @@ def test_tiles_follow_the_grid() -> None:
 
 
 def _scopes(function: Any) -> list[str]:
-    found: list[str] = []
+    return [node.buffer_var.storage_scope for node in _nodes(function, tir.Allocate)]
 
-    def visit(node: Any) -> None:
-        if isinstance(node, tir.Allocate):
-            found.append(node.buffer_var.storage_scope)
 
-    tir.stmt_functor.post_order_visit(function.body, visit)
+def _nodes(function: Any, kind: type) -> list[Any]:
+    found: list[Any] = []
+    tir.stmt_functor.post_order_visit(
+        function.body, lambda node: found.append(node) if isinstance(node, kind) else None
+    )
     return found

@@ -12,5 +12,8 @@
 
 from tilewright.schedule.gpu.construct import construct_schedule
 from tilewright.schedule.gpu.notes import ThreadScheduler
+from tilewright.schedule.gpu.plain import construct_plain
 
 SCHEDULER = ThreadScheduler("gpu", construct_schedule)
+PLAIN_SCHEDULER = ThreadScheduler("plain_gpu", construct_plain)
+"""For devices whose threads neither share memory nor wait for one another."""

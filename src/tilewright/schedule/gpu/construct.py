@@ -15,13 +15,14 @@ from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.cost import cost_of
 from tilewright.schedule.cpu.graph import MaterializedStage, cones, materialized_stages
 from tilewright.schedule.gpu.inlining import inline_stages
-from tilewright.schedule.gpu.kernel import is_thread_reduction, schedule_kernel
+from tilewright.schedule.gpu.kernel import is_thread_reduction, product_of, schedule_kernel
 from tilewright.schedule.gpu.machine import GpuMachine, current_gpu
 from tilewright.schedule.gpu.row_plan import plan_rows
 from tilewright.schedule.gpu.rows import row_group
-from tilewright.schedule.gpu.split_reduction import split_few_rows
+from tilewright.schedule.gpu.split_reduction import split_few_rows, split_small_product
 from tilewright.schedule.gpu.statements import give_threads
 from tilewright.schedule.gpu.tensor_core import use_tensor_cores
+from tilewright.schedule.gpu.window import anchor_of
 from tilewright.support.errors import ScheduleError
 from tilewright.support.recursion import with_recursion_room
 from tilewright.target.target import Target
@@ -50,14 +51,14 @@ def construct_schedule(outputs: Sequence[Tensor]) -> Schedule:
     apply_inlining(schedule)
     for root, cone in _kernels(schedule, roots).items():
         if isinstance(root.operation, ComputeOp) and root.is_schedulable and root.elements() > 0:
-            first = None if is_thread_reduction(root, cone) else split_few_rows(schedule, root, cone, machine)
+            first = _split(schedule, root, cone, machine)
             roots |= set() if first is None else {first}
     for root, cone in _kernels(schedule, roots).items():
         if isinstance(root.operation, ComputeOp):
             if root.is_schedulable and root.elements() > 0:
                 schedule_kernel(schedule, root, cone, machine)
         elif not isinstance(root.operation, PlaceholderOp):
-            _bind_statements(root.stage, machine)
+            bind_statements(root.stage, machine)
     return schedule
 
 
@@ -94,6 +95,16 @@ def _fits(root: MaterializedStage, cone: list[MaterializedStage], machine: GpuMa
     return plan.is_kept or group.row_count >= machine.multiprocessors or group.length <= 64 * plan.team
 
 
+def _split(
+    schedule: Schedule, root: MaterializedStage, cone: list[MaterializedStage], machine: GpuMachine
+) -> Stage | None:
+    """The new first step of a reduction that is split because it would not fill the device."""
+    anchor, product = anchor_of(root, cone), product_of(root, cone)
+    if anchor is not None and product is not None:
+        return split_small_product(schedule, anchor, product, machine)
+    return None if is_thread_reduction(root, cone) else split_few_rows(schedule, root, cone, machine)
+
+
 def _may_be_recomputed(one: MaterializedStage) -> bool:
     """True for elements that cost less to compute than to store and load, where each reader needs each once."""
     return (
@@ -114,7 +125,7 @@ def _is_reused(one: MaterializedStage, reader: MaterializedStage) -> bool:
     return reader.elements() * steps > 4 * max(one.elements(), 1) * max(cost_of(reader.compute).operations, 1)
 
 
-def _bind_statements(stage: Stage, machine: GpuMachine) -> None:
+def bind_statements(stage: Stage, machine: GpuMachine) -> None:
     """Gives threads to an operation that is written as statements, unless whoever wrote it did."""
     operation = stage.op
     if isinstance(operation, (ExternOp, HybridOp)):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
+from tilewright.schedule.gpu.contraction import Contraction
 from tilewright.schedule.gpu.machine import GpuMachine
+from tilewright.schedule.gpu.product import choose_tile
 from tilewright.schedule.gpu.row_plan import RowPlan, plan_rows
 from tilewright.schedule.gpu.rows import RowGroup, row_group
 from tilewright.te.operation import ComputeOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
+
+TILES_A_PART: Final = 8
+"""Tiles of steps that a part of a product should have: fewer are not worth the sum of the parts."""
 
 TEAM: Final = 256
 """Threads that have a part of a row."""
@@ -36,6 +42,27 @@ def split_few_rows(
     if parts < 2:
         return None
     return _split(schedule, long[0].materialized.stage, parts, plan.vector)
+
+
+def split_small_product(
+    schedule: Schedule, anchor: MaterializedStage, found: Contraction, machine: GpuMachine
+) -> Stage | None:
+    """The stage of the first step of a product whose grid would not fill the device, if its sums were split."""
+    rows, columns, batches = found.counts(anchor.compute.axes)
+    tile = choose_tile(rows, columns, batches, machine)
+    blocks = -(-rows // tile.rows) * -(-columns // tile.columns) * batches
+    steps = prod(extent_of(axis) for axis in anchor.compute.reduce_axis)
+    most = min(2 * machine.multiprocessors // blocks, steps // (tile.steps * TILES_A_PART))
+    parts = max((part for part in range(1, most + 1) if steps % part == 0), default=1)
+    if parts < 2:
+        return None
+    stage = anchor.stage
+    operation = stage.op
+    assert isinstance(operation, ComputeOp)
+    axes = list(operation.reduce_axis)
+    along = stage.fuse(*axes) if len(axes) > 1 else axes[0]
+    outer, _ = stage.split(along, factor=steps // parts)
+    return schedule[schedule.rfactor(operation.output(0), outer, 0)]
 
 
 def _parts(group: RowGroup, plan: RowPlan, machine: GpuMachine) -> int:

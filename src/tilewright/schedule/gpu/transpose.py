@@ -9,15 +9,19 @@ from tilewright.ir.expr import IterVar
 from tilewright.ir.functor import free_vars
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.gpu.machine import GpuMachine
+from tilewright.schedule.gpu.machine import GpuMachine, power_of_two_below
 from tilewright.te.operation import thread_axis
 from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.schedule.stage import Stage
 
 TILE: Final = 32
-"""Elements of a side of a tile, for elements of four bytes."""
+"""Threads in a row of a tile; its side is as many words."""
 
 THREAD_ROWS: Final = 8
 """Rows of a tile that a block's threads take at a time."""
+
+WORD_BITS: Final = 32
+"""What a thread loads and stores at a time, where elements are narrower."""
 
 SMALLEST_SIDE: Final = 8
 """An axis shorter than this is not worth a tile."""
@@ -84,9 +88,6 @@ def schedule_transpose(
 ) -> None:
     """Reads a tile along the source's contiguous axis, and writes it along the result's."""
     stage = materialized.stage
-    bytes_each = max(found.read.tensor.dtype.bits // 8, 1)
-    side = TILE * max(4 // bytes_each, 1) if bytes_each < 4 else TILE
-    side = min(side, 2 * TILE)
     tensor = next(
         one
         for one in stage.op.input_tensors
@@ -95,43 +96,49 @@ def schedule_transpose(
     )
     copy = schedule[schedule.cache_read(tensor, "shared", [stage.op])]
     axes = list(stage.op.axis)
+    extents = extent_of(axes[found.source]), extent_of(axes[found.target])
+    width = _width(materialized, found, extents)
+    side = min(TILE * width, power_of_two_below(min(extents)))
     threads = thread_axis("threadIdx.x"), thread_axis("threadIdx.y")
-    source_block, source_tile = stage.split(
-        axes[found.source], factor=min(side, extent_of(axes[found.source]))
-    )
-    target_block, target_tile = stage.split(
-        axes[found.target], factor=min(side, extent_of(axes[found.target]))
-    )
+    source_block, source_tile = stage.split(axes[found.source], factor=side)
+    target_block, target_tile = stage.split(axes[found.target], factor=side)
     others = [axis for number, axis in enumerate(axes) if number not in (found.source, found.target)]
     stage.reorder(*others, source_block, target_block, source_tile, target_tile)
     block = stage.fuse(*others, source_block, target_block)
     stage.bind(block, thread_axis("blockIdx.x"))
-    columns = min(
-        TILE, power_below(extent_of(axes[found.target])), power_below(extent_of(axes[found.source]))
-    )
-    step, lane = stage.split(target_tile, factor=columns)
-    line, row = stage.split(source_tile, factor=THREAD_ROWS)
-    stage.reorder(row, lane, line, step)
+    _bind_tile(stage, source_tile, target_tile, side // width, width, threads)
+    copy.compute_at(stage, block)
+    dimensions = list(copy.op.axis)
+    inner, outer = dimensions[found.source_dimension], dimensions[found.target_dimension]
+    # Threads of a warp read a column of the tile: a pitch of an odd number of words puts it into different banks.
+    copy.storage_align(outer, 2 * width, width)
+    rest = [axis for axis in dimensions if axis is not inner and axis is not outer]
+    copy.reorder(*rest, outer, inner)
+    _bind_tile(copy, outer, inner, side // width, width, threads)
+
+
+def _width(materialized: MaterializedStage, found: Transpose, extents: tuple[int, int]) -> int:
+    """Neighbouring elements that a thread loads and stores: four bytes of narrow types."""
+    dtypes = [found.read.tensor.dtype, *(one.dtype for one in materialized.operation.outputs)]
+    width = max(WORD_BITS // max(*(dtype.bits for dtype in dtypes), 8), 1)
+    while any(extent % (TILE * width) for extent in extents) and width > 1:
+        width //= 2
+    return width
+
+
+def _bind_tile(
+    stage: Stage, rows: IterVar, columns: IterVar, lanes: int, width: int, threads: tuple[IterVar, IterVar]
+) -> None:
+    """Deals a tile out to threads: neighbouring columns to neighbours, a few rows at a time."""
+    vector = None
+    if width > 1:
+        columns, vector = stage.split(columns, factor=width)
+    step, lane = stage.split(columns, factor=lanes)
+    line, row = stage.split(rows, factor=THREAD_ROWS)
+    stage.reorder(row, lane, line, step, *([] if vector is None else [vector]))
     stage.bind(row, threads[1])
     stage.bind(lane, threads[0])
     stage.unroll(line)
     stage.unroll(step)
-    copy.compute_at(stage, block)
-    dimensions = list(copy.op.axis)
-    inner = dimensions[found.source_dimension]
-    outer = dimensions[found.target_dimension]
-    # Threads of a warp read a column of the tile: an odd pitch puts it into different banks.
-    copy.storage_align(outer, 2, 1)
-    rest = [axis for number, axis in enumerate(dimensions) if axis is not inner and axis is not outer]
-    step, lane = copy.split(inner, factor=columns)
-    line, row = copy.split(outer, factor=THREAD_ROWS)
-    copy.reorder(*rest, row, lane, line, step)
-    copy.bind(row, threads[1])
-    copy.bind(lane, threads[0])
-    copy.unroll(line)
-    copy.unroll(step)
-
-
-def power_below(number: int) -> int:
-    """The largest power of two that is not above a number."""
-    return 1 << (number.bit_length() - 1)
+    if vector is not None:
+        stage.vectorize(vector)
