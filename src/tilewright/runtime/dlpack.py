@@ -115,9 +115,8 @@ def _stream_for(producer: Any) -> dict[str, int]:
     if place is None:
         return {}
     device_type, device_id = place()
-    if not shares_streams(int(device_type)):
-        return {}
-    return {"stream": Device(int(device_type), int(device_id)).raw_stream}
+    device = Device(int(device_type), int(device_id))
+    return {"stream": device.raw_stream} if shares_streams(int(device_type)) and device.exist else {}
 
 
 def unversioned_tensor(capsule: object) -> int:

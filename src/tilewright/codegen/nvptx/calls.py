@@ -15,6 +15,7 @@ from tilewright.codegen.nvptx.float8 import FLOAT8_CALLS
 from tilewright.codegen.nvptx.fragments import FRAGMENT_CALLS
 from tilewright.codegen.nvptx.tensor_cores import TENSOR_CORE_CALLS
 from tilewright.codegen.nvptx.warp_group import WARP_GROUP_CALLS
+from tilewright.ir import operators
 from tilewright.ir.expr import Call, IntImm, StringImm
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import CodegenError
@@ -121,12 +122,23 @@ def atomic_add(emitter: Emitter, node: Call) -> str:
 
 
 def call_extern(emitter: Emitter, node: Call) -> str:
+    """CUDA's math functions by their names in C (``expf``, ``__expf``, ``pow``); others PTX does not define."""
     name = node.args[0].value if isinstance(node.args[0], StringImm) else "?"
-    raise CodegenError(
-        f"a kernel calls the function {name!r}, which PTX does not define; use an intrinsic of tir, or a lowering "
-        "for the target 'cuda' (tvm.ir.register_intrin_lowering)",
-        span=node.span,
-    )
+    plain = name.removeprefix("__")
+    if node.dtype.bits == 32 and f"tir.{plain.removesuffix('f')}" in CALLS:
+        plain = plain.removesuffix("f")
+    handler = CALLS.get(f"tir.{plain}")
+    if (
+        handler is None
+        or not node.dtype.is_float
+        or not all(one.dtype == node.dtype for one in node.args[1:])
+    ):
+        raise CodegenError(
+            f"a kernel calls the function {name!r}, which PTX does not define; use an intrinsic of tir, or a lowering "
+            "for the target 'cuda' (tvm.ir.register_intrin_lowering)",
+            span=node.span,
+        )
+    return handler(emitter, operators.call(plain, node.dtype, list(node.args[1:]), node.span))
 
 
 def _without(names: Sequence[str]) -> dict[str, Handler]:

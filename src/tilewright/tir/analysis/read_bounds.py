@@ -9,12 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 from tilewright.arith import Analyzer
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
-from tilewright.ir.expr import Broadcast, Call, IterVar, Let, Load, PrimExpr, Ramp, Range, Var, is_const
+from tilewright.ir.expr import (
+    Broadcast,
+    Call,
+    IntImm,
+    IterVar,
+    Let,
+    Load,
+    PrimExpr,
+    Ramp,
+    Range,
+    Var,
+    is_const,
+)
 from tilewright.ir.functor import Visitor
 from tilewright.support.dtype import DataType
 from tilewright.tir.function import PrimFunc
@@ -39,6 +52,9 @@ def _is_compact(buffer: Buffer) -> bool:
 
 def elements(shape: Any) -> PrimExpr:
     """How many elements a buffer of this shape has."""
+    if all(isinstance(extent, IntImm) for extent in shape):
+        # Indices may be of 32 bits where the number of elements is not.
+        return operators.const(prod(extent.value for extent in shape), "int64")
     total: PrimExpr = operators.const(1, "int32")
     for extent in shape:
         total = operators.multiply(total, extent)
@@ -183,10 +199,14 @@ class ReadVisitor(Visitor):
         if bound.min_value >= 0 and bound.max_value < analyzer.const_int_bound(size).min_value:
             return True
         return all(
-            analyzer.can_prove(operators.greater_equal(end, 0))
-            and analyzer.can_prove(operators.less(end, operators.cast(end.dtype, size)))
+            analyzer.can_prove(operators.greater_equal(end, 0)) and self._is_below(end, size)
             for end in _ends(index)
         )
+
+    def _is_below(self, end: PrimExpr, size: PrimExpr) -> bool:
+        if isinstance(size, IntImm) and size.value >> end.dtype.bits - 1:
+            return True  # more elements than an index of this type can name
+        return bool(self.analyzer.can_prove(operators.less(end, operators.cast(end.dtype, size))))
 
 
 def _ends(index: PrimExpr) -> list[PrimExpr]:
