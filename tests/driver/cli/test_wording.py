@@ -31,11 +31,11 @@ def test_arguments_become_options(message, expected):
 
 def test_each_caller_is_told_in_its_words(open_onnx, tmp_path, capsys):
     """A size that is not known is fixed by an option there and by an argument here."""
-    assert main(["compile", open_onnx, "-o", str(tmp_path / "m.tar")]) == 2
+    assert main(["compile", open_onnx, "--executor", "graph", "-o", str(tmp_path / "m.tar")]) == 2
     said = capsys.readouterr().err
     assert '--input-shapes "x:[1,4]", or compile with --executor vm' in said and "shape_dict" not in said
     with pytest.raises(
-        tvmc.TVMCException, match=r"shape_dict=\{'x': \[1, 4\]\}, or compile with executor='vm'"
+        tvmc.TVMCException, match=r"shape_dict=\{'x': \[1, 4\]\}\), or compile with executor='vm'"
     ):
         tvmc.compile(tvmc.load(open_onnx), "llvm")
 

@@ -64,7 +64,7 @@ int32_t tw_cuda_fail(int32_t device_id, CUresult result, const char* doing) {
 
 /* ---- loading ---- */
 static const char* library_name(void) {
-  const char* name = getenv(DRIVER_OPTION);
+  const char* name = tw_environment(DRIVER_OPTION);
   return name != NULL && *name != 0 ? name : DRIVER_LIBRARY;
 }
 

@@ -35,7 +35,7 @@ typedef struct {
 } Head;
 
 static TwGuard read_mode(void) {
-  const char* text = getenv("TILEWRIGHT_GUARD_PAGES");
+  const char* text = tw_environment("TILEWRIGHT_GUARD_PAGES");
   static const char* const off[] = {"", "0", "false", "no", "off"};
   if (text == NULL) return TW_GUARD_NONE;
   for (size_t i = 0; i < sizeof off / sizeof off[0]; ++i) {

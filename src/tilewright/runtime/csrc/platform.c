@@ -264,6 +264,15 @@ void* tw_find_symbol(void* library, const char* name) {
 }
 #endif
 
+#if defined(_WIN32) || TW_HAS_THREADS
+const char* tw_environment(const char* name) { return getenv(name); }
+#else
+const char* tw_environment(const char* name) {
+  (void)name;
+  return NULL;
+}
+#endif
+
 void* tw_aligned_alloc(uint64_t num_bytes) {
   /* Half the address space is more than any allocator gives, and leaves room to round up. */
   if (num_bytes > SIZE_MAX / 2) return NULL;

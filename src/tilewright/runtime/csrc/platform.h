@@ -78,6 +78,9 @@ void tw_aligned_free(void* pointer);
 /* Address of a symbol of the whole process, or NULL. */
 void* tw_process_symbol(const char* name);
 
+/* An environment variable; NULL where it is not set, or where the system has none. */
+const char* tw_environment(const char* name);
+
 /* A shared library, which is never unloaded; NULL where the system refuses it, and `tw_open_problem` says why. */
 void* tw_open_library(const char* path);
 const char* tw_open_problem(void);

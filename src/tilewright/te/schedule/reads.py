@@ -109,7 +109,7 @@ def note_load(
         if exact is None:
             note_indices(tensor, dimension, (index, index), analyzer, sets, domains)
         else:
-            domains[tensor][dimension].append(exact)
+            _note_interval(tensor, dimension, (exact, exact), analyzer, domains)
 
 
 def note_indices(
@@ -120,11 +120,23 @@ def note_indices(
     sets: Mapping[Var, IntervalSet],
     domains: TensorDomains,
 ) -> None:
-    """Add the indices from the first to the second in one dimension. Indices outside the tensor are never used, so
-    the shape bounds them; but not where that could leave an interval that ends before it begins. Of a tensor without
-    elements nothing is read."""
+    """Add the indices from the first to the second in one dimension."""
     least = eval_int_set(indices[0], sets, analyzer)
     most = least if indices[1] is indices[0] else eval_int_set(indices[1], sets, analyzer)
+    _note_interval(tensor, dimension, (least, most), analyzer, domains)
+
+
+def _note_interval(
+    tensor: Tensor,
+    dimension: int,
+    ends: tuple[IntervalSet, IntervalSet],
+    analyzer: Analyzer,
+    domains: TensorDomains,
+) -> None:
+    """Add the indices from the first set to the second. Indices outside the tensor are never used, so the shape bounds
+    them; but not where that could leave an interval that ends before it begins. Of a tensor without elements nothing is
+    read."""
+    least, most = ends
     low, high = least.min_value, most.max_value
     extent = tensor.shape[dimension]
     first, last = operators.const(0, extent.dtype), operators.subtract(extent, 1)
