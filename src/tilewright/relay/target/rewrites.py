@@ -34,14 +34,14 @@ class LayoutPlan(Protocol):
 class GraphRewrites:
     """The rewrites for targets with a key."""
 
-    early_passes: tuple[Callable[[], Pass], ...] = ()
-    """Passes that run before parallel branches are combined."""
     passes: tuple[Callable[[], Pass], ...] = ()
     """Passes that run on canonicalized programs, before the second-to-last constant folding."""
+    alter_layout: Mapping[str, AlterLayout] = field(default_factory=dict)
+    legalize: Mapping[str, LegalForm] = field(default_factory=dict)
+    plan_layouts: Callable[[Function], LayoutPlan] | None = None
+    early_passes: tuple[Callable[[], Pass], ...] = ()
+    """Passes that run before parallel branches are combined."""
     joins_dense: bool = False
     """True if dense layers of one tensor should become one layer with more units."""
     kept: frozenset[str] = frozenset()
     """Operators that SimplifyInference leaves whole, because the device has one kernel for them."""
-    alter_layout: Mapping[str, AlterLayout] = field(default_factory=dict)
-    legalize: Mapping[str, LegalForm] = field(default_factory=dict)
-    plan_layouts: Callable[[Function], LayoutPlan] | None = None
