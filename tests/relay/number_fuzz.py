@@ -168,7 +168,11 @@ def _binary(
                 else one
                 for one, other in ((left, right), (right, left))
             )
-        return Made(call(left.expr, right.expr), left.shape or right.shape, result or kind, exact)
+        expr = call(left.expr, right.expr)
+        if name in ("maximum", "minimum") and kind in FLOATS:
+            # Which of two zeros it is depends on who computes it.
+            expr = expr + relay.const(0.0, kind)
+        return Made(expr, left.shape or right.shape, result or kind, exact)
 
     (EXACT if exact else ROOTS).append(Maker(name, (result,) if result else operands, make))
 

@@ -139,7 +139,7 @@ def run_program(
     binary = str(folder / program.stem)
     include = ["-I", str(SOURCES), "-DTILEWRIGHT_STATIC", "-D_GNU_SOURCE"]
     flags = [*WARNINGS, *SANITIZERS[sanitizer], *include]
-    libraries = ["-pthread", "-ldl", "-lm", *options]
+    libraries = ["-pthread", "-ldl", "-lm", "-rdynamic", *options]
     subprocess.run([cc, *flags, str(program), *runtime_objects, "-o", binary, *libraries], check=True)
     environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1", **variables}
     run = [binary, str(MUTATIONS[sanitizer]), sanitizer]

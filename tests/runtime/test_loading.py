@@ -80,10 +80,10 @@ def test_library_hides_its_runtime(library_path: Path) -> None:
 
 
 def test_runtime_is_small(library_path: Path, tmp_path: Path) -> None:
-    """The runtime inside an artefact stays below 150 KB when stripped."""
+    """The runtime inside an artefact, with the way to NVIDIA's driver, stays below 250 KB when stripped."""
     stripped = tmp_path / "stripped.so"
     subprocess.run(["strip", "-o", stripped, library_path], check=True)
-    assert stripped.stat().st_size < 150_000
+    assert stripped.stat().st_size < 250_000
     assert load_module(stripped)["sum_workspace"](4) == 6
 
 

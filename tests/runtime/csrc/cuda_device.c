@@ -448,18 +448,19 @@ static void tensor_maps(void) {
 }
 
 /* The same from the description that a library carries. */
-static void* slot;
-static void* find_slot(void* library, const char* name) {
-  (void)library;
-  return strcmp(name, TW_SLOT_PREFIX "show_map") == 0 ? &slot : NULL;
-}
+#define slot __tilewright_packed_show_map
+void* slot;
+char __tilewright_imports[2048];
+uint64_t __tilewright_imports_size;
 
 static int32_t bind_text(const char* text) {
-  char block[2048] = "TWIMPORT\1";
+  char* block = __tilewright_imports;
+  memset(block, 0, sizeof __tilewright_imports);
+  memcpy(block, "TWIMPORT\1", 9);
   static const char key[] = "device_module";
   uint64_t head = strlen(text), content = 8 + head + sizeof ptx, at = 12 + 4;
   uint32_t key_size = sizeof key - 1;
-  CHECK(12 + 16 + key_size + content <= sizeof block);
+  CHECK(12 + 16 + key_size + content <= sizeof __tilewright_imports);
   memcpy(block + at, &key_size, 4);
   memcpy(block + at + 4, &content, 8);
   memcpy(block + at + 12, key, key_size);
@@ -467,7 +468,10 @@ static int32_t bind_text(const char* text) {
   memcpy(block + at, &head, 8);
   memcpy(block + at + 8, text, head);
   memcpy(block + at + 8 + head, ptx, sizeof ptx);
-  return tw_bind_imports(block, at + content, "library.so", NULL, find_slot);
+  __tilewright_imports_size = at + content;
+  void* itself = tw_open_library(NULL);
+  CHECK(itself != NULL);
+  return tw_bind_imports(itself, "library.so");
 }
 
 static void carried_maps(void) {
