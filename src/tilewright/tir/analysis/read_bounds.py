@@ -167,6 +167,15 @@ class ReadVisitor(Visitor):
         if name == "tir.address_of":
             # An address is not a read; its index may be the end of the buffer.
             return
+        if name == "tir.tvm_thread_allreduce" and isinstance(node.args[0], IntImm):
+            # A thread whose condition does not hold gives the identity instead of its values.
+            values = node.args[1 : 1 + node.args[0].value]
+            condition = node.args[1 + len(values)]
+            self.visit(condition)
+            with self.where(condition):
+                for value in values:
+                    self.visit(value)
+            return
         if name != "tir.if_then_else":
             self.visit_default(node)
             return
