@@ -14,13 +14,14 @@ IMPORT_NAMES = {
     "apache-tvm-ffi": "tvm_ffi",
     "silero-vad": "silero_vad",
     "rapidocr-onnxruntime": "rapidocr_onnxruntime",
+    "nvidia-cuda-nvcc": "nvidia",
 }
 """Of packages that are imported under another name."""
 
 PROGRAMS = {"ruff", "mypy", "import-linter", "pytest-xdist", "pytest", "pnnx"}
 """They are run, not imported."""
 
-FOLDERS = {"": ["src"], "bench": ["bench"], "test": ["tests", "tools", "examples"]}
+FOLDERS = {"": ["src"], "bench": ["bench"], "test": ["tests", "tools", "examples"], "gpu-test": ["tests"]}
 """Where the packages of an extra are used; those of the others serve the package itself."""
 
 
@@ -46,7 +47,7 @@ def test_every_package_is_used(extra, package):
         assert any(package.partition("-")[0] in page.read_text(encoding="utf-8") for page in documents)
         return
     name = re.escape(IMPORT_NAMES.get(package, package))
-    used = re.compile(rf"^\s*(import|from) {name}\b|[\"']{name}[\"'.]", re.MULTILINE | re.IGNORECASE)
+    used = re.compile(rf"^\s*(import|from) {name}\b|[\"']{name}[\"'./]", re.MULTILINE | re.IGNORECASE)
     folders = FOLDERS.get(extra, ["src"])
     files = [file for folder in folders for file in (ROOT / folder).rglob("*.py") if file != Path(__file__)]
     assert any(used.search(file.read_text(encoding="utf-8")) for file in files), (
