@@ -15,8 +15,7 @@ from tilewright.target.gpu import GPUDescription, describe_gpu
 from tilewright.target.target import Target
 from tilewright.te.extern import ExternOp, extern
 from tilewright.te.operation import ComputeOp
-from tilewright.te.schedule.auto_inline import auto_inline_injective
-from tilewright.te.schedule.dataflow import operations_in_order, replace_dataflow, set_operation
+from tilewright.te.schedule.dataflow import operations_in_order, readers_of, replace_dataflow, set_operation
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
 from tilewright.te.tensor import Operation, Tensor
@@ -120,7 +119,7 @@ class _Found:
 def _products(schedule: Schedule, gpu: GPUDescription) -> Iterator[_Found]:
     """The products that can be replaced."""
     trial = schedule.copy()
-    auto_inline_injective(trial)
+    _inline_all(trial)
     pairs = list(zip(schedule.stages, trial.normalize().stages, strict=True))
     tensors = {
         new: old for stage, one in pairs for new, old in zip(one.op.outputs, stage.op.outputs, strict=True)
@@ -146,6 +145,17 @@ def _products(schedule: Schedule, gpu: GPUDescription) -> Iterator[_Found]:
             if found.epilogue is not None:
                 found.last_stage = readers[0][0]
         yield found
+
+
+def _inline_all(schedule: Schedule) -> None:
+    """Inline every stage without a reduction that only computations read."""
+    readers = readers_of([stage.op for stage in schedule.stages])
+    for stage in schedule.stages:
+        operation = stage.op
+        if not isinstance(operation, ComputeOp) or operation.reduce_axis or stage.is_output:
+            continue
+        if all(isinstance(one, ComputeOp) for tensor in operation.outputs for one in readers.get(tensor, [])):
+            stage.compute_inline()
 
 
 def _suits(product: Product, gpu: GPUDescription) -> bool:
