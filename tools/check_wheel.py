@@ -14,7 +14,7 @@ from binary_formats import Binary, read_binary
 from wheel_platforms import Platform
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "tilewright"
-DATA = ("py.typed", "*.c", "*.h", "*.rly", "digits.*", "template/*")
+DATA = ("py.typed", "*.c", "*.h", "*.hpp", "*.rly", "digits.*", "template/*")
 
 # What every system of a kind has. For Linux, the libraries that the manylinux standard lets a wheel load.
 _SYSTEM_LIBRARIES = {
