@@ -9,7 +9,7 @@ from typing import Any, Final
 from tilewright.runtime.device import cuda
 
 _ARCH_SPECIFIC: Final = 90
-"""From Hopper on, the tensor cores' instructions are in the variant "a" of each architecture alone."""
+"""From Hopper on, the tensor cores' instructions are only in the variant "a" of each architecture."""
 
 
 @cache

@@ -153,7 +153,7 @@ def describe_gpu(target: TargetLike) -> GPUDescription:
 
 @lru_cache(maxsize=64)
 def describe_arch(target: Target) -> GPUDescription:
-    """The GPU that a target names, by the table alone: no driver is asked."""
+    """The GPU that a target names, from the table only: no driver is asked."""
     arch = str(target.attrs.get("arch") or target.attrs.get("mcpu") or _DEFAULT_ARCH)
     found = _ARCH.fullmatch(arch)
     if found is None:

@@ -142,7 +142,7 @@ class Target(Object):
         return Target(
             {
                 "kind": "cuda",
-                # From Hopper on, the tensor cores' instructions are in the variant "a" of each architecture alone.
+                # From Hopper on, the tensor cores' instructions are only in the variant "a" of each architecture.
                 "arch": f"sm_{number}{'a' if number >= 90 else ''}",
                 "max_num_threads": found.max_threads_per_block,
                 "thread_warp_size": found.warp_size,

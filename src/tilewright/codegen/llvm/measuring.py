@@ -31,7 +31,7 @@ def calls_per_second(calls: Sequence[Callable[[], object]], repeats: int) -> flo
     """How often a second all of these calls can be made at the same time, each by a thread of its own.
 
     Every thread times its own calls, and its best counts: what else runs on the machine only ever takes away, and
-    starting a thread is no part of it. Foreign calls release the interpreter's lock.
+    starting a thread is not part of it. Foreign calls release the interpreter's lock.
     """
     together = threading.Barrier(len(calls))
     best = [0.0] * len(calls)

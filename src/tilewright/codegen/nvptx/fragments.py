@@ -84,7 +84,7 @@ class Fragments:
         letter, dtype = _LETTERS.get(var.storage_scope), node.dtype.element
         if shape not in _SHAPES or letter is None or size is None or str(dtype) not in _TYPES:
             raise CodegenError(
-                f"{var.name} is no fragment that tensor cores have: shape {shape}, scope {var.storage_scope}, {dtype}; "
+                f"{var.name} is not a fragment that tensor cores have: shape {shape}, scope {var.storage_scope}, {dtype}; "
                 f"shapes are {'; '.join(_SHAPES)}",
                 span=node.span,
             )

@@ -99,5 +99,5 @@ def _value(name: str, declared: DeclaredInput, words: Sequence[str]) -> np.ndarr
     except (ValueError, KeyError, OverflowError) as problem:
         shape = ", ".join("?" if extent is None else str(extent) for extent in declared.shape)
         raise TVMCException(
-            f"{','.join(words)} is no value for the input {name} {declared.dtype}[{shape}]"
+            f"{','.join(words)} is not a value for the input {name} {declared.dtype}[{shape}]"
         ) from problem
