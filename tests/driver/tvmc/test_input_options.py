@@ -75,7 +75,7 @@ def test_values() -> None:
     assert found["b"].tolist() == [True, False]
     assert found["f"].tolist() == [1.5, 2.0] and found["f"].dtype == np.float32
     for wrong in ("n=a", "n=1,2", "u=300", "u=-1", "b=2,1"):
-        with pytest.raises(TVMCException, match="is no value for the input"):
+        with pytest.raises(TVMCException, match="is not a value for the input"):
             values_from_text(declared, [wrong])
     with pytest.raises(TVMCException, match="the model has no input 'q'; it has n, b"):
         values_from_text(declared, ["q=1"])

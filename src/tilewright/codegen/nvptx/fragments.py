@@ -84,8 +84,8 @@ class Fragments:
         letter, dtype = _LETTERS.get(var.storage_scope), node.dtype.element
         if shape not in _SHAPES or letter is None or size is None or str(dtype) not in _TYPES:
             raise CodegenError(
-                f"{var.name} is not a fragment that tensor cores have: shape {shape}, scope {var.storage_scope}, {dtype}; "
-                f"shapes are {'; '.join(_SHAPES)}",
+                f"{var.name} is not a fragment that tensor cores have: shape {shape}, scope {var.storage_scope}, "
+                f"{dtype}; shapes are {'; '.join(_SHAPES)}",
                 span=node.span,
             )
         made = self.known[var] = Fragment(letter, shape, dtype, self.layouts.get(var, "row_major"))

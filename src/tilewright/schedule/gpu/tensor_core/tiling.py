@@ -19,8 +19,8 @@ BAND: Final = 8
 @dataclass(frozen=True)
 class Tiling:
     """A block computes ``rows`` by ``columns`` of the result, ``depth`` steps at a time, with ``stages`` tiles in
-    flight; ``splits`` blocks share the depth. ``warps`` is their grid where each multiplies by itself, and ``uses_groups``
-    says that groups of four multiply together instead."""
+    flight; ``splits`` blocks share the depth. ``warps`` is their grid where each multiplies by itself, and
+    ``uses_groups`` says that groups of four multiply together instead."""
 
     rows: int
     columns: int
