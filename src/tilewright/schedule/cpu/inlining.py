@@ -14,8 +14,9 @@ from typing import Final
 from tilewright.schedule.cpu.access import Read, assumed, extent_of, reads_of
 from tilewright.schedule.cpu.cost import Cost, cost_of, expanded_size, loads_nothing
 from tilewright.te.operation import ComputeOp
+from tilewright.te.schedule.auto_inline import may_be_inlined_into
 from tilewright.te.schedule.schedule import Schedule
-from tilewright.te.schedule.stage import AttachType, Stage
+from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Operation
 
 SIZE_LIMIT: Final = 256
@@ -46,7 +47,7 @@ def inline_stages(schedule: Schedule) -> None:
         operation = stage.op
         use = uses.get(operation, _Use())
         if isinstance(operation, ComputeOp):
-            if _may_be_inlined(stage, use) and _should_be_inlined(operation, use):
+            if may_be_inlined_into(stage, use.readers) and _should_be_inlined(operation, use):
                 inlined.append(stage)
                 evaluations, by_reduction = use.evaluations, use.by_reduction
             else:
@@ -61,20 +62,6 @@ def inline_stages(schedule: Schedule) -> None:
         for tensor in operation.input_tensors:
             uses.setdefault(tensor.op, _Use()).readers.append(stage)
     _inline_within_size(schedule, inlined)
-
-
-def _may_be_inlined(stage: Stage, use: _Use) -> bool:
-    operation = stage.op
-    return (
-        isinstance(operation, ComputeOp)
-        and not operation.reduce_axis
-        and not stage.is_output
-        and stage.attach_type == AttachType.GROUP_ROOT
-        and not stage.relations
-        and not stage.scope
-        and bool(use.readers)
-        and all(isinstance(reader.op, ComputeOp) for reader in use.readers)
-    )
 
 
 def _should_be_inlined(operation: ComputeOp, use: _Use) -> bool:

@@ -13,8 +13,9 @@ from typing import Final
 from tilewright.schedule.cpu.access import assumed, extent_of, reads_of
 from tilewright.schedule.cpu.cost import cost_of, expanded_size, loads_nothing
 from tilewright.te.operation import ComputeOp
+from tilewright.te.schedule.auto_inline import may_be_inlined_into
 from tilewright.te.schedule.schedule import Schedule
-from tilewright.te.schedule.stage import AttachType, Stage
+from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Operation
 
 SIZE_LIMIT: Final = 512
@@ -44,7 +45,7 @@ def inline_stages(schedule: Schedule) -> None:
         use = uses.get(operation, _Use())
         if isinstance(operation, ComputeOp):
             evaluations = use.evaluations
-            if _may_be_inlined(stage, use) and _is_worth_it(operation, use):
+            if may_be_inlined_into(stage, use.readers) and _is_worth_it(operation, use):
                 wanted.add(stage)
             else:
                 evaluations = prod(extent_of(axis) for axis in (*operation.axes, *operation.reduce_axis))
@@ -59,20 +60,6 @@ def inline_stages(schedule: Schedule) -> None:
             if size <= SIZE_LIMIT:
                 sizes[stage.op] = size
                 stage.compute_inline()
-
-
-def _may_be_inlined(stage: Stage, use: _Use) -> bool:
-    operation = stage.op
-    return (
-        isinstance(operation, ComputeOp)
-        and not operation.reduce_axis
-        and not stage.is_output
-        and stage.attach_type == AttachType.GROUP_ROOT
-        and not stage.relations
-        and not stage.scope
-        and bool(use.readers)
-        and all(isinstance(reader.op, ComputeOp) for reader in use.readers)
-    )
 
 
 def _is_worth_it(operation: ComputeOp, use: _Use) -> bool:

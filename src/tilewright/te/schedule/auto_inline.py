@@ -3,6 +3,8 @@ consumers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.ir.expr import ProducerLoad, Var
 from tilewright.ir.functor import post_order
 from tilewright.te.operation import ComputeOp
@@ -10,13 +12,18 @@ from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import AttachType, Stage
 
 
-def _may_be_inlined(stage: Stage) -> bool:
+def may_be_inlined(stage: Stage) -> bool:
     """A computation without a reduction that is not an output and has not been scheduled yet."""
     operation = stage.op
     untouched = not stage.relations and stage.attach_type == AttachType.GROUP_ROOT and not stage.scope
     return (
         isinstance(operation, ComputeOp) and not operation.reduce_axis and not stage.is_output and untouched
     )
+
+
+def may_be_inlined_into(stage: Stage, readers: Sequence[Stage]) -> bool:
+    """True if a stage may be inlined into its readers, all of which are computations."""
+    return may_be_inlined(stage) and bool(readers) and all(isinstance(one.op, ComputeOp) for one in readers)
 
 
 def _is_elementwise(operation: ComputeOp) -> bool:
@@ -34,14 +41,14 @@ def _is_elementwise(operation: ComputeOp) -> bool:
 def auto_inline_elementwise(schedule: Schedule) -> None:
     """Inline every stage that computes each element from the elements at the same index."""
     for stage in schedule.stages:
-        if _may_be_inlined(stage) and isinstance(stage.op, ComputeOp) and _is_elementwise(stage.op):
+        if may_be_inlined(stage) and isinstance(stage.op, ComputeOp) and _is_elementwise(stage.op):
             stage.compute_inline()
 
 
 def auto_inline_injective(schedule: Schedule) -> None:
     """Inline every stage without a reduction, whatever indices it reads."""
     for stage in schedule.stages:
-        if _may_be_inlined(stage):
+        if may_be_inlined(stage):
             stage.compute_inline()
 
 
@@ -49,7 +56,7 @@ def auto_inline_broadcast(schedule: Schedule) -> None:
     """Inline every stage whose indices are axes or constants: elementwise, or broadcast along some axes."""
     for stage in schedule.stages:
         operation = stage.op
-        if not _may_be_inlined(stage) or not isinstance(operation, ComputeOp):
+        if not may_be_inlined(stage) or not isinstance(operation, ComputeOp):
             continue
         axes = {axis.var for axis in operation.axes}
         loads = [
