@@ -236,6 +236,19 @@ def test_deep_recursion() -> None:
     assert run(text, np.array(10_000, "int32")) == 10_000
 
 
+def test_a_loop_needs_no_stack() -> None:
+    """As many turns as it likes, through branches, bindings and clauses."""
+    text = """
+        def @main(%x: $T) {
+          let %f = fn (%n: int32, %y: $T) -> $T {
+            if (equal(%n, 0)) { %y } else { let %m = subtract(%n, 1); %f(%m, %x) }
+          };
+          %f(200000, %x)
+        }
+    """
+    np.testing.assert_equal(run(text, VALUE), VALUE)
+
+
 def test_the_debug_executor() -> None:
     """``create_executor("debug")`` runs functions and expressions, with arguments by place and by name."""
     x, y = relay.var("x", shape=(4,)), relay.var("y", shape=(4,))

@@ -92,6 +92,14 @@ class Closure:
     frame: Frame | None
 
 
+@dataclass(eq=False)
+class TailCall:
+    """A call whose result is that of the function that makes it: nothing of that function is needed any more."""
+
+    callee: Any
+    arguments: list[Any]
+
+
 class Interpreter(Functor):
     """Evaluates expressions of one module."""
 
@@ -116,23 +124,48 @@ class Interpreter(Functor):
         return value
 
     def call(self, callee: Any, arguments: list[Any]) -> Any:
-        """The result of a closure or constructor."""
-        if isinstance(callee, Constructor):
-            return ConstructorValue(callee.tag, arguments, callee)
-        if not isinstance(callee, Closure):
-            raise RuntimeFailure(f"a {type(callee).__name__} is called, which is not a function")
-        function = callee.function
-        if len(arguments) != len(function.params):
-            raise RuntimeFailure(
-                f"a function of {len(function.params)} parameters is called with {len(arguments)} arguments",
-                span=function.span,
-            )
+        """The result of a closure or constructor.
+
+        Tail calls are turns of this loop: Relay's loops are functions that call themselves, for as long as they like.
+        """
         saved = self.frame
-        self.frame = Frame(callee.frame, dict(zip(function.params, arguments, strict=True)))
         try:
-            return self.visit(function.body)
+            while True:
+                if isinstance(callee, Constructor):
+                    return ConstructorValue(callee.tag, arguments, callee)
+                self.frame = _frame_of_call(callee, arguments)
+                result = self.visit_tail(callee.function.body)
+                if not isinstance(result, TailCall):
+                    return result
+                callee, arguments = result.callee, result.arguments
         finally:
             self.frame = saved
+
+    def visit_tail(self, node: RelayExpr) -> Any:
+        """The value of what a function ends with, or the call that will give it."""
+        while node not in self.frame.computed:
+            if isinstance(node, (Let, If, Match)):
+                node = self.chosen(node)
+            elif isinstance(node, Call) and not isinstance(node.op, Op):
+                return TailCall(self.visit(node.op), [self.visit(argument) for argument in node.args])
+            else:
+                break
+        return self.visit(node)
+
+    def chosen(self, node: Let | If | Match) -> RelayExpr:
+        """The part of an expression that gives its value, after what comes before it was evaluated."""
+        if isinstance(node, Let):
+            self.frame.variables[node.var] = self.visit(node.value)
+            return node.body
+        if isinstance(node, If):
+            return node.true_branch if bool(self.visit(node.cond)) else node.false_branch
+        value = self.visit(node.data)
+        for clause in node.clauses:
+            found: dict[Var, Any] = {}
+            if _fits(clause.lhs, value, found):
+                self.frame.variables.update(found)
+                return clause.rhs
+        raise RuntimeFailure("no clause of a match fits the value", span=node.span)
 
     # Nodes
 
@@ -166,12 +199,11 @@ class Interpreter(Functor):
     def visit_let(self, node: Let) -> Any:
         current: RelayExpr = node
         while isinstance(current, Let):
-            self.frame.variables[current.var] = self.visit(current.value)
-            current = current.body
+            current = self.chosen(current)
         return self.visit(current)
 
     def visit_if(self, node: If) -> Any:
-        return self.visit(node.true_branch if bool(self.visit(node.cond)) else node.false_branch)
+        return self.visit(self.chosen(node))
 
     def visit_ref_create(self, node: RefCreate) -> Any:
         return RefValue(self.visit(node.value))
@@ -186,13 +218,7 @@ class Interpreter(Functor):
 
     def visit_match(self, node: Match) -> Any:
         """The first clause that fits."""
-        value = self.visit(node.data)
-        for clause in node.clauses:
-            found: dict[Var, Any] = {}
-            if _fits(clause.lhs, value, found):
-                self.frame.variables.update(found)
-                return self.visit(clause.rhs)
-        raise RuntimeFailure("no clause of a match fits the value", span=node.span)
+        return self.visit(self.chosen(node))
 
     def visit_call(self, node: Call) -> Any:
         """By reference for operators, by evaluation for the rest."""
@@ -209,6 +235,19 @@ class Interpreter(Functor):
         if CHECK and getattr(node, "_checked_type_", None) is not None:
             _check_value(node.op.name, value, node.checked_type)
         return value
+
+
+def _frame_of_call(callee: Any, arguments: list[Any]) -> Frame:
+    """The variables at the beginning of a call."""
+    if not isinstance(callee, Closure):
+        raise RuntimeFailure(f"a {type(callee).__name__} is called, which is not a function")
+    function = callee.function
+    if len(arguments) != len(function.params):
+        raise RuntimeFailure(
+            f"a function of {len(function.params)} parameters is called with {len(arguments)} arguments",
+            span=function.span,
+        )
+    return Frame(callee.frame, dict(zip(function.params, arguments, strict=True)))
 
 
 def _as_value(value: Any) -> Any:
