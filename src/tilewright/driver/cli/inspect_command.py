@@ -11,7 +11,6 @@ from typing import Any
 from tilewright.driver import tvmc
 from tilewright.driver.cli.output import bytes_text, printable, show_json, show_table
 from tilewright.driver.cli.progress import progress
-from tilewright.driver.cli.wording import as_options
 from tilewright.driver.tvmc.arguments import Commands, add_model_arguments
 from tilewright.support.errors import ModelError
 
@@ -61,7 +60,7 @@ def _show_model(found: dict[str, Any]) -> None:
     if found["multiply_accumulates"]:
         _line("work", f"{found['multiply_accumulates']:,} multiply-accumulates")
     if found["problem"]:
-        _line("problem", f"the model cannot be compiled as it is: {as_options(found['problem'])}")
+        _line("problem", f"the model cannot be compiled as it is: {found['problem']}")
     print()
     _show_tensors(found)
     _show_counts("operators", found["operators"])

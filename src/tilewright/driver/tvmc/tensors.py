@@ -17,7 +17,7 @@ from tilewright.relay.infer import infer_module
 from tilewright.relay.output_names import output_names, unnamed_output
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
-from tilewright.support.wording import in_words_of_the_caller
+from tilewright.support.wording import argument
 
 
 @dataclass(frozen=True)
@@ -126,18 +126,11 @@ def require_static(inputs: Sequence[TensorInfo], executor: str) -> None:
     """An error that says what to write, for inputs whose sizes the executor has to know."""
     unknown = [one for one in inputs if not one.is_static]
     if executor != "vm" and unknown:
-        example = " ".join(
-            f"{one.name}:[{','.join('1' if size is None else str(size) for size in one.shape)}]"
-            for one in unknown
-        )
         shapes = {one.name: [1 if size is None else size for size in one.shape] for one in unknown}
-        advice = in_words_of_the_caller(
-            f'--input-shapes "{example}", or compile with --executor vm',
-            f"load(path, shape_dict={shapes}), or compile with executor='vm'",
-        )
         raise TVMCException(
             f"the {executor} executor needs static shapes, but some sizes of the model are unknown: "
-            f"{'; '.join(one.text() for one in unknown)}. Fix them, as in {advice}"
+            f"{'; '.join(one.text() for one in unknown)}. Fix them, as in "
+            f"{argument('shape_dict', shapes)}, or compile with {argument('executor', 'vm')}"
         )
 
 
