@@ -219,11 +219,11 @@ def test_changed_bytes_never_crash(compiled: Executable) -> None:
 def test_bytes_of_something_else(compiled: Executable) -> None:
     """Say what is wrong with them."""
     content, library = compiled.save()
-    with pytest.raises(RuntimeFailure, match="no program of the virtual machine"):
+    with pytest.raises(RuntimeFailure, match="not a program of the virtual machine"):
         Executable.load_exec(b"something else", library)
     with pytest.raises(RuntimeFailure, match="damaged"):
         Executable.load_exec(bytes(content[:-4]), library)
-    with pytest.raises(RuntimeFailure, match="something follows its end"):
+    with pytest.raises(RuntimeFailure, match="there are bytes after its end"):
         Executable.load_exec(bytes(content) + b"more", library)
     with pytest.raises(TypeError, match="loaded from bytes"):
         Executable.load_exec("text", library)  # type: ignore[arg-type]

@@ -17,10 +17,10 @@ from tilewright.runtime.library import LIBRARY
 
 
 def _answers() -> Iterator[int]:
-    """0 to go on, -1 where a handler raised an exception.
+    """0 to continue, -1 if a handler raised an exception.
 
-    Handlers run when Python code goes on: here, right after the yield. In a function, they would run at its very start,
-    before any ``try`` of it, and C code would lose the exception.
+    Handlers run when Python code continues: here, right after the yield. In a function, they would run at its very
+    start, before any ``try`` of it, and C code would lose the exception.
     """
     status = 0
     while True:

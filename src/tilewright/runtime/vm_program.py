@@ -109,7 +109,7 @@ class Instruction:
     operands: tuple[Operand, ...]
 
     def words(self) -> list[int]:
-        """As the machine has it."""
+        """As the machine encodes it."""
         made = [int(self.opcode)]
         for operand in self.operands:
             made += (operand,) if isinstance(operand, int) else (len(operand), *operand)
@@ -165,7 +165,7 @@ class VMProgram:
     constants: list[NDArray] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     outputs: list[VMParameter] = field(default_factory=list)
-    """The tensors that ``main`` gives, tuples flattened; empty where it gives something else."""
+    """The tensors that ``main`` returns, tuples flattened; empty if it returns anything else."""
 
     def function(self, name: str) -> VMFunction:
         """A function by name."""
@@ -198,7 +198,7 @@ class VMProgram:
     def from_bytes(content: bytes) -> VMProgram:
         """The program that ``to_bytes`` wrote."""
         if content[: len(_MAGIC)] != _MAGIC:
-            raise failure("ValueError", "this is no program of the virtual machine")
+            raise failure("ValueError", "not a program of the virtual machine")
         reader = _Reader(content, len(_MAGIC))
         try:
             texts = [reader.text() for _ in range(reader.count())]
@@ -211,7 +211,7 @@ class VMProgram:
             raise failure("ValueError", f"the program of the virtual machine is damaged: {error}") from error
         if reader.at != len(content):
             raise failure(
-                "ValueError", "the program of the virtual machine is damaged: something follows its end"
+                "ValueError", "the program of the virtual machine is damaged: there are bytes after its end"
             )
         return VMProgram(functions, kernels, constants, texts, outputs)
 
@@ -339,7 +339,7 @@ def _instruction_at(function: VMFunction, at: int) -> tuple[Instruction, int]:
                 end += 1
     except (ValueError, IndexError):
         raise failure(
-            "ValueError", f"word {at} of {function.name} is no instruction: the program is damaged"
+            "ValueError", f"word {at} of {function.name} is not an instruction: the program is damaged"
         ) from None
     return Instruction(opcode, tuple(operands)), end - at
 
