@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tilewright as tvm
 from tilewright import relay
+from tilewright.relay.dimension_names import with_dimension_names
 from tilewright.relay.loops import while_loop
 from tilewright.runtime.container import ADT, Reference, tuple_object
 from tilewright.runtime.vm import Executable, VirtualMachine, convert
@@ -44,7 +45,8 @@ def compiled() -> Executable:
     y = relay.var("y", shape=(relay.Any(), 4))
     shift = relay.Function([y], y + x)
     body = relay.Tuple([loop(relay.const(0), x), shift(x)])
-    return relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x, n], body)), "llvm")
+    function = with_dimension_names(relay.Function([x, n], body), {"x": ["rows", ""]})
+    return relay.vm.compile(tvm.IRModule.from_expr(function), "llvm")
 
 
 def arguments(rows: int = 2, turns: int = 2) -> tuple[Any, Any]:
@@ -154,6 +156,7 @@ def test_a_program_round_trips(compiled: Executable) -> None:
     again = VMProgram.from_bytes(bytes(content))
     assert again.to_bytes() == bytes(content)
     assert again.functions == compiled.program.functions and again.kernels == compiled.program.kernels
+    assert again.dimension_names == {"x": ("rows", "")}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "bool", "bfloat16", "float32x4", "uint64"])

@@ -115,17 +115,18 @@ def _line(name: str, text: str) -> None:
 
 def _show_tensors(found: dict[str, Any]) -> None:
     rows = [
-        [kind, one["name"], one["dtype"], _shape(one["shape"])]
+        [kind, one["name"], one["dtype"], _shape(one["shape"], one.get("dimensions"))]
         for kind, name in (("input", "inputs"), ("output", "outputs"))
         for one in found[name]
     ]
     show_table("inputs and outputs", ["", "name", "type", "shape"], rows)
 
 
-def _shape(shape: list[int | str | None] | None) -> str:
+def _shape(shape: list[int | str | None] | None, names: list[str] | None = None) -> str:
     if shape is None:
         return "not known"
-    return ", ".join("?" if size is None else str(size) for size in shape) or "()"
+    named = zip(shape, names or [""] * len(shape), strict=True)
+    return ", ".join((name or "?") if size is None else str(size) for size, name in named) or "()"
 
 
 def _show_counts(name: str, counts: dict[str, int]) -> None:

@@ -24,6 +24,7 @@ from tilewright.relay.analysis import free_vars
 from tilewright.relay.backend.symbolic import has_constant_shape
 from tilewright.relay.backend.vm.assembler import Assembler, Label
 from tilewright.relay.backend.vm.kernels import Kernel, Kernels
+from tilewright.relay.dimension_names import all_dimension_names
 from tilewright.relay.expr import (
     Call,
     Constant,
@@ -83,7 +84,10 @@ class ProgramBuilder:
             self._functions[task.number] = _FunctionBuilder(self, task).build()
             done += 1
         functions = [self._functions[number] for number in range(len(self._functions))]
-        return VMProgram(functions, self.kernels.table, self.constants, self.texts, self.outputs())
+        main = self.module["main"]
+        assert isinstance(main, Function)
+        names = all_dimension_names(main)
+        return VMProgram(functions, self.kernels.table, self.constants, self.texts, self.outputs(), names)
 
     def outputs(self) -> list[VMParameter]:
         """The results of ``main``, if all of them are tensors."""
