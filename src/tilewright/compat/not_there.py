@@ -43,7 +43,6 @@ _MODULES: Final[dict[str, str]] = {
     "meta_schedule": _AUTO_SCHEDULER,
     "rpc": _RPC,
     "exec": _RPC,
-    "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
     "topi.sparse": "use topi.nn.sparse_dense",
     **{f"topi.{name}": _TOPI for name in _DEVICES},
     **{
