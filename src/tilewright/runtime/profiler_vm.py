@@ -30,7 +30,9 @@ class VirtualMachineProfiler(VirtualMachine):
         super().__init__(exe, device, memory_cfg, log=self._log)
         self._device = device if isinstance(device, Device) else next(iter(device))
 
-    def profile(self, *args: Any, func_name: str = "main", collectors: object = None, **kwargs: Any) -> Report:
+    def profile(
+        self, *args: Any, func_name: str = "main", collectors: object = None, **kwargs: Any
+    ) -> Report:
         """Run a function once to warm up and once to measure: the times of its kernels in the order of the calls.
         Without arguments, those of ``set_input`` are used."""
         if args or kwargs:

@@ -42,7 +42,7 @@ def _from_json(trace: Trace, made: Schedule) -> None:
 def _from_python(trace: Trace, made: Schedule) -> None:
     names: dict[str, Any] = {"sch": made}
     for line in trace.as_python():
-        exec(line, names)  # noqa: S102 - the text was made a line above
+        exec(line, names)
 
 
 _REPLAYS = {"json": _from_json, "python": _from_python}
