@@ -60,7 +60,6 @@ _MODULES: Final[dict[str, str]] = {
             "vitis_ai",
         )
     },
-    "relay.qnn": _QUANTIZE,
     "relay.quantize": _QUANTIZE,
     "relay.frontend.pytorch": _EXPORT,
     "relay.frontend.tensorflow": _EXPORT,
@@ -133,8 +132,6 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "auto_scheduler.cost_model": ("cost_model", "xgb_model"),
     "rpc": ("client", "server", "tracker", "proxy", "base"),
-    "relay.qnn": ("op", "transform"),
-    "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }

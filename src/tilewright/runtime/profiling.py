@@ -1,4 +1,4 @@
-"""``Report``: the times of a model's kernels, as the debugging executor and the virtual machine's profiler give them."""
+"""``Report``: the times of a model's kernels, from the debugging executor or the virtual machine's profiler."""
 
 from __future__ import annotations
 
