@@ -42,6 +42,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "normalize_iter_map_to_expr subspace_divide"
         ),
     },
+    "container": {
+        "ir.container": "Array Map",
+        "runtime.container": "ADT ShapeTuple String tuple_object",
+    },
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
