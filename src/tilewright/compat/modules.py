@@ -1,6 +1,6 @@
 """Where TVM's names are served from: the one table.
 
-Module paths stand without the name of the package. A line ``"ir.transform": "Pass PassInfo"`` says that these names
+Module paths omit the package's name. A line ``"ir.transform": "Pass PassInfo"`` says that these names
 are defined in ``tilewright.ir.transform``; ``TVMError=TilewrightError`` that the name has another one there, and ``*``
 stands for all public names of the home.
 """
@@ -126,7 +126,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.transform": "ModulePass Pass PassContext PassInfo PrintIR Sequential module_pass",
     },
 }
-"""Modules that TVM has and the core has not."""
+"""Modules that TVM has and the core does not."""
 
 NAMES: Final[dict[str, dict[str, str]]] = {
     "ir.attrs": {"ir.make_node": "make_node"},
@@ -172,4 +172,4 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "tir.op": {"tir.reducer": "comm_reducer"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }
-"""Names that TVM has in another module than the core, which has a module of that path too."""
+"""Names that TVM and the core have in different modules, both of which exist in the core."""

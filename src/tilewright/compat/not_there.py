@@ -1,8 +1,8 @@
-"""What TVM 0.8 has and this version has not: one table, and modules that say so.
+"""What TVM 0.8 has and this version does not: one table, and modules whose names are errors.
 
-``import tilewright.autotvm`` gives a module in which every name is an error that says what is missing and what to use
+Importing a module of the table gives a module in which every name is an error that says what is missing and what to use
 instead. The error of an attribute is an ``AttributeError`` (``hasattr`` works), that of an import an ``ImportError``.
-A module that comes to exist is found before this table is asked.
+A module that exists is found before this table is searched.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PARTITION = (
 
 _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
 """Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
-a function, which says when it is called that it is not there."""
+a function, which raises the error when it is called."""
 
 _MODULES: Final[dict[str, str]] = {
     "autotvm": _AUTOTVM,
@@ -94,7 +94,7 @@ _MODULES: Final[dict[str, str]] = {
     "contrib.pipeline_executor": "run one graph executor for each part",
     "contrib.popen_pool": "use concurrent.futures",
 }
-"""What is not there, and what to use instead."""
+"""What is missing, and what to use instead."""
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "autotvm": ("env", "record", "task", "measure", "tuner", "tophub", "graph_tuner", "feature"),
@@ -186,7 +186,7 @@ def incomplete_modules() -> set[str]:
 
 
 class _MissingFunction:
-    """A function that is not there: the error comes when it is used."""
+    """A missing function: the error is raised when it is called."""
 
     def __init__(self, name: str, advice: str) -> None:
         self.__name__, self._message = name.rpartition(".")[2], message_about(name, advice)
@@ -201,7 +201,7 @@ class _MissingFunction:
 
 
 class MissingModule(ModuleType):
-    """A module of which nothing is there."""
+    """A module that this version lacks."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
