@@ -7,6 +7,7 @@ from tilewright.relay.frontend.torch.ops import (
     creation,
     distances,
     elementwise,
+    gradients,
     indexing,
     losses,
     matrices,

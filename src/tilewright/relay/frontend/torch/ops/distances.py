@@ -11,9 +11,11 @@ from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.elementwise import mul, sub
+from tilewright.relay.frontend.torch.ops.matrices import common_sizes
 from tilewright.relay.frontend.torch.ops.reductions import norm_of
 from tilewright.relay.frontend.torch.ops.views import select
 from tilewright.relay.frontend.torch.registry import converter
+from tilewright.relay.frontend.torch.sizes import broadcast_to, sizes_of
 
 
 @converter("aten::cdist", "aten::_cdist_forward", "aten::_euclidean_dist")
@@ -50,14 +52,13 @@ def pairwise_distance(
 def cosine_similarity(node: TorchNode, x1: Expr, x2: Expr, dim: int = 1, eps: float = 1e-8) -> Expr:
     """The cosine of the angle between vectors."""
     one, two = node.promoted(x1, x2)
-    products = relay.multiply(one, two)
-    axis = [node.axis_of(dim, node.rank(products))]
+    shape = common_sizes(node, sizes_of(node, one), sizes_of(node, two))
+    one, two = broadcast_to(node, one, shape), broadcast_to(node, two, shape)
+    axes = [node.axis_of(dim, len(shape))] if shape else []
     small = node.constant(eps, one)
-    lengths = [
-        relay.maximum(norm_of(node, data, 2, [node.axis_of(dim, node.rank(data))], True), small)
-        for data in (one, two)
-    ]
-    return relay.sum(relay.multiply(relay.divide(one, lengths[0]), relay.divide(two, lengths[1])), axis)
+    lengths = [relay.maximum(norm_of(node, data, 2, axes, True), small) for data in (one, two)]
+    found = relay.multiply(relay.divide(one, lengths[0]), relay.divide(two, lengths[1]))
+    return relay.sum(found, axes) if axes else found
 
 
 @converter("aten::cross", "aten::linalg_cross")

@@ -119,6 +119,8 @@ def gather(node: TorchNode, input: Expr, dim: int, index: Expr, sparse_grad: boo
     """The elements whose index on an axis is given."""
     if not node.rank(input):
         return relay.reshape(input, (1,)) if node.rank(index) else input
+    if 0 in node.shape(index):
+        return relay.zeros(node.static_shape(index), node.dtype(input))
     if not node.rank(index):
         flat = gather(node, input, dim, relay.reshape(index, (1,) * node.rank(input)))
         return relay.reshape(flat, ())

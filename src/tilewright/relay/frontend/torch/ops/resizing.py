@@ -63,7 +63,7 @@ def _is_plain(size: Size, target: Size, scale: float | None, align_corners: bool
     return size * scale == target
 
 
-def _rows(node: TorchNode, data: Expr, axis: int, matrix: Array) -> Expr:
+def times_matrix(node: TorchNode, data: Expr, axis: int, matrix: Array) -> Expr:
     """An axis multiplied by a matrix of weights (target, source)."""
     rank = node.rank(data)
     order = [*(one for one in range(rank) if one != axis), axis]
@@ -130,7 +130,9 @@ def _interpolated(
     for place in range(rank):
         size, target = sizes[place], targets[place]
         assert isinstance(size, int) and isinstance(target, int)
-        made = _rows(node, made, 2 + place, _weights(size, target, scales[place], align_corners, cubic))
+        made = times_matrix(
+            node, made, 2 + place, _weights(size, target, scales[place], align_corners, cubic)
+        )
     return made
 
 
@@ -267,7 +269,7 @@ def upsample_antialiased(
     made = input
     for place, (size, target, scale) in enumerate(zip(sizes, targets, _scales(given, 2), strict=True)):
         matrix = _weights(size, target, scale, bool(align_corners), "bicubic" in node.op_type, True)
-        made = _rows(node, made, 2 + place, matrix)
+        made = times_matrix(node, made, 2 + place, matrix)
     return made
 
 
