@@ -11,6 +11,7 @@ from tilewright.relay.frontend.conversions import FormatError
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.relay.frontend.torch.exported import from_exported_program
 from tilewright.relay.frontend.torch.package import torch_package
+from tilewright.relay.frontend.torch.script.archive import load_script
 
 _ZIP: Final = b"PK\x03\x04"
 _HOW: Final = (
@@ -44,10 +45,10 @@ def kind_of(path: str) -> str:
 
 
 def load(path: str, shape: Mapping[str, Any] | None = None, **options: Any) -> Imported:
-    """Read a file; the options are those of ``relay.frontend.from_exported_program``."""
+    """Read a file; the options are those of ``relay.frontend.from_exported_program``, or of ``from_pytorch``."""
     if kind_of(path) == "exported":
         return from_exported_program(torch_package().export.load(path), shape, **options)
-    raise FormatError(f"{path} is a TorchScript archive: export the model with torch.export instead")
+    return load_script(path, shape, **options)
 
 
 FRONTEND: Final = Frontend("pytorch", ("pt2", "pt", "pth", "zip"), load, is_zip)
