@@ -151,7 +151,7 @@ def grouped_mm(
     here = relay.expand_dims(group, 1)
     made: Expr | None = None
     zero = node.constant(0, input)
-    for number in range(node.static_shape(matrices, "the stack of matrices")[0]):
+    for number in range(node.known_size(matrices, 0)):
         matrix = relay.take(matrices, node.constant(number, "int64"), axis=0)
         product = relay.where(
             relay.equal(here, node.constant(number, "int64")), relay.nn.matmul(input, matrix), zero
