@@ -45,7 +45,9 @@ def compared(found: Sequence[Any], expected: Any) -> dict[str, Any]:
     return {"status": "ok" if worst <= TOLERANCE else "differs", "difference": worst}
 
 
-def executed(module: Any, params: Any, inputs: Sequence[torch.Tensor], names: Sequence[str] | None = None) -> Found:
+def executed(
+    module: Any, params: Any, inputs: Sequence[torch.Tensor], names: Sequence[str] | None = None
+) -> Found:
     """The outputs of a module; through the virtual machine where the graph executor cannot run it."""
     import tilewright as tvm
     from tilewright import relay
@@ -136,7 +138,12 @@ def onnx(model: torch.nn.Module, inputs: Inputs) -> Found:
                 with torch.no_grad(), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     torch.onnx.export(
-                        model, inputs, str(path), dynamo=dynamo, opset_version=18 if dynamo else 17, input_names=names
+                        model,
+                        inputs,
+                        str(path),
+                        dynamo=dynamo,
+                        opset_version=18 if dynamo else 17,
+                        input_names=names,
                     )
                 break
             except Exception as error:  # noqa: BLE001 - the other exporter may take the model

@@ -115,12 +115,24 @@ def _whisper() -> Case:
 
 
 _BART = {"vocab_size": TOKENS, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2}
-_BART |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48}
+_BART |= {
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+}
 _BART |= {"max_position_embeddings": 64}
 _T5 = {"vocab_size": TOKENS, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
 _VIT = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
 _VIT |= {"image_size": 32, "patch_size": 8}
-_SWIN = {"image_size": 32, "patch_size": 2, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4], "window_size": 4}
+_SWIN = {
+    "image_size": 32,
+    "patch_size": 2,
+    "embed_dim": 16,
+    "depths": [2, 2],
+    "num_heads": [2, 4],
+    "window_size": 4,
+}
 
 CASES: dict[str, Callable[[], Case]] = {
     "bert": _encoder("BertModel", "BertConfig", **_WIDE),

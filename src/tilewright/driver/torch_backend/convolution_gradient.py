@@ -69,7 +69,15 @@ def _by_weight(
     image = image.reshape(channels, groups * batch, *data.shape[2:])
     kernel = grad.transpose(0, 1)
     found = torch.ops.aten.convolution(
-        image, kernel.contiguous(), None, list(dilation), list(padding), list(stride), False, [0] * rank, groups
+        image,
+        kernel.contiguous(),
+        None,
+        list(dilation),
+        list(padding),
+        list(stride),
+        False,
+        [0] * rank,
+        groups,
     )
     for axis in range(rank):
         # A stride that does not divide the size leaves pixels at the end, which no element of the weight has met.

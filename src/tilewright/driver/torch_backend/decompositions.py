@@ -57,7 +57,10 @@ _RANDOM: Final = frozenset({"native_dropout", "bernoulli", "rand_like", "randn_l
 @cache
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """PyTorch's decompositions of the operators that this compiler does not convert as they are."""
-    table = {**core_aten_decompositions(), **get_decompositions([getattr(torch.ops.aten, name) for name in _MORE])}
+    table = {
+        **core_aten_decompositions(),
+        **get_decompositions([getattr(torch.ops.aten, name) for name in _MORE]),
+    }
     table[torch.ops.aten.convolution_backward.default] = convolution_backward
     found: dict[Any, Callable[..., Any]] = {}
     for operator, function in table.items():
