@@ -1,5 +1,5 @@
-"""Small architectures of ``transformers`` with random weights: encoders, decoders with a cache, encoder-decoders, vision,
-audio, mixtures of experts and state spaces. Nothing is downloaded."""
+"""Small architectures of ``transformers`` with random weights: encoders, decoders with a cache, encoder-decoders,
+vision, audio, mixtures of experts and state spaces. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Plain(nn.Module):
 
 
 class WithCache(nn.Module):
-    """One step of a decoder: the next token, and keys and values of the tokens before; gives logits and the new ones."""
+    """One step of a decoder: the next token and the cache of those before it to logits and the new cache."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
