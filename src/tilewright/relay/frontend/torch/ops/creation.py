@@ -297,7 +297,7 @@ def one_hot(node: TorchNode, input: Expr, num_classes: int = -1) -> Expr:
 def vander(node: TorchNode, x: Expr, N: int | None = None, increasing: bool | None = None) -> Expr:
     """Powers of a vector's elements."""
     rising = "linalg" in node.op_type if increasing is None else increasing
-    count = node.static_shape(x)[-1] if N is None else N
+    count = node.known_size(x, -1) if N is None else N
     powers = np.arange(count) if rising else np.arange(count)[::-1]
     dtype = "int64" if node.is_integral(x) else node.dtype(x)
     return relay.power(relay.expand_dims(node.cast(x, dtype), -1), const(powers.astype(dtype)))

@@ -79,7 +79,7 @@ def median_dim(node: TorchNode, input: Expr, dim: int, keepdim: bool = False) ->
     """The lower of the middle elements along an axis, and where it is."""
     if not node.rank(input):
         return [input, relay.zeros((), "int64")]
-    size = node.static_shape(input)[node.axis_of(dim, node.rank(input))]
+    size = node.known_size(input, node.axis_of(dim, node.rank(input)))
     return kthvalue(node, input, (size + 1) // 2, dim, keepdim)
 
 
@@ -87,6 +87,26 @@ def median_dim(node: TorchNode, input: Expr, dim: int, keepdim: bool = False) ->
 def median(node: TorchNode, input: Expr) -> Expr:
     """The lower of the middle elements."""
     return median_dim(node, reshaped(node, input, [-1]), 0)[0]
+
+
+@converter("aten::nanmedian.dim")
+def nanmedian_dim(node: TorchNode, input: Expr, dim: int, keepdim: bool = False) -> list[Expr]:
+    """The lower of the middle elements that are numbers, and where it is; NaNs are last in order."""
+    if not node.rank(input):
+        return [input, relay.zeros((), "int64")]
+    axis = node.axis_of(dim, node.rank(input))
+    values, places = sort(node, input, axis)
+    count = relay.sum(relay.cast(relay.logical_not(relay.isnan(input)), "int64"), [axis], keepdims=True)
+    middle = relay.floor_divide(relay.subtract(count, const(1, "int64")), const(2, "int64"))
+    middle = relay.maximum(middle, const(0, "int64"))
+    found = [relay.gather(one, axis, middle) for one in (values, places)]
+    return [one if keepdim else relay.squeeze(one, axis=[axis]) for one in found]
+
+
+@converter("aten::nanmedian")
+def nanmedian(node: TorchNode, input: Expr) -> Expr:
+    """The lower of the middle elements that are numbers."""
+    return nanmedian_dim(node, reshaped(node, input, [-1]), 0)[0]
 
 
 @converter("aten::searchsorted")
@@ -150,7 +170,7 @@ def logcumsumexp(node: TorchNode, input: Expr, dim: int) -> Expr:
     if not node.rank(input):
         return input
     axis, rank = node.axis_of(dim, node.rank(input)), node.rank(input)
-    size = node.static_shape(input)[axis]
+    size = node.known_size(input, axis)
     if size == 0:
         return input
     order = [*(one for one in range(rank) if one != axis), axis]
@@ -169,7 +189,7 @@ def _running(node: TorchNode, data: Expr, dim: int, greatest: bool) -> list[Expr
     if not node.rank(data):
         return [data, relay.zeros((), "int64")]
     axis, rank = node.axis_of(dim, node.rank(data)), node.rank(data)
-    size = node.static_shape(data)[axis]
+    size = node.known_size(data, axis)
     order = [*(one for one in range(rank) if one != axis), axis]
     back = [order.index(one) for one in range(rank)]
     moved = relay.transpose(_sortable(node, data), order)
@@ -214,7 +234,7 @@ def diff(
     parts = [one for one in (prepend, input, append) if one is not None]
     data = relay.concatenate(parts, axis) if len(parts) > 1 else input
     for _ in range(n):
-        size = node.static_shape(data)[axis]
+        size = node.known_size(data, axis)
         after, before = (
             part(node, data, axis, min(1, size), size),
             part(node, data, axis, 0, max(size - 1, 0)),
