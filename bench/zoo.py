@@ -20,6 +20,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def one(make: Callable[[], Any], door: str) -> dict[str, Any]:
     return {**compared(found, expected), "seconds": round(seconds, 1), "note": note}
 
 
-def child(make: Callable[[], Any], door: str, memory: int, answer: Connection) -> None:
+def child(work: Callable[[], dict[str, Any]], memory: int, answer: Connection) -> None:
     """The process of one model and door."""
     os.setsid()
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
@@ -59,7 +60,7 @@ def child(make: Callable[[], Any], door: str, memory: int, answer: Connection) -
     os.dup2(sink, 1)
     os.dup2(sink, 2)
     try:
-        answer.send(one(make, door))
+        answer.send(work())
     except Refused as refused:
         answer.send({"status": "refused by torch", "note": str(refused)[:300]})
     except BaseException as error:  # noqa: BLE001 - whatever it is goes into the table
@@ -67,12 +68,12 @@ def child(make: Callable[[], Any], door: str, memory: int, answer: Connection) -
         answer.send({"status": "error", "note": f"{type(error).__name__}: {error}"[:600], "trace": where})
 
 
-def run(make: Callable[[], Any], door: str, limit: float, memory: int) -> dict[str, Any]:
-    """The result of one model and door, whatever becomes of its process."""
+def run(work: Callable[[], dict[str, Any]], limit: float, memory: int) -> dict[str, Any]:
+    """The result of a function in a process with limits, whatever becomes of it."""
     # The packages are loaded once, here; a child has them from the start.
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=child, args=(make, door, memory, send))
+    process = context.Process(target=child, args=(work, memory, send))
     started = time.perf_counter()
     process.start()
     send.close()
@@ -127,7 +128,8 @@ def main() -> None:
                 known = before.get((source, name, door))
                 if known is not None and not (options.again and known["status"] != "ok"):
                     continue
-                found = run(make, door, options.limit, int(options.memory * 1e9))
+                work = partial(one, make, door)
+                found = run(work, options.limit, int(options.memory * 1e9))
                 line = {"source": source, "model": name, "door": door, **found}
                 with options.records.open("a") as file:
                     file.write(json.dumps(line) + "\n")
