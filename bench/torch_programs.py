@@ -4,8 +4,9 @@ Run it:  python bench/torch_programs.py [--only add,nn.functional] [--samples 1]
 
 The programs are the samples of ``torch.testing._internal``'s operator database, the ones that PyTorch tests its
 exporters and backends with. Every operator has a process of its own. A program counts as compiled if nothing was left
-to PyTorch; "no graph" means that TorchDynamo captures none, so that no backend sees it. Results are appended to bench/results/torch_programs.jsonl, and what is there is not run again; the summary
-goes to bench/results/torch_programs.md.
+to PyTorch; "no graph" means that TorchDynamo captures none, so that no backend sees it. Results are appended to
+bench/results/torch_programs.jsonl, and what is there is not run again; the summary goes to
+bench/results/torch_programs.md.
 """
 
 from __future__ import annotations
