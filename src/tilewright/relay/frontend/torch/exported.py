@@ -12,6 +12,7 @@ from tilewright.relay.frontend.common import check_input_names, require_supporte
 from tilewright.relay.frontend.torch.aliasing import needs_functionalization
 from tilewright.relay.frontend.torch.arrays import array_of
 from tilewright.relay.frontend.torch.control_flow import HIGHER_ORDER
+from tilewright.relay.frontend.torch.decomposition import with_definitions
 from tilewright.relay.frontend.torch.graph import GraphImporter, flat_outputs, list_unsupported
 from tilewright.relay.frontend.torch.importing import Weights, finished, input_variable
 from tilewright.relay.frontend.torch.node import Scope
@@ -44,6 +45,7 @@ def from_exported_program(
         )
     if needs_functionalization(program.graph):
         program = program.run_decompositions({})
+    program = with_definitions(program)
     require_supported(list_unsupported(program.graph_module, HIGHER_ORDER))
     module = IRModule()
     scope = Scope(module)

@@ -7,9 +7,9 @@ from typing import Any
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.expr import Constant, ExprWithOp, Tuple, TupleWrapper, Var
+from tilewright.relay.expr import Constant, ExprWithOp, Tuple, TupleWrapper
 from tilewright.relay.frontend.common import ModelNode, Unsupported, collect_unsupported
-from tilewright.relay.frontend.torch import ops
+from tilewright.relay.frontend.torch import ops  # noqa: F401 - registers the converters
 from tilewright.relay.frontend.torch.aliasing import schema_of, written_arguments
 from tilewright.relay.frontend.torch.arrays import array_of
 from tilewright.relay.frontend.torch.dtypes import dtype_name
@@ -218,14 +218,3 @@ def flat_outputs(result: Any) -> list[RelayExpr | None]:
 
 def _number_dtype(number: float) -> str:
     return "bool" if isinstance(number, bool) else "int64" if isinstance(number, int) else "float32"
-
-
-__all__ = [
-    "GraphImporter",
-    "Var",
-    "bound_arguments",
-    "flat_outputs",
-    "list_unsupported",
-    "operator_name",
-    "ops",
-]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import ExprWithOp as Expr
-from tilewright.relay.expr import TupleGetItem, const
+from tilewright.relay.expr import TupleGetItem
 from tilewright.relay.frontend.torch.node import TorchNode
 
 NumberFunction = Callable[..., Any]
@@ -162,6 +162,3 @@ def find_number_function(target: Any) -> NumberFunction | None:
         return None
     name = str(getattr(target, "__name__", ""))
     return sum_of_numbers if name == "sym_sum" else _FUNCTIONS.get(name)
-
-
-__all__ = ["const", "find_number_function", "item"]

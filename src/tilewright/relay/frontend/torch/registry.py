@@ -32,13 +32,14 @@ class Converter:
 
     function: Function
     parameters: frozenset[str]
+    takes_all: bool = False
 
     def __call__(self, node: TorchNode, arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
         """Convert a call whose arguments are named as in the schema; ``defaults`` are the schema's."""
         given: dict[str, Any] = {}
         for name, value in arguments.items():
             own = _RENAMED.get(name, name)
-            if own in self.parameters:
+            if own in self.parameters or self.takes_all:
                 is_number = own in _DTYPES and isinstance(value, int) and not isinstance(value, bool)
                 given[own] = dtype_name(value) if is_number else value
             elif own not in _IGNORED and not _is_default(value, defaults.get(name)):
@@ -57,11 +58,13 @@ def converter(*names: str) -> Callable[[AnyFunction], AnyFunction]:
     """Register a converter of operators: ``"aten::add"`` for all overloads, ``"aten::add.Tensor"`` for one."""
 
     def register(function: AnyFunction) -> AnyFunction:
-        parameters = frozenset(list(inspect.signature(function).parameters)[1:])
+        taken = list(inspect.signature(function).parameters.values())[1:]
+        parameters = frozenset(one.name for one in taken if one.kind is not one.VAR_KEYWORD)
+        takes_all = any(one.kind is one.VAR_KEYWORD for one in taken)
         for name in names:
             if name in _CONVERTERS:
                 raise ValueError(f"there are two converters of {name}")
-            _CONVERTERS[name] = Converter(function, parameters)
+            _CONVERTERS[name] = Converter(function, parameters, takes_all)
         return function
 
     return register

@@ -7,9 +7,8 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
-from tilewright.relay.frontend.torch.dtypes import is_floating
 from tilewright.relay.frontend.torch.node import TorchNode
-from tilewright.relay.frontend.torch.ops.elementwise import add, maximum, minimum
+from tilewright.relay.frontend.torch.ops.elementwise import add
 from tilewright.relay.frontend.torch.registry import converter
 from tilewright.relay.frontend.torch.sizes import Size, as_scalar, multiplied, size_of
 
@@ -360,6 +359,3 @@ def dist(node: TorchNode, input: Expr, other: Expr, p: Any = 2) -> Expr:
     """The norm of a difference."""
     apart = add(node, input, other, alpha=-1)
     return norm_of(node, apart, float(p), list(range(node.rank(apart))), False)
-
-
-__all__ = ["is_floating", "maximum", "minimum"]

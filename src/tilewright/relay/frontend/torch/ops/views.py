@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.torch.dtypes import dtype_name
@@ -324,7 +323,7 @@ def narrow(node: TorchNode, input: Expr, dim: int, start: Any, length: Any) -> E
     axis = node.axis_of(dim, node.rank(input))
     whole = size_of(node, input, axis)
     begin = start
-    if isinstance(begin, RelayExpr):
+    if isinstance(begin, Expr):
         if node.rank(begin):
             begin = relay.reshape(begin, ())
         begin = node.cast(begin, "int64")
