@@ -127,12 +127,12 @@ class GraphImporter:
             special = find_operator(node.op_type, "int")
         if special is not None:
             return self._wrapped_all(node, special(node, *values), outputs)
-        found = find_converter(node.op_type, overload)
-        if found is not None and schema is not None:
-            return self._by_schema(node, schema, found, values, outputs)
         known = self._computed_by_torch(node, values)
         if known is not None:
             return self._wrapped_all(node, known[0], outputs)
+        found = find_converter(node.op_type, overload)
+        if found is not None and schema is not None:
+            return self._by_schema(node, schema, found, values, outputs)
         self._note_missing(node.torch_node, node)
         return [Unsettled() for _ in outputs]
 
@@ -256,6 +256,8 @@ class GraphImporter:
         """What PyTorch computes for numbers, strings and lists of them that are known."""
         if node.schema is None or node.schema.written is not None:
             return None
+        if any("Tensor" in str(output.type()) for output in node.torch_node.outputs()):
+            return None
         given = []
         for value in values:
             if isinstance(value, ListValue):
@@ -265,10 +267,8 @@ class GraphImporter:
             if isinstance(value, list) and any(isinstance(item, RelayExpr) for item in value):
                 return None
             given.append(value)
-        if any("Tensor" in str(output.type()) for output in node.torch_node.outputs()):
-            return None
         try:
-            run, _ = torch_package()._C._get_operation_overload(node.op_type, node.schema.overload)
+            run, *_ = torch_package()._C._get_operation_overload(node.op_type, node.schema.overload)
             return (run(*given),)
         except (RuntimeError, TypeError):
             return None
