@@ -109,6 +109,11 @@ class GraphExecutor(Module):
         self._kept = values
 
     @property
+    def address(self) -> int:
+        """The graph's address in the C runtime, good as long as the executor lives."""
+        return self._graph.address
+
+    @property
     def arena_bytes(self) -> int:
         """The memory that all intermediate tensors share."""
         return int(LIBRARY.tilewright_graph_arena_bytes(self._graph.address))

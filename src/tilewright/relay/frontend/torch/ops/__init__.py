@@ -9,6 +9,7 @@ from tilewright.relay.frontend.torch.ops import (
     elementwise,
     gradients,
     indexing,
+    joins,
     losses,
     matrices,
     normalization,

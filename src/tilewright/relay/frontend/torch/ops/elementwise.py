@@ -377,6 +377,21 @@ def atan2(node: TorchNode, input: Operand, other: Operand) -> Expr:
     return relay.where(both, diagonal, found)
 
 
+@converter("aten::angle")
+def angle(node: TorchNode, input: Expr) -> Expr:
+    """Zero for positive numbers, pi for negative ones."""
+    data = node.floating(input)
+    zero = node.constant(0.0, data)
+    found = relay.where(relay.less(data, zero), node.constant(math.pi, data), zero)
+    return relay.where(relay.isnan(data), data, found)
+
+
+@converter("aten::ldexp")
+def ldexp(node: TorchNode, input: Expr, other: Expr) -> Expr:
+    """Times a power of two."""
+    return mul(node, input, exp2(node, other))
+
+
 @converter("aten::hypot")
 def hypot(node: TorchNode, input: Expr, other: Expr) -> Expr:
     """The length of the hypotenuse."""

@@ -89,6 +89,26 @@ def median(node: TorchNode, input: Expr) -> Expr:
     return median_dim(node, reshaped(node, input, [-1]), 0)[0]
 
 
+@converter("aten::nanmedian.dim")
+def nanmedian_dim(node: TorchNode, input: Expr, dim: int, keepdim: bool = False) -> list[Expr]:
+    """The lower of the middle elements that are numbers, and where it is; NaNs are last in order."""
+    if not node.rank(input):
+        return [input, relay.zeros((), "int64")]
+    axis = node.axis_of(dim, node.rank(input))
+    values, places = sort(node, input, axis)
+    count = relay.sum(relay.cast(relay.logical_not(relay.isnan(input)), "int64"), [axis], keepdims=True)
+    middle = relay.floor_divide(relay.subtract(count, const(1, "int64")), const(2, "int64"))
+    middle = relay.maximum(middle, const(0, "int64"))
+    found = [relay.gather(one, axis, middle) for one in (values, places)]
+    return [one if keepdim else relay.squeeze(one, axis=[axis]) for one in found]
+
+
+@converter("aten::nanmedian")
+def nanmedian(node: TorchNode, input: Expr) -> Expr:
+    """The lower of the middle elements that are numbers."""
+    return nanmedian_dim(node, reshaped(node, input, [-1]), 0)[0]
+
+
 @converter("aten::searchsorted")
 def searchsorted(
     node: TorchNode,
