@@ -116,7 +116,8 @@ def _cell_parameters(node: ScriptNode, parameters: Any) -> tuple[Packed, Packed,
     """The packed weights of a cell, those for its input and for its state, and whether ranges are reduced."""
     if not isinstance(parameters, ObjectValue):
         raise node.fail("the packed parameters of a quantised cell are expected")
-    kind, _, _, flags, packed = parameters.item.__getstate__()
+    state, _ = parameters.item.__getstate__()
+    kind, _, _, flags, packed = state
     if kind != "quantized_dynamic":
         raise node.fail(f"recurrent cells with parameters of the kind {kind!r} are not supported: use torch.qint8")
     halves = [
