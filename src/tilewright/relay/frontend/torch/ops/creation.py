@@ -163,6 +163,9 @@ def arange(node: TorchNode, start: Any = 0, end: Any = None, step: Any = 1, dtyp
     numbers = [0 if start is None else start, end, 1 if step is None else step]
     whole = all(isinstance(one, int) or (isinstance(one, Expr) and node.is_integral(one)) for one in numbers)
     kind = dtype or ("int64" if whole else node.scope.default_dtype)
+    if kind == "int64" and node.fold(numbers):
+        # Of what is counted in integers, start, end and step are integers before anything else.
+        numbers, whole = [int(one) for one in numbers], True
     if node.fold(numbers):
         begin, stop, by = numbers
         if node.op_type.startswith("aten::range"):

@@ -94,7 +94,8 @@ def sum_to_size(node: TorchNode, input: Expr, size: Any) -> Expr:
     lead = rank - len(size)
     ones = [lead + place for place, one in enumerate(size) if isinstance(one, int) and one == 1]
     kept = [axis for axis in ones if node.shape(input)[axis] != 1]
-    made = relay.sum(input, kept, keepdims=True) if kept else input
+    made = node.cast(input, "int64") if (kept or lead) and node.is_integral(input) else input
+    made = relay.sum(made, kept, keepdims=True) if kept else made
     return relay.sum(made, list(range(lead))) if lead else made
 
 

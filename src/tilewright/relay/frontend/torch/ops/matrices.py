@@ -147,11 +147,15 @@ def outer(node: TorchNode, input: Expr, vec2: Expr) -> Expr:
 
 
 def _combined(node: TorchNode, start: Expr, product: Expr, beta: Any, alpha: Any) -> Expr:
-    """beta * start + alpha * product."""
-    scaled = product if alpha == 1 else mul(node, product, alpha)
+    """beta * start + alpha * product, in the type of the tensors: factors are converted to it."""
+    dtype = node.result_dtype(start, product)
+    scaled = node.cast(product, dtype)
+    if alpha != 1:
+        scaled = mul(node, scaled, node.cast(alpha, dtype))
     if beta == 0:
         return scaled
-    return add(node, start if beta == 1 else mul(node, start, beta), scaled)
+    begin = node.cast(start, dtype)
+    return add(node, begin if beta == 1 else mul(node, begin, node.cast(beta, dtype)), scaled)
 
 
 @converter("aten::addmm")
