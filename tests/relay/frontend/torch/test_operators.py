@@ -582,6 +582,7 @@ def test_attention():
     seen = torch.ones(2, 1, 3, 5, dtype=torch.bool)
     seen[0, 0, 1] = False
     bias = normal(3, 5)
+    bias[2] = -float("inf")
     attend = F.scaled_dot_product_attention
     functions = {
         "plain": attend,

@@ -22,7 +22,6 @@ def attend(
     mask: Expr | None = None,
     is_causal: bool = False,
     scale: Any = None,
-    hides_rows: bool = True,
 ) -> Expr:
     """Values weighted by the softmax of how much each query is like each key. A row that sees no key is zero."""
     dtype = node.dtype(query)
@@ -45,11 +44,16 @@ def attend(
     elif mask is not None:
         bias = node.cast(mask, dtype)
         scores = relay.add(scores, bias)
-    weights = relay.nn.softmax(scores, axis=-1)
-    if mask is not None and hides_rows and node.dtype(mask) == "bool":
-        whole = relay.any(mask, [node.rank(mask) - 1], keepdims=True)
-        weights = relay.where(whole, weights, node.constant(0.0, dtype))
-    return matmul(node, weights, value)
+    made = matmul(node, relay.nn.softmax(scores, axis=-1), value)
+    if mask is None:
+        return made
+    # Rows are cleared behind the products, so that the whole of these is still one pattern to the compiler.
+    last = [node.rank(mask) - 1]
+    if node.dtype(mask) == "bool":
+        seen = relay.any(mask, last, keepdims=True)
+    else:
+        seen = relay.greater(relay.max(bias, last, keepdims=True), hidden)
+    return relay.where(seen, made, node.constant(0.0, dtype))
 
 
 def repeated_heads(node: TorchNode, data: Expr, heads: Any) -> Expr:
