@@ -74,6 +74,15 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.backend.implementation": "get_valid_implementations select_implementation",
         "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
     },
+    "relay.frontend.pytorch": {
+        "relay.frontend.torch.script.model": "from_pytorch",
+        "relay.frontend.torch.script.utilities": "get_all_op_names",
+    },
+    "relay.frontend.pytorch_utils": {
+        "relay.frontend.torch.script.utilities": (
+            "is_version_greater_than"
+        ),
+    },
     "relay.op.image.image": {"relay.op.image": "*"},
     "relay.op.nn.nn": {"relay.op.nn": "*"},
     "relay.param_dict": {"runtime.params": "load_param_dict save_param_dict"},

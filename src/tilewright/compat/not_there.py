@@ -61,7 +61,6 @@ _MODULES: Final[dict[str, str]] = {
         )
     },
     "relay.quantize": _QUANTIZE,
-    "relay.frontend.pytorch": _EXPORT,
     "relay.frontend.tensorflow": _EXPORT,
     "relay.frontend.tensorflow2": _EXPORT,
     "relay.frontend.tflite": _EXPORT,
@@ -141,7 +140,6 @@ _NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend": {
         name: _EXPORT
         for name in (
-            "from_pytorch",
             "from_tensorflow",
             "from_tflite",
             "from_mxnet",
