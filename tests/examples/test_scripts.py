@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 
 
 @pytest.mark.parametrize(
@@ -17,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("examples/gemm.py", ["100"], "GFLOP/s"),
         ("examples/row_kernels.py", [], "layer_norm:"),
         ("examples/serial_target.py", [], "serial: agrees with NumPy"),
+        pytest.param("examples/torch_compile.py", [], "training: loss", marks=needs_torch),
         ("docs/tour.py", [], "dimension 0 of argument 1 (B) is 5, expected 10"),
     ],
 )

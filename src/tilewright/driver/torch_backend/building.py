@@ -81,9 +81,7 @@ def _with_result_types(module: IRModule, signature: Signature) -> IRModule:
     else:
         fields = [main.body]
     wanted = _wanted_types(signature)
-    cast = [
-        relay_op.cast(one, wanted[place]) if place in wanted else one for place, one in enumerate(fields)
-    ]
+    cast = [relay_op.cast(one, wanted[place]) if place in wanted else one for place, one in enumerate(fields)]
     body = Tuple(cast) if isinstance(kind, TupleType) else cast[0]
     made = module.copy()
     made["main"] = main.replace(body=body, ret_type=None)

@@ -90,7 +90,9 @@ class _GraphCompiler:
             _warn(", ".join(refused.values()))
         return made
 
-    def _pieces(self, graph_module: torch.fx.GraphModule, refused: Collection[Any], weights: Weights) -> Runner:
+    def _pieces(
+        self, graph_module: torch.fx.GraphModule, refused: Collection[Any], weights: Weights
+    ) -> Runner:
         if not refused:
             return self._whole(graph_module, weights)
         return in_pieces(copy.deepcopy(graph_module), refused, weights, self._whole)
@@ -136,7 +138,9 @@ def _warn(what: str) -> None:
 def _targets(graph_module: torch.fx.GraphModule, unsupported: Sequence[Unsupported]) -> dict[Any, str]:
     """The operators that are not supported, with their names."""
     nodes = {name for one in unsupported for name in one.nodes}
-    return {node.target: operator_name(node.target) for node in graph_module.graph.nodes if node.name in nodes}
+    return {
+        node.target: operator_name(node.target) for node in graph_module.graph.nodes if node.name in nodes
+    }
 
 
 def _target_of(graph_module: torch.fx.GraphModule, name: str | None) -> Any:

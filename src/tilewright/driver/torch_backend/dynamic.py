@@ -87,7 +87,8 @@ class SpecializingRunner:
     def __call__(self, arguments: list[Any]) -> list[Any]:
         """The results for the arguments of the graph."""
         key = tuple(
-            tuple(one.shape) + tuple(one.stride()) if isinstance(one, torch.Tensor) else one for one in arguments
+            tuple(one.shape) + tuple(one.stride()) if isinstance(one, torch.Tensor) else one
+            for one in arguments
         )
         runner = self._made.get(key)
         if runner is None:

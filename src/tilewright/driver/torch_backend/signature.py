@@ -41,7 +41,9 @@ class Signature:
     def is_static(self) -> bool:
         """True if every size is a number."""
         values = [*self.examples, *(output.value for output in self.outputs)]
-        return not any(isinstance(one, torch.SymInt | torch.SymFloat | torch.SymBool) for one in values) and all(
+        return not any(
+            isinstance(one, torch.SymInt | torch.SymFloat | torch.SymBool) for one in values
+        ) and all(
             isinstance(size, int)
             for value in values
             if isinstance(value, torch.Tensor)

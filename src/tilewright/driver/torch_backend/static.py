@@ -114,4 +114,6 @@ class _Executor:
 
 def _like(value: torch.Tensor) -> torch.Tensor:
     """A new tensor with the sizes and strides of a fake one."""
-    return torch.empty_strided(tuple(value.shape), tuple(value.stride()), dtype=value.dtype, device=value.device)
+    return torch.empty_strided(
+        tuple(value.shape), tuple(value.stride()), dtype=value.dtype, device=value.device
+    )

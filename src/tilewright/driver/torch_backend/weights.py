@@ -29,7 +29,10 @@ class WeightedRunner:
     """
 
     def __init__(
-        self, names: Sequence[str], weights: Sequence[int], build: Callable[[Mapping[str, torch.Tensor]], Runner]
+        self,
+        names: Sequence[str],
+        weights: Sequence[int],
+        build: Callable[[Mapping[str, torch.Tensor]], Runner],
     ) -> None:
         """``build`` makes code for weights by name; ``weights`` are the positions of the arguments that are weights."""
         self._names = names

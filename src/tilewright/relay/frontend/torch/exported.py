@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
@@ -125,22 +125,25 @@ def _outputs(program: Any, results: Sequence[RelayExpr | None]) -> tuple[list[Re
 def _output_labels(program: Any) -> list[str]:
     """The places of the results in the model's nested result: "logits", "past.0"; none for a result that is not
     nested."""
-    tree = torch_package().utils._pytree
     structure = program.call_spec.out_spec
     if structure is None or structure.is_leaf():
         return []
-    nested = tree.tree_unflatten(list(range(structure.num_leaves)), structure)
-    paths, _ = tree.tree_flatten_with_path(nested)
-    found = [".".join(_step(step) for step in path) for path, _ in paths]
+    found = [".".join(path) for path in _paths(structure)]
     # Positions alone say less than what made the result.
     return ["" if label.isdecimal() else label for label in found]
 
 
-def _step(step: Any) -> str:
-    for attribute in ("key", "idx", "name"):
-        if hasattr(step, attribute):
-            return str(getattr(step, attribute))
-    return str(step)
+def _paths(structure: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The way to each leaf of a nested value: the keys of dictionaries and of what is like them, else positions."""
+    if structure.is_leaf():
+        yield path
+        return
+    children = structure.children()
+    keys = structure.context
+    if not isinstance(keys, (list, tuple)) or len(keys) != len(children):
+        keys = getattr(structure.type, "_fields", range(len(children)))
+    for key, child in zip(keys, children, strict=False):
+        yield from _paths(child, (*path, str(key)))
 
 
 def _unique(pairs: Sequence[tuple[str, RelayExpr]]) -> list[tuple[str, RelayExpr]]:

@@ -11,7 +11,7 @@ from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Constant, ExprWithOp, const
-from tilewright.relay.frontend.common import ModelNode
+from tilewright.relay.frontend.common import ModelNode, ShapeNeeded
 from tilewright.relay.frontend.torch.dtypes import category, is_floating, result_dtype
 from tilewright.runtime.ndarray import NDArray
 
@@ -80,6 +80,16 @@ class TorchNode(ModelNode):
         return found
 
     # Axes
+
+    def known_size(self, data: RelayExpr, axis: int) -> int:
+        """One dimension, which has to be known."""
+        found = self.shape(data)[axis]
+        if found is None:
+            raise ShapeNeeded(
+                f"{self.where}: dimension {axis} of {self.shape(data)} has to be known: fix it with shape=, or export "
+                "the model with that dimension fixed"
+            )
+        return found
 
     def axis_of(self, given: int, rank: int) -> int:
         """An axis counted from the front; a scalar may be addressed as if it had one axis."""

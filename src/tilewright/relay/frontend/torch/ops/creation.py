@@ -163,6 +163,9 @@ def arange(node: TorchNode, start: Any = 0, end: Any = None, step: Any = 1, dtyp
     numbers = [0 if start is None else start, end, 1 if step is None else step]
     whole = all(isinstance(one, int) or (isinstance(one, Expr) and node.is_integral(one)) for one in numbers)
     kind = dtype or ("int64" if whole else node.scope.default_dtype)
+    if kind == "int64" and node.fold(numbers):
+        # Of what is counted in integers, start, end and step are integers before anything else.
+        numbers, whole = [int(one) for one in numbers], True
     if node.fold(numbers):
         begin, stop, by = numbers
         if node.op_type.startswith("aten::range"):
@@ -297,10 +300,10 @@ def one_hot(node: TorchNode, input: Expr, num_classes: int = -1) -> Expr:
 def vander(node: TorchNode, x: Expr, N: int | None = None, increasing: bool | None = None) -> Expr:
     """Powers of a vector's elements."""
     rising = "linalg" in node.op_type if increasing is None else increasing
-    count = node.static_shape(x)[-1] if N is None else N
+    count = node.known_size(x, -1) if N is None else N
     powers = np.arange(count) if rising else np.arange(count)[::-1]
     dtype = "int64" if node.is_integral(x) else node.dtype(x)
-    return relay.power(relay.expand_dims(node.cast(x, dtype), -1), const(powers.astype(dtype)))
+    return relay.power(relay.expand_dims(node.cast(x, dtype), node.rank(x)), const(powers.astype(dtype)))
 
 
 def _window(names: tuple[str, ...], shape: Any) -> None:

@@ -30,7 +30,7 @@ def cdist(node: TorchNode, x1: Expr, x2: Expr, p: float = 2.0, compute_mode: int
 @converter("aten::pdist", "aten::_pdist_forward")
 def pdist(node: TorchNode, input: Expr, p: float = 2.0) -> Expr:
     """The distance of every row to every later one."""
-    rows = node.static_shape(input)[0]
+    rows = node.known_size(input, 0)
     first, second = np.triu_indices(rows, 1)
     apart = relay.subtract(
         relay.take(input, const(first.astype("int64")), axis=0),

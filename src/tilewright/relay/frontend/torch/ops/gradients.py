@@ -131,7 +131,7 @@ def avg_pool_backward(
     made = grad_output
     for place in range(2):
         axis = rank - 2 + place
-        size, count = node.static_shape(input)[axis], node.static_shape(grad_output)[axis]
+        size, count = node.known_size(input, axis), node.known_size(grad_output, axis)
         begins = [number * steps[place] - before[place] for number in range(count)]
         ends = [min(begin + kernel[place], size + before[place]) for begin in begins]
         windows = list(zip(begins, ends, strict=True))
@@ -151,7 +151,7 @@ def adaptive_avg_pool_backward(node: TorchNode, grad_output: Expr, input: Expr) 
     rank = node.rank(input)
     made = grad_output
     for axis in (rank - 2, rank - 1):
-        size, count = node.static_shape(input)[axis], node.static_shape(grad_output)[axis]
+        size, count = node.known_size(input, axis), node.known_size(grad_output, axis)
         windows = [(number * size // count, -(-(number + 1) * size // count)) for number in range(count)]
         divisors = [float(end - begin) for begin, end in windows]
         made = times_matrix(node, made, axis, _mean_matrix(windows, divisors, size).T)

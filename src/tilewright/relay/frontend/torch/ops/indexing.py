@@ -181,7 +181,7 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> list[Expr]:
     """Sums, means or greatest elements of rows of a table, for bags of indices that begin at offsets."""
-    bags = node.static_shape(offsets, "the offsets")[0] - (1 if include_last_offset else 0)
+    bags = node.known_size(offsets, 0) - (1 if include_last_offset else 0)
     count = size_of(node, indices, 0)
     # Number i is in the bag whose offset is the last that is not above i.
     numbers = relay.arange(const(0, "int64"), as_scalar(count), const(1, "int64"), "int64")

@@ -94,7 +94,8 @@ def sum_to_size(node: TorchNode, input: Expr, size: Any) -> Expr:
     lead = rank - len(size)
     ones = [lead + place for place, one in enumerate(size) if isinstance(one, int) and one == 1]
     kept = [axis for axis in ones if node.shape(input)[axis] != 1]
-    made = relay.sum(input, kept, keepdims=True) if kept else input
+    made = node.cast(input, "int64") if (kept or lead) and node.is_integral(input) else input
+    made = relay.sum(made, kept, keepdims=True) if kept else made
     return relay.sum(made, list(range(lead))) if lead else made
 
 
@@ -151,7 +152,7 @@ def grouped_mm(
     here = relay.expand_dims(group, 1)
     made: Expr | None = None
     zero = node.constant(0, input)
-    for number in range(node.static_shape(matrices, "the stack of matrices")[0]):
+    for number in range(node.known_size(matrices, 0)):
         matrix = relay.take(matrices, node.constant(number, "int64"), axis=0)
         product = relay.where(
             relay.equal(here, node.constant(number, "int64")), relay.nn.matmul(input, matrix), zero

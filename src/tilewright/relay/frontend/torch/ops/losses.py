@@ -194,7 +194,7 @@ def cross_entropy_loss(
         return _of_probabilities(node, logs, target, weight, reduction, label_smoothing, axis)
     if not label_smoothing:
         return nll_loss(node, logs, target, weight, reduction, ignore_index)
-    count = node.static_shape(input)[axis]
+    count = node.known_size(input, axis)
     ignored = relay.equal(target, node.constant(ignore_index, target))
     main, total = _likelihood(node, logs, target, weight, 0 if reduction == 0 else _SUM, ignore_index)
     outer = [-1] + [1] * (node.rank(input) - axis - 1)
@@ -221,7 +221,7 @@ def _of_probabilities(
     axis: int,
 ) -> Expr:
     if label_smoothing:
-        count = node.static_shape(logs)[axis]
+        count = node.known_size(logs, axis)
         kept = relay.multiply(target, node.constant(1 - label_smoothing, target))
         target = relay.add(kept, node.constant(label_smoothing / count, target))
     found = relay.multiply(logs, target)

@@ -116,15 +116,18 @@ def mv(node: TorchNode, input: Expr, vec: Expr) -> Expr:
     return matmul(node, input, vec)
 
 
-@converter("aten::dot", "aten::inner", "aten::vdot", "aten::linalg_vecdot")
-def dot(
-    node: TorchNode, input: Expr, tensor: Expr | None = None, other: Expr | None = None, dim: int = -1
-) -> Expr:
+@converter("aten::linalg_vecdot")
+def vecdot(node: TorchNode, x: Expr, y: Expr, dim: int = -1) -> Expr:
+    """Sums of products along an axis."""
+    products = mul(node, x, y)
+    return relay.sum(products, [node.axis_of(dim, node.rank(products))])
+
+
+@converter("aten::dot", "aten::inner", "aten::vdot")
+def dot(node: TorchNode, input: Expr, tensor: Expr | None = None, other: Expr | None = None) -> Expr:
     """Sums of products along the last axes of two tensors."""
     right = tensor if tensor is not None else other
     assert right is not None
-    if "linalg_vecdot" in node.op_type:
-        return relay.sum(mul(node, input, right), axis=[dim])
     if not node.rank(input) or not node.rank(right):
         return mul(node, input, right)
     if node.rank(input) == 1 and node.rank(right) == 1:
@@ -144,11 +147,15 @@ def outer(node: TorchNode, input: Expr, vec2: Expr) -> Expr:
 
 
 def _combined(node: TorchNode, start: Expr, product: Expr, beta: Any, alpha: Any) -> Expr:
-    """beta * start + alpha * product."""
-    scaled = product if alpha == 1 else mul(node, product, alpha)
+    """beta * start + alpha * product, in the type of the tensors: factors are converted to it."""
+    dtype = node.result_dtype(start, product)
+    scaled = node.cast(product, dtype)
+    if alpha != 1:
+        scaled = mul(node, scaled, node.cast(alpha, dtype))
     if beta == 0:
         return scaled
-    return add(node, start if beta == 1 else mul(node, start, beta), scaled)
+    begin = node.cast(start, dtype)
+    return add(node, begin if beta == 1 else mul(node, begin, node.cast(beta, dtype)), scaled)
 
 
 @converter("aten::addmm")

@@ -79,7 +79,7 @@ def median_dim(node: TorchNode, input: Expr, dim: int, keepdim: bool = False) ->
     """The lower of the middle elements along an axis, and where it is."""
     if not node.rank(input):
         return [input, relay.zeros((), "int64")]
-    size = node.static_shape(input)[node.axis_of(dim, node.rank(input))]
+    size = node.known_size(input, node.axis_of(dim, node.rank(input)))
     return kthvalue(node, input, (size + 1) // 2, dim, keepdim)
 
 
@@ -170,7 +170,7 @@ def logcumsumexp(node: TorchNode, input: Expr, dim: int) -> Expr:
     if not node.rank(input):
         return input
     axis, rank = node.axis_of(dim, node.rank(input)), node.rank(input)
-    size = node.static_shape(input)[axis]
+    size = node.known_size(input, axis)
     if size == 0:
         return input
     order = [*(one for one in range(rank) if one != axis), axis]
@@ -189,7 +189,7 @@ def _running(node: TorchNode, data: Expr, dim: int, greatest: bool) -> list[Expr
     if not node.rank(data):
         return [data, relay.zeros((), "int64")]
     axis, rank = node.axis_of(dim, node.rank(data)), node.rank(data)
-    size = node.static_shape(data)[axis]
+    size = node.known_size(data, axis)
     order = [*(one for one in range(rank) if one != axis), axis]
     back = [order.index(one) for one in range(rank)]
     moved = relay.transpose(_sortable(node, data), order)
@@ -234,7 +234,7 @@ def diff(
     parts = [one for one in (prepend, input, append) if one is not None]
     data = relay.concatenate(parts, axis) if len(parts) > 1 else input
     for _ in range(n):
-        size = node.static_shape(data)[axis]
+        size = node.known_size(data, axis)
         after, before = (
             part(node, data, axis, min(1, size), size),
             part(node, data, axis, 0, max(size - 1, 0)),

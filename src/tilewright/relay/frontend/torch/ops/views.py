@@ -364,7 +364,7 @@ def split(node: TorchNode, input: Expr, split_size: Any, dim: int = 0) -> list[E
     if isinstance(split_size, (list, tuple)):
         return split_with_sizes(node, input, split_size, dim=dim)
     axis = node.axis_of(dim, node.rank(input))
-    whole = node.static_shape(input)[axis]
+    whole = node.known_size(input, axis)
     length = int(node.number_of(split_size, "split_size"))
     count = max(-(-whole // length) if length else 1, 1)
     sizes = [min(length, whole - place * length) for place in range(count)]
@@ -375,7 +375,7 @@ def split(node: TorchNode, input: Expr, split_size: Any, dim: int = 0) -> list[E
 def chunk(node: TorchNode, input: Expr, chunks: int, dim: int = 0) -> list[Expr]:
     """About so many equal parts along an axis."""
     axis = node.axis_of(dim, node.rank(input))
-    whole = node.static_shape(input)[axis]
+    whole = node.known_size(input, axis)
     return split(node, input, max(-(-whole // chunks), 1), axis)
 
 
@@ -386,7 +386,7 @@ def tensor_split(
 ) -> list[Expr]:  # fmt: skip
     """Parts between places of an axis, or as many nearly equal ones."""
     axis = node.axis_of(dim, node.rank(input))
-    whole = node.static_shape(input)[axis]
+    whole = node.known_size(input, axis)
     if tensor_indices_or_sections is not None:
         value = node.required_value(tensor_indices_or_sections, "the places of the split")
         sections, indices = (int(value), None) if value.ndim == 0 else (None, [int(one) for one in value])
@@ -403,4 +403,4 @@ def tensor_split(
 def unbind(node: TorchNode, input: Expr, dim: int = 0) -> list[Expr]:
     """All places of an axis."""
     axis = node.axis_of(dim, node.rank(input))
-    return [select(node, input, axis, place) for place in range(node.static_shape(input)[axis])]
+    return [select(node, input, axis, place) for place in range(node.known_size(input, axis))]

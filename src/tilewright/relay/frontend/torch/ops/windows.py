@@ -24,7 +24,7 @@ def unfold(node: TorchNode, input: Expr, dimension: int, size: int, step: int) -
     if not node.rank(input):
         return relay.reshape(input, (1,))
     axis, rank = node.axis_of(dimension, node.rank(input)), node.rank(input)
-    length = node.static_shape(input)[axis]
+    length = node.known_size(input, axis)
     count = (length - size) // step + 1
     places = np.arange(count)[:, None] * step + np.arange(size)[None, :]
     found = relay.take(input, const(places.astype("int64")), axis=axis)
@@ -132,12 +132,12 @@ def as_strided(
 # Diagonals
 
 
-@converter("aten::diagonal", "aten::diagonal_copy", "aten::linalg_diagonal")
+@converter("aten::diagonal", "aten::diagonal_copy")
 def diagonal(node: TorchNode, input: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
     """A diagonal of matrices, as the last axis."""
     rank = node.rank(input)
     one, two = node.axis_of(dim1, rank), node.axis_of(dim2, rank)
-    rows, columns = node.static_shape(input)[one], node.static_shape(input)[two]
+    rows, columns = node.known_size(input, one), node.known_size(input, two)
     count = max(min(rows - max(-offset, 0), columns - max(offset, 0)), 0)
     order = [axis for axis in range(rank) if axis not in (one, two)] + [one, two]
     data = relay.transpose(input, order)
@@ -146,6 +146,12 @@ def diagonal(node: TorchNode, input: Expr, offset: int = 0, dim1: int = 0, dim2:
     first = max(-offset, 0) * columns + max(offset, 0)
     places = first + np.arange(count) * (columns + 1)
     return relay.take(flat, const(places.astype("int64")), axis=rank - 2)
+
+
+@converter("aten::linalg_diagonal")
+def linalg_diagonal(node: TorchNode, A: Expr, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Expr:
+    """A diagonal of matrices, which are the last axes unless said otherwise."""
+    return diagonal(node, A, offset, dim1, dim2)
 
 
 @converter("aten::trace")
@@ -160,7 +166,7 @@ def diag_embed(node: TorchNode, input: Expr, offset: int = 0, dim1: int = -2, di
     """Matrices whose diagonals are the rows of a tensor."""
     rank = node.rank(input) + 1
     one, two = node.axis_of(dim1, rank), node.axis_of(dim2, rank)
-    length = node.static_shape(input)[-1]
+    length = node.known_size(input, -1)
     size = length + abs(offset)
     padded = input
     if offset:
@@ -201,7 +207,7 @@ def block_diag(node: TorchNode, tensors: list[Expr]) -> Expr:
                 one if rank == 2 else reshaped(node, one, [1, size_of(node, one, 0) if rank else 1]), dtype
             )
         )
-    widths = [node.static_shape(one)[1] for one in given]
+    widths = [node.known_size(one, 1) for one in given]
     rows = []
     for place, one in enumerate(given):
         sides = [(0, 0), (sum(widths[:place]), sum(widths[place + 1 :]))]
