@@ -171,6 +171,15 @@ def wrapped(graph: GraphImporter, node: TorchNode, args: Sequence[Any], kwargs: 
     raise node.fail("it has no graph among its arguments")
 
 
+def with_effects(
+    graph: GraphImporter, node: TorchNode, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """An operator whose place in the order of calls matters, and the token that stands for the order."""
+    token, operator, *given = args
+    result = graph.called(node, operator, given, kwargs)
+    return [token, *(result if isinstance(result, list) else [result])]
+
+
 HIGHER_ORDER: Final[dict[str, HigherOrder]] = {
     "cond": cond,
     "while_loop": while_loop,
@@ -183,6 +192,7 @@ HIGHER_ORDER: Final[dict[str, HigherOrder]] = {
     "wrap_activation_checkpoint": wrapped,
     "tag_activation_checkpoint": wrapped,
     "invoke_subgraph": wrapped,
+    "with_effects": with_effects,
     "checkpoint": wrapped,
 }
 """By the names of the operators."""

@@ -106,6 +106,15 @@ class GraphImporter:
             self.values[written] = result
         return result
 
+    def called(self, node: TorchNode, target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """The result of an operator for values of its arguments."""
+        schema = schema_of(target)
+        found = find_converter(schema.name, schema.overload_name)
+        if found is None:
+            raise node.fail("the operator is not supported")
+        arguments, defaults = bound_arguments(schema, args, kwargs)
+        return found(node, arguments, defaults)
+
     def _without_schema(self, node: TorchNode, fx_node: Any) -> Any:
         target = fx_node.target
         args = self._argument(fx_node.args)

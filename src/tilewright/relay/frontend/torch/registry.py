@@ -39,7 +39,7 @@ class Converter:
         given: dict[str, Any] = {}
         for name, value in arguments.items():
             own = _RENAMED.get(name, name)
-            if own in self.parameters or self.takes_all:
+            if own in self.parameters or (self.takes_all and own not in _IGNORED):
                 is_number = own in _DTYPES and isinstance(value, int) and not isinstance(value, bool)
                 given[own] = dtype_name(value) if is_number else value
             elif own not in _IGNORED and not _is_default(value, defaults.get(name)):

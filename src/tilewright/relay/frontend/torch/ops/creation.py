@@ -300,7 +300,7 @@ def vander(node: TorchNode, x: Expr, N: int | None = None, increasing: bool | No
     count = node.known_size(x, -1) if N is None else N
     powers = np.arange(count) if rising else np.arange(count)[::-1]
     dtype = "int64" if node.is_integral(x) else node.dtype(x)
-    return relay.power(relay.expand_dims(node.cast(x, dtype), -1), const(powers.astype(dtype)))
+    return relay.power(relay.expand_dims(node.cast(x, dtype), node.rank(x)), const(powers.astype(dtype)))
 
 
 def _window(names: tuple[str, ...], shape: Any) -> None:

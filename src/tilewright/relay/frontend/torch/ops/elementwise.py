@@ -92,6 +92,14 @@ def frac(node: TorchNode, input: Expr) -> Expr:
     return relay.subtract(input, relay.trunc(input))
 
 
+def rounded(node: TorchNode, data: Expr) -> Expr:
+    """The nearest whole numbers, of two that are equally near the even one."""
+    half = node.constant(0.5, data)
+    below = relay.floor(data)
+    even = relay.multiply(relay.floor(relay.multiply(relay.add(data, half), half)), node.constant(2.0, data))
+    return relay.where(relay.equal(relay.subtract(data, below), half), even, relay.round(data))
+
+
 @converter("aten::round")
 def round_(node: TorchNode, input: Expr, decimals: int = 0) -> Expr:
     """To the nearest number of so many decimals, halves to even ones."""
@@ -100,11 +108,11 @@ def round_(node: TorchNode, input: Expr, decimals: int = 0) -> Expr:
             raise node.fail("integers cannot be rounded to tens and hundreds")
         return input
     if not decimals:
-        return relay.round(input)
+        return rounded(node, input)
     scale = node.constant(10.0 ** abs(decimals), input)
     if decimals > 0:
-        return relay.divide(relay.round(relay.multiply(input, scale)), scale)
-    return relay.multiply(relay.round(relay.divide(input, scale)), scale)
+        return relay.divide(rounded(node, relay.multiply(input, scale)), scale)
+    return relay.multiply(rounded(node, relay.divide(input, scale)), scale)
 
 
 @converter("aten::expm1", "aten::special_expm1")
@@ -374,7 +382,8 @@ def atan2(node: TorchNode, input: Operand, other: Operand) -> Expr:
     diagonal = relay.where(relay.less(right, zero), node.constant(3 * math.pi / 4, dtype),
                            node.constant(math.pi / 4, dtype))  # fmt: skip
     diagonal = relay.where(relay.less(above, zero), relay.negative(diagonal), diagonal)
-    return relay.where(both, diagonal, found)
+    found = relay.where(both, diagonal, found)
+    return relay.where(relay.isnan(above), above, found)
 
 
 @converter("aten::angle")

@@ -116,15 +116,18 @@ def mv(node: TorchNode, input: Expr, vec: Expr) -> Expr:
     return matmul(node, input, vec)
 
 
-@converter("aten::dot", "aten::inner", "aten::vdot", "aten::linalg_vecdot")
-def dot(
-    node: TorchNode, input: Expr, tensor: Expr | None = None, other: Expr | None = None, dim: int = -1
-) -> Expr:
+@converter("aten::linalg_vecdot")
+def vecdot(node: TorchNode, x: Expr, y: Expr, dim: int = -1) -> Expr:
+    """Sums of products along an axis."""
+    products = mul(node, x, y)
+    return relay.sum(products, [node.axis_of(dim, node.rank(products))])
+
+
+@converter("aten::dot", "aten::inner", "aten::vdot")
+def dot(node: TorchNode, input: Expr, tensor: Expr | None = None, other: Expr | None = None) -> Expr:
     """Sums of products along the last axes of two tensors."""
     right = tensor if tensor is not None else other
     assert right is not None
-    if "linalg_vecdot" in node.op_type:
-        return relay.sum(mul(node, input, right), axis=[dim])
     if not node.rank(input) or not node.rank(right):
         return mul(node, input, right)
     if node.rank(input) == 1 and node.rank(right) == 1:

@@ -9,7 +9,7 @@ from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.torch.dtypes import common_dtype
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import reshaped, sizes_of
+from tilewright.relay.frontend.torch.sizes import as_scalar, multiplied, reshaped, sizes_of
 
 _TRAINING = "batch normalisation in training mode changes its statistics: call model.eval() before exporting"
 
@@ -112,6 +112,41 @@ def native_batch_norm(
     dtype = node.dtype(running_mean)
     made = _with_statistics(node, input, weight, bias, running_mean, running_var, eps)
     return [made, _empty(dtype), _empty(dtype)]
+
+
+@converter("aten::_native_batch_norm_legit_functional", "aten::_batch_norm_with_update_functional")
+def batch_norm_functional(
+    node: TorchNode,
+    input: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    running_mean: Expr,
+    running_var: Expr,
+    training: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> list[Expr]:
+    """With the new running statistics as results, which training mode changes."""
+    with_reserve = "with_update" in node.op_type
+    reserve = [relay.zeros((0,), "uint8")] if with_reserve else []
+    if not training:
+        made = native_batch_norm(node, input, weight, bias, running_mean, running_var, False, momentum, eps)
+        return [*made, *reserve, running_mean, running_var]
+    made_of_batch, mean, variance = _of_the_batch(node, input, weight, bias, eps)
+    inverse = relay.rsqrt(relay.add(variance, node.constant(float(eps), variance)))
+    dtype = node.dtype(running_mean)
+    count = multiplied([size for axis, size in enumerate(sizes_of(node, input)) if axis != 1])
+    members = as_scalar(count, dtype)
+    unbiased = relay.multiply(
+        node.cast(variance, dtype),
+        relay.divide(members, relay.subtract(members, node.constant(1.0, dtype))),
+    )
+    new, old = node.constant(momentum, dtype), node.constant(1.0 - momentum, dtype)
+    following = [
+        relay.add(relay.multiply(new, node.cast(given, dtype)), relay.multiply(old, before))
+        for given, before in ((mean, running_mean), (unbiased, running_var))
+    ]
+    return [made_of_batch, mean, inverse, *reserve, *following]
 
 
 @converter("aten::_native_batch_norm_legit_no_training", "aten::_batch_norm_no_update")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.torch.node import Operand, TorchNode
+from tilewright.relay.frontend.torch.ops.elementwise import rounded
 from tilewright.relay.frontend.torch.registry import converter
 
 
 def _on_grid(node: TorchNode, data: Expr, scale: Expr, zero: Expr, low: int, high: int) -> Expr:
     """The whole numbers that stand for elements, as floats."""
-    steps = relay.round(relay.multiply(data, relay.divide(node.constant(1.0, data), scale)))
+    steps = rounded(node, relay.multiply(data, relay.divide(node.constant(1.0, data), scale)))
     return relay.clip(relay.add(steps, zero), float(low), float(high))
 
 
@@ -87,7 +88,7 @@ def choose_qparams(
     high = relay.maximum(relay.max(input), zero)
     span = node.constant(float(quant_max - quant_min), input)
     scale = relay.maximum(relay.divide(relay.subtract(high, low), span), node.constant(eps, input))
-    point = relay.subtract(node.constant(float(quant_min), input), relay.round(relay.divide(low, scale)))
+    point = relay.subtract(node.constant(float(quant_min), input), rounded(node, relay.divide(low, scale)))
     point = relay.clip(point, float(quant_min), float(quant_max))
     return [relay.cast(scale, "float64"), relay.cast(point, "int64")]
 

@@ -74,7 +74,8 @@ _COMPLEX = (
     "aten::_fft_r2c", "aten::_fft_c2r", "aten::_fft_c2c", "aten::fft_fft", "aten::fft_ifft", "aten::fft_rfft",
     "aten::fft_irfft", "aten::fft_fft2", "aten::fft_ifft2", "aten::fft_rfft2", "aten::fft_irfft2",
     "aten::fft_fftn", "aten::fft_ifftn", "aten::fft_rfftn", "aten::fft_irfftn", "aten::stft", "aten::istft",
-    "aten::view_as_complex", "aten::complex", "aten::polar",
+    "aten::view_as_complex", "aten::view_as_real", "aten::complex", "aten::polar", "aten::imag",
+    "aten::fft_hfft", "aten::fft_ihfft", "aten::view_as_real_copy", "aten::view_as_complex_copy",
 )  # fmt: skip
 def refused(node: TorchNode, **arguments: Any) -> None:
     """Operators whose results are complex."""

@@ -132,7 +132,7 @@ def as_strided(
 # Diagonals
 
 
-@converter("aten::diagonal", "aten::diagonal_copy", "aten::linalg_diagonal")
+@converter("aten::diagonal", "aten::diagonal_copy")
 def diagonal(node: TorchNode, input: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
     """A diagonal of matrices, as the last axis."""
     rank = node.rank(input)
@@ -146,6 +146,12 @@ def diagonal(node: TorchNode, input: Expr, offset: int = 0, dim1: int = 0, dim2:
     first = max(-offset, 0) * columns + max(offset, 0)
     places = first + np.arange(count) * (columns + 1)
     return relay.take(flat, const(places.astype("int64")), axis=rank - 2)
+
+
+@converter("aten::linalg_diagonal")
+def linalg_diagonal(node: TorchNode, A: Expr, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Expr:
+    """A diagonal of matrices, which are the last axes unless said otherwise."""
+    return diagonal(node, A, offset, dim1, dim2)
 
 
 @converter("aten::trace")

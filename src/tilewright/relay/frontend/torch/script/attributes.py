@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, Var
@@ -11,7 +13,7 @@ from tilewright.relay.frontend.torch.arrays import array_of
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.script.store import Store
-from tilewright.relay.frontend.torch.script.values import Cell, ModuleValue, Quantization, Tensor
+from tilewright.relay.frontend.torch.script.values import Cell, ModuleValue, ObjectValue, Quantization, Tensor
 from tilewright.runtime.ndarray import NDArray
 
 
@@ -29,6 +31,8 @@ class Attributes:
         self.keep_quantized = keep_quantized
         self.params: dict[str, NDArray] = {}
         self.variables: list[Var] = []
+        self.packed: dict[str, Any] = {}
+        """The unpacked weights of quantised layers, by path."""
         self._tensors: dict[Any, Tensor] = {}
         self._changed: dict[tuple[str, ...], Any] = {}
 
@@ -52,6 +56,8 @@ class Attributes:
             return ModuleValue(value, path)
         if isinstance(value, torch.Tensor):
             return self.tensor(value, path)
+        if isinstance(value, torch.ScriptObject):
+            return ObjectValue(value, path)
         if isinstance(value, list):
             return self.store.list_of([self.imported(item, (*path, str(i))) for i, item in enumerate(value)])
         if isinstance(value, tuple):
@@ -86,7 +92,11 @@ class Attributes:
 
     def parameter(self, name: str, value: NDArray) -> Var:
         """A new variable for an array, which becomes one of the parameters."""
-        name = name.replace(".", "_") if self.friendly_names else name
+        name = plain = name.replace(".", "_") if self.friendly_names else name
+        while name in self.params:
+            if np.array_equal(self.params[name].numpy(), value.numpy()):
+                return next(one for one in self.variables if one.name_hint == name)
+            name = f"{plain}_{len(self.params)}"
         variable = Var(name, TensorType(value.shape, value.dtype))
         self.params[name] = value
         self.variables.append(variable)

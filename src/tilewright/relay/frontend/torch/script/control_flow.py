@@ -62,9 +62,17 @@ def raise_exception(node: ScriptNode, *inputs: Any) -> Any:
 # If
 
 
+def _outputs(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
 @operator("prim::If")
-def if_(node: ScriptNode, condition: Any) -> list[Any]:
+def if_(node: ScriptNode, condition: Any) -> Any:
     """One of two blocks."""
+    return _outputs(_if(node, condition))
+
+
+def _if(node: ScriptNode, condition: Any) -> list[Any]:
     first, second = node.torch_node.blocks()
     if isinstance(condition, Unsettled):
         for block in (first, second):
@@ -104,7 +112,7 @@ def _side(node: ScriptNode, block: Any) -> tuple[list[Any], Frame] | None:
 def _joined(node: ScriptNode, condition: RelayExpr, sides: list[tuple[list[Any], Frame]]) -> list[Any]:
     """The outputs of either branch, and what either wrote, in one ``If``."""
     store = node.store
-    uses = [bool(output.hasUses()) for output in node.torch_node.outputs()]
+    uses = [bool(output.uses()) for output in node.torch_node.outputs()]
     if any(isinstance(value, Unsettled) for values, _ in sides for value in values):
         return [Unsettled() for _ in uses]
     changed = list(
@@ -201,8 +209,12 @@ def _chosen(condition: RelayExpr, left: list[RelayExpr], right: list[RelayExpr])
 
 
 @operator("prim::Loop")
-def loop(node: ScriptNode, turns: Any, condition: Any, *carried: Any) -> list[Any]:
+def loop(node: ScriptNode, turns: Any, condition: Any, *carried: Any) -> Any:
     """A block applied to its own results: a number of times, while a condition holds, or both."""
+    return _outputs(_loop(node, turns, condition, carried))
+
+
+def _loop(node: ScriptNode, turns: Any, condition: Any, carried: Sequence[Any]) -> list[Any]:
     (body,) = node.torch_node.blocks()
     if any(isinstance(value, Unsettled) for value in (turns, condition, *carried)):
         frame = node.store.open()

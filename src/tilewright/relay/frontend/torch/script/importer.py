@@ -20,6 +20,7 @@ from tilewright.relay.frontend.torch.registry import Converter, find_converter
 from tilewright.relay.frontend.torch.script.attributes import Attributes
 from tilewright.relay.frontend.torch.script.folding import Folder
 from tilewright.relay.frontend.torch.script.node import ScriptNode, node_name, source_of
+from tilewright.relay.frontend.torch.script.quantized.elementwise import converted, has_quantized
 from tilewright.relay.frontend.torch.script.registry import find_operator
 from tilewright.relay.frontend.torch.script.schema import Schema
 from tilewright.relay.frontend.torch.script.store import Store
@@ -126,12 +127,12 @@ class GraphImporter:
             special = find_operator(node.op_type, "int")
         if special is not None:
             return self._wrapped_all(node, special(node, *values), outputs)
-        found = find_converter(node.op_type, overload)
-        if found is not None and schema is not None:
-            return self._by_schema(node, schema, found, values, outputs)
         known = self._computed_by_torch(node, values)
         if known is not None:
             return self._wrapped_all(node, known[0], outputs)
+        found = find_converter(node.op_type, overload)
+        if found is not None and schema is not None:
+            return self._by_schema(node, schema, found, values, outputs)
         self._note_missing(node.torch_node, node)
         return [Unsettled() for _ in outputs]
 
@@ -142,6 +143,8 @@ class GraphImporter:
     ) -> list[Any]:
         given = dict(zip(schema.arguments, values, strict=False))
         target = given.get(schema.written) if schema.written is not None else None
+        if has_quantized(node, values):
+            return self._quantized(node, convert, given, target, outputs)
         arguments = {name: node.resolved(value) for name, value in given.items()}
         if schema.written == "out" or (schema.written is not None and schema.overload.endswith("out")):
             arguments.pop(schema.written)
@@ -157,6 +160,24 @@ class GraphImporter:
             return [given["input"]]
         results = self._wrapped_all(node, made, outputs)
         self._note_order(values, results)
+        return results
+
+    def _quantized(
+        self, node: ScriptNode, convert: Converter, given: dict[str, Any], target: Any, outputs: list[Any]
+    ) -> list[Any]:
+        """The results for a quantised tensor."""
+        made, of = converted(node, convert, given)
+        if isinstance(target, Tensor):
+            self.store.write(target, made)
+            return [target]
+        results = self._wrapped_all(node, made, outputs)
+        parent = given.get(node.schema.viewed) if node.schema is not None and node.schema.viewed else None
+        for result in results:
+            for tensor in node.items(result) if isinstance(result, ListValue) else [result]:
+                if isinstance(tensor, Tensor) and str(self.store.kind(self.store.read(tensor)).dtype) == of.dtype:
+                    tensor.quantization = of
+                    if isinstance(parent, Tensor):
+                        self.store.entangle(tensor.cell, parent.cell)
         return results
 
     def _written(self, node: ScriptNode, target: Tensor, made: Any) -> Tensor:
@@ -235,6 +256,8 @@ class GraphImporter:
         """What PyTorch computes for numbers, strings and lists of them that are known."""
         if node.schema is None or node.schema.written is not None:
             return None
+        if any("Tensor" in str(output.type()) for output in node.torch_node.outputs()):
+            return None
         given = []
         for value in values:
             if isinstance(value, ListValue):
@@ -244,10 +267,8 @@ class GraphImporter:
             if isinstance(value, list) and any(isinstance(item, RelayExpr) for item in value):
                 return None
             given.append(value)
-        if any("Tensor" in str(output.type()) for output in node.torch_node.outputs()):
-            return None
         try:
-            run, _ = torch_package()._C._get_operation_overload(node.op_type, node.schema.overload)
+            run, *_ = torch_package()._C._get_operation_overload(node.op_type, node.schema.overload)
             return (run(*given),)
         except (RuntimeError, TypeError):
             return None

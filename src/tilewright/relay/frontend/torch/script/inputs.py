@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -124,7 +125,14 @@ class Inputs:
     def _shape_and_dtype(self, name: str, info: Any, kind: Any) -> tuple[Sequence[Any], str]:
         own = kind.dtype() if kind.kind() == "TensorType" else None
         if isinstance(info, (list, tuple)) and len(info) == 2 and isinstance(info[1], str):
-            return info[0], _NAMES.get(info[1], info[1])
+            wanted = _NAMES.get(info[1], info[1])
+            if own is not None and dtype_name(own) != wanted:
+                warnings.warn(
+                    f"the input {name!r} was traced with the element type {dtype_name(own)}: {info[1]} is ignored",
+                    stacklevel=5,
+                )
+                wanted = dtype_name(own)
+            return info[0], wanted
         if not isinstance(info, (list, tuple)) and not hasattr(info, "__iter__"):
             raise ModelError(f"the shape of the input {name!r} is {info!r}: give a tuple of sizes")
         return list(info), self.default_dtype if own is None else dtype_name(own)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tilewright import relay
+from tilewright.ir.base import RelayExpr
+from tilewright.relay.frontend.torch.registry import find_converter
 from tilewright.relay.frontend.torch.script.node import ScriptNode
 from tilewright.relay.frontend.torch.script.registry import operator
 from tilewright.relay.frontend.torch.script.values import Tensor
@@ -29,9 +32,38 @@ def zero_in_place(node: ScriptNode, target: Tensor) -> Tensor:
     return target
 
 
-@operator("aten::set_", "aten::resize_", "aten::resize_as_", "aten::swapaxes_", "aten::transpose_", "aten::t_",
-          "aten::squeeze_", "aten::unsqueeze_", "aten::swapdims_", "aten::as_strided_")  # fmt: skip
+@operator(
+    "aten::squeeze_",
+    "aten::swapaxes_",
+    "aten::swapdims_",
+    "aten::t_",
+    "aten::transpose_",
+    "aten::unsqueeze_",
+)
 def reshape_in_place(node: ScriptNode, target: Tensor, *options: Any) -> Tensor:
-    """These change the shape of a tensor under all of its names."""
-    plain = node.op_type.removesuffix("_").removeprefix("aten::")
-    raise node.fail(f"a change of a tensor's shape in place is not supported: use {plain} without the underscore")
+    """The tensor shows its memory in another shape from now on, under all of its names."""
+    assert node.schema is not None
+    convert = find_converter(node.op_type, node.schema.overload)
+    if convert is None:
+        raise node.fail("the operator is not supported")
+    if node.store.level:
+        plain = node.op_type.removesuffix("_").removeprefix("aten::")
+        raise node.fail(f"a change of a tensor's shape inside a branch or loop is not supported: use {plain}")
+    first, *others = node.schema.arguments
+    arguments = dict(zip(others, options, strict=False))
+    defaults = node.schema.defaults
+
+    def view(base: RelayExpr) -> RelayExpr:
+        with node.conversion():
+            return convert(node, {first: base, **arguments}, defaults)  # type: ignore[no-any-return]
+
+    target.parent = replace(target)
+    target.view = view
+    target.computed = None
+    return target
+
+
+@operator("aten::set_", "aten::resize_", "aten::resize_as_", "aten::as_strided_")
+def resize_in_place(node: ScriptNode, target: Tensor, *options: Any) -> Tensor:
+    """A tensor gets other memory."""
+    raise node.fail("a tensor that gets other memory, or another size, in place is not supported: make a new tensor")

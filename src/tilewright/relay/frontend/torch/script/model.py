@@ -13,7 +13,7 @@ from tilewright.relay.frontend.common import require_supported
 from tilewright.relay.frontend.torch import ops
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.package import torch_package
-from tilewright.relay.frontend.torch.script import control_flow, list_ops, memory_ops, number_ops, prim_ops
+from tilewright.relay.frontend.torch.script import control_flow, list_ops, memory_ops, number_ops, prim_ops, quantized
 from tilewright.relay.frontend.torch.script.attributes import Attributes
 from tilewright.relay.frontend.torch.script.control_flow import Raised
 from tilewright.relay.frontend.torch.script.importer import CustomConverter, GraphImporter
@@ -25,7 +25,7 @@ from tilewright.relay.infer import infer_module
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError
 
-FAMILIES = (control_flow, list_ops, memory_ops, number_ops, ops, prim_ops)
+FAMILIES = (control_flow, list_ops, memory_ops, number_ops, ops, prim_ops, quantized)
 """The modules that register conversions."""
 
 
@@ -75,7 +75,9 @@ def from_pytorch(
             stacklevel=2,
         )
     names = {variable.name_hint for variable in weights}
-    return infer_module(module), {name: value for name, value in attributes.params.items() if name in names}
+    # A check only: the function has no declared result, as one that is written by hand.
+    infer_module(module)
+    return module, {name: value for name, value in attributes.params.items() if name in names}
 
 
 def _converted(importer: GraphImporter, graph: Any, values: list[Any], default_dtype: str) -> RelayExpr:

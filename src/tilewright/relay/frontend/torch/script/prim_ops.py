@@ -93,6 +93,13 @@ def nothing(node: ScriptNode, *values: Any) -> None:
     return
 
 
+@operator("aten::format")
+def format_(node: ScriptNode, text: str, *values: Any) -> str:
+    """A string with values filled in; a question mark stands for what only the program knows."""
+    known = [node.known(value) for value in values]
+    return text.format(*("?" if isinstance(value, (Tensor, ListValue)) else value for value in known))
+
+
 # Tuples
 
 

@@ -10,6 +10,7 @@ body of a loop that stays a loop, values from outside are variables, so that the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tilewright.ir.base import RelayExpr
@@ -172,7 +173,8 @@ class Store:
 
     def view(self, parent: Tensor, view: Any, expr: RelayExpr) -> Tensor:
         """A view of a tensor, whose value now is ``expr``."""
-        made = Tensor(parent.cell, self.frame.region, parent, view, quantization=parent.quantization)
+        # The parent as it is now: its shape may change in place.
+        made = Tensor(parent.cell, self.frame.region, replace(parent), view, quantization=parent.quantization)
         made.computed = (self.read(parent), expr)
         return made
 

@@ -120,6 +120,14 @@ class ModuleValue:
     path: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class ObjectValue:
+    """An object that PyTorch's own code defines (packed parameters), and its path."""
+
+    item: Any
+    path: tuple[str, ...]
+
+
 # Templates: the structure of values that a condition or a loop joins.
 
 

@@ -7,7 +7,7 @@ Any other view is a scatter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -15,17 +15,18 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import IntImm
 from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.expr import Constant, const
+from tilewright.relay.expr import Constant, Let, Var, const
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.script.values import InPlaceError
 from tilewright.relay.infer import type_of
 from tilewright.relay.interpreter import Interpreter
 
 
-LARGEST_TARGET = 1 << 25
-"""Elements of a tensor that is written through a view, at most: their positions are made at import."""
+LARGEST_KNOWN = 1 << 25
+"""Elements of a tensor up to which the positions of a view are computed at import."""
 
 Positions = np.ndarray[Any, Any]
 
@@ -34,36 +35,38 @@ def written_through(
     scope: Scope, view: Callable[[RelayExpr], RelayExpr], target: RelayExpr, value: RelayExpr
 ) -> RelayExpr:
     """``target`` with the elements that ``view`` shows replaced by those of ``value``, which has the view's type."""
-    shape = _known_shape(scope, target)
-    count = prod(shape)
-    if count > LARGEST_TARGET:
-        raise InPlaceError(
-            f"a write in place to a part of a tensor of {count} elements is not supported: up to {LARGEST_TARGET} is"
-        )
-    own = np.arange(count, dtype="int64").reshape(shape)
-    seen = view(Constant(own))
-    if scope.numbers and not _is_known(seen):
-        raise InPlaceError(
-            "a write in place to a part of a tensor whose place only the program knows is not supported: "
-            "use torch.index_put or torch.where"
-        )
-    positions = np.asarray(Interpreter(scope.module).run(seen))
-    return placed(target, shape, value, positions)
-
-
-def _known_shape(scope: Scope, target: RelayExpr) -> tuple[int, ...]:
     kind = type_of(target, scope.module)
     assert isinstance(kind, TensorType)
-    if not all(isinstance(extent, IntImm) for extent in kind.shape):
-        raise InPlaceError(
-            f"a write in place to a part of a tensor of shape {tuple(map(str, kind.shape))} is not supported: all of "
-            "the shape has to be known"
-        )
-    return tuple(extent.value for extent in kind.shape if isinstance(extent, IntImm))
+    shape = tuple(extent.value if isinstance(extent, IntImm) else None for extent in kind.shape)
+    if None in shape:
+        sizes = relay.shape_of(target, "int64")
+        count = relay.prod(sizes)
+        numbers = relay.arange(const(0, "int64"), count, const(1, "int64"), "int64")
+        return _scattered(scope, target, value, view(with_type(relay.reshape(numbers, sizes), shape, "int64")), kind)
+    known = tuple(extent for extent in shape if extent is not None)
+    own = np.arange(prod(known), dtype="int64").reshape(known)
+    seen = view(Constant(own))
+    if own.size > LARGEST_KNOWN or relay.analysis.free_vars(seen):
+        return _scattered(scope, target, value, seen, kind)
+    return placed(target, known, value, np.asarray(Interpreter(scope.module).run(seen)))
 
 
-def _is_known(expr: RelayExpr) -> bool:
-    return not relay.analysis.free_vars(expr)
+def _scattered(
+    scope: Scope, target: RelayExpr, value: RelayExpr, positions: RelayExpr, kind: TensorType
+) -> RelayExpr:
+    """The elements at positions that only the program knows replaced."""
+    flat = relay.scatter(*(relay.reshape(one, (-1,)) for one in (target, positions, value)), 0)
+    shape = tuple(extent.value if isinstance(extent, IntImm) else None for extent in kind.shape)
+    known = [extent for extent in shape if extent is not None]
+    if len(known) == len(shape):
+        return relay.reshape(flat, known)
+    return with_type(relay.reshape(flat, relay.shape_of(target, "int64")), shape, str(kind.dtype))
+
+
+def with_type(data: RelayExpr, shape: Sequence[int | None], dtype: str) -> RelayExpr:
+    """A tensor under a type that says which dimensions are known."""
+    variable = Var("shaped", TensorType([UnknownDimension() if one is None else one for one in shape], dtype))
+    return Let(variable, data, variable)
 
 
 def placed(
