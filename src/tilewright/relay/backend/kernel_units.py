@@ -22,6 +22,7 @@ from tilewright.relay.backend.te_compiler import lower_primitive
 from tilewright.relay.expr import Call, Tuple, TupleGetItem
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_function
+from tilewright.schedule.tuning import is_tuned
 from tilewright.target import Target
 from tilewright.target.cpu import describe_cpu
 
@@ -57,6 +58,9 @@ def _request(
     def lower() -> IRModule:
         return _lower(function, target, name, lowering)
 
+    if is_tuned():
+        # A worker process knows nothing of the scopes that are entered here.
+        return UnitRequest(name, target, lower)
     context = context_to_json(PassContext.current())
     if context is None or PassContext.current().get("tir.add_lower_pass") or not _is_own(function, target):
         return UnitRequest(name, target, lower)

@@ -32,6 +32,7 @@ from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.op import OpImplementation, schedule_injective
+from tilewright.schedule.tuning import ScheduleRequest, tuned_schedule
 from tilewright.strategy import Choice, choose
 from tilewright.support.errors import LoweringError, TilewrightError
 from tilewright.support.recursion import recursion_room
@@ -95,7 +96,7 @@ class _Expressions(ExprFunctor):
         self.target = target
         self.types = types
         self.inputs: list[Tensor] = []
-        self.anchor: tuple[Call, OpImplementation] | None = None
+        self.anchor: tuple[Call, OpImplementation, list[Tensor]] | None = None
         self.anchor_kind = -1
         self.anchor_choice: Choice | None = None
         self.choices: list[Choice] = []
@@ -163,7 +164,7 @@ class _Expressions(ExprFunctor):
         if kind >= self.anchor_kind and (
             kind >= OpPattern.COMM_REDUCE or self.anchor_kind < OpPattern.COMM_REDUCE
         ):
-            self.anchor, self.anchor_kind = (call, lowered.implement), kind
+            self.anchor, self.anchor_kind = (call, lowered.implement, inputs), kind
             self.anchor_choice = lowered.choice
         return lowered.outputs
 
@@ -192,11 +193,34 @@ def tensor_expression(function: Function, target: Target) -> TensorProgram:
         if visitor.anchor is None:
             schedule = schedule_injective(None, outputs, target)
         else:
-            call, implement = visitor.anchor
-            schedule = implement.schedule(call.attrs, outputs, target)
+            schedule = _scheduled(*visitor.anchor, visitor.inputs, outputs, target)
         return TensorProgram(
             visitor.inputs, outputs, schedule, conditions, visitor.choices, visitor.anchor_choice
         )
+
+
+def _scheduled(
+    call: Call,
+    implement: OpImplementation,
+    operands: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    target: Target,
+) -> te.Schedule:
+    """The schedule of a function whose anchor is this call: what search found for it, else what is constructed."""
+    assert isinstance(call.op, Op)
+    return tuned_schedule(
+        ScheduleRequest(
+            operator=call.op.name,
+            implementation=implement.name,
+            attrs=call.attrs,
+            inputs=operands,
+            arguments=[*inputs, *outputs],
+            outputs=outputs,
+            target=target,
+            construct=lambda: implement.schedule(call.attrs, outputs, target),
+        )
+    )
 
 
 def _distinct(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:

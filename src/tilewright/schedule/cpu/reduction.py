@@ -16,14 +16,17 @@ from tilewright.schedule.cpu.machine import lanes_of
 from tilewright.schedule.cpu.matrix_unit import matrix_tile
 from tilewright.schedule.cpu.row_reduction import row_reduction_axes
 from tilewright.schedule.cpu.split_reduction import reduction_split_of, schedule_split_reduction
-from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile
+from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile, ranked_tiles
 from tilewright.schedule.cpu.tile_schedule import tile_stages
+from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 
 GATHERING_ROWS: Final = 4
+TILES_TO_TRY: Final = 32
+"""Of the register tiles, as the model ranks them, those that a tuner may choose from."""
 
 
 def schedule_reduction(
@@ -120,7 +123,7 @@ def tile_sizes(
     axes = materialized.compute.axes
     vector = axes[found.vector]
     problem = tile_problem(materialized, found, lanes, group)
-    tile = choose_tile(cpu, problem)
+    tile = _decided_tile(cpu, problem)
     if found.gathers:
         # Vectors are gathered element by element. A few rows share each; more rows would blow up the code.
         rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in problem.rows]
@@ -132,6 +135,20 @@ def tile_sizes(
     if found.panel_axis is not None:
         sizes[found.panel_axis] = tile.panels
     return _with_one_unknown(materialized, found, sizes)
+
+
+def _decided_tile(cpu: CPUDescription, problem: TileProblem) -> Tile:
+    """The register tile: the best by the model, unless a tuner wants another of the good ones."""
+    inner, outer, columns, panels = decide(
+        "tile",
+        _as_sizes(choose_tile(cpu, problem)),
+        lambda: [_as_sizes(tile) for tile in ranked_tiles(cpu, problem)[:TILES_TO_TRY]],
+    )
+    return Tile((inner, outer), columns, panels)
+
+
+def _as_sizes(tile: Tile) -> tuple[int, ...]:
+    return (*tile.rows, tile.columns, tile.panels)
 
 
 def _with_one_unknown(materialized: MaterializedStage, found: Contraction, sizes: list[int]) -> list[int]:

@@ -72,13 +72,14 @@ class Tile:
 @lru_cache(maxsize=1024)
 def choose_tile(cpu: CPUDescription, problem: TileProblem) -> Tile:
     """The tile with the least predicted time; of equal ones the one with the fewest accumulators."""
-    best: tuple[float, int, Tile] | None = None
-    for tile in _candidates(cpu, problem):
-        found = (tile_cycles(cpu, problem, tile), tile.accumulators, tile)
-        if best is None or found[:2] < best[:2]:
-            best = found
-    assert best is not None
-    return best[2]
+    return ranked_tiles(cpu, problem)[0]
+
+
+@lru_cache(maxsize=1024)
+def ranked_tiles(cpu: CPUDescription, problem: TileProblem) -> tuple[Tile, ...]:
+    """All tiles that fit in the registers, the one with the least predicted time first."""
+    tiles = _candidates(cpu, problem)
+    return tuple(sorted(tiles, key=lambda tile: (tile_cycles(cpu, problem, tile), tile.accumulators)))
 
 
 def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
