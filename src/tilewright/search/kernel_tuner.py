@@ -37,7 +37,7 @@ class TuneOptions:
     seconds: float = float("inf")
     trials: int | None = None
     round_size: int = 8
-    build_seconds: float = 15.0
+    build_seconds: float = 30.0
     run: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=3, min_repeat_ms=2))
     confirm: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=9, min_repeat_ms=4))
 
@@ -215,12 +215,12 @@ class KernelTuner:
     def _round_size(self, task: KernelTask) -> int:
         """As many candidates as trials are left, and as the time that is left allows: those of some kernels take
         seconds to compile."""
-        size = self.options.round_size if task.rounds else (self.options.round_size + 1) // 2
+        size: float = self.options.round_size if task.rounds else (self.options.round_size + 1) // 2
         if self.options.trials is not None:
             size = min(size, self.options.trials - self.trials)
         if task.seconds_per_trial > 0:
-            size = min(size, int(self.seconds_left / 2 / task.seconds_per_trial))
-        return max(size, 1)
+            size = min(size, self.seconds_left / 2 / task.seconds_per_trial)
+        return max(int(size), 1)
 
     def _count(self, task: KernelTask, assignment: Assignment, measured: Measured) -> None:
         self.trials += 1

@@ -114,18 +114,19 @@ class LiveTable:
         from rich.text import Text
 
         console = self._live.console
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-        for place, name in enumerate(COLUMNS):
-            options: Any = {"justify": "left" if place == 0 else "right", "no_wrap": True}
-            if place == 0:
-                options |= {"overflow": "ellipsis", "ratio": 1}
-            table.add_column(name, **options)
         tasks = ranked(tuner.tasks)
         room = max(console.height - 5, 3)
         shown = tasks[:room]
         if tuner.current is not None and tuner.current not in shown:
             shown = [*shown[:-1], tuner.current]
-        for task, row in zip(shown, rows_of(shown), strict=True):
+        rows = rows_of(shown)
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+        # Only names are shortened where the terminal is narrow.
+        table.add_column(COLUMNS[0], no_wrap=True, overflow="ellipsis")
+        for place, name in enumerate(COLUMNS[1:], 1):
+            width = max(len(name), *(len(row[place]) for row in rows), 7)
+            table.add_column(name, justify="right", no_wrap=True, min_width=width)
+        for task, row in zip(shown, rows, strict=True):
             style = (
                 "bold" if task is tuner.current else "red" if task.incumbent is None and task.trials else ""
             )

@@ -113,12 +113,13 @@ def tune_model(
     with settings.context(model.mod, model.params):
         tasks = kernel_tasks(functions, settings.target)
         comparing = min(_COMPARING_SHARE * options.seconds, _LONGEST_COMPARING)
-        spent = time.monotonic() - starts
-        left = max(options.seconds - spent - comparing, 0.0)
+        left = max(options.seconds - (time.monotonic() - starts) - comparing, 0.0)
         tuner = KernelTuner(tasks, file, replace(options, seconds=left), listener)
         tuner.tune()
     comparison, applied = None, {}
     if tasks:
+        # A search without a limit of time may have been short.
+        comparing = min(comparing, max(_COMPARING_SHARE * (time.monotonic() - starts), 1.0))
         bench = _Bench(model, settings, untuned, values, file, tasks, comparing)
         comparison, applied = bench.compare()
     return ModelTuning(

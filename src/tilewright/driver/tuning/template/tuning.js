@@ -48,7 +48,7 @@ function drawCurve() {
     svg.append(drawing("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }));
     svg.append(drawing("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, timeText(value)));
     const at = end * part;
-    svg.append(drawing("text", { x: x(at), y: height - bottom + 18, "text-anchor": part === 1 ? "end" : "middle" }, timeText(at)));
+    svg.append(drawing("text", { x: x(at), y: height - bottom + 18, "text-anchor": part === 1 ? "end" : "middle" }, part === 0 ? "0" : timeText(at)));
   }
   svg.append(drawing("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "time of the search"));
   let path = `M${x(points[0][0])} ${y(points[0][2])}`;
