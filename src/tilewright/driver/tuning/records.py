@@ -29,7 +29,8 @@ class AppliedRecords:
         elif used == 0:
             text = f"none of the {known} kernels that it is about is in this model"
         else:
-            text = f"{used} kernel{'s' if used > 1 else ''} use schedules that tuning found"
+            text = "1 kernel uses a schedule" if used == 1 else f"{used} kernels use schedules"
+            text += " that tuning found"
         found = [f"{self.path}: {text}"]
         reasons = list(dict.fromkeys(self.kernels.refused.values()))
         for reason in reasons[:3]:
@@ -64,8 +65,6 @@ def load_records(path: str) -> Loaded[KernelRecord]:
     except OSError as problem:
         raise TVMCException(f"{path} cannot be read: {problem.strerror or problem}") from problem
     if not loaded.records:
-        first = (
-            f": line {loaded.problems[0].number} is {loaded.problems[0].reason}" if loaded.problems else ""
-        )
+        first = f" (line {loaded.problems[0].number}: {loaded.problems[0].reason})" if loaded.problems else ""
         raise TVMCException(f"{path} has no tuning records{first}")
     return Loaded([one for one in loaded.records if one is not None], loaded.problems)
