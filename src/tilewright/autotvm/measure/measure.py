@@ -89,7 +89,9 @@ class Runner(ABC):
         return {}
 
     @abstractmethod
-    def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]) -> list[MeasureResult]:
+    def run(
+        self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]
+    ) -> list[MeasureResult]:
         """One result for each input."""
 
 

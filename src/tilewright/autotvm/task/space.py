@@ -261,7 +261,9 @@ class FallbackConfigEntity(ConfigSpace):
             limit = constraints[position]
             fitting = [size for size in get_factors(left) if limit == -1 or size <= limit]
             if not fitting:
-                raise RuntimeError(f"the knob {name!r} has no split with parts of at most {list(constraints)}")
+                raise RuntimeError(
+                    f"the knob {name!r} has no split with parts of at most {list(constraints)}"
+                )
             sizes[position] = fitting[-1]
             left //= fitting[-1]
         self._entity_map[name] = SplitEntity(sizes)

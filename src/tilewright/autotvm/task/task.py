@@ -36,7 +36,9 @@ class TaskTemplate:
             return schedule, list(tensors)
         if self.fcompute is None or self.fschedule is None:
             missing = "computation" if self.fcompute is None else "schedule"
-            raise TilewrightError(f"no {missing} is registered for this task: see register_topi_{missing[:8]}")
+            raise TilewrightError(
+                f"no {missing} is registered for this task: see register_topi_{missing[:8]}"
+            )
         made = self.fcompute(*given, **kwargs)
         outputs = [made] if isinstance(made, Tensor) else list(made)
         return self.fschedule(outputs), [*outputs, *self._get_inputs(outputs)]
@@ -121,7 +123,9 @@ class Task:
         self.func = _lookup_task(self.name)
 
     def __repr__(self) -> str:
-        return f"Task(func_name={self.name}, args={self.args}, kwargs={self.kwargs}, workload={self.workload})"
+        return (
+            f"Task(func_name={self.name}, args={self.args}, kwargs={self.kwargs}, workload={self.workload})"
+        )
 
 
 def template(task_name: str, func: Callable[..., Any] | None = None) -> Any:
