@@ -35,7 +35,7 @@ def _matmul(a: Any, b: Any) -> Any:
 KERNELS = [
     Kernel(
         "matmul",
-        [(38, 64), (64, 48)],
+        [(70, 96), (96, 80)],
         _matmul,
         {"tile", "panel_share", "pack", "unroll", "prefetch", "parallel"},
     ),

@@ -29,8 +29,9 @@ class MeasureResult(NamedTuple):
     timestamp: float
 
     def __repr__(self) -> str:
-        error = self.error_no if self.error_no not in _NAMES else _NAMES[self.error_no]
-        return f"MeasureResult(costs={self.costs}, error_no={error}, all_cost={self.all_cost}, timestamp={self.timestamp})"
+        error = _NAMES.get(self.error_no, self.error_no)
+        spent = f"all_cost={self.all_cost}, timestamp={self.timestamp}"
+        return f"MeasureResult(costs={self.costs}, error_no={error}, {spent})"
 
 
 class MeasureErrorNo(IntEnum):
@@ -93,16 +94,3 @@ class Runner(ABC):
         self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]
     ) -> list[MeasureResult]:
         """One result for each input."""
-
-
-MeasureOption = dict[str, Any]
-MeasureBatch = Callable[[Sequence[MeasureInput]], list[MeasureResult]]
-
-
-def resolved_builder(builder: Any, local: Callable[[], Builder]) -> Any:
-    """A builder, also where it is given by name."""
-    if isinstance(builder, str):
-        if builder != "local":
-            raise TilewrightError(f"unknown builder {builder!r}: it is 'local', or a Builder")
-        return local()
-    return builder
