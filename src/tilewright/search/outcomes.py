@@ -68,10 +68,15 @@ class Measured:
 
     @property
     def gain(self) -> float:
-        """How many times faster than the incumbent that alternated with it; 0 for a failure."""
+        """How many times faster than the incumbent that alternated with it; 0 for a failure. Of several turns, every
+        other one is taken apart, and the smaller of both gains counts: luck in one half does not make a gain."""
         if not self.is_good or not self.incumbent_costs:
             return 0.0
-        return typical(self.incumbent_costs) / self.cost
+        apart = (0, 1) if len(self.costs) >= 4 else ()
+        halves = [(self.incumbent_costs[first::2], self.costs[first::2]) for first in apart]
+        return min(
+            typical(others) / typical(own) for others, own in halves or [(self.incumbent_costs, self.costs)]
+        )
 
 
 _OUTLIER = 1.5
@@ -79,9 +84,10 @@ _OUTLIER = 1.5
 
 
 def typical(costs: Sequence[float]) -> float:
-    """The median of those that are no outliers."""
+    """The median of those that are no outliers; of four or more, of the faster half."""
     limit = _OUTLIER * min(costs)
-    return median(cost for cost in costs if cost <= limit)
+    faster = sorted(costs)[: max((len(costs) + 1) // 2, 3)]
+    return median(cost for cost in faster if cost <= limit)
 
 
 def count_outliers(costs: Sequence[float]) -> int:
