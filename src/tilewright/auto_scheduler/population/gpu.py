@@ -18,6 +18,7 @@ _THREAD_LEVEL = 1
 def bind_threads(task: Any, draft: Draft) -> None:
     """Bind the loops of every stage to blocks and threads. Raises ``ScheduleError`` for tile sizes that do not fit."""
     tiled = _roots_of_tilings(task, draft)
+    has_ranges = False
     for stage_id in reversed(range(len(draft.stages))):
         stage = draft.stages[stage_id]
         if not queries.is_computed(stage):
@@ -33,6 +34,10 @@ def bind_threads(task: Any, draft: Draft) -> None:
             else:
                 _bind_plain(task, draft, stage_id)
         elif stage.op.name.endswith(".shared"):
+            # Of what is placed, the size is known after bound inference; most samples do not get here.
+            if not has_ranges:
+                draft.state = task.compute_dag.infer_bound_from_state(draft.state).state_object
+                has_ranges = True
             _fetch_together(draft, stage_id)
 
 
