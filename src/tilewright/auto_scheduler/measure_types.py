@@ -67,11 +67,7 @@ class BuildResult:
         self.error_no = MeasureErrorNo(error_no)
         self.error_msg = error_msg or ""
         self.time_cost = float(time_cost)
-        self.built = (
-            built
-            if built is not None
-            else Built(None, self.time_cost, "", ErrorKind(error_no), self.error_msg)
-        )
+        self.built = built if built is not None else Built(None, self.time_cost, "", ErrorKind(error_no), self.error_msg)
 
     def __repr__(self) -> str:
         return f"BuildResult(error_no={self.error_no!r}, time_cost={self.time_cost:.3g})"

@@ -20,9 +20,7 @@ class ProgramRunner:
         self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1
     ) -> list[MeasureResult]:
         """The times of each program."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no method run(measure_inputs, build_results, verbose)"
-        )
+        raise NotImplementedError(f"{type(self).__name__} has no method run(measure_inputs, build_results, verbose)")
 
 
 @dataclass(frozen=True)
@@ -64,10 +62,7 @@ class LocalRunner(ProgramRunner):
         return self.run_below(measure_inputs, build_results, float("inf"))
 
     def run_below(
-        self,
-        measure_inputs: Sequence[MeasureInput],
-        build_results: Sequence[BuildResult],
-        give_up_above: float,
+        self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], give_up_above: float
     ) -> list[MeasureResult]:
         """The times of each program; one whose first call takes longer than a limit is not measured well."""
         found: dict[int, MeasureResult] = {}
@@ -75,9 +70,7 @@ class LocalRunner(ProgramRunner):
         arguments: dict[Any, tuple[Argument, ...]] = {}
         for number, (measured, built) in enumerate(zip(measure_inputs, build_results, strict=True)):
             if built.error_no != MeasureErrorNo.NO_ERROR:
-                found[number] = MeasureResult(
-                    (), built.error_no, built.error_msg, built.time_cost, time.time()
-                )
+                found[number] = MeasureResult((), built.error_no, built.error_msg, built.time_cost, time.time())
                 continue
             # Programs with the same arguments share one process and its arrays.
             shapes = tuple((tuple(map(int, one.shape)), one.dtype) for one in built.args)
@@ -112,8 +105,7 @@ def arguments_for(measured: MeasureInput, built: BuildResult) -> tuple[Argument,
     """What a program is called with: a task's given arrays, random numbers otherwise."""
     values = prepare_runner_args(measured, built)
     return tuple(
-        Argument.of(tensor if value is None else value)
-        for tensor, value in zip(built.args, values, strict=True)
+        Argument.of(tensor if value is None else value) for tensor, value in zip(built.args, values, strict=True)
     )
 
 
@@ -162,9 +154,7 @@ class LocalRPCMeasureContext:
         enable_cpu_cache_flush: bool = False,
     ) -> None:
         if n_parallel < 1 or priority < 0:
-            raise TilewrightError(
-                f"n_parallel is {n_parallel}, priority {priority}: at least one and zero are needed"
-            )
+            raise TilewrightError(f"n_parallel is {n_parallel}, priority {priority}: at least one and zero are needed")
         self.runner = LocalRunner(
             timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush
         )

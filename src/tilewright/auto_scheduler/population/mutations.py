@@ -164,20 +164,14 @@ def mutate_parallel(
     found = [
         number
         for number, step in enumerate(state.transform_steps)
-        if isinstance(step, AnnotationStep)
-        and step.annotation == IteratorAnnotation.PARALLEL
-        and step.iter_id == 0
+        if isinstance(step, AnnotationStep) and step.annotation == IteratorAnnotation.PARALLEL and step.iter_id == 0
     ]
     if not found:
         return None
     number = generator.choice(found)
     step = state.transform_steps[number]
     before_step = state.transform_steps[number - 1] if number else None
-    is_fused = (
-        isinstance(before_step, FuseStep)
-        and before_step.stage_id == step.stage_id
-        and before_step.fused_ids[:1] == (0,)
-    )
+    is_fused = isinstance(before_step, FuseStep) and before_step.stage_id == step.stage_id and before_step.fused_ids[:1] == (0,)
     first = number - 1 if is_fused else number
     count = len(before_step.fused_ids) if is_fused and isinstance(before_step, FuseStep) else 1
     before = replayed(task, state.transform_steps[:first])
