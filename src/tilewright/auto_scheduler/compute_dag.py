@@ -110,6 +110,11 @@ class ComputeDAG(Object):
         """The operations whose results the program gives."""
         return [operation for operation in self.ops if self.access_analyzer.is_output(operation)]
 
+    @property
+    def output_tensors(self) -> list[Tensor]:
+        """The tensors among the given ones that are computed."""
+        return [tensor for tensor in self.tensors if isinstance(tensor.op, ComputeOp)]
+
     def get_init_state(self) -> State:
         """The state to which no step was applied, to apply steps to."""
         return State(self.init_state, self)

@@ -1,4 +1,4 @@
-"""Steps that change the order and number of a stage's loops, or how they run: fuse, reorder, annotate, pragma, align."""
+"""Steps on the loops of a stage other than splits: fuse, reorder, annotate, pragma, align."""
 
 from __future__ import annotations
 
@@ -190,8 +190,8 @@ class ReorderStep(Step):
         if sorted(self.after_ids) != list(range(len(stage.iters))):
             names = ", ".join(one.name for one in stage.iters)
             raise ScheduleError(
-                f"reorder: the order {list(self.after_ids)} does not name every iterator of stage {stage.op.name} once; "
-                f"they are {names}"
+                f"reorder: the order {list(self.after_ids)} does not name every iterator of stage {stage.op.name} "
+                f"once; they are {names}"
             )
         changed = after_loop_step(stage, tuple(stage.iters[number] for number in self.after_ids), self)
         places = state.attach_map.with_iters_moved(self.stage_id, self.after_ids.index)

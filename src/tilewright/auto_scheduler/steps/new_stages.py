@@ -117,7 +117,7 @@ def _split_stage(state: StateObject, dag: ComputeDAG, step: Step, stage: Stage) 
     if inside:
         held = state.stages[inside[0]].op.name
         raise ScheduleError(
-            f"stage {held} is computed inside stage {stage.op.name}, whose loops this step replaces; place it afterwards"
+            f"stage {held} is computed inside stage {stage.op.name}, whose loops this step replaces; place it later"
         )
     grown, made = _grown(state, dag, step, stage)
     position = step.stage_id
