@@ -106,7 +106,9 @@ class MeasureResult:
 
 
 class MeasureCallback:
-    """Told of every batch that was measured."""
+    """Told of every batch that was measured; with ``each``, of every program as soon as it was."""
+
+    each = False
 
     def callback(self, policy: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Called after a batch; ``policy`` is the search that asked for it."""
