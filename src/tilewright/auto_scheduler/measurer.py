@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.auto_scheduler.builders import LocalBuilder, ProgramBuilder
-from tilewright.auto_scheduler.measure_types import MeasureCallback, MeasureErrorNo, MeasureInput, MeasureResult
+from tilewright.auto_scheduler.measure_types import (
+    MeasureCallback,
+    MeasureErrorNo,
+    MeasureInput,
+    MeasureResult,
+)
 from tilewright.auto_scheduler.runners import LocalRunner, ProgramRunner, as_result, untuned_arguments
 from tilewright.search.measure import Built
 
@@ -57,7 +62,9 @@ class ProgramMeasurer:
         self.callbacks = list(callbacks or ())
         self.verbose = verbose
         self.max_continuous_error = (
-            DEFAULT_MAX_CONTINUOUS_ERROR if max_continuous_error is None or max_continuous_error < 0 else max_continuous_error
+            DEFAULT_MAX_CONTINUOUS_ERROR
+            if max_continuous_error is None or max_continuous_error < 0
+            else max_continuous_error
         )
         self.progress: dict[str, Progress] = {}
 
@@ -134,7 +141,9 @@ class ProgramMeasurer:
             result = as_result(self.runner.run_untuned(task, built, untuned_arguments(task)))
             seconds = result.mean
             if result.error_no != MeasureErrorNo.NO_ERROR:
-                logger.warning("the constructed schedule of %s: %s", task.desc or task.workload_key, result.error_msg)
+                logger.warning(
+                    "the constructed schedule of %s: %s", task.desc or task.workload_key, result.error_msg
+                )
         known.untuned = Untuned(built, seconds)
         if seconds < float("inf"):
             self._tell_untuned(policy, seconds)
@@ -170,5 +179,3 @@ class ProgramMeasurer:
 
     def _is_local(self) -> bool:
         return isinstance(self.builder, LocalBuilder) and isinstance(self.runner, LocalRunner)
-
-

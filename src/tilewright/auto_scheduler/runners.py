@@ -21,7 +21,9 @@ class ProgramRunner:
         self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1
     ) -> list[MeasureResult]:
         """The times of each program."""
-        raise NotImplementedError(f"{type(self).__name__} has no method run(measure_inputs, build_results, verbose)")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method run(measure_inputs, build_results, verbose)"
+        )
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class LocalRunner(ProgramRunner):
         give_up_above: float,
         on_done: Callable[[int, MeasureResult], None] | None = None,
     ) -> list[MeasureResult]:
-        """The times of each program; one whose first call takes longer than a limit is not measured well. ``on_done`` is
-        told of each as it ends."""
+        """The times of each program; one whose first call takes longer than a limit is not measured well. ``on_done``
+        is told of each as it ends."""
         found: dict[int, MeasureResult] = {}
 
         def keep(number: int, result: MeasureResult) -> None:
@@ -137,7 +139,8 @@ def arguments_for(measured: MeasureInput, built: BuildResult) -> tuple[Argument,
     """What a program is called with: a task's given arrays, random numbers otherwise."""
     values = prepare_runner_args(measured, built)
     return tuple(
-        Argument.of(tensor if value is None else value) for tensor, value in zip(built.args, values, strict=True)
+        Argument.of(tensor if value is None else value)
+        for tensor, value in zip(built.args, values, strict=True)
     )
 
 
@@ -186,7 +189,9 @@ class LocalRPCMeasureContext:
         enable_cpu_cache_flush: bool = False,
     ) -> None:
         if n_parallel < 1 or priority < 0:
-            raise TilewrightError(f"n_parallel is {n_parallel}, priority {priority}: at least one and zero are needed")
+            raise TilewrightError(
+                f"n_parallel is {n_parallel}, priority {priority}: at least one and zero are needed"
+            )
         self.runner = LocalRunner(
             timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush
         )

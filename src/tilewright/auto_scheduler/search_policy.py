@@ -91,7 +91,11 @@ class SearchPolicy:
         self.verbose = verbose
 
     def search(
-        self, num_measure_trials: int, early_stopping: int, num_measures_per_round: int, measurer: ProgramMeasurer
+        self,
+        num_measure_trials: int,
+        early_stopping: int,
+        num_measures_per_round: int,
+        measurer: ProgramMeasurer,
     ) -> State | None:
         """Search until so many candidates were measured; the fastest."""
         raise NotImplementedError
@@ -113,7 +117,11 @@ class EmptyPolicy(SearchPolicy):
         super().__init__(task)
 
     def search(
-        self, num_measure_trials: int, early_stopping: int, num_measures_per_round: int, measurer: ProgramMeasurer
+        self,
+        num_measure_trials: int,
+        early_stopping: int,
+        num_measures_per_round: int,
+        measurer: ProgramMeasurer,
     ) -> State | None:
         if num_measure_trials > 0:
             self.continue_search_one_round(1, measurer)
@@ -231,7 +239,9 @@ class SketchPolicy(SearchPolicy):
         scores: Sequence[float] = self.program_cost_model.predict(self.search_task, wrapped)
         return scores
 
-    def evolutionary_search(self, init_populations: Sequence[State | StateObject], out_size: int) -> list[State]:
+    def evolutionary_search(
+        self, init_populations: Sequence[State | StateObject], out_size: int
+    ) -> list[State]:
         """The best states that evolve from others, by the cost model."""
         start = [getattr(state, "state_object", state) for state in init_populations]
         return [self._as_state(state) for state in self._evolve(start, out_size)]
@@ -259,7 +269,11 @@ class SketchPolicy(SearchPolicy):
     # -- rounds ---------------------------------------------------------------------------------------------------
 
     def search(
-        self, num_measure_trials: int, early_stopping: int, num_measures_per_round: int, measurer: ProgramMeasurer
+        self,
+        num_measure_trials: int,
+        early_stopping: int,
+        num_measures_per_round: int,
+        measurer: ProgramMeasurer,
     ) -> State | None:
         if num_measure_trials <= 1:
             best = self._candidates(1)
@@ -267,7 +281,9 @@ class SketchPolicy(SearchPolicy):
         known = measurer.progress_of(self.search_task)
         done = 0
         while done < num_measure_trials:
-            inputs, _ = self.continue_search_one_round(min(num_measures_per_round, num_measure_trials - done), measurer)
+            inputs, _ = self.continue_search_one_round(
+                min(num_measures_per_round, num_measure_trials - done), measurer
+            )
             done += len(inputs)
             if not inputs:
                 if self.verbose:
@@ -278,7 +294,11 @@ class SketchPolicy(SearchPolicy):
             if 0 <= early_stopping < known.trials - known.best_trial and known.best_state is not None:
                 break
         self.finish(measurer)
-        return self._as_state(getattr(known.best_state, "state_object", known.best_state)) if known.best_state else None
+        return (
+            self._as_state(getattr(known.best_state, "state_object", known.best_state))
+            if known.best_state
+            else None
+        )
 
     def continue_search_one_round(
         self, num_measure: int, measurer: ProgramMeasurer
@@ -301,14 +321,18 @@ class SketchPolicy(SearchPolicy):
         return inputs, results
 
     def _note(self, state: StateObject, result: MeasureResult) -> None:
-        self.measured[state.transform_steps] = 0.0 if result.error_no != MeasureErrorNo.NO_ERROR else 1.0 / result.mean
+        self.measured[state.transform_steps] = (
+            0.0 if result.error_no != MeasureErrorNo.NO_ERROR else 1.0 / result.mean
+        )
         self.states[state.transform_steps] = state
 
     def _candidates(self, count: int) -> list[StateObject]:
         """States to measure: the best of evolution, and some at random."""
         sampled = self._sample()
         best_measured = sorted(self.measured, key=lambda steps: self.measured[steps], reverse=True)
-        share = int(self.params["sample_init_use_measured_ratio"] * self.params["evolutionary_search_population"])
+        share = int(
+            self.params["sample_init_use_measured_ratio"] * self.params["evolutionary_search_population"]
+        )
         start = [*self.seeds, *sampled, *(self.states[steps] for steps in best_measured[:share])]
         at_random = min(int(count * float(self.params["eps_greedy"]) + 0.5), count - 1)
         # Scores that say nothing are not worth ranking many candidates.

@@ -41,9 +41,13 @@ class SearchTask(Task):
     """A workload on a target: given by a registered function and its arguments, by a graph, or by a key."""
 
     def tune(self, tuning_options: TuningOptions, search_policy: SearchPolicy | None = None) -> None:
-        """Search: by default over sketches, with a model that learns from what is measured. What is measured goes to the
-        callbacks of the options, such as ``RecordToFile``."""
-        policy = SketchPolicy(self, XGBModel(num_warmup_sample=_WARM_UP)) if search_policy is None else search_policy
+        """Search: by default over sketches, with a model that learns from what is measured. What is measured goes to
+        the callbacks of the options, such as ``RecordToFile``."""
+        policy = (
+            SketchPolicy(self, XGBModel(num_warmup_sample=_WARM_UP))
+            if search_policy is None
+            else search_policy
+        )
         auto_schedule(policy, tuning_options)
 
     def apply_best(
@@ -97,7 +101,9 @@ def auto_schedule(
     """Search with a policy; the fastest state. The older form takes a task (and a policy) and gives a schedule."""
     if isinstance(search_policy, Task):
         task = search_policy
-        policy = tuning_options if isinstance(tuning_options, SearchPolicy) else SketchPolicy(task, XGBModel())
+        policy = (
+            tuning_options if isinstance(tuning_options, SearchPolicy) else SketchPolicy(task, XGBModel())
+        )
         chosen = options or (tuning_options if isinstance(tuning_options, TuningOptions) else TuningOptions())
         best = policy.search(*_limits(chosen), chosen.measurer())
         if best is None:

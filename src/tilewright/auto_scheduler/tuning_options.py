@@ -37,7 +37,9 @@ class TuningOptions:
         given = [measure_callbacks] if isinstance(measure_callbacks, MeasureCallback) else measure_callbacks
         self.measure_callbacks: list[MeasureCallback] = list(given or ())
         if num_measures_per_round <= 0:
-            raise TilewrightError(f"num_measures_per_round is {num_measures_per_round}; at least one is needed")
+            raise TilewrightError(
+                f"num_measures_per_round is {num_measures_per_round}; at least one is needed"
+            )
 
     def measurer(self) -> ProgramMeasurer:
         """What measures as these options say."""

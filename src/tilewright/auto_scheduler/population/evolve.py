@@ -53,9 +53,7 @@ def evolve(
     current = list(start)
     for generation in range(options.generations + 1):
         scores = _scored(current, score, known)
-        alive = [
-            (state, value) for state, value in zip(current, scores, strict=True) if value > NO_PROGRAM
-        ]
+        alive = [(state, value) for state, value in zip(current, scores, strict=True) if value > NO_PROGRAM]
         for state, value in alive:
             if state.transform_steps in seen:
                 continue

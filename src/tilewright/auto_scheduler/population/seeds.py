@@ -16,8 +16,8 @@ _MOST_OF_ONE_CHOICE = 8
 
 
 def constructed_states(task: Any) -> list[StateObject]:
-    """The constructed schedule first, then those that differ from it in one choice. What states cannot express (a packed
-    copy that no step makes, say) is left out."""
+    """The constructed schedule first, then those that differ from it in one choice. What states cannot express (a
+    packed copy that no step makes, say) is left out."""
     found: dict[Any, StateObject] = {}
     usual = Decisions()
     _note(task, usual, found)
