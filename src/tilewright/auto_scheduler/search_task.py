@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tilewright.auto_scheduler.builders import constructed_schedule
 from tilewright.auto_scheduler.cost_model import XGBModel
 from tilewright.auto_scheduler.hardware_params import HardwareParams
 from tilewright.auto_scheduler.loop_state import State
@@ -19,6 +20,7 @@ from tilewright.auto_scheduler.task_inputs import (
     register_task_input_buffer,
 )
 from tilewright.auto_scheduler.tuning_options import TuningOptions
+from tilewright.auto_scheduler.untuned import best_comparison
 from tilewright.compile import build
 from tilewright.support.errors import ScheduleError
 from tilewright.target.target import TargetLike
@@ -56,8 +58,12 @@ class SearchTask(Task):
         include_compatible: bool = False,
         layout_rewrite_option: int | None = None,
     ) -> tuple[Schedule, list[Tensor]]:
-        """The schedule of the fastest program in a file of records, and the tensors to build it with."""
+        """The schedule of the fastest program in a file of records, and the tensors to build it with. Where the file
+        says that the constructed schedule was faster than all of them, it is that one."""
         best = self._best(log_file, include_compatible)
+        found = best_comparison(log_file, self)
+        if found is not None and not found.is_faster:
+            return constructed_schedule(self), list(self.compute_dag.tensors)
         option = self.layout_rewrite_option if layout_rewrite_option is None else layout_rewrite_option
         try:
             return self.compute_dag.apply_steps_from_state(best.state, option)
