@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tilewright.compile import cache
 from tilewright.compile.unit import compile_parts, split
 from tilewright.compile.units import context_from_json, context_to_json
 from tilewright.compile.workers import Failed, Outcome, WorkerPool, can_fork
@@ -99,6 +100,10 @@ def _build(job: BuildJob) -> bytes:
         digest = parts.digest()
         if digest in _kept:
             return _answer(b"", digest=digest, seconds=time.monotonic() - starts)
+        # What builds of models have compiled is used; candidates, of which few are ever used again, are not stored.
+        known = cache.find_unit(digest)
+        if known is not None:
+            return _answer(known.to_bytes(), digest=digest, seconds=time.monotonic() - starts)
         if parts.devices:
             kind = ErrorKind.COMPILE_DEVICE
         unit = compile_parts(parts).to_bytes()

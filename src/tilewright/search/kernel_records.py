@@ -130,8 +130,10 @@ class KernelRecord:
         """The record of a line; None for a line of another tuner, and an error for one that is none at all."""
         if not isinstance(value, dict):
             raise TilewrightError("not a tuning record: it is not an object of JSON")
-        if "input" not in value and "i" in value and "r" in value:
+        if "i" in value and "r" in value:
             return None
+        if "input" not in value or "result" not in value:
+            raise TilewrightError("not a tuning record: it has no input and result")
         target, task, arguments, _ = value["input"]
         if task != TASK:
             return None

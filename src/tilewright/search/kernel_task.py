@@ -26,7 +26,7 @@ class KernelTask:
     """A kernel, and how far its search has come. Times are seconds a call, gains how many times faster than the
     constructed schedule."""
 
-    name: str
+    kernel: str
     calls: int
     request: ScheduleRequest
     workload: Workload
@@ -46,6 +46,11 @@ class KernelTask:
     confirmed: dict[Assignment, float] = field(default_factory=dict)
 
     @property
+    def name(self) -> str:
+        """The kernel's name without what all have in front."""
+        return self.kernel[max(self.kernel.find("fused_"), 0) :].removeprefix("fused_")
+
+    @property
     def best(self) -> float:
         """Seconds a call with the best choices."""
         return self.untuned / self.gain
@@ -61,7 +66,8 @@ class KernelTask:
             schedule = self.request.construct()
         binds, _ = get_binds(self.request.arguments, compact=True)
         with self.request.target:
-            return lower(schedule, self.request.arguments, "main", binds)
+            # With the kernel's own name, what was compiled for the model is found in the cache.
+            return lower(schedule, self.request.arguments, self.kernel, binds)
 
     def job(self, assignment: Assignment) -> BuildJob:
         """How some choices are built."""
@@ -98,10 +104,5 @@ def kernel_tasks(kernels: Mapping[str, Sequence[Function]], target: Target) -> l
             if workload in tasks:  # the same computation under two names
                 tasks[workload].calls += len(calls)
                 continue
-            tasks[workload] = KernelTask(short_name(name), len(calls), request, workload, search, arguments)
+            tasks[workload] = KernelTask(name, len(calls), request, workload, search, arguments)
     return list(tasks.values())
-
-
-def short_name(kernel: str) -> str:
-    """The name of a kernel without what all have in front."""
-    return kernel[max(kernel.find("fused_"), 0) :].removeprefix("fused_")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from tilewright import __version__
 from tilewright.search.building import build_all
@@ -35,8 +36,8 @@ class TuneOptions:
 
     seconds: float = float("inf")
     trials: int | None = None
-    round_size: int = 16
-    build_seconds: float = 15.0
+    round_size: int = 8
+    build_seconds: float = 30.0
     run: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=3, min_repeat_ms=2))
     confirm: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=9, min_repeat_ms=4))
 
@@ -50,14 +51,24 @@ class CurvePoint:
     kernel_seconds: float
 
 
-class TuneListener:
-    """Is told what happens; the class itself does nothing."""
+class TuneListener(Protocol):
+    """Is told what happens."""
 
     def changed(self, tuner: KernelTuner) -> None:
         """Something was measured."""
 
     def failed(self, task: KernelTask) -> None:
         """No candidate of a kernel works; ``task.first_error`` says why."""
+
+
+class _Silent:
+    """Where nobody looks on."""
+
+    def changed(self, tuner: KernelTuner) -> None:
+        """Something was measured."""
+
+    def failed(self, task: KernelTask) -> None:
+        """No candidate of a kernel works."""
 
 
 class KernelTuner:
@@ -73,7 +84,7 @@ class KernelTuner:
         self.tasks = list(tasks)
         self.file = file
         self.options = options
-        self.listener = listener or TuneListener()
+        self.listener = listener or _Silent()
         self.trials = 0
         self.failures = 0
         self.resumed = 0
@@ -156,16 +167,13 @@ class KernelTuner:
 
     def _measure_untuned(self) -> None:
         """The constructed schedule of every kernel: what costs most is known before anything is searched."""
-        starts = time.monotonic()
         built = build_all(
             [task.job(task.search.constructed) for task in self.tasks], self.options.build_seconds
         )
-        seconds = (time.monotonic() - starts) / max(len(self.tasks), 1)
         for task, one in zip(self.tasks, built, strict=True):
             (measured,) = run_all([one], task.arguments, replace(self.options.run, repeat=5))
             self._record(task, task.search.constructed, measured)
             task.trials += 1
-            task.seconds_per_trial = seconds
             if measured.is_good:
                 task.incumbent, task.untuned = one, measured.cost
                 task.search.tell(task.search.constructed, 1.0)
@@ -207,12 +215,12 @@ class KernelTuner:
     def _round_size(self, task: KernelTask) -> int:
         """As many candidates as trials are left, and as the time that is left allows: those of some kernels take
         seconds to compile."""
-        size = self.options.round_size
+        size: float = self.options.round_size if task.rounds else (self.options.round_size + 1) // 2
         if self.options.trials is not None:
             size = min(size, self.options.trials - self.trials)
         if task.seconds_per_trial > 0:
-            size = min(size, int(self.seconds_left / 2 / task.seconds_per_trial))
-        return max(size, min(2, self.options.round_size))
+            size = min(size, self.seconds_left / 2 / task.seconds_per_trial)
+        return max(int(size), 1)
 
     def _count(self, task: KernelTask, assignment: Assignment, measured: Measured) -> None:
         self.trials += 1

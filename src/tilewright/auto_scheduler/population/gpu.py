@@ -18,6 +18,7 @@ _THREAD_LEVEL = 1
 def bind_threads(task: Any, draft: Draft) -> None:
     """Bind the loops of every stage to blocks and threads. Raises ``ScheduleError`` for tile sizes that do not fit."""
     tiled = _roots_of_tilings(task, draft)
+    has_ranges = False
     for stage_id in reversed(range(len(draft.stages))):
         stage = draft.stages[stage_id]
         if not queries.is_computed(stage):
@@ -33,6 +34,10 @@ def bind_threads(task: Any, draft: Draft) -> None:
             else:
                 _bind_plain(task, draft, stage_id)
         elif stage.op.name.endswith(".shared"):
+            # Of what is placed, the size is known after bound inference; most samples do not get here.
+            if not has_ranges:
+                draft.state = task.compute_dag.infer_bound_from_state(draft.state).state_object
+                has_ranges = True
             _fetch_together(draft, stage_id)
 
 
@@ -100,7 +105,10 @@ def _bind_tiles(task: Any, draft: Draft, stage_id: int) -> None:
         extent = queries.extent(draft.iters(stage_id)[place])
         if annotation == IteratorAnnotation.VTHREAD and extent > limits.max_vthread_extent:
             raise ScheduleError(f"{extent} virtual threads are more than {limits.max_vthread_extent}")
-        if annotation == IteratorAnnotation.THREAD_X and not limits.warp_size <= extent <= limits.max_threads_per_block:
+        if (
+            annotation == IteratorAnnotation.THREAD_X
+            and not limits.warp_size <= extent <= limits.max_threads_per_block
+        ):
             raise ScheduleError(
                 f"{extent} threads in a block are not between {limits.warp_size} and {limits.max_threads_per_block}"
             )
@@ -128,5 +136,3 @@ def _spatial_splits(draft: Draft, stage_id: int) -> list[int]:
     if not found:
         raise ScheduleError(f"no stage follows the tiles of {draft.stages[stage_id].op.name}")
     return found
-
-

@@ -20,8 +20,9 @@ InitRule = Callable[[Any, Draft, Settings, random.Random], None]
 def _places(task: Any, draft: Draft, settings: Settings, generator: random.Random) -> None:
     if settings.change_compute_location:
         choose_places(task, draft, generator)
-    # How much of a stage is computed where it is placed decides what is worth running in parallel.
-    draft.state = task.compute_dag.infer_bound_from_state(draft.state).state_object
+    if draft.state.attach_map.stage_to_attach_iter:
+        # How much of a stage is computed where it is placed decides what is vectorized.
+        draft.state = task.compute_dag.infer_bound_from_state(draft.state).state_object
 
 
 def _parallel(task: Any, draft: Draft, settings: Settings, generator: random.Random) -> None:
@@ -37,7 +38,6 @@ def _vectorize(task: Any, draft: Draft, settings: Settings, generator: random.Ra
 
 
 def _threads(task: Any, draft: Draft, settings: Settings, generator: random.Random) -> None:
-    draft.state = task.compute_dag.infer_bound_from_state(draft.state).state_object
     gpu.bind_threads(task, draft)
 
 
@@ -48,9 +48,7 @@ def init_rules(task: Any) -> list[InitRule]:
     return [_places, _parallel, _unroll, _vectorize]
 
 
-def sample_state(
-    task: Any, sketch: StateObject, settings: Settings, generator: random.Random
-) -> StateObject:
+def sample_state(task: Any, sketch: StateObject, settings: Settings, generator: random.Random) -> StateObject:
     """A program of a sketch, with everything that is open decided at random. Raises ``ScheduleError`` for a choice that
     makes no program."""
     filled = fill_tile_sizes(task, sketch, settings.max_innermost_split_factor, generator)

@@ -85,7 +85,7 @@ class CrossThreadReduction(SketchRule):
         place = self._shared_place(task, draft, stage_id)
         if place is None:
             draft.split(stage_id, fused, [task.hardware_params.warp_size])
-            draft.annotate(stage_id, fused + 1, IteratorAnnotation.THREAD_X)
+            self._bind(draft, stage_id, fused)
             return [(draft.state, stage_id - 1)]
         target, common = place
         followed = queries.split_steps(draft.state, target)
@@ -95,9 +95,16 @@ class CrossThreadReduction(SketchRule):
             followed = [draft.split(target, last, [task.hardware_params.warp_size])]
             draft.annotate(target, last + 1, IteratorAnnotation.THREAD_X)
         draft.follow_split(stage_id, fused, followed[0], 1)
-        draft.annotate(stage_id, fused + 1, IteratorAnnotation.THREAD_X)
+        self._bind(draft, stage_id, fused)
         draft.compute_at(stage_id, target, common - 1)
         return [(draft.state, stage_id - 1)]
+
+    def _bind(self, draft: Draft, stage_id: int, outer: int) -> None:
+        """Give the inner part of a reduction to threads, each of which goes over the outer part."""
+        order = list(draft.iters(stage_id))
+        order[outer], order[outer + 1] = order[outer + 1], order[outer]
+        draft.reorder(stage_id, order)
+        draft.annotate(stage_id, outer, IteratorAnnotation.THREAD_X)
 
     def _shared_place(self, task: Any, draft: Draft, stage_id: int) -> tuple[int, int] | None:
         """The stage whose rows a reduction can be computed in, and how many of its loops they are."""
@@ -105,9 +112,7 @@ class CrossThreadReduction(SketchRule):
         if target is None or queries.needs_tiling(task, draft.state, target):
             return None
         analyzer = queries.analyzer(task, draft.state)
-        common = analyzer.get_num_common_outer_iterator(
-            draft.stages[stage_id].op, draft.stages[target].op
-        )
+        common = analyzer.get_num_common_outer_iterator(draft.stages[stage_id].op, draft.stages[target].op)
         split = queries.split_steps(draft.state, target)
         if common <= 0 or len(split) > 1:
             return None

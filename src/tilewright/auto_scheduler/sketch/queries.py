@@ -17,7 +17,7 @@ from tilewright.auto_scheduler.state_nodes import (
     StateObject,
 )
 from tilewright.auto_scheduler.steps import CacheReadStep, CacheWriteStep, RfactorStep, SplitStep, Step
-from tilewright.ir.container import as_text_list
+from tilewright.ir.expr import StringImm
 from tilewright.te.tensor import Operation
 
 NO_SPLIT_AT_INNER = "auto_scheduler_no_split_at_inner"
@@ -126,7 +126,8 @@ def space_and_reduction_lengths(stage: Stage) -> tuple[int, int]:
 
 def names_in_attribute(stage: Stage, attribute: str) -> frozenset[str]:
     """The names of the axes that an attribute of the operation lists."""
-    return frozenset(as_text_list(stage.op.attrs[attribute])) if attribute in stage.op.attrs else frozenset()
+    given = stage.op.attrs.get(attribute, ())
+    return frozenset({str(given)} if isinstance(given, (str, StringImm)) else map(str, given))
 
 
 def _has_step(state: StateObject, stage_id: int, kind: type[Step]) -> bool:
