@@ -12,6 +12,7 @@ from tilewright.ir.module import IRModule
 from tilewright.schedule import schedule as construct
 from tilewright.search.measure import BuildJob, Built, build_all
 from tilewright.support.errors import ScheduleError, TilewrightError
+from tilewright.te.operation import PlaceholderOp
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Tensor
 from tilewright.tir.analysis.verify_gpu_code import gpu_code_errors
@@ -100,8 +101,19 @@ def check_blocks(task: Any, module: IRModule) -> None:
 
 def untuned_loops(task: Any) -> IRModule:
     """The loops of the schedule that is constructed without search."""
-    outputs = task.compute_dag.output_tensors
-    return lower_for(task, construct(outputs, task.target), task.compute_dag.tensors)
+    return lower_for(task, constructed_schedule(task), task.compute_dag.tensors)
+
+
+def constructed_schedule(task: Any) -> Schedule:
+    """The schedule that is constructed without search: that of the operator a task was extracted from, or the one for
+    any graph."""
+    given = getattr(task, "construct", None)
+    return given() if given is not None else construct(output_tensors(task), task.target)
+
+
+def output_tensors(task: Any) -> list[Tensor]:
+    """The results of a task's programs."""
+    return [tensor for tensor in task.compute_dag.tensors if not isinstance(tensor.op, PlaceholderOp)]
 
 
 def _result(measured: MeasureInput, built: Built) -> BuildResult:

@@ -53,7 +53,8 @@ class HardwareParams:
         if any(value is None for value in given):
             known = _of_target(Target(target if target is not None else "llvm", target_host))
         self.values = {
-            name: known[name] if value is None else int(value) for name, value in zip(_FIELDS, given, strict=True)
+            name: known[name] if value is None else int(value)
+            for name, value in zip(_FIELDS, given, strict=True)
         }
 
     def __getattr__(self, name: str) -> int:

@@ -28,6 +28,7 @@ from tilewright.auto_scheduler.measure_types import (
 from tilewright.auto_scheduler.state_nodes import StateObject
 from tilewright.auto_scheduler.steps import SplitStep, steps_from_records, steps_to_records
 from tilewright.auto_scheduler.task import Task
+from tilewright.auto_scheduler.untuned_note import untuned_note
 from tilewright.auto_scheduler.utils import calc_workload_dis_factor, decode_workload_key
 from tilewright.search.records import RecordFile
 from tilewright.support.errors import ScheduleError, TilewrightError
@@ -137,7 +138,9 @@ def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> Mea
 
 
 class RecordToFile(MeasureCallback):
-    """Appends what is measured to a file. Each batch is on the disk when the call returns."""
+    """Appends what is measured to a file. Each record is on the disk when the call returns."""
+
+    each = True
 
     def __init__(self, filename: str | Path) -> None:
         self.filename = str(filename)
@@ -146,6 +149,10 @@ class RecordToFile(MeasureCallback):
     def callback(self, policy: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Write a batch."""
         save_records(self.filename, inputs, results)
+
+    def untuned(self, policy: Any, seconds: float) -> None:
+        """Write how fast the constructed schedule was, as a comment."""
+        RecordFile(self.filename).append([untuned_note(policy.search_task, seconds)])
 
 
 class RecordReader:

@@ -67,7 +67,11 @@ class BuildResult:
         self.error_no = MeasureErrorNo(error_no)
         self.error_msg = error_msg or ""
         self.time_cost = float(time_cost)
-        self.built = built if built is not None else Built(None, self.time_cost, "", ErrorKind(error_no), self.error_msg)
+        self.built = (
+            built
+            if built is not None
+            else Built(None, self.time_cost, "", ErrorKind(error_no), self.error_msg)
+        )
 
     def __repr__(self) -> str:
         return f"BuildResult(error_no={self.error_no!r}, time_cost={self.time_cost:.3g})"
@@ -101,12 +105,15 @@ class MeasureResult:
     def __repr__(self) -> str:
         if self.error_no == MeasureErrorNo.NO_ERROR:
             times = ", ".join(f"{cost:.4g}" for cost in self.costs)
-            return f"MeasureResult(cost:[{times}], error_no:0, all_cost:{self.all_cost:.4g}, Tstamp:{self.timestamp:.0f})"
+            spent, when = f"{self.all_cost:.4g}", f"{self.timestamp:.0f}"
+            return f"MeasureResult(cost:[{times}], error_no:0, all_cost:{spent}, Tstamp:{when})"
         return f"MeasureResult(error_no:{self.error_no.name}, error_msg:{self.error_msg}, all_cost:{self.all_cost:.4g})"
 
 
 class MeasureCallback:
-    """Told of every batch that was measured."""
+    """Told of every batch that was measured; with ``each``, of every program as soon as it was."""
+
+    each = False
 
     def callback(self, policy: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Called after a batch; ``policy`` is the search that asked for it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from tilewright.auto_scheduler.measure_types import BuildResult, MeasureErrorNo,
 from tilewright.auto_scheduler.task_inputs import prepare_runner_args
 from tilewright.search.measure import Argument, Built, Measured, RunOptions, run_all
 from tilewright.support.errors import RPCError, TilewrightError
+from tilewright.te.operation import PlaceholderOp
 
 
 class ProgramRunner:
@@ -20,7 +21,9 @@ class ProgramRunner:
         self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], verbose: int = 1
     ) -> list[MeasureResult]:
         """The times of each program."""
-        raise NotImplementedError(f"{type(self).__name__} has no method run(measure_inputs, build_results, verbose)")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method run(measure_inputs, build_results, verbose)"
+        )
 
 
 @dataclass(frozen=True)
@@ -62,15 +65,26 @@ class LocalRunner(ProgramRunner):
         return self.run_below(measure_inputs, build_results, float("inf"))
 
     def run_below(
-        self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[BuildResult], give_up_above: float
+        self,
+        measure_inputs: Sequence[MeasureInput],
+        build_results: Sequence[BuildResult],
+        give_up_above: float,
+        on_done: Callable[[int, MeasureResult], None] | None = None,
     ) -> list[MeasureResult]:
-        """The times of each program; one whose first call takes longer than a limit is not measured well."""
+        """The times of each program; one whose first call takes longer than a limit is not measured well. ``on_done``
+        is told of each as it ends."""
         found: dict[int, MeasureResult] = {}
+
+        def keep(number: int, result: MeasureResult) -> None:
+            found[number] = result
+            if on_done is not None:
+                on_done(number, result)
+
         groups: dict[Any, list[int]] = {}
         arguments: dict[Any, tuple[Argument, ...]] = {}
         for number, (measured, built) in enumerate(zip(measure_inputs, build_results, strict=True)):
             if built.error_no != MeasureErrorNo.NO_ERROR:
-                found[number] = MeasureResult((), built.error_no, built.error_msg, built.time_cost, time.time())
+                keep(number, MeasureResult((), built.error_no, built.error_msg, built.time_cost, time.time()))
                 continue
             # Programs with the same arguments share one process and its arrays.
             shapes = tuple((tuple(map(int, one.shape)), one.dtype) for one in built.args)
@@ -80,13 +94,17 @@ class LocalRunner(ProgramRunner):
                 arguments[key] = arguments_for(measured, built)
         for key, numbers in groups.items():
             options = replace(self._options_for(measure_inputs[numbers[0]].task), give_up_above=give_up_above)
-            times = run_all([build_results[number].built for number in numbers], arguments[key], options)
-            found.update((number, as_result(one)) for number, one in zip(numbers, times, strict=True))
+            run_all(
+                [build_results[number].built for number in numbers],
+                arguments[key],
+                options,
+                on_done=lambda place, one, numbers=numbers: keep(numbers[place], as_result(one)),  # type: ignore[misc]
+            )
         return [found[number] for number in range(len(measure_inputs))]
 
     def compare(self, task: Any, built: Built, other: Built, arguments: Sequence[Argument]) -> Comparison:
         """Measure a program in turns with another one that takes the same arguments, and compare their results."""
-        outputs = len(task.compute_dag.output_tensors)
+        outputs = count_outputs(task)
         options = replace(self._options_for(task), outputs=outputs)
         (measured,) = run_all([built], arguments, options, other)
         return Comparison(measured, measured.incumbent_costs)
@@ -101,11 +119,28 @@ class LocalRunner(ProgramRunner):
         return replace(self.options, device=kind)
 
 
+def count_outputs(task: Any) -> int:
+    """How many of a program's last arguments are results, which can be compared."""
+    count = 0
+    for tensor in reversed(task.compute_dag.tensors):
+        if isinstance(tensor.op, PlaceholderOp):
+            break
+        count += 1
+    return count
+
+
+def untuned_arguments(task: Any) -> tuple[Argument, ...]:
+    """What a task's constructed schedule is called with."""
+    tensors = task.compute_dag.tensors
+    return arguments_for(MeasureInput(task, None), BuildResult(None, tensors, 0, None, 0.0))
+
+
 def arguments_for(measured: MeasureInput, built: BuildResult) -> tuple[Argument, ...]:
     """What a program is called with: a task's given arrays, random numbers otherwise."""
     values = prepare_runner_args(measured, built)
     return tuple(
-        Argument.of(tensor if value is None else value) for tensor, value in zip(built.args, values, strict=True)
+        Argument.of(tensor if value is None else value)
+        for tensor, value in zip(built.args, values, strict=True)
     )
 
 
@@ -154,7 +189,9 @@ class LocalRPCMeasureContext:
         enable_cpu_cache_flush: bool = False,
     ) -> None:
         if n_parallel < 1 or priority < 0:
-            raise TilewrightError(f"n_parallel is {n_parallel}, priority {priority}: at least one and zero are needed")
+            raise TilewrightError(
+                f"n_parallel is {n_parallel}, priority {priority}: at least one and zero are needed"
+            )
         self.runner = LocalRunner(
             timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush
         )

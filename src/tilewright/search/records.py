@@ -84,9 +84,9 @@ class RecordFile:
         finally:
             os.close(number)
 
-    def lines(self) -> Iterator[Line]:
-        """The lines that are not empty. A last line without its end is one that is being written, or never was:
-        it counts only where it is whole."""
+    def lines(self, comments: bool = False) -> Iterator[Line]:
+        """The lines that are not empty, and no comments (which begin with ``#``) unless asked for. A last line without
+        its end is one that is being written, or never was: it counts only where it is whole."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -96,7 +96,7 @@ class RecordFile:
         if not _is_json(texts[-1]):
             del texts[-1]
         for number, text in enumerate(texts, 1):
-            if text:
+            if text and (comments or not text.startswith("#")):
                 yield Line(number, text)
 
     def read(self, parse: Callable[[Any], Record]) -> Loaded[Record]:

@@ -13,8 +13,10 @@ from tilewright.auto_scheduler.measure_types import MeasureInput, MeasureResult
 class CostModel:
     """Scores programs: the higher, the faster. A score of minus infinity is that of what is no program."""
 
-    is_random = False
-    """True if scores say nothing: evolution is then shorter."""
+    @property
+    def is_random(self) -> bool:
+        """True if scores say nothing: nothing is ranked by them then."""
+        return False
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Learn from measurements."""
@@ -28,7 +30,10 @@ class CostModel:
 class RandomModel(CostModel):
     """Scores at random."""
 
-    is_random = True
+    @property
+    def is_random(self) -> bool:
+        """Always."""
+        return True
 
     def __init__(self, seed: int | None = None) -> None:
         self.generator = np.random.default_rng(seed)

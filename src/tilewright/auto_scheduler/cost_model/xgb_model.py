@@ -54,6 +54,11 @@ class XGBModel(PythonBasedModel):
         self._learnt = 0
         has_trees()  # says so where they are not there
 
+    @property
+    def is_random(self) -> bool:
+        """True until something was learned."""
+        return self.trees is None
+
     # -- learning -------------------------------------------------------------------------------------------------
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:

@@ -105,7 +105,10 @@ def _bind_tiles(task: Any, draft: Draft, stage_id: int) -> None:
         extent = queries.extent(draft.iters(stage_id)[place])
         if annotation == IteratorAnnotation.VTHREAD and extent > limits.max_vthread_extent:
             raise ScheduleError(f"{extent} virtual threads are more than {limits.max_vthread_extent}")
-        if annotation == IteratorAnnotation.THREAD_X and not limits.warp_size <= extent <= limits.max_threads_per_block:
+        if (
+            annotation == IteratorAnnotation.THREAD_X
+            and not limits.warp_size <= extent <= limits.max_threads_per_block
+        ):
             raise ScheduleError(
                 f"{extent} threads in a block are not between {limits.warp_size} and {limits.max_threads_per_block}"
             )
@@ -133,5 +136,3 @@ def _spatial_splits(draft: Draft, stage_id: int) -> list[int]:
     if not found:
         raise ScheduleError(f"no stage follows the tiles of {draft.stages[stage_id].op.name}")
     return found
-
-

@@ -164,14 +164,20 @@ def mutate_parallel(
     found = [
         number
         for number, step in enumerate(state.transform_steps)
-        if isinstance(step, AnnotationStep) and step.annotation == IteratorAnnotation.PARALLEL and step.iter_id == 0
+        if isinstance(step, AnnotationStep)
+        and step.annotation == IteratorAnnotation.PARALLEL
+        and step.iter_id == 0
     ]
     if not found:
         return None
     number = generator.choice(found)
     step = state.transform_steps[number]
     before_step = state.transform_steps[number - 1] if number else None
-    is_fused = isinstance(before_step, FuseStep) and before_step.stage_id == step.stage_id and before_step.fused_ids[:1] == (0,)
+    is_fused = (
+        isinstance(before_step, FuseStep)
+        and before_step.stage_id == step.stage_id
+        and before_step.fused_ids[:1] == (0,)
+    )
     first = number - 1 if is_fused else number
     count = len(before_step.fused_ids) if is_fused and isinstance(before_step, FuseStep) else 1
     before = replayed(task, state.transform_steps[:first])
@@ -199,8 +205,8 @@ def _parallel_loops(state: StateObject, stage_id: int) -> int:
 
 
 def _renumbered(step: Step, stage_id: int, more: int) -> Step:
-    """A later step of a stage whose outermost loop became fewer or more; steps of others stay, but for what is placed in
-    one of its loops."""
+    """A later step of a stage whose outermost loop became fewer or more; steps of others stay, but for what is placed
+    in one of its loops."""
     if isinstance(step, ComputeAtStep) and step.target_stage_id == stage_id:
         return replace(step, target_iter_id=max(0, step.target_iter_id + more))
     if step.stage_id != stage_id:

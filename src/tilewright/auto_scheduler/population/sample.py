@@ -48,9 +48,7 @@ def init_rules(task: Any) -> list[InitRule]:
     return [_places, _parallel, _unroll, _vectorize]
 
 
-def sample_state(
-    task: Any, sketch: StateObject, settings: Settings, generator: random.Random
-) -> StateObject:
+def sample_state(task: Any, sketch: StateObject, settings: Settings, generator: random.Random) -> StateObject:
     """A program of a sketch, with everything that is open decided at random. Raises ``ScheduleError`` for a choice that
     makes no program."""
     filled = fill_tile_sizes(task, sketch, settings.max_innermost_split_factor, generator)

@@ -22,8 +22,8 @@ DEFAULT_PARAMS: Final[dict[str, Any]] = {
     "max_vectorize_size": 16,
     "disable_change_compute_location": 0,
 }
-"""TVM's values, but for the population, which is 2048 there: candidates are lowered to be ranked, and a round should not
-take longer than measuring does."""
+"""TVM's values, but for the population, which is 2048 there: candidates are lowered to be ranked, and a round should
+not take longer than measuring does."""
 
 
 @dataclass(frozen=True)

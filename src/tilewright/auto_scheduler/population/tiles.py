@@ -20,7 +20,9 @@ def fill_tile_sizes(task: Any, sketch: StateObject, most_inner: int, generator: 
     for step in sketch.transform_steps:
         if isinstance(step, SplitStep) and None in step.lengths:
             if step.extent is None:
-                raise ScheduleError(f"the length of the loop that a sketch splits is not known: {step.as_text()}")
+                raise ScheduleError(
+                    f"the length of the loop that a sketch splits is not known: {step.as_text()}"
+                )
             lengths = random_lengths(step.extent, len(step.lengths), most_inner, generator)
             step = replace(step, lengths=lengths)
         steps.append(step)

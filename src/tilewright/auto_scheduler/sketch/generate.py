@@ -15,7 +15,11 @@ from tilewright.auto_scheduler.sketch.cpu_rules import (
     SimplifyComputeWithConstTensor,
     SkipStage,
 )
-from tilewright.auto_scheduler.sketch.gpu_rules import AddCacheRead, CrossThreadReduction, SpecialComputeLocation
+from tilewright.auto_scheduler.sketch.gpu_rules import (
+    AddCacheRead,
+    CrossThreadReduction,
+    SpecialComputeLocation,
+)
 from tilewright.auto_scheduler.sketch.queries import is_gpu_task
 from tilewright.auto_scheduler.sketch.rule import Condition, SketchRule
 from tilewright.auto_scheduler.state_nodes import StateObject
@@ -29,7 +33,12 @@ MOST_SKETCHES = 4096
 def sketch_rules(task: Any) -> list[SketchRule]:
     """The rules for a task's target, in the order in which they are tried."""
     shared: list[SketchRule] = [AlwaysInline(), SimplifyComputeWithConstTensor()]
-    tiling: list[SketchRule] = [AddCacheWrite(), MultiLevelTilingWithFusion(), MultiLevelTiling(), SkipStage()]
+    tiling: list[SketchRule] = [
+        AddCacheWrite(),
+        MultiLevelTilingWithFusion(),
+        MultiLevelTiling(),
+        SkipStage(),
+    ]
     if is_gpu_task(task):
         return [AddCacheRead(), SpecialComputeLocation(), *shared, CrossThreadReduction(), *tiling]
     return [*shared, AddRfactor(), *tiling]

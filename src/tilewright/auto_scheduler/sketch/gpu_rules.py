@@ -112,9 +112,7 @@ class CrossThreadReduction(SketchRule):
         if target is None or queries.needs_tiling(task, draft.state, target):
             return None
         analyzer = queries.analyzer(task, draft.state)
-        common = analyzer.get_num_common_outer_iterator(
-            draft.stages[stage_id].op, draft.stages[target].op
-        )
+        common = analyzer.get_num_common_outer_iterator(draft.stages[stage_id].op, draft.stages[target].op)
         split = queries.split_steps(draft.state, target)
         if common <= 0 or len(split) > 1:
             return None

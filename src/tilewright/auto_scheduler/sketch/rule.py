@@ -59,9 +59,13 @@ class CustomRule(SketchRule):
         derived: Derived = []
         for entry in self.apply_function(self.policy, state, stage_id):
             if len(entry) != 2:
-                raise ScheduleError(f"the sketch rule {self.name} gives pairs of a state and the next stage, not {entry!r}")
+                raise ScheduleError(
+                    f"the sketch rule {self.name} gives pairs of a state and the next stage, not {entry!r}"
+                )
             made, following = entry
             if int(following) > len(state.stages):
-                raise ScheduleError(f"the sketch rule {self.name} goes on with stage {following}, which there is not")
+                raise ScheduleError(
+                    f"the sketch rule {self.name} goes on with stage {following}, which there is not"
+                )
             derived.append((getattr(made, "state_object", made), int(following)))
         return derived
