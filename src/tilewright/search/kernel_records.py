@@ -186,6 +186,10 @@ class TunedKernels(TuningScope):
         self.refused: dict[Workload, str] = {}
         self._by_fingerprint = {workload.fingerprint: workload for workload in self.best}
 
+    def gain_of(self, request: ScheduleRequest) -> float:
+        """How many times faster than the constructed schedule its records say that a function is."""
+        return self.best.get(Workload.of(request), ((), 1.0))[1]
+
     def schedule(self, request: ScheduleRequest) -> Schedule | None:
         """The schedule with the best choices; None for a kernel without any."""
         if not self.best:

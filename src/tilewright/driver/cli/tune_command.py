@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output, "-o", [arguments.FILE])
     if arguments.report:
         check_output(arguments.report, "--report", [arguments.FILE, arguments.output])
-    _check_records(arguments.output)
+    tuning.records.require_records(arguments.output, "-o")
     compiler = tvmc.compiler
     settings = compiler.settings_from_arguments(arguments)
     with progress(f"reading {arguments.FILE}", arguments.json):
@@ -107,16 +107,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         show(result)
     return 0
-
-
-def _check_records(path: str) -> None:
-    """An error for a file that has something else in it, before anything is appended."""
-    loaded = tuning.records.RecordFile(path).read(tuning.records.KernelRecord.from_json)
-    if loaded.problems and not loaded.records:
-        first = loaded.problems[0]
-        raise ModelError(
-            f"{path} is not a file of tuning records (line {first.number}: {first.reason}): choose another name with -o"
-        )
 
 
 def show(result: ModelTuning) -> None:
