@@ -12,7 +12,7 @@ from tilewright.autotvm.tuner.tuner import Tuner
 
 
 class GATuner(Tuner):
-    """Populations of ``pop_size``, of which the best ``elite_num`` survive; each gene mutates with ``mutation_prob``."""
+    """Populations of ``pop_size``, of which the best ``elite_num`` survive; genes mutate with ``mutation_prob``."""
 
     def __init__(
         self, task: Any, pop_size: int = 100, elite_num: int = 3, mutation_prob: float = 0.1
