@@ -43,6 +43,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
+    "auto_scheduler._ffi_api": {"compat.auto_scheduler_ffi": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
@@ -94,6 +95,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "testing.autotvm": {
         "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
     },
+    "testing.auto_scheduler": {"compat.testing_auto_scheduler": "*"},
     "testing.utils": {"testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
     "tir.buffer": {

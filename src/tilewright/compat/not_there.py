@@ -37,7 +37,6 @@ _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls"
 a function, which says when it is called that it is not there."""
 
 _MODULES: Final[dict[str, str]] = {
-    "auto_scheduler": _AUTO_SCHEDULER,
     "meta_schedule": _AUTO_SCHEDULER,
     "rpc": _RPC,
     "exec": _RPC,
@@ -97,21 +96,6 @@ _MODULES: Final[dict[str, str]] = {
 """What is not there, and what to use instead."""
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
-    "auto_scheduler": (
-        "compute_dag",
-        "measure",
-        "measure_record",
-        "search_task",
-        "search_policy",
-        "task_scheduler",
-        "dispatcher",
-        "relay_integration",
-        "workload_registry",
-        "loop_state",
-        "feature",
-        "cost_model",
-    ),
-    "auto_scheduler.cost_model": ("cost_model", "xgb_model"),
     "rpc": ("client", "server", "tracker", "proxy", "base"),
     "relay.qnn": ("op", "transform"),
     "relay.qnn.op": ("qnn",),
