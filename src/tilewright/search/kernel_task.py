@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tilewright.compile import get_binds, lower
 from tilewright.ir.module import IRModule
@@ -58,9 +59,15 @@ class KernelTask:
         return self.untuned / self.gain
 
     @property
-    def has_failed(self) -> bool:
-        """True if nothing of it could be measured."""
-        return self.trials > 0 and self.failures == self.trials
+    def operator(self) -> str:
+        """The operator that it is scheduled for."""
+        return self.workload.operator
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The choices of the best that are not the constructed schedule's."""
+        constructed = dict(self.search.constructed)
+        return {name: value for name, value in self.search.best if constructed.get(name) != value}
 
     def lower(self, assignment: Assignment) -> IRModule:
         """The loops with some choices."""

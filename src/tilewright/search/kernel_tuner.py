@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from tilewright import __version__
 from tilewright.search.building import build_all
@@ -19,6 +18,7 @@ from tilewright.search.kernel_records import KernelRecord, read_kernel_records
 from tilewright.search.kernel_task import KernelTask
 from tilewright.search.options import RunOptions
 from tilewright.search.outcomes import Built, Measured
+from tilewright.search.progress import CurvePoint, Silent, TuneListener, best_seconds
 from tilewright.search.records import RecordFile
 from tilewright.search.running import run_all
 
@@ -42,35 +42,6 @@ class TuneOptions:
     confirm: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=9, min_repeat_ms=4))
 
 
-@dataclass(frozen=True)
-class CurvePoint:
-    """How far the search was at a time: the sum over all kernels of calls times the best."""
-
-    seconds: float
-    trials: int
-    kernel_seconds: float
-
-
-class TuneListener(Protocol):
-    """Is told what happens."""
-
-    def changed(self, tuner: KernelTuner) -> None:
-        """Something was measured."""
-
-    def failed(self, task: KernelTask) -> None:
-        """No candidate of a kernel works; ``task.first_error`` says why."""
-
-
-class _Silent:
-    """Where nobody looks on."""
-
-    def changed(self, tuner: KernelTuner) -> None:
-        """Something was measured."""
-
-    def failed(self, task: KernelTask) -> None:
-        """No candidate of a kernel works."""
-
-
 class KernelTuner:
     """Searches for better choices for the kernels of a model."""
 
@@ -84,7 +55,7 @@ class KernelTuner:
         self.tasks = list(tasks)
         self.file = file
         self.options = options
-        self.listener = listener or _Silent()
+        self.listener = listener or Silent()
         self.trials = 0
         self.failures = 0
         self.resumed = 0
@@ -102,16 +73,6 @@ class KernelTuner:
     def seconds_left(self) -> float:
         """Of the time that was given."""
         return max(0.0, self.options.seconds - self.seconds)
-
-    @property
-    def kernel_seconds(self) -> float:
-        """What the kernels with choices take in one run of the model, each with its best."""
-        return sum(task.calls * task.best for task in self.tasks if task.incumbent is not None)
-
-    @property
-    def untuned_seconds(self) -> float:
-        """The same with the constructed schedules."""
-        return sum(task.calls * task.untuned for task in self.tasks if task.incumbent is not None)
 
     def tune(self) -> None:
         """Search until the time or the trials are used up, or nothing is left to try."""
@@ -256,5 +217,5 @@ class KernelTuner:
 
     def _note(self) -> None:
         if any(task.incumbent is not None for task in self.tasks):
-            self.curve.append(CurvePoint(self.seconds, self.trials, self.kernel_seconds))
+            self.curve.append(CurvePoint(self.seconds, self.trials, best_seconds(self.tasks)))
         self.listener.changed(self)

@@ -46,6 +46,13 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "--time", metavar="TIME", help=f"how long, as in 90s, 5m or 1h30m; default: {DEFAULT_TIME}"
     )
     parser.add_argument("--trials", type=int, metavar="N", help="how many candidates to measure at most")
+    parser.add_argument(
+        "--tuner",
+        choices=("choices", "auto_scheduler", "both"),
+        default="choices",
+        help="what is searched: the choices of the constructed schedules (the default, which gains most in minutes), "
+        "AutoScheduler's schedules, or one after the other",
+    )
     parser.add_argument("--report", metavar="PATH", help="write a report for the browser: one .html file")
     parser.add_argument(
         "--executor",
@@ -99,6 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
             options,
             shown,
             tvmc.runner.fill_shapes_from_arguments(arguments),
+            arguments.tuner,
         )
     if arguments.report:
         tuning.report.write_report(result, arguments.report)
@@ -115,7 +123,7 @@ def show(result: ModelTuning) -> None:
     if tasks:
         show_table(f"tasks of {result.model}", COLUMNS, rows_of(tasks))
     for task in tasks:
-        if task.has_failed:
+        if tuning.model.has_failed(task):
             show_text(f"{task.name}: every candidate failed; the first error: {task.first_error}")
     resumed = f", {result.resumed} from earlier runs" if result.resumed else ""
     show_text(

@@ -41,7 +41,8 @@ class RecordedSchedules(TuningScope):
     def __init__(self, kernels: TunedKernels, states: _States | None) -> None:
         self.kernels = kernels
         self.states = states
-        self.by_states = 0
+        self.used_states: set[str] = set()
+        """The keys of AutoScheduler's tasks whose states are used."""
 
     def schedule(self, request: ScheduleRequest) -> Schedule | None:
         """The faster of both; None where there is neither."""
@@ -54,7 +55,10 @@ class RecordedSchedules(TuningScope):
         best = self.states.found
         if other is None or (best is not None and chosen is not None and best.untuned / best.cost <= gain):
             return chosen
-        self.by_states += 1
+        if best is not None:
+            self.used_states.add(best.measured.task.workload_key)
+        if chosen is not None and self.kernels.last is not None:
+            del self.kernels.used[self.kernels.last]
         return other
 
 
@@ -71,7 +75,7 @@ class AppliedRecords:
     @property
     def used(self) -> int:
         """Kernels that use a record of their own."""
-        return max(len(self.scope.kernels.used), self.scope.by_states)
+        return len(self.scope.kernels.used) + len(self.scope.used_states)
 
     def lines(self) -> list[str]:
         """For people: how many kernels use records, and what was not used, and why."""
