@@ -21,6 +21,12 @@ from tilewright.search.kernel_tuner import TuneOptions
 from tilewright.search.progress import CurvePoint, Silent, TuneListener, best_seconds
 
 _ROUND = 16
+_POPULATION = {
+    "evolutionary_search_population": 256,
+    "evolutionary_search_num_iters": 2,
+    "sample_init_min_population": 16,
+}
+"""Smaller than the default: rounds must be short where there is a time to keep."""
 _MOST = 1_000_000
 """Candidates of a search that only its time ends."""
 
@@ -149,7 +155,7 @@ class StateTuner(TaskSchedulerCallback):
             measure_callbacks=[RecordToFile(self.records)],
         )
         try:
-            scheduler.tune(options)
+            scheduler.tune(options, search_policy_params=_POPULATION)
         except _TimeIsUp:
             for policy in scheduler.search_policies:
                 assert scheduler.measurer is not None
