@@ -23,7 +23,6 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
 
 
 _AUTOTVM = "schedules are computed from the target's caches and registers instead: build without tuning"
-_AUTO_SCHEDULER = "operators have schedules without tuning; write others with te.create_schedule"
 _RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
@@ -39,8 +38,6 @@ a function, which says when it is called that it is not there."""
 
 _MODULES: Final[dict[str, str]] = {
     "autotvm": _AUTOTVM,
-    "auto_scheduler": _AUTO_SCHEDULER,
-    "meta_schedule": _AUTO_SCHEDULER,
     "rpc": _RPC,
     "exec": _RPC,
     "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
@@ -118,21 +115,6 @@ _PARTS: Final[dict[str, tuple[str, ...]]] = {
         "sa_model_optimizer",
     ),
     "autotvm.graph_tuner": ("base_graph_tuner",),
-    "auto_scheduler": (
-        "compute_dag",
-        "measure",
-        "measure_record",
-        "search_task",
-        "search_policy",
-        "task_scheduler",
-        "dispatcher",
-        "relay_integration",
-        "workload_registry",
-        "loop_state",
-        "feature",
-        "cost_model",
-    ),
-    "auto_scheduler.cost_model": ("cost_model", "xgb_model"),
     "rpc": ("client", "server", "tracker", "proxy", "base"),
     "relay.qnn": ("op", "transform"),
     "relay.qnn.op": ("qnn",),
