@@ -93,8 +93,10 @@ def layout_changes(operations: Sequence[Operation], state: StateObject, replay: 
         for given in operation.attrs.get(ATTRIBUTE, ()):
             placeholder = given if isinstance(given, Tensor) else given.output(0)
             readers = [stage for stage in replay.stages if placeholder in stage.op.input_tensors]
+            if len(readers) != 1 or ATTRIBUTE not in readers[0].op.attrs:
+                continue
             names = read_axes(operation, placeholder)
-            if len(readers) != 1 or names is None or len(names) != len(placeholder.shape):
+            if names is None:
                 continue
             loops = loops or LoopParts(state, replay)
             parts = loops.of_read(replay.stages.index(readers[0]), placeholder)
