@@ -76,9 +76,7 @@ def test_a_line_of_tvm_is_read_replayed_and_written_again() -> None:
 
 
 def test_a_record_of_an_older_version_has_fewer_items() -> None:
-    line = (
-        '{"i": [["[\\"records_matmul\\", 8, 16, 12]", "llvm"], [[], []]], "r": [[0.1], 0, 0.2, 1], "v": "v0.2"}'
-    )
+    line = '{"i": [["[\\"records_matmul\\", 8, 16, 12]", "llvm"], [[], []]], "r": [[0.1], 0, 0.2, 1], "v": "v0.2"}'
     found, _ = load_record_from_string(line)
     assert found.task.task_input_names == [] and found.task.hardware_params.num_cores > 0
 
