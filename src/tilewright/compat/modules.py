@@ -42,7 +42,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "normalize_iter_map_to_expr subspace_divide"
         ),
     },
-    "auto_scheduler._ffi_api": {"compat.auto_scheduler_ffi": "*"},
+    "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
@@ -91,7 +91,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.operators": "const",
     },
     "target.codegen": {"target.llvm_version": "llvm_version_major"},
-    "testing.auto_scheduler": {"compat.testing_auto_scheduler": "*"},
+    "testing.auto_scheduler": {"compat.auto_scheduler_workloads": "*"},
     "testing.utils": {"testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
     "tir.buffer": {
