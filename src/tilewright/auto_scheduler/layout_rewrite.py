@@ -205,7 +205,7 @@ def _with_transform_stage(steps: Sequence[Step], position: int, dimensions: int)
             changes["target_stage_id"] = moved(step.target_stage_id)
         elif isinstance(step, CacheReadStep):
             changes["reader_stage_ids"] = tuple(moved(number) for number in step.reader_stage_ids)
-        made.append(replace(step, **changes))  # type: ignore[type-var]
+        made.append(replace(step, **changes))
         # What a step adds in front of the stage moves it, and the numbers that later steps mean.
         if isinstance(step, CacheReadStep):
             position += step.stage_id + 1 <= position

@@ -114,7 +114,7 @@ class Replay:
         """Take only the steps that add stages, and before each what it depends on."""
         for step, loop_steps in added:
             for one in loop_steps:
-                replace(one, stage_id=step.stage_id).apply_to_schedule(self)  # type: ignore[type-var]
+                replace(one, stage_id=step.stage_id).apply_to_schedule(self)
             step.apply_to_schedule(self)
 
     def axis(self, stage_id: int, iter_id: int) -> IterVar:
