@@ -15,8 +15,10 @@ from tilewright.auto_scheduler.dag_order import operations_by_priority
 from tilewright.auto_scheduler.dag_text import dag_text
 from tilewright.auto_scheduler.flops import estimate_flops
 from tilewright.auto_scheduler.layout_rewrite import (
+    LayoutChange,
     LayoutRewriteOption,
     get_shape_from_rewritten_layout,
+    layout_changes,
     rewrite_layout,
 )
 from tilewright.auto_scheduler.loop_state import State
@@ -153,6 +155,19 @@ class ComputeDAG(Object):
     def _current_tensors(self, replay: Replay) -> list[Tensor]:
         return [replay.schedule.stage_map[tensor.op].op.output(tensor.value_index) for tensor in self.tensors]
 
+    def _whole(self, state: State | StateObject, what: str) -> StateObject:
+        """A state with its stages, which one that was read from a record lacks; ``what`` is to be had from it."""
+        found = state.state_object if isinstance(state, State) else state
+        if not isinstance(found, StateObject):
+            raise ScheduleError(f"{state!r} is not a state")
+        if not found.concrete:
+            raise ScheduleError(
+                f"{what} cannot be had from a sketch: the lengths of some of its splits are not known yet"
+            )
+        if found.stages:
+            return found
+        return self.init_state.replay(found.transform_steps, self)
+
     def _replay(self, steps: Sequence[Step], text: bool = False) -> Replay:
         replay = Replay(self.ops, self.outputs, steps, text)
         replay.run()
@@ -162,8 +177,7 @@ class ComputeDAG(Object):
         self, state: State | StateObject, layout_rewrite: int = LayoutRewriteOption.NO_REWRITE
     ) -> tuple[Schedule, list[Tensor]]:
         """The schedule of a state, and the tensors to lower it with."""
-        found = _state_object(state)
-        _require_concrete(found, "a schedule")
+        found = self._whole(state, "a schedule")
         dag, steps = self, found.transform_steps
         option = LayoutRewriteOption(layout_rewrite)
         if option != LayoutRewriteOption.NO_REWRITE and steps:
@@ -172,19 +186,14 @@ class ComputeDAG(Object):
 
     def print_python_code_from_state(self, state: State | StateObject) -> str:
         """The steps of a state as Python on a schedule ``s``, with the tensors as variables named as they are."""
-        found = _state_object(state)
-        _require_concrete(found, "Python code")
+        found = self._whole(state, "Python code")
         replay = self._replay(found.transform_steps, text=True)
         assert replay.text is not None
         return "\n".join(replay.text.lines) + "\n"
 
     def infer_bound_from_state(self, state: State | StateObject) -> State:
         """A state whose iterators all have their ranges."""
-        found = _state_object(state)
-        _require_concrete(found, "ranges")
-        # Numbered as the state that the steps give, whichever way the given one was made.
-        if len(found.stages) != len(self.init_state.stages) + len(found.added):
-            found = self.init_state.replay(found.transform_steps, self)
+        found = self._whole(state, "ranges")
         replay = self._replay(found.transform_steps)
         ranges = infer_bound(replay.schedule.normalize())
         stages = []
@@ -205,9 +214,13 @@ class ComputeDAG(Object):
     def rewrite_layout_from_state(self, state: State | StateObject) -> ComputeDAG:
         """This graph with the inputs that may have any layout (``layout_free_placeholders``) in the order in which a
         state's loops read them."""
-        found = _state_object(state)
-        _require_concrete(found, "a layout")
+        found = self._whole(state, "a layout")
         return self._rewritten(found, LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED)[0]
+
+    def layout_changes_from_state(self, state: State | StateObject) -> list[LayoutChange]:
+        """The layouts that a state's loops want for such inputs."""
+        found = self._whole(state, "a layout")
+        return layout_changes(self.ops, found, self._replay(found.transform_steps))
 
     def _rewritten(
         self, state: StateObject, option: LayoutRewriteOption
@@ -241,21 +254,6 @@ class ComputeDAG(Object):
 
     def __repr__(self) -> str:
         return f"ComputeDAG({', '.join(operation.name for operation in self.ops)})"
-
-
-def _state_object(state: State | StateObject) -> StateObject:
-    if isinstance(state, State):
-        return state.state_object
-    if isinstance(state, StateObject):
-        return state
-    raise ScheduleError(f"{state!r} is not a state")
-
-
-def _require_concrete(state: StateObject, what: str) -> None:
-    if not state.concrete:
-        raise ScheduleError(
-            f"{what} cannot be had from a sketch: the lengths of some of its splits are not known yet"
-        )
 
 
 def _with_range(iterator: Iterator, found: Any) -> Iterator:

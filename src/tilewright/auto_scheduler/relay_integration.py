@@ -35,6 +35,11 @@ from tilewright.te.tensor import Tensor
 
 logger = logging.getLogger("auto_scheduler")
 
+_PREPARES_WEIGHTS = frozenset(
+    {"nn.contrib_conv2d_winograd_weight_transform", "nn.contrib_conv3d_winograd_weight_transform"}
+)
+"""Operators on weights. With parameters that are part of the model they are computed once, before it runs."""
+
 
 class _Collect(TuningScope):
     """Notes what is asked, and leaves it as it is."""
@@ -96,13 +101,16 @@ def extract_tasks(
 ) -> tuple[list[SearchTask], list[int]]:
     """The tasks of a model, and the weight of each: how often it is called.
 
-    Functions without reductions are left out unless ``include_simple_tasks``; functions of unknown sizes, and those with
-    operations that are no computations, always are. ``dump_workload_to_dag_log`` names a file for the graph of each.
+    Functions without reductions are left out unless ``include_simple_tasks``; functions of unknown sizes, those with
+    operations that are no computations, and those that only prepare weights always are. ``dump_workload_to_dag_log``
+    names a file for the graph of each.
     """
     chosen = Target(target, target_host) if target_host is not None else Target(target)
     tasks: dict[str, SearchTask] = {}
     weights: dict[str, int] = {}
     for request, count in call_all_topi_funcs(mod, params, chosen, opt_level):
+        if request.operator in _PREPARES_WEIGHTS:
+            continue
         dag = _graph_of(request)
         if dag is None or not (include_simple_tasks or has_reduction(dag)):
             continue

@@ -43,7 +43,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
-    "auto_scheduler._ffi_api": {"compat.auto_scheduler_ffi": "*"},
+    "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
@@ -95,7 +95,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "testing.autotvm": {
         "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
     },
-    "testing.auto_scheduler": {"compat.testing_auto_scheduler": "*"},
+    "testing.auto_scheduler": {"compat.auto_scheduler_workloads": "*"},
     "testing.utils": {"testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
     "tir.buffer": {
@@ -182,6 +182,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }
 """Names that TVM has in another module than the core, which has a module of that path too."""

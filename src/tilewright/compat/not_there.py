@@ -22,7 +22,6 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
     """A name of TVM's that is imported from a module that this version does not have."""
 
 
-_AUTO_SCHEDULER = "operators have schedules without tuning; write others with te.create_schedule"
 _RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
@@ -37,7 +36,6 @@ _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls"
 a function, which says when it is called that it is not there."""
 
 _MODULES: Final[dict[str, str]] = {
-    "meta_schedule": _AUTO_SCHEDULER,
     "rpc": _RPC,
     "exec": _RPC,
     "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",

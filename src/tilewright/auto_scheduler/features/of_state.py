@@ -24,8 +24,8 @@ _SECONDS = 60.0
 
 
 def loops_of_state(task: Any, state: Any) -> Stmt:
-    """The loops of a state before any pass: what features are read from."""
-    schedule, _ = task.compute_dag.apply_steps_from_state(state, layout_rewrite=task.layout_rewrite_option)
+    """The loops of a state before any pass: what features are read from. Inputs keep their layout, as in TVM."""
+    schedule, _ = task.compute_dag.apply_steps_from_state(state)
     normalized = schedule.normalize()
     return schedule_ops(normalized, infer_bound(normalized))
 
