@@ -16,7 +16,18 @@
 The operators of Relay have templates already: ``autotvm.task.extract_from_program`` gives a program's tasks.
 """
 
-from tilewright.autotvm import database, env, feature, measure, record, task, tophub, tuner, utils
+from tilewright.autotvm import (
+    database,
+    env,
+    feature,
+    graph_tuner,
+    measure,
+    record,
+    task,
+    tophub,
+    tuner,
+    utils,
+)
 from tilewright.autotvm.env import GLOBAL_SCOPE
 from tilewright.autotvm.measure import (
     LocalBuilder,

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-import numpy as np
-
 from tilewright.autotvm.measure.measure import MeasureInput, MeasureResult
 from tilewright.autotvm.task.dispatcher import ApplyHistoryBest
 from tilewright.autotvm.task.records import (
@@ -20,6 +18,7 @@ from tilewright.autotvm.task.records import (
     load_from_file,
     measure_str_key,
 )
+from tilewright.search.outcomes import typical
 
 logger = logging.getLogger("autotvm")
 
@@ -47,7 +46,7 @@ def pick_best(in_file: str | Path | IO[str], out_file: str | Path | IO[str]) -> 
     best: dict[str, Record] = {}
     for inp, res in load_from_file(in_file):
         key = measure_str_key(inp, False)
-        if res.error_no == 0 and (key not in best or np.mean(best[key][1].costs) > np.mean(res.costs)):
+        if res.error_no == 0 and (key not in best or typical(best[key][1].costs) > typical(res.costs)):
             best[key] = (inp, res)
     logger.info("%d workloads have a best record", len(best))
     _write(out_file, list(best.values()))

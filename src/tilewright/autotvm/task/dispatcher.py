@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tilewright.autotvm.task.constructed.compiled import compiled_workload
 from tilewright.autotvm.task.constructed.lookup import Fit, graph_choice, measured_seconds, tuned_construction
 from tilewright.autotvm.task.context import (
@@ -22,6 +20,7 @@ from tilewright.autotvm.task.context import (
 from tilewright.autotvm.task.records import load_from_file
 from tilewright.autotvm.task.space import FallbackConfigEntity
 from tilewright.schedule.tuning import GraphDecision, ImplementationRequest, ScheduleRequest
+from tilewright.search.outcomes import typical
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
 from tilewright.te.schedule.schedule import Schedule
@@ -76,7 +75,7 @@ class ApplyHistoryBest(DispatchContext):
                 return found
             if (name, workload) in best:
                 inp, res = best[name, workload]
-                inp.config.cost = float(np.mean(res.costs))
+                inp.config.cost = typical(res.costs)
                 return inp.config
         return None
 
@@ -117,7 +116,7 @@ def _every_record(records: Any) -> Iterable[Record]:
 
 
 def _keep_best(best: dict[tuple[str, Workload], Record], key: tuple[str, Workload], record: Record) -> None:
-    if key not in best or np.mean(best[key][1].costs) > np.mean(record[1].costs):
+    if key not in best or typical(best[key][1].costs) > typical(record[1].costs):
         best[key] = record
 
 

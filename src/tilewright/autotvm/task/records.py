@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from tilewright.autotvm.measure.measure import MeasureInput, MeasureResult
 from tilewright.autotvm.task.space import ConfigEntity
 from tilewright.autotvm.task.task import Task
+from tilewright.search.outcomes import typical
 from tilewright.search.records import RecordFile
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
@@ -90,7 +89,7 @@ def decode_value(value: Any) -> Record | None:
     if not isinstance(error, int) or not _is_number(all_cost) or not _is_number(timestamp):
         raise TilewrightError("the record's result is not [costs, error, seconds, timestamp]")
     config = ConfigEntity.from_json_dict(value["config"])
-    config.cost = float(np.mean(costs))
+    config.cost = typical(costs)
     inp = MeasureInput(Target(str(target)), Task(name, as_tuples(arguments)), config)
     return inp, MeasureResult(tuple(costs), error, all_cost, timestamp)
 

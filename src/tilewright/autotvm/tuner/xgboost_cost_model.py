@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.autotvm import feature
 from tilewright.autotvm.task.context import ApplyConfig
 from tilewright.autotvm.tuner.model_based_tuner import CostModel, FeatureCache
+from tilewright.search.outcomes import typical
 from tilewright.search.trees import Trees, has_trees
 from tilewright.support.errors import TilewrightError
 
@@ -151,7 +152,7 @@ def _table(rows: Sequence[Features | None], width: int) -> Features:
 
 
 def _speed(inp: Any, res: Any) -> float:
-    return 0.0 if res.error_no != 0 else float((inp.task.flop or 1.0) / np.mean(res.costs))
+    return 0.0 if res.error_no != 0 else float((inp.task.flop or 1.0) / typical(res.costs))
 
 
 def _knob(task: Any, config: Any, target: Any) -> Features:

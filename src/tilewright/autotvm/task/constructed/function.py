@@ -24,6 +24,13 @@ from tilewright.target.target import Target
 from tilewright.te.schedule.schedule import Schedule
 
 _LEVEL = 3
+_PLAIN = {
+    "nn.contrib_conv2d_NCHWc": "nn.conv2d",
+    "nn.contrib_depthwise_conv2d_NCHWc": "nn.conv2d",
+    "nn.contrib_conv2d_winograd_without_weight_transform": "nn.conv2d",
+    "nn.contrib_dense_pack": "nn.dense",
+}
+"""The operators that graph passes compute others with."""
 
 
 class GivenChoices(TuningScope):
@@ -97,30 +104,33 @@ def _made(name: str, args: tuple[Any, ...], target: Target, given: Mapping[str, 
         whole = prepared(module, build_targets(target), {})
         fused = Sequential(fusing_passes(target))(whole)
     return TaskFunction(
-        _heaviest(fused),
+        _main_function(fused, kind.operator),
         scope.asked,
         {choice: given.get(choice, values[0]) for choice, values in scope.asked.items()},
     )
 
 
-def _heaviest(module: IRModule) -> Function:
-    """Of the fused functions, the first with a heavy operator, else with a reduction, else any."""
+def _main_function(module: IRModule, operator: str) -> Function:
+    """Of the fused functions, the one with the operator, blocked or not; else the last with a heavy operator, else with
+    a reduction, else any. What comes before it prepares the weight, which a build does once."""
     best: tuple[int, Function] | None = None
     for part in post_order(module["main"].body):
         function = part.op if isinstance(part, Call) else None
         if not isinstance(function, Function):
             continue
-        rank = max(
-            (
-                int(inner.op.get_attr("TOpPattern") or 0)
-                for inner in post_order(function.body)
-                if isinstance(inner, Call) and isinstance(inner.op, Op)
-            ),
-            default=0,
-        )
-        rank = rank if rank <= OpPattern.OUT_ELEMWISE_FUSABLE else int(OpPattern.OUT_ELEMWISE_FUSABLE)
-        if best is None or rank > best[0]:
-            best = (rank, function)
+        ranks = [
+            _rank(inner.op, operator)
+            for inner in post_order(function.body)
+            if isinstance(inner, Call) and isinstance(inner.op, Op)
+        ]
+        if ranks and (best is None or max(ranks) >= best[0]):
+            best = (max(ranks), function)
     if best is None:
         raise TilewrightError("nothing of this call is computed: it is a constant, or a view of its argument")
     return best[1]
+
+
+def _rank(op: Op, wanted: str) -> int:
+    if _PLAIN.get(op.name, op.name) == wanted:
+        return int(OpPattern.OPAQUE)
+    return min(int(op.get_attr("TOpPattern") or 0), int(OpPattern.OUT_ELEMWISE_FUSABLE))

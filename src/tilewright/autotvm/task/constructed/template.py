@@ -16,7 +16,7 @@ from tilewright.schedule.decisions import Decision, Decisions
 from tilewright.support.errors import ScheduleError
 from tilewright.target.target import Target
 
-_BRANCHES = ("split_reduction", "along_columns", "fuse_rows", "producers_inside")
+_BRANCHES = ("split_reduction", "along_columns", "fuse_rows", "producers_inside", "blocks")
 """Choices of schedules that decide which others there are."""
 _MOST_VALUES = 16
 """Of a branching choice, the values that become variants."""
