@@ -171,7 +171,10 @@ def test_a_record_slower_than_the_default_is_not_applied(samples: list[Any]) -> 
     """Where the default was measured too and is faster, it is what counts."""
     inp, _ = samples[0]
     slow = [
-        (MeasureInput(inp.target, inp.task, inp.task.config_space.get(index)), MeasureResult((cost,), 0, 0, 0))
+        (
+            MeasureInput(inp.target, inp.task, inp.task.config_space.get(index)),
+            MeasureResult((cost,), 0, 0, 0),
+        )
         for index, cost in ((0, 1.0), (5, 1.2), (6, 3.0))
     ]
     assert ApplyHistoryBest(slow).query(inp.target, inp.task.workload).index == 0

@@ -61,7 +61,10 @@ def test_split_options() -> None:
 @pytest.mark.parametrize(
     ("define", "message"),
     [
-        (lambda cfg: cfg.define_split("x", 8, policy="odd", num_outputs=2), "unknown policy 'odd' of a split"),
+        (
+            lambda cfg: cfg.define_split("x", 8, policy="odd", num_outputs=2),
+            "unknown policy 'odd' of a split",
+        ),
         (lambda cfg: cfg.define_split("x", 8), "num_outputs"),
         (
             lambda cfg: cfg.define_split("x", 8, policy="candidate", num_outputs=3, candidate=[[1, 8]]),

@@ -64,7 +64,9 @@ def tuned_construction(request: ScheduleRequest, known: Known, fit: Fit) -> Sche
     algorithm = choices.pop("algorithm", None)
     choices.pop("block", None)
     if algorithm is not None and (algorithm != 0) != (request.operator == _WINOGRAD):
-        fit.refused[workload] = f"{workload[0]} was tuned for another algorithm, as builds with opt_level=3 use it"
+        fit.refused[workload] = (
+            f"{workload[0]} was tuned for another algorithm, as builds with opt_level=3 use it"
+        )
         return None
     try:
         with Decisions(choices) as decisions:
