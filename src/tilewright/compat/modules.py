@@ -151,9 +151,6 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "autotvm.measure.measure": {
         "autotvm.measure.measure_methods": "create_measure_batch measure_option",
     },
-    "autotvm.measure.measure_methods": {
-        "autotvm.measure.measure_methods": "run_through_rpc=run_locally",
-    },
     "ir.attrs": {"ir.make_node": "make_node"},
     "ir.base": {
         "ir.env_func": "EnvFunc",
