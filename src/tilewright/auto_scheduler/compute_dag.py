@@ -34,6 +34,7 @@ from tilewright.auto_scheduler.steps import Step
 from tilewright.auto_scheduler.tensors_json import tensors_from_json, tensors_to_json
 from tilewright.auto_scheduler.workload_registry import register_workload_tensors, workload_key_to_tensors
 from tilewright.ir.expr import IntImm
+from tilewright.runtime.registry import get_global_func
 from tilewright.support.errors import ScheduleError
 from tilewright.support.node import Object
 from tilewright.te.operation import ComputeOp, PlaceholderOp
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ComputeDAG", "LayoutRewriteOption", "get_shape_from_rewritten_layout"]
 
+HASH_FUNCTION: Final = "auto_scheduler.compute_dag.hash_func"
 _KEPT_GRAPHS: Final = 256
 """How many graphs with added stages are kept; those of a factored reduction differ with every length of its split."""
 
@@ -121,9 +123,14 @@ class ComputeDAG(Object):
         """The state to which no step was applied, to apply steps to."""
         return State(self.init_state, self)
 
-    def hash_key(self) -> str:
-        """A hash of the computations, not of the sizes of their inputs and outputs."""
-        return hashlib.md5(dag_text(self.ops, simple=True).encode(), usedforsecurity=False).hexdigest()
+    def hash_key(self) -> Any:
+        """A hash of the computations, not of the sizes of their inputs and outputs; by the registered function
+        ``auto_scheduler.compute_dag.hash_func`` where there is one."""
+        text = dag_text(self.ops, simple=True)
+        own = get_global_func(HASH_FUNCTION, allow_missing=True)
+        if own is not None:
+            return own(text)
+        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
     def workload_key(self) -> str:
         """The key of this graph as a workload: its hash and the shapes of its tensors."""
