@@ -26,12 +26,11 @@ def run(dag: ComputeDAG, state: Any) -> list[np.ndarray[Any, Any]]:
         )
         arrays.append(tvm.nd.array(values.astype(tensor.dtype)))
     tvm.build(schedule, tensors, "llvm")(*arrays)
-    results = [
+    return [
         array.numpy()
         for array, tensor in zip(arrays, tensors, strict=True)
         if not isinstance(tensor.op, PlaceholderOp)
     ]
-    return results
 
 
 @lru_cache(maxsize=16)
