@@ -70,8 +70,11 @@ def simple_access(operation: Operation, indices: Sequence[PrimExpr]) -> SimpleAc
         if not found:
             return None
         used.append(found[0])
+    long = {
+        number for number, axis in enumerate(operation.axes) if axis.dom is None or not _is_one(axis.dom.extent)
+    }
     return SimpleAccess(
-        axis_missing=len(set(used)) < len(operation.axes),
+        axis_missing=not long <= set(used),  # of an axis of one element, the index may be a constant
         axis_duplicated=len(set(used)) < len(used),
         same_order=used == sorted(used),
     )
