@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tilewright.auto_scheduler.dag_order import operations_by_priority
+from tilewright.auto_scheduler.dag_order import ordered_operations
 from tilewright.auto_scheduler.tensors_json import tensors_from_json, tensors_to_json
 from tilewright.ir.expr import FloatImm, IntImm, StringImm
 from tilewright.support.errors import ScheduleError
@@ -130,7 +130,7 @@ def serialize_workload_registry_entry(workload_key: str) -> Any:
         found = WORKLOAD_FUNC_REGISTRY[name]
     if callable(found):
         return name, {"module": found.__module__, "function": found.__qualname__}
-    return name, {"tensors": tensors_to_json(operations_by_priority(found), found)}
+    return name, {"tensors": tensors_to_json(ordered_operations(found), found)}
 
 
 def deserialize_workload_registry_entry(data: Any) -> None:

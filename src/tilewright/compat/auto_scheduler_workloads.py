@@ -222,5 +222,5 @@ def get_tiled_matmul() -> tuple[ComputeDAG, State]:
     i, j, k = state[c].iters
     its0 = state.split(c, i, [4, 8, 8])
     its1 = state.split(c, j, [8, 4, 4])
-    state.reorder(c, [its0[0], its1[0], its0[1], its1[1], its0[2], its1[2], k, its0[3], its1[3]])
+    state.reorder(c, [its0[0], its1[0], its0[1], its1[1], its0[2], its1[2], its0[3], its1[3], k])
     return dag, state

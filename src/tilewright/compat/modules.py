@@ -168,6 +168,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }
 """Names that TVM has in another module than the core, which has a module of that path too."""
