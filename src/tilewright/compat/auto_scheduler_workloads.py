@@ -220,7 +220,8 @@ def get_tiled_matmul() -> tuple[ComputeDAG, State]:
     dag = ComputeDAG([a, b, c])
     state = dag.get_init_state()
     i, j, k = state[c].iters
-    its0 = state.split(c, i, [4, 8, 8])
-    its1 = state.split(c, j, [8, 4, 4])
-    state.reorder(c, [its0[0], its1[0], its0[1], its1[1], its0[2], its1[2], its0[3], its1[3], k])
+    down = state.split(c, i, [4, 8, 8])
+    across = state.split(c, j, [8, 4, 4])
+    tiles = [part for pair in zip(down, across, strict=True) for part in pair]
+    state.reorder(c, [*tiles, k])
     return dag, state

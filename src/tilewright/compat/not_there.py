@@ -23,7 +23,6 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
 
 
 _AUTOTVM = "schedules are computed from the target's caches and registers instead: build without tuning"
-_AUTO_SCHEDULER = "operators have schedules without tuning; write others with te.create_schedule"
 _RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
@@ -39,7 +38,6 @@ a function, which says when it is called that it is not there."""
 
 _MODULES: Final[dict[str, str]] = {
     "autotvm": _AUTOTVM,
-    "meta_schedule": _AUTO_SCHEDULER,
     "rpc": _RPC,
     "exec": _RPC,
     "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
