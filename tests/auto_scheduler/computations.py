@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tilewright import te
-from tilewright.auto_scheduler import ComputeDAG
 from tilewright.te.tensor import Tensor
 
 
@@ -28,7 +27,3 @@ def matmul_relu(rows: int = 8, columns: int = 16, depth: int = 12) -> list[Tenso
     e = te.compute((rows, columns), lambda i, j: d[i, j] * 2.0, name="E")
     return [a, b, e]
 
-
-def graph(tensors: list[Tensor]) -> ComputeDAG:
-    """The graph of tensors."""
-    return ComputeDAG(tensors)

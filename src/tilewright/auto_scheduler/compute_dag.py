@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tilewright.auto_scheduler.access_analysis import AccessAnalyzer
-from tilewright.auto_scheduler.dag_order import operations_by_priority
+from tilewright.auto_scheduler.dag_order import ordered_operations
 from tilewright.auto_scheduler.dag_text import dag_text
 from tilewright.auto_scheduler.flops import estimate_flops
 from tilewright.auto_scheduler.layout_rewrite import (
@@ -80,7 +80,7 @@ class ComputeDAG(Object):
                     f"not of {compute_or_sche!r}"
                 )
             self.tensors = list(given)
-            self.ops = operations_by_priority(self.tensors)
+            self.ops = ordered_operations(self.tensors)
         for operation in self.ops:
             _check_names(operation)
         self._grown: OrderedDict[Added, ComputeDAG] = OrderedDict()
