@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
         ("examples/custom_sketch_rule.py", ["2"], "blocks_of_rows: agrees with NumPy"),
         ("examples/row_kernels.py", [], "layer_norm:"),
         ("examples/serial_target.py", [], "serial: agrees with NumPy"),
+        pytest.param(
+            "examples/tune_on_ray.py",
+            ["5"],
+            "agrees with NumPy",
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.skipif(find_spec("ray") is None, reason="builders on a cluster need ray"),
+            ],
+        ),
         ("docs/tour.py", [], "dimension 0 of argument 1 (B) is 5, expected 10"),
     ],
 )

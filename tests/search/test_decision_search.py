@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tilewright.schedule.decisions import decide
 from tilewright.search.decision_search import DecisionSearch
 from tilewright.support.errors import ScheduleError
@@ -50,3 +52,42 @@ def test_a_schedule_without_choices_has_nothing_to_search() -> None:
     assert not DecisionSearch(lambda: None).has_choices
     assert not DecisionSearch(lambda: decide("rows", 4, lambda: [4])).has_choices
     assert DecisionSearch(lambda: None).propose(5) == []
+
+
+def many_choices() -> None:
+    """A space of 2,400 schedules."""
+    for name, values in SPACE.items():
+        decide(name, values[0], lambda values=values: values)
+
+
+SPACE = {"rows": range(1, 21), "columns": (8, 16, 32, 48, 64), "unroll": (1, 2, 4, 8), "packs": range(6)}
+
+
+def cost(choices: dict[str, int]) -> float:
+    """Rows and columns interact, as they do where both share the registers."""
+    area = choices["rows"] * choices["columns"] / 16
+    return 1 + abs(area - 28) / 28 + 0.1 * abs(choices["unroll"] - 4) + 0.05 * choices["packs"]
+
+
+def trials_until(limit: float, learns: bool, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Trials until a schedule of at most this cost is found."""
+    if not learns:
+        monkeypatch.setattr("tilewright.search.decision_search.LEAST_MEASURED", 1 << 30)
+    search = DecisionSearch(many_choices)
+    search.tell(search.constructed, cost(dict(search.constructed)))
+    best, trials = cost(dict(search.constructed)), 0
+    while best > limit and (batch := search.propose(8)):
+        for one in batch:
+            trials += 1
+            search.tell(one, cost(dict(one)))
+            if cost(dict(one)) < best:
+                best = cost(dict(one))
+                search.keep_best(one)
+    return trials
+
+
+def test_a_learned_model_needs_fewer_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds one of the best of 2,400 schedules within a hundred trials."""
+    pytest.importorskip("xgboost")
+    learned = trials_until(1.05, True, monkeypatch)
+    assert learned <= 100 and learned <= trials_until(1.05, False, monkeypatch)

@@ -42,6 +42,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "normalize_iter_map_to_expr subspace_divide"
         ),
     },
+    "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
     "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
@@ -91,6 +92,9 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.operators": "const",
     },
     "target.codegen": {"target.llvm_version": "llvm_version_major"},
+    "testing.autotvm": {
+        "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
+    },
     "testing.auto_scheduler": {"compat.auto_scheduler_workloads": "*"},
     "testing.utils": {"testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
@@ -127,6 +131,16 @@ MODULES: Final[dict[str, dict[str, str]]] = {
 """Modules that TVM has and the core has not."""
 
 NAMES: Final[dict[str, dict[str, str]]] = {
+    "autotvm": {
+        "autotvm.task.space": "FallbackConfigEntity",
+        "autotvm.tuner": "GATuner GridSearchTuner RandomTuner XGBTuner",
+    },
+    "autotvm.measure.measure": {
+        "autotvm.measure.measure_methods": "create_measure_batch measure_option",
+    },
+    "autotvm.measure.measure_methods": {
+        "autotvm.measure.measure_methods": "run_through_rpc=run_locally",
+    },
     "ir.attrs": {"ir.make_node": "make_node"},
     "ir.base": {
         "ir.env_func": "EnvFunc",

@@ -1,6 +1,6 @@
 """What TVM 0.8 has and this version has not: one table, and modules that say so.
 
-``import tilewright.autotvm`` gives a module in which every name is an error that says what is missing and what to use
+``import tilewright.rpc`` gives a module in which every name is an error that says what is missing and what to use
 instead. The error of an attribute is an ``AttributeError`` (``hasattr`` works), that of an import an ``ImportError``.
 A module that comes to exist is found before this table is asked.
 """
@@ -22,7 +22,6 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
     """A name of TVM's that is imported from a module that this version does not have."""
 
 
-_AUTOTVM = "schedules are computed from the target's caches and registers instead: build without tuning"
 _RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
@@ -37,7 +36,6 @@ _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls"
 a function, which says when it is called that it is not there."""
 
 _MODULES: Final[dict[str, str]] = {
-    "autotvm": _AUTOTVM,
     "rpc": _RPC,
     "exec": _RPC,
     "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
@@ -96,25 +94,6 @@ _MODULES: Final[dict[str, str]] = {
 """What is not there, and what to use instead."""
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
-    "autotvm": ("env", "record", "task", "measure", "tuner", "tophub", "graph_tuner", "feature"),
-    "autotvm.task": (
-        "task",
-        "space",
-        "topi_integration",
-        "relay_integration",
-        "dispatcher",
-        "code_hash",
-    ),
-    "autotvm.measure": ("measure", "measure_methods"),
-    "autotvm.tuner": (
-        "tuner",
-        "ga_tuner",
-        "xgboost_tuner",
-        "index_based_tuner",
-        "callback",
-        "sa_model_optimizer",
-    ),
-    "autotvm.graph_tuner": ("base_graph_tuner",),
     "rpc": ("client", "server", "tracker", "proxy", "base"),
     "relay.qnn": ("op", "transform"),
     "relay.qnn.op": ("qnn",),

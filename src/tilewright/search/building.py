@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import struct
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Self
 
 from tilewright.compile import cache
 from tilewright.compile.unit import compile_parts, split
@@ -39,6 +42,26 @@ class BuildJob:
     host: Target | None = None
 
 
+class Builders(ABC):
+    """Builders on other machines. ``with builders:`` has ``build_all`` use them."""
+
+    @abstractmethod
+    def build(
+        self, jobs: Sequence[BuildJob], seconds: float, on_done: Callable[[int], None] | None = None
+    ) -> list[Built]:
+        """Build every job, each within so many seconds."""
+
+    def __enter__(self) -> Self:
+        self._token = _BUILDERS.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _BUILDERS.reset(self._token)
+
+
+_BUILDERS: ContextVar[Builders | None] = ContextVar("tilewright_builders", default=None)
+
+
 @dataclass
 class _Batch:
     """What the forks of a batch find in their memory."""
@@ -60,10 +83,14 @@ def build_all(
     memory: int | None = None,
     on_done: Callable[[int], None] | None = None,
 ) -> list[Built]:
-    """Build every job, each within so many seconds and bytes of memory, in so many processes (all cores by default)."""
+    """Build every job, each within so many seconds and bytes of memory, in so many processes (all cores by default), or
+    by the ``Builders`` that are in use."""
     global _batch
     if not jobs:
         return []
+    elsewhere = _BUILDERS.get()
+    if elsewhere is not None:
+        return elsewhere.build(jobs, seconds, on_done)
     count = min(processes or compile_processes(), len(jobs))
     room = default_memory(count) if memory is None else memory
     if not can_fork():
@@ -78,7 +105,7 @@ def build_all(
     finally:
         pool.close()
         _batch = _Batch((), 0)
-    return [_built(outcome, seconds, time.monotonic() - starts) for outcome in outcomes]
+    return [built_from(outcome, seconds, time.monotonic() - starts) for outcome in outcomes]
 
 
 def build_number(payload: bytes) -> bytes:
@@ -118,7 +145,7 @@ def _answer(unit: bytes, **said: object) -> bytes:
     return _HEAD.pack(len(head)) + head + unit
 
 
-def _built(outcome: Outcome, limit: float, spent: float) -> Built:
+def built_from(outcome: Outcome, limit: float, spent: float) -> Built:
     """What a worker's outcome says of a candidate."""
     if isinstance(outcome, Failed):
         kind = ErrorKind.BUILD_TIMEOUT if outcome.timed_out else ErrorKind.COMPILE_HOST
@@ -150,25 +177,7 @@ def _build_from_here(
     on_done: Callable[[int], None] | None,
 ) -> list[Built]:
     """Lower in this process, compile in others that are new interpreters."""
-    built: dict[int, Built] = {}
-    payloads: dict[int, bytes] = {}
-    context = context_to_json(PassContext.current()) or context_to_json(PassContext())
-    for number, job in enumerate(jobs):
-        starts = time.monotonic()
-        try:
-            loops = save_json(job.loops if isinstance(job.loops, IRModule) else job.loops())
-        except SerializationError as problem:
-            raise TilewrightError(
-                f"a candidate cannot be sent to a worker process ({problem}); tune from a process without other "
-                "threads, which can fork"
-            ) from problem
-        except Exception as problem:  # noqa: BLE001 - whatever a candidate raises is its own failure
-            message = f"{type(problem).__name__}: {problem}"
-            spent = time.monotonic() - starts
-            built[number] = Built(None, spent, "", ErrorKind.INSTANTIATION_ERROR, message)
-            continue
-        host = job.target if job.host is None else job.host
-        payloads[number] = json.dumps([str(job.target), str(host), context, memory, loops]).encode()
+    payloads, built = payloads_of(jobs, memory)
     pool = _interpreters(processes)
     starts = time.monotonic()
     numbers = list(payloads)
@@ -179,8 +188,36 @@ def _build_from_here(
         None if on_done is None else lambda place: on_done(numbers[place]),
     )
     for number, outcome in zip(numbers, outcomes, strict=True):
-        built[number] = _built(outcome, seconds, time.monotonic() - starts)
+        built[number] = built_from(outcome, seconds, time.monotonic() - starts)
     return [built[number] for number in range(len(jobs))]
+
+
+def payloads_of(
+    jobs: Sequence[BuildJob], memory: int, resolve: Callable[[Target], Target] = lambda target: target
+) -> tuple[dict[int, bytes], dict[int, Built]]:
+    """What ``build_loops`` takes for each job, by its number, and the failures of those that cannot be lowered.
+    ``resolve`` gives the target that other machines should use."""
+    payloads: dict[int, bytes] = {}
+    failed: dict[int, Built] = {}
+    context = context_to_json(PassContext.current()) or context_to_json(PassContext())
+    for number, job in enumerate(jobs):
+        starts = time.monotonic()
+        try:
+            loops = save_json(job.loops if isinstance(job.loops, IRModule) else job.loops())
+        except SerializationError as problem:
+            raise TilewrightError(
+                f"a candidate cannot be sent to another process ({problem}); tune from a process without other "
+                "threads, which can fork"
+            ) from problem
+        except Exception as problem:  # noqa: BLE001 - whatever a candidate raises is its own failure
+            message = f"{type(problem).__name__}: {problem}"
+            spent = time.monotonic() - starts
+            failed[number] = Built(None, spent, "", ErrorKind.INSTANTIATION_ERROR, message)
+            continue
+        host = job.target if job.host is None else job.host
+        said = [str(resolve(job.target)), str(resolve(host)), context, memory, loops]
+        payloads[number] = json.dumps(said).encode()
+    return payloads, failed
 
 
 _pools: dict[int, WorkerPool] = {}

@@ -161,19 +161,26 @@ def read_kernel_records(file: RecordFile) -> Loaded[KernelRecord]:
 Choices = tuple[tuple[str, Any], ...]
 
 
-def best_choices(records: Iterable[KernelRecord]) -> dict[Workload, tuple[Choices, float]]:
-    """For each kernel, the choices that are faster than the constructed schedule by most, and how many times. What was
-    compared last about some choices counts."""
-    gains: dict[Workload, dict[Choices, float]] = {}
+Gains = dict[Workload, dict[Choices, float]]
+
+
+def gains_of(records: Iterable[KernelRecord]) -> Gains:
+    """For each kernel, the choices that are faster than the constructed schedule, and how many times. What was compared
+    last about some choices counts."""
+    said: Gains = {}
     for record in records:
         if record.gain is not None:
-            gains.setdefault(record.workload, {})[record.choices] = record.gain
-    found = {}
-    for workload, known in gains.items():
-        choices = max(known, key=lambda one: known[one])
-        if known[choices] > 1.0:
-            found[workload] = (choices, known[choices])
-    return found
+            said.setdefault(record.workload, {})[record.choices] = record.gain
+    faster = {
+        workload: {choices: gain for choices, gain in known.items() if gain > 1.0}
+        for workload, known in said.items()
+    }
+    return {workload: known for workload, known in faster.items() if known}
+
+
+def best_choices(gains: Gains) -> dict[Workload, tuple[Choices, float]]:
+    """For each kernel, the choices of the greatest gain, and that."""
+    return {workload: max(known.items(), key=lambda pair: pair[1]) for workload, known in gains.items()}
 
 
 class TunedKernels(TuningScope):
@@ -181,10 +188,16 @@ class TunedKernels(TuningScope):
     records were, and ``refused`` says why others were not."""
 
     def __init__(self, records: Iterable[KernelRecord]) -> None:
-        self.best = best_choices(records)
+        self.gains = gains_of(records)
+        self.best = best_choices(self.gains)
         self.used: dict[Workload, float] = {}
         self.refused: dict[Workload, str] = {}
+        self.last: Workload | None = None
         self._by_fingerprint = {workload.fingerprint: workload for workload in self.best}
+
+    def gain_of(self, request: ScheduleRequest) -> float:
+        """How many times faster than the constructed schedule its records say that a function is."""
+        return self.best.get(Workload.of(request), ((), 1.0))[1]
 
     def schedule(self, request: ScheduleRequest) -> Schedule | None:
         """The schedule with the best choices; None for a kernel without any."""
@@ -207,6 +220,7 @@ class TunedKernels(TuningScope):
             self.refused[workload] = f"there is no choice {', '.join(decisions.unused)} here any more"
             return None
         self.used[workload] = gain
+        self.last = workload
         return made
 
 

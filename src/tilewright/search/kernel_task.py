@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tilewright.compile import get_binds, lower
 from tilewright.ir.module import IRModule
 from tilewright.relay.backend.te_compiler import tensor_expression
 from tilewright.relay.function import Function
+from tilewright.schedule import schedule
 from tilewright.schedule.decisions import Decisions
 from tilewright.schedule.tuning import ScheduleRequest, TuningScope
 from tilewright.search.building import BuildJob
@@ -19,6 +21,7 @@ from tilewright.search.outcomes import Built
 from tilewright.support.errors import TilewrightError
 from tilewright.target import Target
 from tilewright.te.schedule.schedule import Schedule
+from tilewright.te.tensor import Tensor
 
 
 @dataclass(eq=False)
@@ -56,18 +59,24 @@ class KernelTask:
         return self.untuned / self.gain
 
     @property
-    def has_failed(self) -> bool:
-        """True if nothing of it could be measured."""
-        return self.trials > 0 and self.failures == self.trials
+    def operator(self) -> str:
+        """The operator that it is scheduled for."""
+        return self.workload.operator
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The choices of the best that are not the constructed schedule's."""
+        constructed = dict(self.search.constructed)
+        return {name: value for name, value in self.search.best if constructed.get(name) != value}
 
     def lower(self, assignment: Assignment) -> IRModule:
         """The loops with some choices."""
         with Decisions(dict(assignment)), self.request.target:
-            schedule = self.request.construct()
+            made = self.request.construct()
         binds, _ = get_binds(self.request.arguments, compact=True)
         with self.request.target:
             # With the kernel's own name, what was compiled for the model is found in the cache.
-            return lower(schedule, self.request.arguments, self.kernel, binds)
+            return lower(made, self.request.arguments, self.kernel, binds)
 
     def job(self, assignment: Assignment) -> BuildJob:
         """How some choices are built."""
@@ -106,3 +115,22 @@ def kernel_tasks(kernels: Mapping[str, Sequence[Function]], target: Target) -> l
                 continue
             tasks[workload] = KernelTask(name, len(calls), request, workload, search, arguments)
     return list(tasks.values())
+
+
+def expression_task(
+    name: str, arguments: Sequence[Tensor], outputs: Sequence[Tensor], target: Target
+) -> KernelTask:
+    """The task of a tensor expression of one's own: its arguments, results included, and its results. The constructed
+    schedule is what ``schedule(outputs, target)`` gives."""
+    request = ScheduleRequest(
+        operator="te",
+        implementation="constructed",
+        attrs=None,
+        inputs=[tensor for tensor in arguments if tensor not in outputs],
+        arguments=list(arguments),
+        outputs=list(outputs),
+        target=target,
+        construct=lambda: schedule(outputs, target),
+    )
+    search = DecisionSearch(request.construct)
+    return KernelTask(name, 1, request, Workload.of(request), search, arguments_of(arguments))

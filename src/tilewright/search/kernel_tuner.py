@@ -10,15 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from tilewright import __version__
 from tilewright.search.building import build_all
 from tilewright.search.decision_search import Assignment
 from tilewright.search.kernel_records import KernelRecord, read_kernel_records
 from tilewright.search.kernel_task import KernelTask
 from tilewright.search.options import RunOptions
 from tilewright.search.outcomes import Built, Measured
+from tilewright.search.progress import CurvePoint, Silent, TuneListener, best_seconds
 from tilewright.search.records import RecordFile
 from tilewright.search.running import run_all
 
@@ -32,43 +31,16 @@ _HOPE = 0.3
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """How long to search, and how. ``round_size`` candidates of a kernel are built and measured at a time."""
+    """How long to search, and how. ``round_size`` candidates of a kernel are built and measured at a time. ``version``
+    is this package's, for the records."""
 
     seconds: float = float("inf")
     trials: int | None = None
     round_size: int = 8
+    version: str = ""
     build_seconds: float = 30.0
     run: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=3, min_repeat_ms=2))
     confirm: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=9, min_repeat_ms=4))
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """How far the search was at a time: the sum over all kernels of calls times the best."""
-
-    seconds: float
-    trials: int
-    kernel_seconds: float
-
-
-class TuneListener(Protocol):
-    """Is told what happens."""
-
-    def changed(self, tuner: KernelTuner) -> None:
-        """Something was measured."""
-
-    def failed(self, task: KernelTask) -> None:
-        """No candidate of a kernel works; ``task.first_error`` says why."""
-
-
-class _Silent:
-    """Where nobody looks on."""
-
-    def changed(self, tuner: KernelTuner) -> None:
-        """Something was measured."""
-
-    def failed(self, task: KernelTask) -> None:
-        """No candidate of a kernel works."""
 
 
 class KernelTuner:
@@ -84,7 +56,7 @@ class KernelTuner:
         self.tasks = list(tasks)
         self.file = file
         self.options = options
-        self.listener = listener or _Silent()
+        self.listener = listener or Silent()
         self.trials = 0
         self.failures = 0
         self.resumed = 0
@@ -102,16 +74,6 @@ class KernelTuner:
     def seconds_left(self) -> float:
         """Of the time that was given."""
         return max(0.0, self.options.seconds - self.seconds)
-
-    @property
-    def kernel_seconds(self) -> float:
-        """What the kernels with choices take in one run of the model, each with its best."""
-        return sum(task.calls * task.best for task in self.tasks if task.incumbent is not None)
-
-    @property
-    def untuned_seconds(self) -> float:
-        """The same with the constructed schedules."""
-        return sum(task.calls * task.untuned for task in self.tasks if task.incumbent is not None)
 
     def tune(self) -> None:
         """Search until the time or the trials are used up, or nothing is left to try."""
@@ -252,9 +214,9 @@ class KernelTuner:
         self, task: KernelTask, assignment: Assignment, measured: Measured, gain: float | None = None
     ) -> None:
         record = KernelRecord.of(task.workload, dict(assignment), measured, gain)
-        self.file.append([record.line(__version__)])
+        self.file.append([record.line(self.options.version)])
 
     def _note(self) -> None:
         if any(task.incumbent is not None for task in self.tasks):
-            self.curve.append(CurvePoint(self.seconds, self.trials, self.kernel_seconds))
+            self.curve.append(CurvePoint(self.seconds, self.trials, best_seconds(self.tasks)))
         self.listener.changed(self)

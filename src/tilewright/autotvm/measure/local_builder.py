@@ -69,7 +69,12 @@ class LocalBuilder(Builder):
         return [results[number] for number in range(len(measure_inputs))]
 
     def _library(
-        self, measured: MeasureInput, schedule: Any, tensors: list[Any], given: tuple[Argument, ...], starts: float
+        self,
+        measured: MeasureInput,
+        schedule: Any,
+        tensors: list[Any],
+        given: tuple[Argument, ...],
+        starts: float,
     ) -> BuildResult:
         """The program as a library that the user's function makes."""
         if self._folder is None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
-
-from tilewright.support.errors import TilewrightError
 
 
 class MeasureInput(NamedTuple):

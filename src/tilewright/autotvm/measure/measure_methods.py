@@ -60,7 +60,9 @@ class MeasuringRunner(Runner):
     def ref_input(self, val: list[Any] | None) -> None:
         self._ref_input = val
 
-    def run(self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]) -> list[MeasureResult]:
+    def run(
+        self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]
+    ) -> list[MeasureResult]:
         """Measure one candidate after the other."""
         results: dict[int, MeasureResult] = {}
         if isinstance(self.executor, LocalExecutor) and self.module_loader is None:
@@ -119,7 +121,9 @@ class MeasuringRunner(Runner):
             return MeasureResult((problem,), MeasureErrorNo.RUNTIME_DEVICE, 0.0, time.time())
 
 
-def _arguments(described: Sequence[tuple[tuple[int, ...], str]], ref_input: list[Any] | None) -> list[Argument]:
+def _arguments(
+    described: Sequence[tuple[tuple[int, ...], str]], ref_input: list[Any] | None
+) -> list[Argument]:
     if ref_input is not None:
         return [Argument.of(_as_array(value)) for value in ref_input]
     return [Argument(shape, dtype) for shape, dtype in described]
@@ -288,7 +292,9 @@ def measure_option(builder: Any, runner: Any) -> dict[str, Any]:
     return {"builder": builder, "runner": runner}
 
 
-def create_measure_batch(task: Any, option: dict[str, Any]) -> Callable[[Sequence[MeasureInput]], list[MeasureResult]]:
+def create_measure_batch(
+    task: Any, option: dict[str, Any]
+) -> Callable[[Sequence[MeasureInput]], list[MeasureResult]]:
     """A function that builds and measures inputs."""
     builder, runner = option["builder"], option["runner"]
     runner.set_task(task)

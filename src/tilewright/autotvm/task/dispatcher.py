@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tilewright.autotvm.record import load_from_file
-from tilewright.autotvm.task.constructed.lookup import graph_choice, measured_seconds, tuned_construction
+from tilewright.autotvm.task.constructed.compiled import compiled_workload
+from tilewright.autotvm.task.constructed.lookup import Fit, graph_choice, measured_seconds, tuned_construction
 from tilewright.autotvm.task.context import (
     ApplyConfig,
     ApplyFixedConfig,
@@ -19,8 +17,10 @@ from tilewright.autotvm.task.context import (
     Workload,
     clear_fallback_cache,
 )
+from tilewright.autotvm.task.records import load_from_file
 from tilewright.autotvm.task.space import FallbackConfigEntity
 from tilewright.schedule.tuning import GraphDecision, ImplementationRequest, ScheduleRequest
+from tilewright.search.outcomes import typical
 from tilewright.support.errors import TilewrightError
 from tilewright.target.target import Target
 from tilewright.te.schedule.schedule import Schedule
@@ -39,6 +39,7 @@ class ApplyHistoryBest(DispatchContext):
         self.best_by_targetkey: dict[tuple[str, Workload], Record] = {}
         self.best_by_model: dict[tuple[str, Workload], Record] = {}
         self._best_user_defined: dict[tuple[str, Workload], Any] = {}
+        self.fit = Fit()
         if records is not None:
             self.load(records)
 
@@ -50,10 +51,11 @@ class ApplyHistoryBest(DispatchContext):
                 continue
             count += 1
             workload = inp.task.workload
-            for key in inp.target.keys:
-                _keep_best(self.best_by_targetkey, (key, workload), (inp, res))
-            if inp.target.model != "unknown":
-                _keep_best(self.best_by_model, (inp.target.model, workload), (inp, res))
+            for one in dict.fromkeys([workload, compiled_workload(workload, inp.target)]):
+                for key in inp.target.keys:
+                    _keep_best(self.best_by_targetkey, (key, one), (inp, res))
+                if inp.target.model != "unknown":
+                    _keep_best(self.best_by_model, (inp.target.model, one), (inp, res))
         logger.debug("loaded %d records of successful measurements", count)
 
     def _query_inside(self, target: Target | None, workload: Workload | None) -> Any:
@@ -73,13 +75,13 @@ class ApplyHistoryBest(DispatchContext):
                 return found
             if (name, workload) in best:
                 inp, res = best[name, workload]
-                inp.config.cost = float(np.mean(res.costs))
+                inp.config.cost = typical(res.costs)
                 return inp.config
         return None
 
     def schedule(self, request: ScheduleRequest) -> Schedule | None:
         """The constructed schedule of a function, with the choices that were found for its workload."""
-        return tuned_construction(request, self.known)
+        return tuned_construction(request, self.known, self.fit)
 
     def measured_seconds(self, request: ImplementationRequest) -> float | None:
         """The best time of an implementation."""
@@ -88,6 +90,11 @@ class ApplyHistoryBest(DispatchContext):
     def graph_choice(self, decision: GraphDecision) -> Any:
         """What was found for a choice of a graph pass."""
         return graph_choice(decision, self.known)
+
+    def __exit__(self, *problem: object) -> None:
+        super().__exit__(*problem)
+        if self.fit.summary():
+            logger.warning("%s", self.fit.summary())
 
     def update(self, target: Target, workload: Workload, cfg: Any) -> None:
         """Prefer a configuration to the records."""
@@ -109,7 +116,7 @@ def _every_record(records: Any) -> Iterable[Record]:
 
 
 def _keep_best(best: dict[tuple[str, Workload], Record], key: tuple[str, Workload], record: Record) -> None:
-    if key not in best or np.mean(best[key][1].costs) > np.mean(record[1].costs):
+    if key not in best or typical(best[key][1].costs) > typical(record[1].costs):
         best[key] = record
 
 
@@ -121,6 +128,7 @@ class ApplyGraphBest(DispatchContext):
         self._records = list(_every_record(records))
         self._counter = 0
         self._global_cfg_dict: dict[tuple[str, Workload | None], Any] = {}
+        self.fit = Fit()
 
     def _query_inside(self, target: Target | None, workload: Workload | None) -> Any:
         if self._counter < len(self._records):
@@ -139,7 +147,7 @@ class ApplyGraphBest(DispatchContext):
 
     def schedule(self, request: ScheduleRequest) -> Schedule | None:
         """The constructed schedule of a function, with the choices of the plan."""
-        return tuned_construction(request, self.known)
+        return tuned_construction(request, self.known, self.fit)
 
     def graph_choice(self, decision: GraphDecision) -> Any:
         """What the plan says of a choice of a graph pass."""

@@ -43,6 +43,10 @@ class TaskTemplate:
         outputs = [made] if isinstance(made, Tensor) else list(made)
         return self.fschedule(outputs), [*outputs, *self._get_inputs(outputs)]
 
+    def space(self, args: tuple[Any, ...], target: Target) -> ConfigSpace:
+        """The space of configurations for arguments: empty, for the template to define its knobs."""
+        return ConfigSpace()
+
     @staticmethod
     def _get_inputs(out: Any) -> list[Tensor]:
         """The placeholders that tensors are computed from."""
@@ -172,7 +176,8 @@ def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = 
     made = Task(task_name, serialize_args(args))
     target, target_host = Target.check_and_update_host_consist(target, target_host)
     made.target, made.target_host = target, target_host
-    made.config_space = space = ConfigSpace()
+    space = made.func.space(made.args, target)
+    made.config_space = space
     with ApplyConfig(space), target:
         schedule, _ = made.func(*made.args)
     space.code_hash = getattr(schedule, "code_hash", None)

@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.autotvm import record
 from tilewright.autotvm.measure.measure import MeasureInput, MeasureResult
 from tilewright.autotvm.utils import format_si_prefix
+from tilewright.search.outcomes import typical
 from tilewright.search.records import RecordFile
 
 logger = logging.getLogger("autotvm")
@@ -55,7 +56,7 @@ class Monitor:
     def __call__(self, tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         for inp, res in zip(inputs, results, strict=True):
             is_good = res.error_no == 0
-            self.scores.append(float(inp.task.flop / np.mean(res.costs)) if is_good else 0.0)
+            self.scores.append(float(inp.task.flop / typical(res.costs)) if is_good else 0.0)
             self.timestamps.append(res.timestamp)
 
     def reset(self) -> None:
@@ -92,7 +93,7 @@ def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Any:
         for inp, res in zip(inputs, results, strict=True):
             state.tried += 1
             if res.error_no == 0:
-                state.current = float(inp.task.flop / np.mean(res.costs))
+                state.current = float(inp.task.flop / typical(res.costs))
                 state.best = max(state.best, state.current)
             else:
                 state.failed += 1

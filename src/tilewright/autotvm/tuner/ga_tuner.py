@@ -9,10 +9,11 @@ import numpy as np
 
 from tilewright.autotvm.measure.measure import MeasureInput, MeasureResult
 from tilewright.autotvm.tuner.tuner import Tuner
+from tilewright.search.outcomes import typical
 
 
 class GATuner(Tuner):
-    """Populations of ``pop_size``, of which the best ``elite_num`` survive; each gene mutates with ``mutation_prob``."""
+    """Populations of ``pop_size``, of which the best ``elite_num`` survive; genes mutate with ``mutation_prob``."""
 
     def __init__(
         self, task: Any, pop_size: int = 100, elite_num: int = 3, mutation_prob: float = 0.1
@@ -59,7 +60,7 @@ class GATuner(Tuner):
         """Score genes; after the last one of a population, make the next."""
         for inp, res in zip(inputs, results, strict=True):
             is_good = res.error_no == 0
-            self.scores.append(float((inp.task.flop or 1) / np.mean(res.costs)) if is_good else 0.0)
+            self.scores.append(float((inp.task.flop or 1) / typical(res.costs)) if is_good else 0.0)
         if len(self.scores) < len(self.genes):
             return
         genes = self.genes + self.elites

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.autotvm.measure.measure import MeasureInput, MeasureResult
 from tilewright.autotvm.task.points import knob2point, point2knob
 from tilewright.autotvm.tuner.tuner import Tuner
+from tilewright.search.outcomes import typical
 
 
 class FeatureCache:
@@ -131,7 +132,7 @@ class ModelBasedTuner(Tuner):
             index = inp.config.index
             flops = 0.0
             if res.error_no == 0:
-                flops = float((inp.task.flop or 1) / np.mean(res.costs))
+                flops = float((inp.task.flop or 1) / typical(res.costs))
                 self.flops_max = max(self.flops_max, flops)
             self.xs.append(index)
             self.ys.append(flops)

@@ -58,8 +58,7 @@ class SimulatedAnnealingOptimizer(ModelOptimizer):
                 chance = np.exp(np.minimum((found - scores) / (self._temperature(step) + 1e-5), 1))
             accepted = np.random.random(len(points)) < chance
             points = [
-                new if accept else old
-                for new, old, accept in zip(proposed, points, accepted, strict=True)
+                new if accept else old for new, old, accept in zip(proposed, points, accepted, strict=True)
             ]
             scores = np.where(accepted, found, scores)
             changed = self._keep(best, proposed, found, num, exclusive)

@@ -7,12 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tilewright.autotvm.env import GLOBAL_SCOPE
 from tilewright.autotvm.measure.measure import MeasureInput, MeasureResult
 from tilewright.autotvm.measure.measure_methods import create_measure_batch
 from tilewright.autotvm.utils import format_si_prefix
+from tilewright.search.outcomes import typical
 
 logger = logging.getLogger("autotvm")
 
@@ -120,7 +119,7 @@ class Tuner(ABC):
         for place, (inp, res) in enumerate(zip(inputs, results, strict=True)):
             flops = 0.0
             if res.error_no == 0:
-                flops = float((inp.task.flop or 0) / np.mean(res.costs))
+                flops = float((inp.task.flop or 0) / typical(res.costs))
             else:
                 failed += 1
                 if self.first_error is None:

@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
         "lacks_linker": (form == "tar" and arguments.output_format is None)
         or (form == "so" and not arguments.cross_compiler and not has_compiler(triple)),
         "runtime": [str(path) for path in runtime],
-        "tuned_kernels": None if applied is None else len(applied.kernels.used),
+        "tuned_kernels": None if applied is None else applied.used,
         "tuning_notes": [] if applied is None else applied.lines(),
     }
     if arguments.json:

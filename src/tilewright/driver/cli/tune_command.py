@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
+from tilewright import __version__
 from tilewright.driver import tuning, tvmc
 from tilewright.driver.cli.output import check_output, show_json, show_table, show_text
 from tilewright.driver.cli.progress import progress
@@ -46,6 +47,13 @@ def add_commands(commands: Commands[argparse.ArgumentParser]) -> None:
         "--time", metavar="TIME", help=f"how long, as in 90s, 5m or 1h30m; default: {DEFAULT_TIME}"
     )
     parser.add_argument("--trials", type=int, metavar="N", help="how many candidates to measure at most")
+    parser.add_argument(
+        "--tuner",
+        choices=("choices", "auto_scheduler", "both"),
+        default="choices",
+        help="what is searched: the choices of the constructed schedules (the default, which gains most in minutes), "
+        "AutoScheduler's schedules, or one after the other",
+    )
     parser.add_argument("--report", metavar="PATH", help="write a report for the browser: one .html file")
     parser.add_argument(
         "--executor",
@@ -84,12 +92,12 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output, "-o", [arguments.FILE])
     if arguments.report:
         check_output(arguments.report, "--report", [arguments.FILE, arguments.output])
-    _check_records(arguments.output)
+    tuning.records.require_records(arguments.output, "-o")
     compiler = tvmc.compiler
     settings = compiler.settings_from_arguments(arguments)
     with progress(f"reading {arguments.FILE}", arguments.json):
         model = compiler.load_from_arguments(arguments)
-    options = tuning.model.TuneOptions(seconds=seconds, trials=arguments.trials)
+    options = tuning.model.TuneOptions(seconds=seconds, trials=arguments.trials, version=__version__)
     with LiveTable(arguments.json) as shown:
         result = tuning.model.tune_model(
             model,
@@ -99,6 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
             options,
             shown,
             tvmc.runner.fill_shapes_from_arguments(arguments),
+            arguments.tuner,
         )
     if arguments.report:
         tuning.report.write_report(result, arguments.report)
@@ -109,23 +118,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check_records(path: str) -> None:
-    """An error for a file that has something else in it, before anything is appended."""
-    loaded = tuning.records.RecordFile(path).read(tuning.records.KernelRecord.from_json)
-    if loaded.problems and not loaded.records:
-        first = loaded.problems[0]
-        raise ModelError(
-            f"{path} is not a file of tuning records (line {first.number}: {first.reason}): choose another name with -o"
-        )
-
-
 def show(result: ModelTuning) -> None:
     """Print the table of tasks, what was measured, and the result in one line."""
     tasks: list[Any] = ranked(result.tasks)
     if tasks:
         show_table(f"tasks of {result.model}", COLUMNS, rows_of(tasks))
     for task in tasks:
-        if task.has_failed:
+        if tuning.model.has_failed(task):
             show_text(f"{task.name}: every candidate failed; the first error: {task.first_error}")
     resumed = f", {result.resumed} from earlier runs" if result.resumed else ""
     show_text(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright.driver.cli.output import printable
 
 if TYPE_CHECKING:
-    from tilewright.search.kernel_task import KernelTask
-    from tilewright.search.kernel_tuner import KernelTuner
+    from tilewright.search.progress import SearchProgress, TaskProgress
 
 COLUMNS = ("task", "best", "gain", "trials", "failed")
+_UNKNOWN = float("inf")
 _SECONDS_BETWEEN_FRAMES = 0.25
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -35,17 +35,17 @@ def clock_text(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-def gain_text(task: KernelTask) -> str:
+def gain_text(task: TaskProgress) -> str:
     """How much faster than untuned, in per cent; empty before anything is found."""
     return "" if task.gain <= 1.0 else f"{100 * (task.gain - 1):.1f} %"
 
 
-def ranked(tasks: Sequence[KernelTask]) -> list[KernelTask]:
+def ranked(tasks: Sequence[TaskProgress]) -> list[TaskProgress]:
     """The tasks by their share of the model's time, the largest first; those that failed last."""
-    return sorted(tasks, key=lambda task: (task.incumbent is None, -task.calls * min(task.untuned, 1e9)))
+    return sorted(tasks, key=lambda task: (task.untuned == _UNKNOWN, -task.calls * min(task.untuned, 1e9)))
 
 
-def rows_of(tasks: Sequence[KernelTask]) -> list[list[str]]:
+def rows_of(tasks: Sequence[TaskProgress]) -> list[list[str]]:
     """The rows of the table, for any output."""
     return [
         [
@@ -86,18 +86,18 @@ class LiveTable:
         if self._live is not None:
             self._live.stop()
 
-    def changed(self, tuner: KernelTuner) -> None:
+    def changed(self, search: SearchProgress) -> None:
         """Something was measured."""
         patience = _SECONDS_BETWEEN_LINES if self._live is None else _SECONDS_BETWEEN_FRAMES
         if self.quiet or time.monotonic() - self._drawn < patience:
             return
         self._drawn = time.monotonic()
         if self._live is not None:
-            self._live.update(self._frame(tuner), refresh=True)
+            self._live.update(self._frame(search), refresh=True)
         else:
-            print(_status(tuner), file=sys.stderr, flush=True)
+            print(_status(search), file=sys.stderr, flush=True)
 
-    def failed(self, task: KernelTask) -> None:
+    def failed(self, task: TaskProgress) -> None:
         """Nothing of a kernel can be measured: say so at once, with the first error."""
         if self.quiet or task.name in self._told:
             return
@@ -108,17 +108,17 @@ class LiveTable:
         else:
             print(printable(text), file=sys.stderr, flush=True)
 
-    def _frame(self, tuner: KernelTuner) -> Any:
+    def _frame(self, search: SearchProgress) -> Any:
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
         console = self._live.console
-        tasks = ranked(tuner.tasks)
+        tasks = ranked(search.tasks)
         room = max(console.height - 5, 3)
         shown = tasks[:room]
-        if tuner.current is not None and tuner.current not in shown:
-            shown = [*shown[:-1], tuner.current]
+        if search.current is not None and search.current not in shown:
+            shown = [*shown[:-1], search.current]
         rows = rows_of(shown)
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
         # Only names are shortened where the terminal is narrow.
@@ -128,23 +128,30 @@ class LiveTable:
             table.add_column(name, justify="right", no_wrap=True, min_width=width)
         for task, row in zip(shown, rows, strict=True):
             style = (
-                "bold" if task is tuner.current else "red" if task.incumbent is None and task.trials else ""
+                "bold"
+                if task is search.current
+                else "red"
+                if task.untuned == _UNKNOWN and task.trials
+                else ""
             )
             table.add_row(*(Text(printable(cell)) for cell in row), style=style)
         rest = len(tasks) - len(shown)
-        lines = [table]
+        lines: list[Any] = [table]
         if rest > 0:
             lines.append(Text(f"and {rest} more", style="dim"))
-        return Group(*lines, Text(_status(tuner), overflow="ellipsis", no_wrap=True))
+        return Group(*lines, Text(_status(search), overflow="ellipsis", no_wrap=True))
 
 
-def _status(tuner: KernelTuner) -> str:
+def _status(search: SearchProgress) -> str:
     parts = []
-    if tuner.untuned_seconds > 0:
-        parts.append(f"kernels {time_text(tuner.untuned_seconds)} → {time_text(tuner.kernel_seconds)}")
-    parts.append(f"{tuner.trials} trials, {tuner.failures} failed")
-    left = tuner.seconds_left
+    measured = [task for task in search.tasks if task.untuned != _UNKNOWN]
+    if measured:
+        before = sum(task.calls * task.untuned for task in measured)
+        after = sum(task.calls * task.best for task in measured)
+        parts.append(f"kernels {time_text(before)} → {time_text(after)}")
+    parts.append(f"{search.trials} trials, {search.failures} failed")
+    left = search.seconds_left
     parts.append(
-        f"{clock_text(left)} left" if left != float("inf") else f"{clock_text(tuner.seconds)} so far"
+        f"{clock_text(left)} left" if left != float("inf") else f"{clock_text(search.seconds)} so far"
     )
     return "; ".join(parts)

@@ -9,9 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilewright.driver.tuning import model, records, report
+    from tilewright.driver.tuning import comparison, model, records, report, states
 
-_PARTS = ("model", "records", "report")
+_PARTS = ("comparison", "model", "records", "report", "states")
 
 
 def __getattr__(name: str) -> Any:

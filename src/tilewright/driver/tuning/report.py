@@ -12,7 +12,7 @@ from typing import Any
 from tilewright import __version__
 from tilewright.driver.profile import report as profile_report
 from tilewright.driver.tuning.model import ModelTuning
-from tilewright.search.kernel_task import KernelTask
+from tilewright.search.progress import TaskProgress
 from tilewright.support.cbuild import write_bytes
 
 _TEMPLATE = Path(__file__).resolve().parent / "template"
@@ -60,11 +60,11 @@ def as_json(result: ModelTuning) -> dict[str, Any]:
     }
 
 
-def _task(task: KernelTask, applied: Mapping[str, float]) -> dict[str, Any]:
-    measured = task.incumbent is not None
+def _task(task: TaskProgress, applied: Mapping[str, float]) -> dict[str, Any]:
+    measured = task.untuned != float("inf")
     return {
         "name": task.name,
-        "operator": task.workload.operator,
+        "operator": task.operator,
         "calls": task.calls,
         "untuned_seconds": task.untuned if measured else None,
         "best_seconds": task.best if measured else None,
@@ -73,7 +73,5 @@ def _task(task: KernelTask, applied: Mapping[str, float]) -> dict[str, Any]:
         "trials": task.trials,
         "failures": task.failures,
         "first_error": task.first_error,
-        "choices": {
-            name: value for name, value in task.search.best if value != task.search.space[name].constructed
-        },
+        "choices": dict(task.changes),
     }

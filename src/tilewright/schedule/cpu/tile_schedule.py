@@ -85,7 +85,7 @@ def tile_stages(
     loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within)
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
     packed = panel_loops and is_scattered(materialized, found, sizes)
-    if panel_loops and _can_pack(reduction, found):
+    if panel_loops and _can_pack(reduction, found) and _rows_are_apart(materialized, found, sizes):
         packed = decide("pack", bool(packed), lambda: [True, False])
     leading = len([number for number in first if number in outer])
     shared, panel_place, place = _parallel(
@@ -201,6 +201,10 @@ def is_scattered(materialized: MaterializedStage, found: Contraction, sizes: Seq
     rows = prod(extent_of(axes[position]) for position in range(len(axes)) if position in found.row_axes)
     if not found.is_product or len(found.panel) != 1 or rows < ROWS_WORTH_PACKING:
         return False
+    return _rows_are_apart(materialized, found, sizes)
+
+
+def _rows_are_apart(materialized: MaterializedStage, found: Contraction, sizes: Sequence[int]) -> bool:
     steps = [
         step_of(found.panel[0], axis, 1) for axis in materialized.compute.reduce_axis if extent_of(axis) > 1
     ]
