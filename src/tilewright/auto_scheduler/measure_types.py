@@ -11,7 +11,8 @@ from tilewright.search.measure import Built, ErrorKind
 
 if TYPE_CHECKING:
     from tilewright.auto_scheduler.loop_state import State
-    from tilewright.auto_scheduler.search_task import SearchTask
+    from tilewright.auto_scheduler.state_nodes import StateObject
+    from tilewright.auto_scheduler.task import Task
 
 
 class MeasureErrorNo(IntEnum):
@@ -40,9 +41,9 @@ class Seconds(float):
 
 
 class MeasureInput:
-    """A program to measure: a state of a task."""
+    """A program to measure: a state of a task. One that was read from a record has the steps of its state only."""
 
-    def __init__(self, task: SearchTask, state: State) -> None:
+    def __init__(self, task: Task, state: State | StateObject) -> None:
         self.task = task
         self.state = state
 
