@@ -71,7 +71,9 @@ def simple_access(operation: Operation, indices: Sequence[PrimExpr]) -> SimpleAc
             return None
         used.append(found[0])
     long = {
-        number for number, axis in enumerate(operation.axes) if axis.dom is None or not _is_one(axis.dom.extent)
+        number
+        for number, axis in enumerate(operation.axes)
+        if axis.dom is None or not _is_one(axis.dom.extent)
     }
     return SimpleAccess(
         axis_missing=not long <= set(used),  # of an axis of one element, the index may be a constant
