@@ -26,4 +26,3 @@ def matmul_relu(rows: int = 8, columns: int = 16, depth: int = 12) -> list[Tenso
     d = te.compute((rows, columns), lambda i, j: c[i, j] + 1.0, name="D")
     e = te.compute((rows, columns), lambda i, j: d[i, j] * 2.0, name="E")
     return [a, b, e]
-

@@ -68,7 +68,9 @@ def test_registries_travel_without_code(tmp_path: Path) -> None:
     entry = registry.serialize_workload_registry_entry('["tasks_matmul", 8, 16, 12]')
     assert entry[1]["function"] == "tasks_matmul"
     with pytest.raises(ScheduleError, match="import that module first"):
-        registry.deserialize_workload_registry_entry(["tasks_elsewhere", {"module": "os", "function": "system"}])
+        registry.deserialize_workload_registry_entry(
+            ["tasks_elsewhere", {"module": "os", "function": "system"}]
+        )
 
 
 def test_a_task_knows_its_graph_and_machine() -> None:

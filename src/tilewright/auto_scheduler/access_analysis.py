@@ -35,7 +35,6 @@ _CHEAP_CALLS: Final = frozenset(
 )
 NOT_TILED: Final = "auto_scheduler_simplify_const_tensor_indices"
 """The attribute of an operation that reads constant tensors whose indices are simplified away by unrolling."""
-ALWAYS_INLINE: Final = "auto_scheduler_always_inline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,6 @@ class AccessAnalyzer:
         self._has_branch: dict[Operation, bool] = {}
         self._has_expensive: dict[Operation, bool] = {}
         self._given = {tensor.op for tensor in tensors if isinstance(tensor.op, ComputeOp)}
-        self._facts: dict[tuple[str, Operation], bool] = {}
         for operation in ops:
             self._note_reads(operation)
 

@@ -175,7 +175,8 @@ class ComputeDAG(Object):
             return found
         return self.init_state.replay(found.transform_steps, self)
 
-    def _replay(self, steps: Sequence[Step], text: bool = False) -> Replay:
+    def replay(self, steps: Sequence[Step], text: bool = False) -> Replay:
+        """The schedule after steps, with its stages numbered as those of a state are."""
         replay = Replay(self.ops, self.outputs, steps, text)
         replay.run()
         return replay
@@ -189,19 +190,19 @@ class ComputeDAG(Object):
         option = LayoutRewriteOption(layout_rewrite)
         if option != LayoutRewriteOption.NO_REWRITE and steps:
             dag, steps = self._rewritten(found, option)
-        return dag._replay(steps).schedule, list(dag.tensors)
+        return dag.replay(steps).schedule, list(dag.tensors)
 
     def print_python_code_from_state(self, state: State | StateObject) -> str:
         """The steps of a state as Python on a schedule ``s``, with the tensors as variables named as they are."""
         found = self._whole(state, "Python code")
-        replay = self._replay(found.transform_steps, text=True)
+        replay = self.replay(found.transform_steps, text=True)
         assert replay.text is not None
         return "\n".join(replay.text.lines) + "\n"
 
     def infer_bound_from_state(self, state: State | StateObject) -> State:
         """A state whose iterators all have their ranges."""
         found = self._whole(state, "ranges")
-        replay = self._replay(found.transform_steps)
+        replay = self.replay(found.transform_steps)
         ranges = infer_bound(replay.schedule.normalize())
         stages = []
         for stage, scheduled in zip(found.stages, replay.stages, strict=True):
@@ -227,13 +228,13 @@ class ComputeDAG(Object):
     def layout_changes_from_state(self, state: State | StateObject) -> list[LayoutChange]:
         """The layouts that a state's loops want for such inputs."""
         found = self._whole(state, "a layout")
-        return layout_changes(self.ops, found, self._replay(found.transform_steps))
+        return layout_changes(self.ops, found, self.replay(found.transform_steps))
 
     def _rewritten(
         self, state: StateObject, option: LayoutRewriteOption
     ) -> tuple[ComputeDAG, tuple[Step, ...]]:
         operations, tensors, steps = rewrite_layout(
-            self.ops, self.tensors, state, self._replay(state.transform_steps), option
+            self.ops, self.tensors, state, self.replay(state.transform_steps), option
         )
         return ComputeDAG.of_operations(operations, tensors), steps
 

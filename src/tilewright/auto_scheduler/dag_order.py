@@ -1,7 +1,7 @@
 """The order of a graph's operations, by which the stages of states are numbered.
 
-Records name stages by number, so the order is part of their format: it is TVM 0.8's, that of the stages of a schedule of
-the graph's outputs. Of several outputs, one comes first if its inputs are complete first.
+Records name stages by number, so the order is part of their format: it is TVM 0.8's, that of the stages of a schedule
+of the graph's outputs. Of several outputs, one comes first if its inputs are complete first.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Self
 
 from tilewright.auto_scheduler.compute_dag import ComputeDAG
@@ -158,7 +158,9 @@ def _has_function(workload_key: str) -> bool:
     return json.loads(workload_key)[0] in WORKLOAD_FUNC_REGISTRY
 
 
+@lru_cache(maxsize=256)
 def _target(text: str) -> Target:
+    """The target of a record; a file has few of them in many lines."""
     for option in _DEFAULT_OPTIONS:
         text = text.replace(option, "")
     try:
