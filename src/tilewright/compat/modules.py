@@ -46,6 +46,8 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.container": "Array Map",
         "runtime.container": "ADT ShapeTuple String tuple_object",
     },
+    "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
+    "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
@@ -74,6 +76,15 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.backend.implementation": "get_valid_implementations select_implementation",
         "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
     },
+    "relay.frontend.pytorch": {
+        "relay.frontend.torch.script.model": "from_pytorch",
+        "relay.frontend.torch.script.utilities": "get_all_op_names",
+    },
+    "relay.frontend.pytorch_utils": {
+        "relay.frontend.torch.script.utilities": (
+            "is_version_greater_than"
+        ),
+    },
     "relay.op.image.image": {"relay.op.image": "*"},
     "relay.op.nn.nn": {"relay.op.nn": "*"},
     "relay.param_dict": {"runtime.params": "load_param_dict save_param_dict"},
@@ -94,6 +105,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.operators": "const",
     },
     "target.codegen": {"target.llvm_version": "llvm_version_major"},
+    "testing.autotvm": {
+        "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
+    },
+    "testing.auto_scheduler": {"compat.auto_scheduler_workloads": "*"},
     "testing.utils": {"testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
     "tir.buffer": {
@@ -129,6 +144,13 @@ MODULES: Final[dict[str, dict[str, str]]] = {
 """Modules that TVM has and the core does not."""
 
 NAMES: Final[dict[str, dict[str, str]]] = {
+    "autotvm": {
+        "autotvm.task.space": "FallbackConfigEntity",
+        "autotvm.tuner": "GATuner GridSearchTuner RandomTuner XGBTuner",
+    },
+    "autotvm.measure.measure": {
+        "autotvm.measure.measure_methods": "create_measure_batch measure_option",
+    },
     "ir.attrs": {"ir.make_node": "make_node"},
     "ir.base": {
         "ir.env_func": "EnvFunc",
@@ -170,6 +192,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }
 """Names that TVM and the core have in different modules, both of which exist in the core."""

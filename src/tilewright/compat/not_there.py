@@ -22,8 +22,6 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
     """A name of TVM's that is imported from a module that this version does not have."""
 
 
-_AUTOTVM = "schedules are computed from the target's caches and registers instead: build without tuning"
-_AUTO_SCHEDULER = "operators have schedules without tuning; write others with te.create_schedule"
 _RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
@@ -38,9 +36,6 @@ _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls"
 a function, which raises the error when it is called."""
 
 _MODULES: Final[dict[str, str]] = {
-    "autotvm": _AUTOTVM,
-    "auto_scheduler": _AUTO_SCHEDULER,
-    "meta_schedule": _AUTO_SCHEDULER,
     "rpc": _RPC,
     "exec": _RPC,
     "topi.sparse": "use topi.nn.sparse_dense",
@@ -61,7 +56,6 @@ _MODULES: Final[dict[str, str]] = {
         )
     },
     "relay.quantize": _QUANTIZE,
-    "relay.frontend.pytorch": _EXPORT,
     "relay.frontend.tensorflow": _EXPORT,
     "relay.frontend.tensorflow2": _EXPORT,
     "relay.frontend.tflite": _EXPORT,
@@ -97,40 +91,6 @@ _MODULES: Final[dict[str, str]] = {
 """What is missing, and what to use instead."""
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
-    "autotvm": ("env", "record", "task", "measure", "tuner", "tophub", "graph_tuner", "feature"),
-    "autotvm.task": (
-        "task",
-        "space",
-        "topi_integration",
-        "relay_integration",
-        "dispatcher",
-        "code_hash",
-    ),
-    "autotvm.measure": ("measure", "measure_methods"),
-    "autotvm.tuner": (
-        "tuner",
-        "ga_tuner",
-        "xgboost_tuner",
-        "index_based_tuner",
-        "callback",
-        "sa_model_optimizer",
-    ),
-    "autotvm.graph_tuner": ("base_graph_tuner",),
-    "auto_scheduler": (
-        "compute_dag",
-        "measure",
-        "measure_record",
-        "search_task",
-        "search_policy",
-        "task_scheduler",
-        "dispatcher",
-        "relay_integration",
-        "workload_registry",
-        "loop_state",
-        "feature",
-        "cost_model",
-    ),
-    "auto_scheduler.cost_model": ("cost_model", "xgb_model"),
     "rpc": ("client", "server", "tracker", "proxy", "base"),
     "relay.quantize": ("quantize", "_calibrate"),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
@@ -141,7 +101,6 @@ _NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend": {
         name: _EXPORT
         for name in (
-            "from_pytorch",
             "from_tensorflow",
             "from_tflite",
             "from_mxnet",

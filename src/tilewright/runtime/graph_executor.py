@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import c_void_p
 from typing import Any
 
@@ -95,6 +95,7 @@ class GraphExecutor(Module):
         devices = [device] if isinstance(device, Device) else list(device or [HOST])
         self._graph = _Graph(graph_json.encode(), library, devices)
         self.set_recording(record_graphs())
+        self._parameters: Mapping[str, object] = {}
         self._given: set[int] = set()
         self._read_only: set[int] = set()
         super().__init__("GraphExecutor", ("run", *_OPERATIONS))
@@ -104,9 +105,14 @@ class GraphExecutor(Module):
             return PackedFunc(_RUN, self._graph.address, name="run", keep_alive=self._graph)
         return convert_to_tvm_func(getattr(self, name)) if name in _OPERATIONS else None
 
-    def keep(self, values: object) -> None:
-        """Keep values alive as long as the executor: inputs read their memory."""
-        self._kept = values
+    def keep(self, values: Mapping[str, object]) -> None:
+        """Keep parameters alive as long as the executor: inputs read their memory."""
+        self._parameters = values
+
+    @property
+    def address(self) -> int:
+        """The graph's address in the C runtime, good as long as the executor lives."""
+        return self._graph.address
 
     @property
     def arena_bytes(self) -> int:
@@ -212,6 +218,17 @@ class GraphExecutor(Module):
         found = DLDevice()
         check(LIBRARY.tilewright_graph_input_device(self._graph.address, _index(index), ctypes.byref(found)))
         return Device(found.device_type, found.device_id)
+
+    def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """The shapes and the types of the inputs that are not parameters, each by name."""
+        found = {
+            name: self._shared(index)
+            for index, name in enumerate(self.input_names())
+            if name not in self._parameters
+        }
+        return {name: one.shape for name, one in found.items()}, {
+            name: str(one.dtype) for name, one in found.items()
+        }
 
     def _input(self, key: int | str) -> int:
         if not isinstance(key, str):

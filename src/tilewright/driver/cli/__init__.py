@@ -21,11 +21,11 @@ from tilewright.driver.cli import (
     demo,
     doctor,
     inspect_command,
-    models,
     opt_command,
     profile_command,
     run_command,
     targets,
+    tune_command,
 )
 from tilewright.driver.cli.output import printable
 from tilewright.driver.cli.parser import Parser
@@ -88,7 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (
-        *(demo, compile_command, run_command, profile_command, inspect_command, opt_command, models),
+        *(demo, compile_command, run_command, tune_command, profile_command, inspect_command, opt_command),
         *(doctor, targets, cache_command, completion),
     ):
         module.add_commands(commands)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.driver.tuning.records import applied_records
 from tilewright.driver.tvmc.arguments import DUMP_FORMATS, Commands, add_compile_arguments, target_options
 from tilewright.driver.tvmc.common import (
     TVMCException,
@@ -95,6 +96,10 @@ class Settings:
         mod, context = self._with_context(mod, params)
         with context:
             return vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
+
+    def context(self, mod: IRModule, params: Mapping[str, Any]) -> PassContext:
+        """What the passes run under."""
+        return self._with_context(mod, params)[1]
 
     def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
         """The module after what users ask for before all passes, and what the passes run under."""
@@ -210,10 +215,10 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
 
 def drive_compile(args: argparse.Namespace) -> int:
     """Runs the command."""
-    refuse_tuning_records(args.tuning_records)
     model = load_from_arguments(args)
     settings = settings_from_arguments(args).for_model(model.mod)
-    compiled = settings.compile(model.mod, model.params)
+    with applied_records(args.tuning_records):
+        compiled = settings.compile(model.mod, model.params)
     write_package(
         model, compiled, args.output, args.cross_compiler, args.cross_compiler_options, args.output_format
     )
@@ -221,15 +226,6 @@ def drive_compile(args: argparse.Namespace) -> int:
         dumps = make_dumps(model, compiled, dump_formats(args.dump_code))
         save_dumps(Path(args.output).stem, dumps, str(Path(args.output).parent))
     return 0
-
-
-def refuse_tuning_records(path: str | None) -> None:
-    """An error where records of tuning are given."""
-    if path:
-        raise TVMCException(
-            f"the tuning records {path} cannot be used: tuning is not in this version. "
-            f"Omit {argument('tuning_records')}"
-        )
 
 
 def compile_model(
@@ -256,10 +252,9 @@ def compile_model(
 
     ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``); by default so, or tar where there is no C
     compiler to link with. ``dump_code`` names forms of the program
-    (relay, tir, ll, asm) that are written next to the package. ``executor`` is graph, vm or aot, ``interface`` how a
-    model compiled ahead of time is called: packed or c.
+    (relay, tir, ll, asm) that are written next to the package. ``tuning_records`` is a file of what tuning found.
+    ``executor`` is graph, vm or aot, ``interface`` how a model compiled ahead of time is called: packed or c.
     """
-    refuse_tuning_records(tuning_records)
     named = disabled_pass.split(",") if isinstance(disabled_pass, str) else (disabled_pass or [])
     config = (
         dict(pass_context_configs)
@@ -278,7 +273,8 @@ def compile_model(
         desired_layout=desired_layout,
         mod_name=mod_name,
     )
-    compiled = settings.compile(tvmc_model.mod, tvmc_model.params)
+    with applied_records(tuning_records):
+        compiled = settings.compile(tvmc_model.mod, tvmc_model.params)
     path = write_package(tvmc_model, compiled, package_path, cross, cross_options, output_format)
     if dump_code:
         dumps = make_dumps(tvmc_model, compiled, dump_formats(dump_code))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from tilewright.ir.op import Op
 from tilewright.schedule import scheduler_for
+from tilewright.schedule.tuning import untuned
 from tilewright.strategy import OpImplementation, candidates, choose, has_registered, rows_of
 from tilewright.support.errors import OpNotImplemented
 from tilewright.target import Target
@@ -26,8 +28,9 @@ def get_valid_implementations(
 def select_implementation(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target, use_autotvm: bool = True
 ) -> tuple[OpImplementation, list[Any]]:
-    """The preferred implementation, and its output tensors."""
-    choice, outputs = choose(op, attrs, inputs, out_type, target)
+    """The implementation to take, and its output tensors; unless ``use_autotvm``, whatever was measured."""
+    with nullcontext() if use_autotvm else untuned():
+        choice, outputs = choose(op, attrs, inputs, out_type, target)
     return choice.implementation, outputs
 
 

@@ -53,7 +53,7 @@ class _Moments:
         return [index for position, index in enumerate(at) if position not in self.axes]
 
     def _average(self, element: Any, name: str) -> Tensor:
-        taps = [te.reduce_axis((0, extent), name="k") for extent in self.extents]
+        taps = [te.reduce_axis((0, extent), name=f"k{number}") for number, extent in enumerate(self.extents)]
 
         def total_of(*rest: Any) -> Any:
             at, left = [], list(rest)
@@ -204,7 +204,7 @@ def l2_normalize(data: Tensor, eps: float, axis: Any = None) -> Tensor:
     axes = _positions(axis if axis else list(range(rank)), rank, "l2_normalize")
     inner, result = sum_types(data.dtype, None)
     kept = [extent for position, extent in enumerate(data.shape) if position not in axes]
-    taps = {position: te.reduce_axis((0, data.shape[position]), name="k") for position in axes}
+    taps = {position: te.reduce_axis((0, data.shape[position]), name=f"k{position}") for position in axes}
 
     def total_of(*rest: Any) -> Any:
         left = list(rest)

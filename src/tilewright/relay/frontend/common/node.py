@@ -53,7 +53,9 @@ class ModelNode:
 
     def fail(self, reason: str) -> ModelError:
         """An error about this node."""
-        return ModelError(f"{self.where}: {reason}")
+        made = ModelError(f"{self.where}: {reason}")
+        made.node = self.name
+        return made
 
     def reason(self, error: BaseException) -> str:
         """What an error during the conversion says about the node."""
@@ -65,7 +67,8 @@ class ModelNode:
         with span_scope(Span(SourceName(f"{self.op_type} {self.name}"), 0, 0, 0, 0)):
             try:
                 yield
-            except ModelError:
+            except ModelError as error:
+                error.node = error.node or self.name
                 raise
             except _FAILURES as error:
                 raise self.fail(self.reason(error)) from error
