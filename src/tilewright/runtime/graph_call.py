@@ -44,6 +44,6 @@ class GraphCall:
 
     def __call__(self, addresses: Sequence[int]) -> None:
         """Run with the storages at these addresses, in the order in which they were given."""
-        self._memory[:] = addresses
+        self._memory[:] = list(addresses)
         if self._function(self._graph, self._count, self._storages, self._memory) != 0:
             check(-1)

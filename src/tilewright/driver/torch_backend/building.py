@@ -10,6 +10,7 @@ import torch
 from tilewright.driver.torch_backend.options import BackendOptions
 from tilewright.driver.torch_backend.signature import Signature
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.expr import IntImm
 from tilewright.ir.module import IRModule
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import PassContext
@@ -107,9 +108,9 @@ def _check_results(module: IRModule, signature: Signature) -> None:
         assert isinstance(found, TensorType)
         dtype = dtype_name(output.value.dtype)
         known = [
-            (int(have), size)
+            (have.value, size)
             for have, size in zip(found.shape, output.value.shape, strict=False)
-            if hasattr(have, "value") and isinstance(size, int)
+            if isinstance(have, IntImm) and isinstance(size, int)
         ]
         rank = len(found.shape) == len(output.value.shape)
         if not rank or str(found.dtype) != dtype or any(have != size for have, size in known):

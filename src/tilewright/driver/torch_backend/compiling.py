@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._functorch.aot_autograd import make_boxed_func
 from torch.utils._python_dispatch import _disable_current_modes
 
 from tilewright.driver.torch_backend.building import converted, place_of
@@ -38,7 +37,7 @@ def compile_graph(
     with _disable_current_modes():
         signature = signature_of(graph_module)
         if not signature.has_results:
-            return make_boxed_func(graph_module.forward)
+            return _boxed(_Eager(graph_module))
         compiler = _GraphCompiler(options)
         if not weights:
             return _boxed(compiler.runner(graph_module, {}))

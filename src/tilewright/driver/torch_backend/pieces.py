@@ -13,7 +13,7 @@ Runner = Callable[[list[Any]], list[Any]]
 Build = Callable[[torch.fx.GraphModule, Mapping[str, torch.Tensor]], Runner]
 
 
-class _All(OperatorSupportBase):
+class _All(OperatorSupportBase):  # type: ignore[misc]
     """Every call but those of some operators."""
 
     def __init__(self, refused: Collection[Any]) -> None:
@@ -24,7 +24,7 @@ class _All(OperatorSupportBase):
         return node.op == "call_function" and node.target not in self.refused
 
 
-class _Piece(torch.nn.Module):
+class _Piece(torch.nn.Module):  # type: ignore[misc]
     """A compiled piece in the place of its graph."""
 
     def __init__(self, runner: Runner, is_single: bool) -> None:

@@ -32,15 +32,20 @@ class StaticRunner:
         device, target = place
         with pass_context(options):
             factory = relay.build(module, target=target)
-        self._make = lambda: _Executor(factory["default"](device), signature)
-        self._idle = [self._make()]
+        self._create = factory["default"]
+        self._device = device
+        self._signature = signature
+        self._idle = [self._made()]
+
+    def _made(self) -> _Executor:
+        return _Executor(self._create(self._device), self._signature)
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         """The results for the arguments of the graph."""
         try:
             executor = self._idle.pop()
         except IndexError:
-            executor = self._make()
+            executor = self._made()
         try:
             return executor(arguments)
         finally:

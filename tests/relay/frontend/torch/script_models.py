@@ -42,7 +42,9 @@ def imported(script: Any, inputs: Sequence[torch.Tensor], infos: Any = None) -> 
     return from_pytorch(script, infos)
 
 
-def results(script: Any, inputs: Sequence[torch.Tensor], infos: Any = None, executor: str = "debug") -> list[Any]:
+def results(
+    script: Any, inputs: Sequence[torch.Tensor], infos: Any = None, executor: str = "debug"
+) -> list[Any]:
     """The outputs of the imported program, as arrays."""
     module, params = imported(script, inputs, infos)
     run = relay.create_executor(executor, mod=module, device=cpu(0), target="llvm").evaluate()

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-
 from tests.relay.frontend.torch.script_models import check, imported, numbers, scripted
+
 from tilewright import relay
 from tilewright.support.errors import ModelError
 

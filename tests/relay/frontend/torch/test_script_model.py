@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-
 from tests.relay.frontend.torch.script_models import check, imported, numbers, scripted, traced
+
 from tilewright import relay
 from tilewright.relay.frontend import from_pytorch, import_model
 from tilewright.relay.frontend.common import UnsupportedOperators
@@ -14,7 +14,9 @@ from tilewright.support.errors import ModelError
 class Small(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.first = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(inplace=True))
+        self.first = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(inplace=True)
+        )
         self.last = torch.nn.Linear(4, 2)
 
     def forward(self, x):
@@ -156,7 +158,9 @@ def test_wrong_input_infos(infos, message):
 
 def test_a_module_that_is_not_scripted():
     """The error says how to make one."""
-    with pytest.raises(ModelError, match=r"takes a traced or scripted module, not a Linear: use torch\.jit\.trace"):
+    with pytest.raises(
+        ModelError, match=r"takes a traced or scripted module, not a Linear: use torch\.jit\.trace"
+    ):
         from_pytorch(torch.nn.Linear(2, 2), [("x", (1, 2))])
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 import torch.ao.quantization as quantization
+from tests.relay.frontend.torch.script_models import imported, results, scripted, traced
 from torch import nn
 
-from tests.relay.frontend.torch.script_models import imported, results, scripted, traced
 from tilewright.relay.frontend import from_pytorch
 from tilewright.support.errors import ModelError
 
@@ -31,7 +31,9 @@ class Net(nn.Module):
         self.depthwise = nn.Conv2d(8, 8, 3, groups=8, padding=1)
         self.up = nn.ConvTranspose2d(16, 16, 2, stride=2)
         self.last = nn.Linear(16, 5)
-        self.add, self.cat, self.mul, self.scale, self.shift = (nn.quantized.FloatFunctional() for _ in range(5))
+        self.add, self.cat, self.mul, self.scale, self.shift = (
+            nn.quantized.FloatFunctional() for _ in range(5)
+        )
         self.swish, self.gate, self.pool = nn.Hardswish(), nn.Hardsigmoid(), nn.MaxPool2d(2)
 
     def forward(self, x):
@@ -112,7 +114,9 @@ def test_what_quantized_tensors_cannot_do_is_said():
     def cosine(x):
         return torch.cos(torch.quantize_per_tensor(x, 0.1, 3, torch.quint8)).dequantize()
 
-    with pytest.raises(ModelError, match=r"aten::cos.*not supported for quantised tensors: dequantize before it"):
+    with pytest.raises(
+        ModelError, match=r"aten::cos.*not supported for quantised tensors: dequantize before it"
+    ):
         imported(scripted(cosine), [torch.rand(3)])
 
     def quantized_output(x):

@@ -1,11 +1,9 @@
 """Lists, tuples, dictionaries, optional values, numbers and strings."""
 
-from typing import Optional
-
 import pytest
 import torch
-
 from tests.relay.frontend.torch.script_models import check, imported, numbers, scripted, traced
+
 from tilewright import relay
 from tilewright.support.errors import ModelError
 
@@ -33,14 +31,22 @@ def dictionaries(x):
 
 def strings(x):
     mode = "bi" + "linear"
-    if mode == "bilinear" and "{}-{}".format(1, 2) == "1-2":
+    if mode == "bilinear" and f"{1}-{2}" == "1-2":
         x = x + len(mode)
     return x
 
 
 def arithmetic(x):
     size = x.size(0) * x.size(1)
-    return x.reshape([size]) / float(x.numel()) + int(2.7) + max(2, x.size(0)) + min([3, 4]) + 7 // 2 - 7 % 4 + 2**3
+    return (
+        x.reshape([size]) / float(x.numel())
+        + int(2.7)
+        + max(2, x.size(0))
+        + min([3, 4])
+        + 7 // 2
+        - 7 % 4
+        + 2**3
+    )
 
 
 def nested_tuples(x):
@@ -49,7 +55,7 @@ def nested_tuples(x):
     return (one + three, (two,)), pair[1][0]
 
 
-def optional_argument(x, y: Optional[torch.Tensor] = None):
+def optional_argument(x, y: torch.Tensor | None = None):
     if y is None:
         return x + 1
     return x + y

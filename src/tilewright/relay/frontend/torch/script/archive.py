@@ -33,7 +33,9 @@ def _infos(path: str, module: Any, shape: Mapping[str, Any] | None) -> list[tupl
     inputs = [_plain(value.debugName()) for value in list(graph.inputs())[owner is not None :]]
     if not shape and inputs:
         option = in_words_of_the_caller("--input-shapes", "shape=")
-        example = in_words_of_the_caller(f'"{inputs[0]}:[1,3,224,224]"', f'{{"{inputs[0]}": (1, 3, 224, 224)}}')
+        example = in_words_of_the_caller(
+            f'"{inputs[0]}:[1,3,224,224]"', f'{{"{inputs[0]}": (1, 3, 224, 224)}}'
+        )
         raise ShapeNeeded(
             f"{path} is TorchScript, which does not say the shapes of its inputs {', '.join(inputs)}: give "
             f"{option} {example}"

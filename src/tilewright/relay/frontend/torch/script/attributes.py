@@ -63,7 +63,9 @@ class Attributes:
         if isinstance(value, tuple):
             return tuple(self.imported(item, (*path, str(i))) for i, item in enumerate(value))
         if isinstance(value, dict):
-            return self.store.dict_of({key: self.imported(item, (*path, str(key))) for key, item in value.items()})
+            return self.store.dict_of(
+                {key: self.imported(item, (*path, str(key))) for key, item in value.items()}
+            )
         return value
 
     def tensor(self, value: Any, path: tuple[str, ...]) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
-from tilewright.ir.type import FuncType, TupleType
+from tilewright.ir.type import FuncType, TupleType, Type
 from tilewright.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var, const
 from tilewright.relay.frontend.torch.script.importer import scalar
 from tilewright.relay.frontend.torch.script.node import ScriptNode
@@ -116,9 +116,7 @@ def _joined(node: ScriptNode, condition: RelayExpr, sides: list[tuple[list[Any],
     if any(isinstance(value, Unsettled) for values, _ in sides for value in values):
         return [Unsettled() for _ in uses]
     changed = list(
-        dict.fromkeys(
-            cell for _, frame in sides for cell in frame.contents if cell.level <= store.level
-        )
+        dict.fromkeys(cell for _, frame in sides for cell in frame.contents if cell.level <= store.level)
     )
     gathered: list[list[Any]] = []
     templates: list[list[Any]] = []
@@ -198,7 +196,9 @@ def _chosen(condition: RelayExpr, left: list[RelayExpr], right: list[RelayExpr])
         made[different[0]] = If(condition, left[different[0]], right[different[0]])
     elif different:
         whole = If(
-            condition, Tuple([left[place] for place in different]), Tuple([right[place] for place in different])
+            condition,
+            Tuple([left[place] for place in different]),
+            Tuple([right[place] for place in different]),
         )
         for field, place in enumerate(different):
             made[place] = TupleGetItem(whole, field)
@@ -324,7 +324,9 @@ def _loop_function(node: ScriptNode, body: Any, turns: Any, condition: Any, carr
                 break
             stale = [place for place, template in enumerate(templates) if template is None]
         except Mismatch as error:
-            raise node.fail(f"the state of the loop changes from one turn to the next: it is {error}") from None
+            raise node.fail(
+                f"the state of the loop changes from one turn to the next: it is {error}"
+            ) from None
         finally:
             store.close(frame)
         for place in stale:
@@ -364,7 +366,7 @@ def _call(
 ) -> list[RelayExpr]:
     """The last values of the variables: the function of the loop, called with the first ones."""
     number = TensorType((), "int64")
-    types = [number, *(variable.type_annotation for variable in variables)]
+    types: list[Type] = [number, *(variable.type_annotation or number for variable in variables)]
     result = TupleType(types)
     name = Var("loop", FuncType(types, result))
     limit = Var("turns", number)
@@ -383,5 +385,3 @@ def _call(
     made = Let(limit, node.expr(turns, "int64"), made)
     made = frame.bound(made)
     return [TupleGetItem(made, place + 1) for place in range(len(variables))]
-
-

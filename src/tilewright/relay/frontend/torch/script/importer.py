@@ -94,7 +94,10 @@ class GraphImporter:
         outputs = list(torch_node.outputs())
         values = [self.names[value.debugName()] for value in torch_node.inputs()]
         node = ScriptNode(torch_node, self)
-        if any(isinstance(value, Unsettled) for value in values) and node.op_type not in ("prim::If", "prim::Loop"):
+        if any(isinstance(value, Unsettled) for value in values) and node.op_type not in (
+            "prim::If",
+            "prim::Loop",
+        ):
             # An operator before this one is not supported: only what follows is checked.
             if not self._supports(node):
                 self._note_missing(torch_node, node)
@@ -174,7 +177,10 @@ class GraphImporter:
         parent = given.get(node.schema.viewed) if node.schema is not None and node.schema.viewed else None
         for result in results:
             for tensor in node.items(result) if isinstance(result, ListValue) else [result]:
-                if isinstance(tensor, Tensor) and str(self.store.kind(self.store.read(tensor)).dtype) == of.dtype:
+                if (
+                    isinstance(tensor, Tensor)
+                    and str(self.store.kind(self.store.read(tensor)).dtype) == of.dtype
+                ):
                     tensor.quantization = of
                     if isinstance(parent, Tensor):
                         self.store.entangle(tensor.cell, parent.cell)
@@ -243,7 +249,10 @@ class GraphImporter:
 
     def _converted_by_user(self, node: ScriptNode, values: list[Any]) -> Any:
         inputs = [node.resolved(value) for value in values]
-        kinds = [self._type_name(value, given) for value, given in zip(inputs, node.torch_node.inputs(), strict=True)]
+        kinds = [
+            self._type_name(value, given)
+            for value, given in zip(inputs, node.torch_node.inputs(), strict=True)
+        ]
         return self.custom[node.op_type](inputs, kinds)
 
     def _type_name(self, value: Any, given: Any) -> str:

@@ -38,19 +38,20 @@ _NUMBER_TYPES: Final = {"int": "int64", "float": "float64", "bool": "bool"}
 def checked_infos(input_infos: Any, graph_inputs: Sequence[Any]) -> list[tuple[str, Any]]:
     """The pairs of name and shape for the inputs of a graph; trailing optional inputs may be left out."""
     if not isinstance(input_infos, (list, tuple)) or not all(
-        isinstance(info, (list, tuple)) and len(info) == 2 and isinstance(info[0], str) for info in input_infos
+        isinstance(info, (list, tuple)) and len(info) == 2 and isinstance(info[0], str)
+        for info in input_infos
     ):
         raise ModelError(
-            "input_infos is a list of pairs, one for each input: [('data', (1, 3, 224, 224))], or with an element type "
-            f"[('data', ((1, 3, 224, 224), 'float32'))], not {input_infos!r}"
+            "input_infos is a list of pairs, one for each input: [('data', (1, 3, 224, 224))], or with an element "
+            f"type [('data', ((1, 3, 224, 224), 'float32'))], not {input_infos!r}"
         )
     infos = [(str(name), shape) for name, shape in input_infos]
     for value in graph_inputs[len(infos) :]:
         if value.type().kind() not in ("OptionalType", "NoneType"):
             names = ", ".join(str(one.debugName()) for one in graph_inputs)
             raise ShapeNeeded(
-                f"the model has {len(graph_inputs)} inputs ({names}), input_infos lists {len(infos)}: give a name and a "
-                "shape for each, in their order"
+                f"the model has {len(graph_inputs)} inputs ({names}), input_infos lists {len(infos)}: give a name "
+                "and a shape for each, in their order"
             )
     if len(infos) > len(graph_inputs):
         raise ModelError(f"the model has {len(graph_inputs)} inputs, input_infos lists {len(infos)}")
@@ -98,14 +99,18 @@ class Inputs:
         if which == "TupleType":
             inner = kind.elements()
             if not isinstance(info, (list, tuple)) or len(info) != len(inner):
-                raise ModelError(f"the input {name!r} is a tuple of {len(inner)}: give as many shapes, not {info!r}")
+                raise ModelError(
+                    f"the input {name!r} is a tuple of {len(inner)}: give as many shapes, not {info!r}"
+                )
             return TupleType([self.type_of(name, one, each) for one, each in zip(info, inner, strict=True)])
         if which == "ListType":
             return self._list_type(name, info, kind)
         if which in _NUMBERS:
             return TensorType((), _NUMBER_TYPES[_NUMBERS[which]])
         if which not in ("TensorType", "AnyType"):
-            raise ModelError(f"the input {name!r} is a {kind}, which is not supported: tensors, tuples and lists are")
+            raise ModelError(
+                f"the input {name!r} is a {kind}, which is not supported: tensors, tuples and lists are"
+            )
         shape, dtype = self._shape_and_dtype(name, info, kind)
         made = TensorType(
             [UnknownDimension() if extent is None or _is_open(extent) else extent for extent in shape], dtype
@@ -139,4 +144,6 @@ class Inputs:
 
 
 def _is_open(extent: Any) -> bool:
-    return isinstance(extent, UnknownDimension) or (isinstance(extent, PrimExpr) and not hasattr(extent, "value"))
+    return isinstance(extent, UnknownDimension) or (
+        isinstance(extent, PrimExpr) and not hasattr(extent, "value")
+    )

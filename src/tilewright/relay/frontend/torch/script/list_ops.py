@@ -177,7 +177,9 @@ def _joined(node: ScriptNode, values: Any, others: Any) -> Any:
     try:
         whole = stacked(*(template_of(node.store, each) for each in (values, others)))
     except Mismatch as error:
-        raise node.fail(f"a list of a length that only the program knows would have elements {error}") from None
+        raise node.fail(
+            f"a list of a length that only the program knows would have elements {error}"
+        ) from None
     return joined_stacks(
         node.store, *(as_stack(node.store, content, whole.element) for content in (one, other))
     )
@@ -244,7 +246,9 @@ def set_item(node: ScriptNode, values: Any, place: Any, item: Any) -> Any:
     try:
         element = stacked(template_of(node.store, values), ListOf((template_of(node.store, item),))).element
     except Mismatch as error:
-        raise node.fail(f"a list of a length that only the program knows would have elements {error}") from None
+        raise node.fail(
+            f"a list of a length that only the program knows would have elements {error}"
+        ) from None
     whole = as_stack(node.store, content, element)
     one = as_stack(node.store, [item], element)
     where = relay.reshape(_from_front(node, index, whole), (1,))
@@ -269,7 +273,9 @@ def list_slice(node: ScriptNode, values: Any, start: Any = None, end: Any = None
     if isinstance(content, Stack):
         begin, stop, stride = bounds[0] or 0, bounds[1], bounds[2]
         if begin < 0 or (stop is not None and stop < 0) or stride != 1:
-            raise node.fail("only slices from the front of a list whose length only the program knows are supported")
+            raise node.fail(
+                "only slices from the front of a list whose length only the program knows are supported"
+            )
         last = (1 << 31) - 1 if stop is None else stop
         leaves = tuple(relay.strided_slice(leaf, [begin], [last], [1], axes=[0]) for leaf in content.leaves)
         return node.store.list_of(Stack(content.element, leaves))
@@ -389,7 +395,7 @@ def dict_construct(node: ScriptNode, *values: Any) -> Any:
 def dict_of(node: ScriptNode, *values: Any) -> Any:
     """A dictionary from pairs, or an empty one."""
     pairs = [node.items(pair) for pair in node.items(values[0])] if values else []
-    return node.store.dict_of({key: value for key, value in pairs})
+    return node.store.dict_of(dict(pairs))
 
 
 @operator("aten::keys")

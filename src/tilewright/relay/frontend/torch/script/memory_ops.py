@@ -66,4 +66,6 @@ def reshape_in_place(node: ScriptNode, target: Tensor, *options: Any) -> Tensor:
 @operator("aten::set_", "aten::resize_", "aten::resize_as_", "aten::as_strided_")
 def resize_in_place(node: ScriptNode, target: Tensor, *options: Any) -> Tensor:
     """A tensor gets other memory."""
-    raise node.fail("a tensor that gets other memory, or another size, in place is not supported: make a new tensor")
+    raise node.fail(
+        "a tensor that gets other memory, or another size, in place is not supported: make a new tensor"
+    )

@@ -13,7 +13,14 @@ from tilewright.relay.frontend.common import require_supported
 from tilewright.relay.frontend.torch import ops
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.package import torch_package
-from tilewright.relay.frontend.torch.script import control_flow, list_ops, memory_ops, number_ops, prim_ops, quantized
+from tilewright.relay.frontend.torch.script import (
+    control_flow,
+    list_ops,
+    memory_ops,
+    number_ops,
+    prim_ops,
+    quantized,
+)
 from tilewright.relay.frontend.torch.script.attributes import Attributes
 from tilewright.relay.frontend.torch.script.control_flow import Raised
 from tilewright.relay.frontend.torch.script.importer import CustomConverter, GraphImporter
@@ -62,7 +69,9 @@ def from_pytorch(
         graph_inputs = graph_inputs[1:]
     infos = checked_infos(input_infos, graph_inputs)
     inputs = Inputs(module, importer.store, default_dtype)
-    values += [inputs.add(name, info, value.type()) for (name, info), value in zip(infos, graph_inputs, strict=False)]
+    values += [
+        inputs.add(name, info, value.type()) for (name, info), value in zip(infos, graph_inputs, strict=False)
+    ]
     values += [None] * (len(graph_inputs) - len(infos))
     body = _converted(importer, graph, values, default_dtype)
     used = set(analysis.free_vars(body))

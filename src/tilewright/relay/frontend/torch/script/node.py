@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tilewright.ir.base import RelayExpr
-from tilewright.relay.frontend.torch.node import TorchNode
+from tilewright.relay.frontend.torch.node import Expr, TorchNode
 from tilewright.relay.frontend.torch.script.schema import Schema, parsed_schema
 from tilewright.relay.frontend.torch.script.store import Store
 from tilewright.relay.frontend.torch.script.values import DictValue, InputList, ListValue, Stack, Tensor
@@ -91,7 +90,7 @@ class ScriptNode(TorchNode):
                 return found.reshape(-1)[0].item()
         return value
 
-    def expr(self, value: Any, dtype: str) -> RelayExpr:
+    def expr(self, value: Any, dtype: str) -> Expr:
         """A number or tensor as an expression of an element type."""
         return self.cast(self.resolved(value), dtype)
 

@@ -16,8 +16,17 @@ from tilewright.relay.frontend.torch.script.registry import operator
 from tilewright.relay.frontend.torch.script.values import Tensor
 
 _OVERLOADS: Final = (
-    "int", "float", "int_float", "float_int", "bool", "bool_int", "int_bool", "bool_float", "float_bool", "Scalar_Scalar",
-)  # fmt: skip
+    "int",
+    "float",
+    "int_float",
+    "float_int",
+    "bool",
+    "bool_int",
+    "int_bool",
+    "bool_float",
+    "float_bool",
+    "Scalar_Scalar",
+)
 """The overloads of functions of two numbers. Without an overload the number is any."""
 
 _BINARY: Final[dict[str, Any]] = {
@@ -110,7 +119,7 @@ def _converted(node: ScriptNode, value: Any, known: Callable[[Any], Any], dtype:
     found = node.known(value)
     if not isinstance(found, Tensor):
         return known(found)
-    expr = node.store.read(found)
+    expr: Any = node.store.read(found)
     if dtype == "int64" and node.dtype(expr).startswith("float"):
         expr = relay.trunc(expr)
     return _without_dimensions(node, node.cast(expr, dtype))

@@ -79,4 +79,3 @@ def _element(template: Any, leaves: Any) -> RelayExpr:
         return found
     assert isinstance(template, TupleOf)
     return Tuple([_element(item, leaves) for item in template.items])
-

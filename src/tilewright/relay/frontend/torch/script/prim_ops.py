@@ -51,7 +51,9 @@ def _imported(node: ScriptNode, value: Any) -> Any:
 def get_attribute(node: ScriptNode, owner: Any) -> Any:
     """A parameter, a buffer, a submodule, or a number of a module."""
     if not isinstance(owner, ModuleValue):
-        raise node.fail(f"the attribute {node.text('name')!r} of an object that is not a module is not supported")
+        raise node.fail(
+            f"the attribute {node.text('name')!r} of an object that is not a module is not supported"
+        )
     return node.graph.attributes.get(owner, node.text("name"))
 
 
@@ -59,7 +61,9 @@ def get_attribute(node: ScriptNode, owner: Any) -> Any:
 def set_attribute(node: ScriptNode, owner: Any, value: Any) -> None:
     """An attribute of a module is replaced."""
     if not isinstance(owner, ModuleValue):
-        raise node.fail(f"the attribute {node.text('name')!r} of an object that is not a module is not supported")
+        raise node.fail(
+            f"the attribute {node.text('name')!r} of an object that is not a module is not supported"
+        )
     node.graph.attributes.set(owner, node.text("name"), value)
 
 
@@ -154,7 +158,7 @@ def _is_of(value: Any, kind: Any) -> bool:
     if name == "OptionalType":
         return value is None or _is_of(value, kind.getElementType())
     if isinstance(value, Tensor):
-        return name == {"": "TensorType", "int": "IntType", "float": "FloatType", "bool": "BoolType"}[value.number]
+        return str(name) == f"{value.number.capitalize() or 'Tensor'}Type"
     known = {
         "NoneType": type(None),
         "BoolType": bool,
@@ -165,7 +169,7 @@ def _is_of(value: Any, kind: Any) -> bool:
         "TupleType": tuple,
         "DictType": DictValue,
     }.get(name)
-    return known is not None and type(value) is known
+    return bool(known is not None and type(value) is known)
 
 
 @operator("prim::dtype")
@@ -193,7 +197,9 @@ def layout_of(node: ScriptNode, tensor: Any) -> int:
     return 0
 
 
-@operator("prim::is_cuda", "prim::is_mkldnn", "prim::is_sparse", "prim::is_meta", "prim::is_mps", "prim::is_vulkan")
+@operator(
+    "prim::is_cuda", "prim::is_mkldnn", "prim::is_sparse", "prim::is_meta", "prim::is_mps", "prim::is_vulkan"
+)
 def is_elsewhere(node: ScriptNode, tensor: Any) -> bool:
     """Tensors are dense and on the device of the program."""
     return False
@@ -356,5 +362,3 @@ def constant_chunk(node: ScriptNode, value: Any) -> Any:
         relay.strided_slice(data, [begin], [min(begin + each, extent)], [1], axes=[axis % node.rank(data)])
         for begin in range(0, extent, each)
     ]
-
-

@@ -11,12 +11,12 @@ body of a loop that stays a loop, values from outside are variables, so that the
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, Let, Var
-from tilewright.relay.frontend.torch.node import Scope
+from tilewright.relay.frontend.torch.node import Expr, Scope
 from tilewright.relay.frontend.torch.script.values import (
     Cell,
     DictValue,
@@ -39,7 +39,9 @@ class Frame:
         self.parent = parent
         self.contents: dict[Cell, Any] = {}
         self.captures: dict[RelayExpr, Var] | None = None if region is None else {}
-        self.region = region if region is not None else parent.region if parent is not None else None
+        self.region: Any = region
+        if region is None and parent is not None:
+            self.region = parent.region
 
     def bound(self, expr: RelayExpr) -> RelayExpr:
         """An expression with the variables that stand for values from outside bound to them."""
@@ -98,7 +100,7 @@ class Store:
         return found
 
     def _content(self, frame: Frame | None, cell: Cell) -> Any:
-        crossed = []
+        crossed: list[Frame] = []
         while frame is not None:
             if cell in frame.contents:
                 found = frame.contents[cell]
@@ -188,12 +190,12 @@ class Store:
 
     # Tensors
 
-    def read(self, tensor: Tensor) -> RelayExpr:
+    def read(self, tensor: Tensor) -> Expr:
         """The value of a tensor now."""
-        return self._read(self.frame, tensor)
+        return cast(Expr, self._read(self.frame, tensor))
 
     def _read(self, frame: Frame, tensor: Tensor) -> RelayExpr:
-        crossed = []
+        crossed: list[Frame] = []
         while tensor.cell not in frame.contents and not (
             frame.captures is not None and tensor.region is frame.region
         ):

@@ -65,7 +65,7 @@ def template_of(store: Store, value: Any) -> Any:
 
 
 def number_kind(value: Any) -> str:
-    """"int", "float" or "bool" for Python's numbers, else nothing."""
+    """ "int", "float" or "bool" for Python's numbers, else nothing."""
     return type(value).__name__ if isinstance(value, (bool, int, float)) else ""
 
 
@@ -163,7 +163,9 @@ def described(template: Any) -> str:
         case Fixed(None):
             return "None"
         case Fixed(value):
-            return f"the {type(value).__name__} {value!r}" if number_kind(value) else f"a {type(value).__name__}"
+            return (
+                f"the {type(value).__name__} {value!r}" if number_kind(value) else f"a {type(value).__name__}"
+            )
         case TupleOf(items):
             return f"a tuple of {len(items)}"
         case ListOf(items):
@@ -253,9 +255,7 @@ def as_stack(store: Store, content: Any, element: Any) -> Stack:
     made: list[RelayExpr] = []
     for kind, column in zip(kinds, columns, strict=True):
         known = [extent.value if isinstance(extent, IntImm) else 0 for extent in kind.shape]
-        made.append(
-            relay.stack(column, 0) if column else Constant(np.zeros([0, *known], str(kind.dtype)))
-        )
+        made.append(relay.stack(column, 0) if column else Constant(np.zeros([0, *known], str(kind.dtype))))
     return Stack(element, tuple(made))
 
 

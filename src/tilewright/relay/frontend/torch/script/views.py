@@ -24,7 +24,6 @@ from tilewright.relay.frontend.torch.script.values import InPlaceError
 from tilewright.relay.infer import type_of
 from tilewright.relay.interpreter import Interpreter
 
-
 LARGEST_KNOWN = 1 << 25
 """Elements of a tensor up to which the positions of a view are computed at import."""
 
@@ -42,7 +41,9 @@ def written_through(
         sizes = relay.shape_of(target, "int64")
         count = relay.prod(sizes)
         numbers = relay.arange(const(0, "int64"), count, const(1, "int64"), "int64")
-        return _scattered(scope, target, value, view(with_type(relay.reshape(numbers, sizes), shape, "int64")), kind)
+        return _scattered(
+            scope, target, value, view(with_type(relay.reshape(numbers, sizes), shape, "int64")), kind
+        )
     known = tuple(extent for extent in shape if extent is not None)
     own = np.arange(prod(known), dtype="int64").reshape(known)
     seen = view(Constant(own))
@@ -55,7 +56,8 @@ def _scattered(
     scope: Scope, target: RelayExpr, value: RelayExpr, positions: RelayExpr, kind: TensorType
 ) -> RelayExpr:
     """The elements at positions that only the program knows replaced."""
-    flat = relay.scatter(*(relay.reshape(one, (-1,)) for one in (target, positions, value)), 0)
+    one, other, new = (relay.reshape(each, (-1,)) for each in (target, positions, value))
+    flat = relay.scatter(one, other, new, 0)
     shape = tuple(extent.value if isinstance(extent, IntImm) else None for extent in kind.shape)
     known = [extent for extent in shape if extent is not None]
     if len(known) == len(shape):
@@ -69,9 +71,7 @@ def with_type(data: RelayExpr, shape: Sequence[int | None], dtype: str) -> Relay
     return Let(variable, data, variable)
 
 
-def placed(
-    target: RelayExpr, shape: tuple[int, ...], value: RelayExpr, positions: Positions
-) -> RelayExpr:
+def placed(target: RelayExpr, shape: tuple[int, ...], value: RelayExpr, positions: Positions) -> RelayExpr:
     """``target`` with the elements at ``positions`` (in row-major order) replaced by those of ``value``."""
     count = prod(shape)
     if positions.size == 0:
@@ -144,7 +144,9 @@ def _set_box(
         return value
     if len(whole) == 1 and strides[whole[0]] == 1:
         return _joined(target, shape, value, whole[0], first[whole[0]], sizes[whole[0]])
-    last = [begin + (size - 1) * stride + 1 for begin, size, stride in zip(first, sizes, strides, strict=True)]
+    last = [
+        begin + (size - 1) * stride + 1 for begin, size, stride in zip(first, sizes, strides, strict=True)
+    ]
     return relay.strided_set(target, value, first, last, strides)
 
 
@@ -152,7 +154,7 @@ def _joined(
     target: RelayExpr, shape: tuple[int, ...], value: RelayExpr, axis: int, begin: int, size: int
 ) -> RelayExpr:
     """A part along one axis is replaced by joining what is before it, the new one, and what is after it."""
-    parts = []
+    parts: list[RelayExpr] = []
     if begin:
         parts.append(relay.strided_slice(target, [0], [begin], [1], axes=[axis]))
     parts.append(value)

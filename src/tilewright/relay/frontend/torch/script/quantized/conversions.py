@@ -24,7 +24,9 @@ def quantize_per_tensor(node: ScriptNode, data: Tensor, scale: Any, zero: Any, d
 
 
 @operator("aten::quantize_per_channel")
-def quantize_per_channel(node: ScriptNode, data: Tensor, scales: Any, zeros: Any, axis: int, dtype: int) -> Tensor:
+def quantize_per_channel(
+    node: ScriptNode, data: Tensor, scales: Any, zeros: Any, axis: int, dtype: int
+) -> Tensor:
     """With a scale and a zero point for each index along an axis."""
     expr = node.store.read(data)
     of = Quantization(

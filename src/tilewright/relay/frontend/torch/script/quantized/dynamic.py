@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import const
 from tilewright.relay.frontend.onnx.low_precision import round_half_even
+from tilewright.relay.frontend.torch.node import Expr
 from tilewright.relay.frontend.torch.script.node import ScriptNode
 from tilewright.relay.frontend.torch.script.quantized.arithmetic import quantized, shifted
 from tilewright.relay.frontend.torch.script.quantized.layers import integer_linear, scaled
@@ -16,7 +16,7 @@ from tilewright.relay.frontend.torch.script.registry import operator
 from tilewright.relay.frontend.torch.script.values import ObjectValue, Quantization, Tensor
 
 
-def range_quantization(node: ScriptNode, data: RelayExpr, highest: int) -> Quantization:
+def range_quantization(node: ScriptNode, data: Expr, highest: int) -> Quantization:
     """The scale and zero point with which integers from zero to ``highest`` just cover the data and zero."""
     zero = const(0.0, "float32")
     least, most = relay.minimum(relay.min(data), zero), relay.maximum(relay.max(data), zero)
@@ -29,8 +29,8 @@ def range_quantization(node: ScriptNode, data: RelayExpr, highest: int) -> Quant
 
 
 def dynamic_linear(
-    node: ScriptNode, data: RelayExpr, packed: Packed, reduce_range: bool, with_relu: bool = False
-) -> RelayExpr:
+    node: ScriptNode, data: Expr, packed: Packed, reduce_range: bool, with_relu: bool = False
+) -> Expr:
     """A linear layer on numbers."""
     of = range_quantization(node, data, 127 if reduce_range else 255)
     product = integer_linear(node, shifted(node, quantized(node, data, of), of), packed)
@@ -67,7 +67,7 @@ def quantized_lstm(
     bidirectional: bool,
     batch_first: bool,
     *options: Any,
-) -> list[RelayExpr]:
+) -> list[Expr]:
     """LSTM layers, step by step: the inputs of all steps are quantised together, and the state at each step."""
     sequence = node.store.read(data)
     if batch_first:
@@ -80,7 +80,7 @@ def quantized_lstm(
         outputs = []
         for direction in range(directions):
             place = layer * directions + direction
-            first = [relay.take(state, const(place, "int64"), axis=0) for state in (hidden, cell)]
+            first: list[Expr] = [relay.take(state, const(place, "int64"), axis=0) for state in (hidden, cell)]
             steps, *final = _lstm_direction(node, sequence, first, cells[place], direction == 1)
             outputs.append(steps)
             last_hidden.append(final[0])
@@ -92,13 +92,13 @@ def quantized_lstm(
 
 
 def _lstm_direction(
-    node: ScriptNode, sequence: RelayExpr, state: list[RelayExpr], parameters: Any, backward: bool
-) -> list[RelayExpr]:
+    node: ScriptNode, sequence: Expr, state: list[Expr], parameters: Any, backward: bool
+) -> list[Expr]:
     from_input, from_state, reduce_range = _cell_parameters(node, parameters)
     length = node.static_shape(sequence, "the sequence")[0]
     of_inputs = dynamic_linear(node, sequence, from_input, reduce_range)
     hidden, cell = state
-    outputs: list[RelayExpr] = []
+    outputs: list[Expr] = []
     for step in reversed(range(length)) if backward else range(length):
         gates = relay.add(
             relay.take(of_inputs, const(step, "int64"), axis=0),
@@ -119,7 +119,9 @@ def _cell_parameters(node: ScriptNode, parameters: Any) -> tuple[Packed, Packed,
     state, _ = parameters.item.__getstate__()
     kind, _, _, flags, packed = state
     if kind != "quantized_dynamic":
-        raise node.fail(f"recurrent cells with parameters of the kind {kind!r} are not supported: use torch.qint8")
+        raise node.fail(
+            f"recurrent cells with parameters of the kind {kind!r} are not supported: use torch.qint8"
+        )
     halves = [
         unpacked(node, ObjectValue(one, (*parameters.path, name)), "linear_unpack")
         for one, name in zip(packed, ("input", "state"), strict=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.torch.node import Expr
 from tilewright.relay.frontend.torch.registry import Converter
 from tilewright.relay.frontend.torch.script.node import ScriptNode
 from tilewright.relay.frontend.torch.script.quantized.arithmetic import (
@@ -25,7 +25,7 @@ from tilewright.relay.frontend.torch.script.values import ListValue, Quantizatio
 # Of two tensors
 
 
-def _binary(combine: Callable[..., RelayExpr], with_relu: bool) -> Callable[..., Tensor]:
+def _binary(combine: Callable[..., Expr], with_relu: bool) -> Callable[..., Tensor]:
     def apply(node: ScriptNode, one: Tensor, other: Tensor, scale: Any, zero: Any) -> Tensor:
         of = require_quantized(node, one)
         made = combine(numbers_of(node, one), numbers_of(node, other))
@@ -45,7 +45,11 @@ def matmul(node: ScriptNode, one: Tensor, other: Tensor, scale: Any, zero: Any) 
     """A product of matrices, with leading dimensions that are the same."""
     of = require_quantized(node, one)
     left, right = numbers_of(node, one), numbers_of(node, other)
-    made = relay.nn.matmul(left, right) if node.rank(left) == 2 else relay.nn.batch_matmul(left, right, transpose_b=False)
+    made = (
+        relay.nn.matmul(left, right)
+        if node.rank(left) == 2
+        else relay.nn.batch_matmul(left, right, transpose_b=False)
+    )
     return quantized_to(node, made, scale, zero, of.dtype)
 
 
@@ -134,7 +138,7 @@ def relu6(node: ScriptNode, data: Tensor, *options: Any) -> Tensor:
     return as_quantized(node, relay.cast(made, of.dtype), of)
 
 
-def _activation(function: Callable[..., RelayExpr]) -> Callable[..., Tensor]:
+def _activation(function: Callable[..., Expr]) -> Callable[..., Tensor]:
     def apply(node: ScriptNode, data: Tensor, *options: Any) -> Tensor:
         of = require_quantized(node, data)
         *settings, scale, zero = options
@@ -143,12 +147,12 @@ def _activation(function: Callable[..., RelayExpr]) -> Callable[..., Tensor]:
     return apply
 
 
-def _hard_swish(data: RelayExpr) -> RelayExpr:
+def _hard_swish(data: Expr) -> Expr:
     third = relay.clip(relay.add(data, const(3.0, "float32")), 0.0, 6.0)
     return relay.multiply(data, relay.multiply(third, const(1 / 6, "float32")))
 
 
-def _elu(data: RelayExpr, alpha: float = 1.0) -> RelayExpr:
+def _elu(data: Expr, alpha: float = 1.0) -> Expr:
     below = relay.multiply(const(alpha, "float32"), relay.subtract(relay.exp(data), const(1.0, "float32")))
     return relay.where(relay.greater(data, const(0.0, "float32")), data, below)
 
@@ -178,15 +182,74 @@ def dropout(node: ScriptNode, data: Tensor, *options: Any) -> Tensor:
 # Operators on numbers, applied to quantised tensors
 
 _MOVING: Final = frozenset(
-    "adaptive_max_pool2d alias amax amin chunk clone contiguous detach expand expand_as flatten flip index_select max "
-    "max_pool1d max_pool2d max_pool3d min narrow permute pixel_shuffle pixel_unshuffle repeat reshape reshape_as roll "
-    "select slice split split_with_sizes squeeze swapaxes swapdims t to transpose unbind unflatten unsqueeze "
-    "upsample_nearest1d upsample_nearest2d upsample_nearest3d view view_as channel_shuffle movedim".split()
+    [
+        "adaptive_max_pool2d",
+        "alias",
+        "amax",
+        "amin",
+        "chunk",
+        "clone",
+        "contiguous",
+        "detach",
+        "expand",
+        "expand_as",
+        "flatten",
+        "flip",
+        "index_select",
+        "max",
+        "max_pool1d",
+        "max_pool2d",
+        "max_pool3d",
+        "min",
+        "narrow",
+        "permute",
+        "pixel_shuffle",
+        "pixel_unshuffle",
+        "repeat",
+        "reshape",
+        "reshape_as",
+        "roll",
+        "select",
+        "slice",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "swapaxes",
+        "swapdims",
+        "t",
+        "to",
+        "transpose",
+        "unbind",
+        "unflatten",
+        "unsqueeze",
+        "upsample_nearest1d",
+        "upsample_nearest2d",
+        "upsample_nearest3d",
+        "view",
+        "view_as",
+        "channel_shuffle",
+        "movedim",
+    ]
 )
 """They move integers, or compare them: scale and zero point stay."""
 _COMPUTING: Final = frozenset(
-    "adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d avg_pool3d clamp clip hardtanh leaky_relu mean relu6 "
-    "threshold upsample_bilinear2d elu celu".split()
+    [
+        "adaptive_avg_pool2d",
+        "adaptive_avg_pool3d",
+        "avg_pool1d",
+        "avg_pool2d",
+        "avg_pool3d",
+        "clamp",
+        "clip",
+        "hardtanh",
+        "leaky_relu",
+        "mean",
+        "relu6",
+        "threshold",
+        "upsample_bilinear2d",
+        "elu",
+        "celu",
+    ]
 )
 """They compute with numbers; scale and zero point stay."""
 _OWN: Final = {"sigmoid": (1 / 256, 0), "hardsigmoid": (1 / 256, 0), "tanh": (2 / 256, 128)}
@@ -219,7 +282,9 @@ def converted(node: ScriptNode, convert: Converter, given: dict[str, Any]) -> tu
         return convert(node, arguments, node.schema.defaults), of
     own = _OWN.get(name)
     if name not in _COMPUTING and own is None:
-        raise node.fail("the operator is not supported for quantised tensors: dequantize before it (DeQuantStub)")
+        raise node.fail(
+            "the operator is not supported for quantised tensors: dequantize before it (DeQuantStub)"
+        )
     if own is not None:
         low, _ = limits(of.dtype)
         of = Quantization(own[0], own[1] + low, of.dtype)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Constant
+from tilewright.relay.frontend.torch.node import Expr
 from tilewright.relay.frontend.torch.ops.convolution import convolution
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.script.node import ScriptNode
@@ -23,10 +23,10 @@ from tilewright.relay.frontend.torch.script.values import Quantization, Tensor
 from tilewright.relay.frontend.torch.sizes import multiplied, reshaped, sizes_of
 
 
-def _factor(node: ScriptNode, of: Quantization, packed: Packed, rank: int, axis: int) -> RelayExpr:
+def _factor(node: ScriptNode, of: Quantization, packed: Packed, rank: int, axis: int) -> Expr:
     """What one unit of the integer product stands for: a number, or one for each output channel."""
     scale = packed.quantization.scale
-    if isinstance(of.scale, (int, float)) and not isinstance(scale, RelayExpr):
+    if isinstance(of.scale, (int, float)) and not isinstance(scale, Expr):
         return node.cast(float(np.float32(of.scale) * np.float32(scale)), "float32")
     if isinstance(scale, Constant):
         scale = Constant(scale.data.numpy().reshape([-1] + [1] * (rank - 1 - axis)).astype("float32"))
@@ -34,8 +34,8 @@ def _factor(node: ScriptNode, of: Quantization, packed: Packed, rank: int, axis:
 
 
 def scaled(
-    node: ScriptNode, product: RelayExpr, of: Quantization, packed: Packed, axis: int, with_relu: bool
-) -> RelayExpr:
+    node: ScriptNode, product: Expr, of: Quantization, packed: Packed, axis: int, with_relu: bool
+) -> Expr:
     """An integer product as the numbers that it stands for, with the bias, and without what is below zero."""
     product, bias = bias_of(node, packed, of.scale, product, axis)
     factor = _factor(node, of, packed, node.rank(product), axis)
@@ -48,16 +48,22 @@ def scaled(
 # Linear
 
 
-def integer_linear(node: ScriptNode, data: RelayExpr, packed: Packed) -> RelayExpr:
+def integer_linear(node: ScriptNode, data: Expr, packed: Packed) -> Expr:
     """The product of integers and the rows of a weight; leading dimensions are batches."""
     sizes = sizes_of(node, data)
     rows = data if len(sizes) == 2 else reshaped(node, data, [multiplied(sizes[:-1]), sizes[-1]])
     weight = shifted(node, packed.weight, packed.quantization)
     product = relay.nn.dense(rows, weight, units=node.static_shape(packed.weight)[0], out_dtype="int32")
-    return product if len(sizes) == 2 else reshaped(node, product, [*sizes[:-1], node.static_shape(packed.weight)[0]])
+    return (
+        product
+        if len(sizes) == 2
+        else reshaped(node, product, [*sizes[:-1], node.static_shape(packed.weight)[0]])
+    )
 
 
-def _linear(node: ScriptNode, data: Tensor, parameters: Any, scale: Any, zero: Any, with_relu: bool) -> Tensor:
+def _linear(
+    node: ScriptNode, data: Tensor, parameters: Any, scale: Any, zero: Any, with_relu: bool
+) -> Tensor:
     of = require_quantized(node, data)
     packed = unpacked(node, parameters, "linear_unpack")
     product = integer_linear(node, shifted(node, node.store.read(data), of), packed)
@@ -89,17 +95,19 @@ def _convolution(
     asked = torch_package().ops.quantized
     # Convolutions over one axis are packed as those over two.
     rank = int(name[-2])
+    output_padding: Any = 0
     stride, padding, dilation = (
         list(getattr(asked, f"{name}_{setting}")(parameters.item)) if rank > 1 else None
         for setting in ("stride", "padding", "dilation")
     )
     if rank == 1:
         stride, padding, dilation, groups = _settings_1d(parameters)
-        transposed, output_padding = "transpose" in name, 0
+        transposed = "transpose" in name
     else:
         groups = int(getattr(asked, f"{name}_groups")(parameters.item))
         transposed = bool(getattr(asked, f"{name}_transpose")(parameters.item))
-        output_padding = list(getattr(asked, f"{name}_output_padding")(parameters.item)) if transposed else 0
+        if transposed:
+            output_padding = list(getattr(asked, f"{name}_output_padding")(parameters.item))
     product = convolution(
         node,
         shifted(node, node.store.read(data), of),
@@ -128,7 +136,9 @@ def _settings_1d(parameters: Any) -> tuple[Any, Any, Any, int]:
     )
 
 
-@operator("quantized::conv1d", "quantized::conv2d.new", "quantized::conv3d.new", "quantized::conv_transpose2d")
+@operator(
+    "quantized::conv1d", "quantized::conv2d.new", "quantized::conv3d.new", "quantized::conv_transpose2d"
+)
 def conv(node: ScriptNode, data: Tensor, parameters: Any, scale: Any, zero: Any) -> Tensor:
     """A convolution, plain or transposed."""
     return _convolution(node, data, parameters, scale, zero)
@@ -143,9 +153,19 @@ def conv_relu(node: ScriptNode, data: Tensor, parameters: Any, scale: Any, zero:
 # Normalisation
 
 
-@operator("quantized::batch_norm1d", "quantized::batch_norm2d", "quantized::batch_norm3d", "quantized::batch_norm")
+@operator(
+    "quantized::batch_norm1d", "quantized::batch_norm2d", "quantized::batch_norm3d", "quantized::batch_norm"
+)
 def batch_norm(
-    node: ScriptNode, data: Tensor, weight: Any, bias: Any, mean: Any, variance: Any, epsilon: Any, scale: Any, zero: Any
+    node: ScriptNode,
+    data: Tensor,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: Any,
+    scale: Any,
+    zero: Any,
 ) -> Tensor:
     """Normalisation with the statistics of training."""
     return _batch_norm(node, data, (weight, bias, mean, variance), epsilon, scale, zero, False)
@@ -153,7 +173,15 @@ def batch_norm(
 
 @operator("quantized::batch_norm1d_relu", "quantized::batch_norm2d_relu", "quantized::batch_norm3d_relu")
 def batch_norm_relu(
-    node: ScriptNode, data: Tensor, weight: Any, bias: Any, mean: Any, variance: Any, epsilon: Any, scale: Any, zero: Any
+    node: ScriptNode,
+    data: Tensor,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: Any,
+    scale: Any,
+    zero: Any,
 ) -> Tensor:
     """Normalisation with the statistics of training, and a ReLU."""
     return _batch_norm(node, data, (weight, bias, mean, variance), epsilon, scale, zero, True)

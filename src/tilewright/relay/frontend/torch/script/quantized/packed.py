@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tilewright import relay
-from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Constant
+from tilewright.relay.frontend.torch.node import Expr
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.script.attributes import stored_tensor
 from tilewright.relay.frontend.torch.script.node import ScriptNode
@@ -22,7 +22,7 @@ from tilewright.runtime import ndarray
 class Packed:
     """A layer's weight, as integers, and bias, as numbers."""
 
-    weight: RelayExpr
+    weight: Expr
     quantization: Quantization
     bias: np.ndarray[Any, Any] | None
     path: str
@@ -45,7 +45,7 @@ def unpacked(node: ScriptNode, value: Any, unpack: str) -> Packed:
         if of is None:
             raise node.fail("the weight is not quantised")
         if attributes.keep_quantized:
-            expr: RelayExpr = attributes.parameter(f"{path}_weight", integers)
+            expr: Expr = attributes.parameter(f"{path}_weight", integers)
         else:
             numbers = ndarray.array(weight.dequantize().contiguous().numpy())
             expr = quantized(node, attributes.parameter(f"{path}_weight", numbers), of)
@@ -55,7 +55,7 @@ def unpacked(node: ScriptNode, value: Any, unpack: str) -> Packed:
     return found
 
 
-def bias_of(node: ScriptNode, packed: Packed, data_scale: Any, product: RelayExpr, axis: int) -> tuple[Any, Any]:
+def bias_of(node: ScriptNode, packed: Packed, data_scale: Any, product: Expr, axis: int) -> tuple[Any, Any]:
     """A layer's integer product with the bias added where that is quantised, and the bias to add to numbers where it
     is not."""
     if packed.bias is None:
@@ -64,7 +64,9 @@ def bias_of(node: ScriptNode, packed: Packed, data_scale: Any, product: RelayExp
     if not attributes.keep_quantized:
         return product, attributes.parameter(f"{packed.path}_bias", ndarray.array(packed.bias))
     if not isinstance(data_scale, (int, float)):
-        raise node.fail("a quantised bias needs a scale of the data that is known: keep_quantized_weight=False")
+        raise node.fail(
+            "a quantised bias needs a scale of the data that is known: keep_quantized_weight=False"
+        )
     scale = packed.quantization.scale
     weight_scale = scale.data.numpy() if isinstance(scale, Constant) else np.float64(scale)
     steps = np.rint(packed.bias / (np.float64(data_scale) * weight_scale)).astype("int32")
