@@ -33,6 +33,9 @@ from models import zoo_transformers, zoo_vision  # noqa: E402
 from zoo_doors import DOORS, Refused, compared  # noqa: E402
 from zoo_report import write_report  # noqa: E402
 
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
+"""Where a run that was broken off continues from."""
+
 SOURCES: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "torchvision": zoo_vision.torchvision_cases,
     "timm": zoo_vision.timm_cases,
@@ -114,7 +117,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="run what failed before once more")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one model and door")
     parser.add_argument("--memory", type=float, default=12.0, help="GB for one model and door")
-    parser.add_argument("--records", type=Path, default=HERE / "results" / "zoo.jsonl")
+    parser.add_argument("--records", type=Path, default=CACHE / "zoo.jsonl")
     parser.add_argument("--report", type=Path, default=HERE / "results" / "zoo.md")
     options = parser.parse_args()
     before = {(each["source"], each["model"], each["door"]): each for each in records(options.records)}
