@@ -26,7 +26,8 @@ sys.path.insert(0, str(HERE))
 
 import torch  # noqa: E402
 from harness import write_table  # noqa: E402
-from zoo import CACHE, run  # noqa: E402
+from limited import run  # noqa: E402
+from zoo import CACHE  # noqa: E402
 
 UNFIT = (
     "rand",
