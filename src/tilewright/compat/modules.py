@@ -44,6 +44,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     },
     "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
     "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
+    "container": {
+        "ir.container": "Array Map",
+        "runtime.container": "ADT ShapeTuple String tuple_object",
+    },
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
@@ -137,9 +141,6 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "autotvm.measure.measure": {
         "autotvm.measure.measure_methods": "create_measure_batch measure_option",
-    },
-    "autotvm.measure.measure_methods": {
-        "autotvm.measure.measure_methods": "run_through_rpc=run_locally",
     },
     "ir.attrs": {"ir.make_node": "make_node"},
     "ir.base": {

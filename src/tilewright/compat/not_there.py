@@ -38,7 +38,6 @@ a function, which says when it is called that it is not there."""
 _MODULES: Final[dict[str, str]] = {
     "rpc": _RPC,
     "exec": _RPC,
-    "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
     "topi.sparse": "use topi.nn.sparse_dense",
     **{f"topi.{name}": _TOPI for name in _DEVICES},
     **{
@@ -56,7 +55,6 @@ _MODULES: Final[dict[str, str]] = {
             "vitis_ai",
         )
     },
-    "relay.qnn": _QUANTIZE,
     "relay.quantize": _QUANTIZE,
     "relay.frontend.pytorch": _EXPORT,
     "relay.frontend.tensorflow": _EXPORT,
@@ -95,8 +93,6 @@ _MODULES: Final[dict[str, str]] = {
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "rpc": ("client", "server", "tracker", "proxy", "base"),
-    "relay.qnn": ("op", "transform"),
-    "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }

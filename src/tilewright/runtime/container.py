@@ -61,8 +61,10 @@ class ADT(_OwnsObject, Object):
     def __len__(self) -> int:
         return int(QUICK.tilewright_data_size(self._handle))
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         size = len(self)
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(size))]
         if not -size <= index < size:
             raise failure("IndexError", f"the value has {size} fields; there is no field {index}")
         words = _TWO_WORDS()
