@@ -79,7 +79,7 @@ def check_agreement(dag: ComputeDAG, state: State) -> te.Schedule:
     printed = run_python(dag, dag.print_python_code_from_state(state))
     tvm.ir.assert_structural_equal(schedule_to_module(printed, tensors), module)
 
-    replay = dag._replay(state.transform_steps)
+    replay = dag.replay(state.transform_steps)
     here = [stage.op for stage in replay.stages]
     assert [one.name for one in here] == [one.name for one in state.stage_ops]
     assert loops_of_state(bounded) == loops_of_schedule(replay.schedule, here)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tilewright import te
-from tilewright.auto_scheduler import ComputeDAG
 from tilewright.te.tensor import Tensor
 
 
@@ -27,8 +26,3 @@ def matmul_relu(rows: int = 8, columns: int = 16, depth: int = 12) -> list[Tenso
     d = te.compute((rows, columns), lambda i, j: c[i, j] + 1.0, name="D")
     e = te.compute((rows, columns), lambda i, j: d[i, j] * 2.0, name="E")
     return [a, b, e]
-
-
-def graph(tensors: list[Tensor]) -> ComputeDAG:
-    """The graph of tensors."""
-    return ComputeDAG(tensors)

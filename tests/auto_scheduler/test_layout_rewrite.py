@@ -121,6 +121,21 @@ def test_a_weight_that_is_copied_or_read_twice_keeps_its_layout() -> None:
     assert dag.layout_changes_from_state(tiled(dag)) == []
 
 
+def test_a_weight_that_is_computed_keeps_its_layout() -> None:
+    a = te.placeholder((8, 12), name="A")
+    b = te.placeholder((16, 12), name="B")
+    turned = te.compute((12, 16), lambda i, j: b[j, i], name="turned")
+    k = te.reduce_axis((0, 12), name="k")
+    c = te.compute(
+        (8, 16),
+        lambda i, j: te.sum(a[i, k] * turned[k, j], axis=k),
+        name="C",
+        attrs={"layout_free_placeholders": [turned]},
+    )
+    dag = ComputeDAG([a, b, c])
+    assert dag.layout_changes_from_state(tiled(dag, dag.ops.index(c.op))) == []
+
+
 def test_defaults_of_targets_and_layout_texts() -> None:
     default = LayoutRewriteOption.get_target_default
     assert default("llvm") == INSERT and default("llvm", in_relay_integration=True) == PRE

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
     ("script", "arguments", "expected"),
     [
         ("examples/gemm.py", ["100"], "GFLOP/s"),
+        ("examples/auto_scheduler_matmul.py", ["32", "4"], "agrees with NumPy"),
+        ("examples/custom_sketch_rule.py", ["2"], "blocks_of_rows: agrees with NumPy"),
         ("examples/row_kernels.py", [], "layer_norm:"),
         ("examples/serial_target.py", [], "serial: agrees with NumPy"),
         pytest.param(

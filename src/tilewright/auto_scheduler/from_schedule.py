@@ -117,7 +117,9 @@ class _Translation:
         key = _key(axis)
         found = self.axes[self.labels[self.number(label)]]
         if key not in found:
-            raise NoStepError(f"axis {axis} is not one of stage {label}")
+            raise NoStepError(
+                f"there is no step for axis {axis} of stage {label}: it was split or fused already"
+            )
         return found.index(key)
 
     def add_stage(self, position: int, restarted: int | None) -> None:

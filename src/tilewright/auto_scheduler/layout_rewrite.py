@@ -85,7 +85,7 @@ def layout_changes(operations: Sequence[Operation], state: StateObject, replay: 
     """The layouts that a state's loops want for the inputs that may have any.
 
     An input keeps its layout if it is read more than once or through a copy, if an index is not just an axis, or if a
-    split of one of these axes leaves a rest.
+    split of one of these axes leaves a rest. A weight that the graph computes itself is no input.
     """
     found: list[LayoutChange] = []
     loops: LoopParts | None = None
@@ -93,7 +93,9 @@ def layout_changes(operations: Sequence[Operation], state: StateObject, replay: 
         for given in operation.attrs.get(ATTRIBUTE, ()):
             placeholder = given if isinstance(given, Tensor) else given.output(0)
             readers = [stage for stage in replay.stages if placeholder in stage.op.input_tensors]
-            if len(readers) != 1 or ATTRIBUTE not in readers[0].op.attrs:
+            if not isinstance(placeholder.op, PlaceholderOp) or len(readers) != 1:
+                continue
+            if ATTRIBUTE not in readers[0].op.attrs:
                 continue
             names = read_axes(operation, placeholder)
             if names is None:

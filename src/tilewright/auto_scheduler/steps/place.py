@@ -61,7 +61,6 @@ class ComputeAtStep(Step):
 class ComputeInlineStep(Step):
     """Put the expression of a stage wherever it is read."""
 
-
     def apply_to_state(self, state: StateObject, dag: ComputeDAG) -> StateObject:
         stage = _computed(state, self.stage_id, "compute_inline")
         if stage.op.reduce_axis:
@@ -81,7 +80,6 @@ class ComputeInlineStep(Step):
 @dataclass(frozen=True, slots=True)
 class ComputeRootStep(Step):
     """Compute the whole of a stage before its readers."""
-
 
     def apply_to_state(self, state: StateObject, dag: ComputeDAG) -> StateObject:
         stage = _computed(state, self.stage_id, "compute_root")
