@@ -3,11 +3,12 @@
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.auto_scheduler.computations import matmul, matmul_relu
 from tests.auto_scheduler.numeric import agrees
 
-from tilewright import auto_scheduler
+from tilewright import auto_scheduler, te
 from tilewright.auto_scheduler.builders import state_loops
 from tilewright.auto_scheduler.cost_model import PythonBasedModel
 from tilewright.auto_scheduler.population.crossover import cross
@@ -17,7 +18,14 @@ from tilewright.auto_scheduler.population.sample import sample_state
 from tilewright.auto_scheduler.population.settings import Settings, complete_params
 from tilewright.auto_scheduler.state_nodes import IteratorAnnotation
 from tilewright.auto_scheduler.steps import SplitStep
+from tilewright.ir.transform import Sequential
 from tilewright.support.errors import ScheduleError, TilewrightError
+from tilewright.te.operation import PlaceholderOp
+from tilewright.tir.interpreter import interpret
+from tilewright.tir.transform.bind_target import BindTarget
+from tilewright.tir.transform.lower_thread_allreduce import LowerThreadAllreduce
+from tilewright.tir.transform.thread_sync import ThreadSync
+from tilewright.tir.transform.verify_memory import VerifyMemory
 
 SETTINGS = Settings.of(complete_params(None))
 
@@ -118,3 +126,36 @@ def test_programs_for_a_gpu_fit_it() -> None:
 def test_an_unknown_parameter() -> None:
     with pytest.raises(TilewrightError, match="populatoin is not a parameter of SketchPolicy"):
         auto_scheduler.SketchPolicy(task_of(matmul()), params={"populatoin": 3})
+
+
+def on_threads(task: Any, state: Any) -> list[np.ndarray[Any, Any]]:
+    """The results of a program for a GPU, in the interpreter's threads."""
+    passes = [BindTarget(task.target), VerifyMemory(), ThreadSync("shared"), LowerThreadAllreduce()]
+    loops = Sequential(passes)(state_loops(auto_scheduler.MeasureInput(task, state)))
+    (function,) = loops.functions.values()
+    generator = np.random.default_rng(0)
+    arrays = []
+    for tensor in task.compute_dag.tensors:
+        shape = [int(extent) for extent in tensor.shape]
+        given = isinstance(tensor.op, PlaceholderOp)
+        arrays.append((generator.standard_normal(shape) if given else np.zeros(shape)).astype("float32"))
+    interpret(function, *arrays)
+    return arrays
+
+
+@pytest.mark.parametrize("kind", ["tiles", "warp"])
+def test_programs_for_a_gpu_compute_the_same(kind: str) -> None:
+    """Tiles through shared memory with fetches by all threads, and a reduction by the threads of a warp."""
+    tensors = matmul(32, 32, 8) if kind == "tiles" else row_sums(6, 80)
+    task = task_of(tensors, "cuda")
+    policy = auto_scheduler.SketchPolicy(task, params={"sample_init_min_population": 2}, seed=4, verbose=0)
+    for state in policy.sample_initial_population()[:2]:
+        *given, result = on_threads(task, state)
+        expected = given[0] @ given[1] if kind == "tiles" else given[0].sum(1)
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+
+
+def row_sums(rows: int, columns: int) -> list[te.Tensor]:
+    data = te.placeholder((rows, columns), name="data")
+    k = te.reduce_axis((0, columns), name="k")
+    return [data, te.compute((rows,), lambda i: te.sum(data[i, k], axis=k), name="sums")]

@@ -47,7 +47,7 @@ class SpecialComputeLocation(SketchRule):
     name = "SpecialComputeLocationGPU"
 
     def condition(self, task: Any, state: StateObject, stage_id: int) -> Condition:
-        if not queries.producers(task, state, stage_id):
+        if not queries.producers(task, state, stage_id) or queries.needs_tiling(task, state, stage_id):
             return Condition.PASS
         readers = queries.consumers(task, state, stage_id)
         if len(readers) != 1 or queries.CONST_TENSOR_INDICES not in state.stages[readers[0]].op.attrs:
