@@ -27,6 +27,8 @@ sys.path.insert(0, str(HERE))
 
 from harness import machine  # noqa: E402
 
+from tilewright.support.options import cache_dir  # noqa: E402
+
 RESULTS = HERE / "results" / "tuning.json"
 MODELS = ("resnet18", "mobilenet_v2", "bert_base")
 
@@ -38,13 +40,9 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 def model_file(name: str) -> Path:
     """A model of the latency bench, exported when it is first asked for."""
-    from latency import CACHE, folder_of
+    from latency import exported
 
-    folder = folder_of(name, CACHE)
-    if not (folder / "model.onnx").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, str(HERE / "models" / "export.py"), name, str(folder)], check=True)
-    return folder / "model.onnx"
+    return exported(name, cache_dir() / "bench") / "model.onnx"
 
 
 def tune_models(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -141,6 +139,60 @@ def tune_operators(options: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
+def naive_expressions() -> dict[str, Callable[[], list[Any]]]:
+    """Expressions without any schedule, as one would write them first."""
+    from odd_operators import attention_scores, convolution, product, softmax
+
+    return {
+        "product 512x512x512": lambda: product(512, 512, 512),
+        "conv2d 64x56x56 to 64, 3x3": lambda: convolution(64, 56, 64, (3, 3), pad=1),
+        "softmax 512x1024": lambda: softmax(512, 1024),
+        "attention scores 8x65x65, mask, softmax": attention_scores,
+    }
+
+
+def state_task(arguments: list[Any], target: Any) -> Any:
+    """AutoScheduler's task of an expression."""
+    from tilewright.auto_scheduler.compute_dag import ComputeDAG
+    from tilewright.auto_scheduler.search_task import SearchTask
+    from tilewright.auto_scheduler.workload_registry import register_workload_tensors
+
+    dag = ComputeDAG(arguments)
+    key = dag.workload_key()
+    register_workload_tensors(key, dag.tensors)
+    return SearchTask(compute_dag=dag, workload_key=key, target=target)
+
+
+def tune_naive(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Each expression given to AutoScheduler for a time, against the schedule that hand-written rules construct."""
+    import tilewright as tvm
+    from tilewright.driver.tuning.states import StateTask, StateTuner
+    from tilewright.search.kernel_tuner import TuneOptions
+
+    target = tvm.target.Target("llvm")
+    rows = []
+    for name, make in naive_expressions().items():
+        if options.operator and options.operator not in name:
+            continue
+        task = StateTask(state_task(make(), target), 1)
+        with tempfile.TemporaryDirectory() as folder:
+            records = str(Path(folder) / "states.json")
+            tuner = StateTuner([task], records, TuneOptions(seconds=options.naive_seconds))
+            tuner.tune()
+        rows.append(
+            {
+                "name": name,
+                "seconds": tuner.seconds,
+                "trials": tuner.trials,
+                "failures": tuner.failures,
+                "hand": task.untuned,
+                "found": task.known.best_cost,
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
 def measure_throughput(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Candidates of a 256-cubed product a minute: lowered and ranked, and compiled and measured."""
     from odd_operators import product
@@ -148,15 +200,12 @@ def measure_throughput(options: argparse.Namespace) -> list[dict[str, Any]]:
     import tilewright as tvm
     from tilewright.search.kernel_task import expression_task
     from tilewright.search.measure import RunOptions, build_all, run_all
-    from tilewright.search.ranking import lower_and_rank
 
     target = tvm.target.Target("llvm")
     arguments = product(256, 256, 256)
     task = expression_task("kernel", arguments, [arguments[-1]], target)
     proposed = task.search.propose(200)
-    starts = time.monotonic()
-    lower_and_rank([task.job(one) for one in proposed])
-    ranked = len(proposed) / (time.monotonic() - starts) * 60
+    ranked = rank_states(arguments, target)
     starts = time.monotonic()
     measured = 0
     for first in range(0, 160, 16):
@@ -171,6 +220,30 @@ def measure_throughput(options: argparse.Namespace) -> list[dict[str, Any]]:
     ]
     print(rows, flush=True)
     return rows
+
+
+def rank_states(arguments: list[Any], target: Any, count: int = 300) -> float:
+    """States of a population a minute that are lowered, described by features and ranked by trees."""
+    from tilewright.auto_scheduler.cost_model import XGBModel
+    from tilewright.auto_scheduler.measure_types import MeasureErrorNo, MeasureInput, MeasureResult
+    from tilewright.auto_scheduler.search_policy import SketchPolicy
+
+    task = state_task(arguments, target)
+    states: list[Any] = []
+    for seed in range(20):
+        if len(states) < count:
+            states += SketchPolicy(task, seed=seed, verbose=0).sample_initial_population()
+    states = states[:count]
+    model = XGBModel(num_warmup_sample=1)
+    few = states[:32]
+    results = [
+        MeasureResult([1e-3 * (1 + place)], MeasureErrorNo.NO_ERROR, "", 0.1, 0.0)
+        for place, _ in enumerate(few)
+    ]
+    model.update([MeasureInput(task, state) for state in few], results)
+    starts = time.monotonic()
+    model.predict(task, states)
+    return len(states) / (time.monotonic() - starts) * 60
 
 
 def kill_runs(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -229,6 +302,7 @@ def kill_runs(options: argparse.Namespace) -> list[dict[str, Any]]:
 PARTS: Mapping[str, Callable[[argparse.Namespace], list[dict[str, Any]]]] = {
     "models": tune_models,
     "operators": tune_operators,
+    "naive": tune_naive,
     "throughput": measure_throughput,
     "kills": kill_runs,
 }
@@ -241,6 +315,9 @@ def main() -> None:
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--seconds", type=int, default=300, help="for each model")
     parser.add_argument("--operator-seconds", type=int, default=60, help="for each operator")
+    parser.add_argument(
+        "--naive-seconds", type=int, default=120, help="for each expression without a schedule"
+    )
     parser.add_argument("--operator", help="only operators whose name contains this")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--no-write", action="store_true", help="print only")

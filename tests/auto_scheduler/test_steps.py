@@ -201,7 +201,9 @@ def test_new_stages_renumber_places(chain: Any) -> None:
     assert [op.name for op in state.stage_ops] == ["A", "B", "C.local", "C", "D", "E"]
     assert [state[stage].op.name for stage in (c, d, e, local)] == ["C", "D", "E", "C.local"]
     check_agreement(dag, state)
-    with pytest.raises(ScheduleError, match="stage D is computed inside stage E, whose loops this step replaces"):
+    with pytest.raises(
+        ScheduleError, match="stage D is computed inside stage E, whose loops this step replaces"
+    ):
         state.cache_write(e, "local")
 
 
@@ -256,7 +258,9 @@ def test_an_iterator_that_was_replaced_is_refused_with_advice(product: Any) -> N
     _, state, c = product
     i = state[c].iters[0]
     state.split(c, i, [2])
-    with pytest.raises(ScheduleError, match="'i' is not an iterator of stage C, whose iterators are i.0, i.1, j, k"):
+    with pytest.raises(
+        ScheduleError, match="'i' is not an iterator of stage C, whose iterators are i.0, i.1, j, k"
+    ):
         state.parallel(c, i)
 
 

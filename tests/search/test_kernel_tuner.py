@@ -19,11 +19,13 @@ from tilewright.search.kernel_records import (
     KernelRecord,
     TunedKernels,
     best_choices,
+    gains_of,
     read_kernel_records,
 )
 from tilewright.search.kernel_task import KernelTask, kernel_tasks
 from tilewright.search.kernel_tuner import KernelTuner, TuneOptions
 from tilewright.search.outcomes import Measured
+from tilewright.search.progress import has_failed
 from tilewright.search.records import RecordFile
 
 TARGET = tvm.target.Target("llvm")
@@ -125,11 +127,11 @@ def test_only_what_took_turns_and_was_faster_is_applied(model: tvm.IRModule, tas
     (task,) = tasks
     tiles = task.search.space["tile"].candidates
     first, second, third = ((("tile", tile),) for tile in tiles[1:4])
-    assert best_choices([with_gain(task, first, None), with_gain(task, second, 0.9)]) == {}
+    assert gains_of([with_gain(task, first, None), with_gain(task, second, 0.9)]) == {}
     said = [with_gain(task, first, 1.5), with_gain(task, second, 1.2), with_gain(task, third, 1.1)]
-    assert best_choices(said) == {task.workload: (first, 1.5)}
+    assert best_choices(gains_of(said)) == {task.workload: (first, 1.5)}
     withdrawn = [*said, with_gain(task, first, 1.0)]
-    assert best_choices(withdrawn) == {task.workload: (second, 1.2)}
+    assert best_choices(gains_of(withdrawn)) == {task.workload: (second, 1.2)}
     x = np.random.default_rng(1).standard_normal((24, 40)).astype("float32")
     untuned = run(model, x)
     with TunedKernels(said) as scope:
@@ -175,7 +177,7 @@ def test_a_kernel_of_which_every_candidate_fails_is_told_at_once(
     watcher = Watcher()
     KernelTuner(tasks, RecordFile(tmp_path / "r.json"), QUICK, watcher).tune()
     assert watcher.failures == ["ValueError: out of registers"]
-    assert task.gain == 1.0 and task.failures == 4 and not task.has_failed
+    assert task.gain == 1.0 and task.failures == 4 and not has_failed(task)
 
 
 def test_a_model_whose_untuned_kernel_fails_ends(
@@ -187,7 +189,7 @@ def test_a_model_whose_untuned_kernel_fails_ends(
     watcher = Watcher()
     tuner = KernelTuner(tasks, RecordFile(tmp_path / "r.json"), QUICK, watcher)
     tuner.tune()
-    assert task.has_failed and tuner.trials == 0 and "division" in watcher.failures[0]
+    assert has_failed(task) and tuner.trials == 0 and "division" in watcher.failures[0]
 
 
 def test_time_goes_where_the_model_spends_it(tasks: list[KernelTask], tmp_path: Path) -> None:

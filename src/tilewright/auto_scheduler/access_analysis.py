@@ -35,7 +35,6 @@ _CHEAP_CALLS: Final = frozenset(
 )
 NOT_TILED: Final = "auto_scheduler_simplify_const_tensor_indices"
 """The attribute of an operation that reads constant tensors whose indices are simplified away by unrolling."""
-ALWAYS_INLINE: Final = "auto_scheduler_always_inline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,13 @@ def simple_access(operation: Operation, indices: Sequence[PrimExpr]) -> SimpleAc
         if not found:
             return None
         used.append(found[0])
+    long = {
+        number
+        for number, axis in enumerate(operation.axes)
+        if axis.dom is None or not _is_one(axis.dom.extent)
+    }
     return SimpleAccess(
-        axis_missing=len(set(used)) < len(operation.axes),
+        axis_missing=not long <= set(used),  # of an axis of one element, the index may be a constant
         axis_duplicated=len(set(used)) < len(used),
         same_order=used == sorted(used),
     )
@@ -87,7 +91,6 @@ class AccessAnalyzer:
         self._has_branch: dict[Operation, bool] = {}
         self._has_expensive: dict[Operation, bool] = {}
         self._given = {tensor.op for tensor in tensors if isinstance(tensor.op, ComputeOp)}
-        self._facts: dict[tuple[str, Operation], bool] = {}
         for operation in ops:
             self._note_reads(operation)
 

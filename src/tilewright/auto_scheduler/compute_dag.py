@@ -11,12 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tilewright.auto_scheduler.access_analysis import AccessAnalyzer
-from tilewright.auto_scheduler.dag_order import operations_by_priority
+from tilewright.auto_scheduler.dag_order import ordered_operations
 from tilewright.auto_scheduler.dag_text import dag_text
 from tilewright.auto_scheduler.flops import estimate_flops
 from tilewright.auto_scheduler.layout_rewrite import (
+    LayoutChange,
     LayoutRewriteOption,
     get_shape_from_rewritten_layout,
+    layout_changes,
     rewrite_layout,
 )
 from tilewright.auto_scheduler.loop_state import State
@@ -32,6 +34,7 @@ from tilewright.auto_scheduler.steps import Step
 from tilewright.auto_scheduler.tensors_json import tensors_from_json, tensors_to_json
 from tilewright.auto_scheduler.workload_registry import register_workload_tensors, workload_key_to_tensors
 from tilewright.ir.expr import IntImm
+from tilewright.runtime.registry import get_global_func
 from tilewright.support.errors import ScheduleError
 from tilewright.support.node import Object
 from tilewright.te.operation import ComputeOp, PlaceholderOp
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ComputeDAG", "LayoutRewriteOption", "get_shape_from_rewritten_layout"]
 
+HASH_FUNCTION: Final = "auto_scheduler.compute_dag.hash_func"
 _KEPT_GRAPHS: Final = 256
 """How many graphs with added stages are kept; those of a factored reduction differ with every length of its split."""
 
@@ -76,7 +80,7 @@ class ComputeDAG(Object):
                     f"not of {compute_or_sche!r}"
                 )
             self.tensors = list(given)
-            self.ops = operations_by_priority(self.tensors)
+            self.ops = ordered_operations(self.tensors)
         for operation in self.ops:
             _check_names(operation)
         self._grown: OrderedDict[Added, ComputeDAG] = OrderedDict()
@@ -119,9 +123,14 @@ class ComputeDAG(Object):
         """The state to which no step was applied, to apply steps to."""
         return State(self.init_state, self)
 
-    def hash_key(self) -> str:
-        """A hash of the computations, not of the sizes of their inputs and outputs."""
-        return hashlib.md5(dag_text(self.ops, simple=True).encode(), usedforsecurity=False).hexdigest()
+    def hash_key(self) -> Any:
+        """A hash of the computations, not of the sizes of their inputs and outputs; by the registered function
+        ``auto_scheduler.compute_dag.hash_func`` where there is one."""
+        text = dag_text(self.ops, simple=True)
+        own = get_global_func(HASH_FUNCTION, allow_missing=True)
+        if own is not None:
+            return own(text)
+        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
     def workload_key(self) -> str:
         """The key of this graph as a workload: its hash and the shapes of its tensors."""
@@ -153,7 +162,21 @@ class ComputeDAG(Object):
     def _current_tensors(self, replay: Replay) -> list[Tensor]:
         return [replay.schedule.stage_map[tensor.op].op.output(tensor.value_index) for tensor in self.tensors]
 
-    def _replay(self, steps: Sequence[Step], text: bool = False) -> Replay:
+    def _whole(self, state: State | StateObject, what: str) -> StateObject:
+        """A state with its stages, which one that was read from a record lacks; ``what`` is to be had from it."""
+        found = state.state_object if isinstance(state, State) else state
+        if not isinstance(found, StateObject):
+            raise ScheduleError(f"{state!r} is not a state")
+        if not found.concrete:
+            raise ScheduleError(
+                f"{what} cannot be had from a sketch: the lengths of some of its splits are not known yet"
+            )
+        if found.stages:
+            return found
+        return self.init_state.replay(found.transform_steps, self)
+
+    def replay(self, steps: Sequence[Step], text: bool = False) -> Replay:
+        """The schedule after steps, with its stages numbered as those of a state are."""
         replay = Replay(self.ops, self.outputs, steps, text)
         replay.run()
         return replay
@@ -162,30 +185,24 @@ class ComputeDAG(Object):
         self, state: State | StateObject, layout_rewrite: int = LayoutRewriteOption.NO_REWRITE
     ) -> tuple[Schedule, list[Tensor]]:
         """The schedule of a state, and the tensors to lower it with."""
-        found = _state_object(state)
-        _require_concrete(found, "a schedule")
+        found = self._whole(state, "a schedule")
         dag, steps = self, found.transform_steps
         option = LayoutRewriteOption(layout_rewrite)
         if option != LayoutRewriteOption.NO_REWRITE and steps:
             dag, steps = self._rewritten(found, option)
-        return dag._replay(steps).schedule, list(dag.tensors)
+        return dag.replay(steps).schedule, list(dag.tensors)
 
     def print_python_code_from_state(self, state: State | StateObject) -> str:
         """The steps of a state as Python on a schedule ``s``, with the tensors as variables named as they are."""
-        found = _state_object(state)
-        _require_concrete(found, "Python code")
-        replay = self._replay(found.transform_steps, text=True)
+        found = self._whole(state, "Python code")
+        replay = self.replay(found.transform_steps, text=True)
         assert replay.text is not None
         return "\n".join(replay.text.lines) + "\n"
 
     def infer_bound_from_state(self, state: State | StateObject) -> State:
         """A state whose iterators all have their ranges."""
-        found = _state_object(state)
-        _require_concrete(found, "ranges")
-        # Numbered as the state that the steps give, whichever way the given one was made.
-        if len(found.stages) != len(self.init_state.stages) + len(found.added):
-            found = self.init_state.replay(found.transform_steps, self)
-        replay = self._replay(found.transform_steps)
+        found = self._whole(state, "ranges")
+        replay = self.replay(found.transform_steps)
         ranges = infer_bound(replay.schedule.normalize())
         stages = []
         for stage, scheduled in zip(found.stages, replay.stages, strict=True):
@@ -205,15 +222,19 @@ class ComputeDAG(Object):
     def rewrite_layout_from_state(self, state: State | StateObject) -> ComputeDAG:
         """This graph with the inputs that may have any layout (``layout_free_placeholders``) in the order in which a
         state's loops read them."""
-        found = _state_object(state)
-        _require_concrete(found, "a layout")
+        found = self._whole(state, "a layout")
         return self._rewritten(found, LayoutRewriteOption.REWRITE_FOR_PRE_TRANSFORMED)[0]
+
+    def layout_changes_from_state(self, state: State | StateObject) -> list[LayoutChange]:
+        """The layouts that a state's loops want for such inputs."""
+        found = self._whole(state, "a layout")
+        return layout_changes(self.ops, found, self.replay(found.transform_steps))
 
     def _rewritten(
         self, state: StateObject, option: LayoutRewriteOption
     ) -> tuple[ComputeDAG, tuple[Step, ...]]:
         operations, tensors, steps = rewrite_layout(
-            self.ops, self.tensors, state, self._replay(state.transform_steps), option
+            self.ops, self.tensors, state, self.replay(state.transform_steps), option
         )
         return ComputeDAG.of_operations(operations, tensors), steps
 
@@ -241,21 +262,6 @@ class ComputeDAG(Object):
 
     def __repr__(self) -> str:
         return f"ComputeDAG({', '.join(operation.name for operation in self.ops)})"
-
-
-def _state_object(state: State | StateObject) -> StateObject:
-    if isinstance(state, State):
-        return state.state_object
-    if isinstance(state, StateObject):
-        return state
-    raise ScheduleError(f"{state!r} is not a state")
-
-
-def _require_concrete(state: StateObject, what: str) -> None:
-    if not state.concrete:
-        raise ScheduleError(
-            f"{what} cannot be had from a sketch: the lengths of some of its splits are not known yet"
-        )
 
 
 def _with_range(iterator: Iterator, found: Any) -> Iterator:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.ir.expr import Add, Call, Max, Min, Mul, Reduce
+from tilewright.ir.expr import Add, Call, Max, Min, Mul, PrimExpr, Reduce
 from tilewright.te.operation import ComputeOp
 from tilewright.te.tensor import Operation
 
-_SIGNS = {Add: "+=", Mul: "*=", Max: "max=", Min: "min="}
+_SIGNS: dict[type[PrimExpr], str] = {Add: "+=", Mul: "*=", Max: "max=", Min: "min="}
 
 
 def dag_text(operations: Sequence[Operation], simple: bool) -> str:

@@ -182,8 +182,6 @@ class ApplyHistoryBestOrSample(ApplyHistoryBest):
     ) -> None:
         self.sample_simple_workloads = sample_simple_workloads
         self.num_measure = num_measure
-        self.log_dir = tempfile.TemporaryDirectory(prefix="tilewright-sample-")
-        self.log_file = str(Path(self.log_dir.name) / "records.json")
         if cost_model_file is None:
             self.cost_model: Any = RandomModel()
         else:
@@ -201,14 +199,16 @@ class ApplyHistoryBestOrSample(ApplyHistoryBest):
         task = SearchTask(compute_dag=dag, workload_key=workload_key, target=target, layout_rewrite_option=0)
         policy = SketchPolicy(task, self.cost_model, verbose=0)
         if self.num_measure > 1:
-            options = TuningOptions(
-                num_measure_trials=self.num_measure,
-                num_measures_per_round=self.num_measure,
-                verbose=0,
-                measure_callbacks=[RecordToFile(self.log_file)],
-            )
-            task.tune(options, policy)
-            self.load(self.log_file)
+            with tempfile.TemporaryDirectory(prefix="tilewright-sample-") as folder:
+                path = Path(folder) / "records.json"
+                options = TuningOptions(
+                    num_measure_trials=self.num_measure,
+                    num_measures_per_round=self.num_measure,
+                    verbose=0,
+                    measure_callbacks=[RecordToFile(path)],
+                )
+                task.tune(options, policy)
+                self.load(path)
             return self._query_inside(Target(target), workload_key, func_name)
         state = policy.search(1, -1, 1, TuningOptions().measurer())
         self.update(target, workload_key, state)

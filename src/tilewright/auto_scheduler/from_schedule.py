@@ -71,6 +71,8 @@ class _Translation:
         self.state: StateObject = dag.init_state
         self.labels: list[str] = [self._label(operation) for operation in dag.ops]
         self.axes: dict[str, list[AxisKey]] = {label: self._fresh(label) for label in self.labels}
+        self.before: TraceStep | None = None
+        self.following: TraceStep | None = None
         # The last split with the state before it: a split of its outermost part joins it, so that a search sees one
         # tiling and not a chain of splits.
         self.last_split: tuple[StateObject, SplitStep] | None = None
@@ -86,7 +88,9 @@ class _Translation:
 
     def run(self) -> tuple[Step, ...]:
         """The steps."""
-        for step in self.schedule.trace:
+        steps = self.schedule.trace.steps
+        for position, step in enumerate(steps, 1):
+            self.following = steps[position] if position < len(steps) else None
             handler = _HANDLERS.get(step.primitive)
             if handler is None:
                 raise NoStepError(f"there is no step for {step}")
@@ -96,6 +100,7 @@ class _Translation:
                 raise
             except ScheduleError as error:
                 raise NoStepError(f"{step}: {error.message}") from error
+            self.before = step
         return self.state.transform_steps
 
     # -- names ----------------------------------------------------------------------------------------------------
@@ -112,7 +117,9 @@ class _Translation:
         key = _key(axis)
         found = self.axes[self.labels[self.number(label)]]
         if key not in found:
-            raise NoStepError(f"axis {axis} is not one of stage {label}")
+            raise NoStepError(
+                f"there is no step for axis {axis} of stage {label}: it was split or fused already"
+            )
         return found.index(key)
 
     def add_stage(self, position: int, restarted: int | None) -> None:
@@ -182,14 +189,24 @@ class _Translation:
     def pragma(self, step: TraceStep) -> None:
         axis, name, value = step.arguments
         place = self.number(step.stage), self.iterator(step.stage, axis)
-        last = self.state.transform_steps[-1:]
-        implied = [PragmaStep(*place, one.pragma_type) for one in last if isinstance(one, PragmaStep)]
-        if name == UNROLL_PRAGMA and value is not None:
-            self.apply(PragmaStep(*place, f"{UNROLL_PRAGMA}${_integer(step, value)}"))
-        elif value is None:
+        if value is None:
             self.apply(PragmaStep(*place, name))
-        elif name != "unroll_explicit" or not value or [*last] != implied:
+        elif name == UNROLL_PRAGMA and self._is_explicit(step, self.following):
+            self.apply(PragmaStep(*place, f"{UNROLL_PRAGMA}${_integer(step, value)}"))
+        elif self.before is None or not self._is_explicit(self.before, step):
             raise NoStepError(f"there is no step for {step}")
+
+    def _is_explicit(self, step: TraceStep, following: TraceStep | None) -> bool:
+        """True if a step limits unrolling and the next makes it explicit: the pragma step means both."""
+        if following is None or step.primitive != "pragma" or following.primitive != "pragma":
+            return False
+        axis, name, _ = step.arguments
+        return (
+            name == UNROLL_PRAGMA
+            and (step.stage, axis) == (following.stage, following.arguments[0])
+            and following.arguments[1] == "unroll_explicit"
+            and following.arguments[2] in (1, True)
+        )
 
     def set_scope(self, step: TraceStep) -> None:
         stage_id = self.number(step.stage)

@@ -85,7 +85,7 @@ def layout_changes(operations: Sequence[Operation], state: StateObject, replay: 
     """The layouts that a state's loops want for the inputs that may have any.
 
     An input keeps its layout if it is read more than once or through a copy, if an index is not just an axis, or if a
-    split of one of these axes leaves a rest.
+    split of one of these axes leaves a rest. A weight that the graph computes itself is no input.
     """
     found: list[LayoutChange] = []
     loops: LoopParts | None = None
@@ -93,8 +93,12 @@ def layout_changes(operations: Sequence[Operation], state: StateObject, replay: 
         for given in operation.attrs.get(ATTRIBUTE, ()):
             placeholder = given if isinstance(given, Tensor) else given.output(0)
             readers = [stage for stage in replay.stages if placeholder in stage.op.input_tensors]
+            if not isinstance(placeholder.op, PlaceholderOp) or len(readers) != 1:
+                continue
+            if ATTRIBUTE not in readers[0].op.attrs:
+                continue
             names = read_axes(operation, placeholder)
-            if len(readers) != 1 or names is None or len(names) != len(placeholder.shape):
+            if names is None:
                 continue
             loops = loops or LoopParts(state, replay)
             parts = loops.of_read(replay.stages.index(readers[0]), placeholder)
@@ -203,7 +207,7 @@ def _with_transform_stage(steps: Sequence[Step], position: int, dimensions: int)
             changes["target_stage_id"] = moved(step.target_stage_id)
         elif isinstance(step, CacheReadStep):
             changes["reader_stage_ids"] = tuple(moved(number) for number in step.reader_stage_ids)
-        made.append(replace(step, **changes))  # type: ignore[type-var]
+        made.append(replace(step, **changes))
         # What a step adds in front of the stage moves it, and the numbers that later steps mean.
         if isinstance(step, CacheReadStep):
             position += step.stage_id + 1 <= position

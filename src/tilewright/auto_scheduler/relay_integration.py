@@ -14,6 +14,7 @@ from tilewright.auto_scheduler.hardware_params import HardwareParams
 from tilewright.auto_scheduler.layout_rewrite import LayoutRewriteOption
 from tilewright.auto_scheduler.search_task import SearchTask
 from tilewright.auto_scheduler.workload_registry import register_workload_tensors
+from tilewright.ir.expr import IntImm
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.structural_hash import structural_hash
@@ -34,6 +35,11 @@ from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Tensor
 
 logger = logging.getLogger("auto_scheduler")
+
+_PREPARES_WEIGHTS = frozenset(
+    {"nn.contrib_conv2d_winograd_weight_transform", "nn.contrib_conv3d_winograd_weight_transform"}
+)
+"""Operators on weights. With parameters that are part of the model they are computed once, before it runs."""
 
 
 class _Collect(TuningScope):
@@ -96,13 +102,16 @@ def extract_tasks(
 ) -> tuple[list[SearchTask], list[int]]:
     """The tasks of a model, and the weight of each: how often it is called.
 
-    Functions without reductions are left out unless ``include_simple_tasks``; functions of unknown sizes, and those with
-    operations that are no computations, always are. ``dump_workload_to_dag_log`` names a file for the graph of each.
+    Functions without reductions are left out unless ``include_simple_tasks``; functions of unknown sizes, those with
+    operations that are no computations, and those that only prepare weights always are. ``dump_workload_to_dag_log``
+    names a file for the graph of each.
     """
     chosen = Target(target, target_host) if target_host is not None else Target(target)
     tasks: dict[str, SearchTask] = {}
     weights: dict[str, int] = {}
     for request, count in call_all_topi_funcs(mod, params, chosen, opt_level):
+        if request.operator in _PREPARES_WEIGHTS:
+            continue
         dag = _graph_of(request)
         if dag is None or not (include_simple_tasks or has_reduction(dag)):
             continue
@@ -136,10 +145,9 @@ def _graph_of(request: ScheduleRequest) -> ComputeDAG | None:
     if not all(isinstance(operation, (ComputeOp, PlaceholderOp)) for operation in dag.ops):
         return None
     computed = [operation for operation in dag.ops if isinstance(operation, ComputeOp)]
-    sizes = [
-        extent for operation in computed for axis in operation.root_iter_vars for extent in (axis.dom.extent,)
-    ]
-    return dag if computed and all(hasattr(extent, "value") for extent in sizes) else None
+    ranges = [axis.dom for operation in computed for axis in operation.root_iter_vars]
+    known = all(one is not None and isinstance(one.extent, IntImm) for one in ranges)
+    return dag if computed and known else None
 
 
 def traverse_to_get_io_tensors(outs: Sequence[Tensor]) -> tuple[list[Tensor], bool, bool]:

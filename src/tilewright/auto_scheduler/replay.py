@@ -114,7 +114,7 @@ class Replay:
         """Take only the steps that add stages, and before each what it depends on."""
         for step, loop_steps in added:
             for one in loop_steps:
-                replace(one, stage_id=step.stage_id).apply_to_schedule(self)  # type: ignore[type-var]
+                replace(one, stage_id=step.stage_id).apply_to_schedule(self)
             step.apply_to_schedule(self)
 
     def axis(self, stage_id: int, iter_id: int) -> IterVar:
@@ -144,28 +144,32 @@ class Replay:
     def cache_write(self, target: Stage, scope: str) -> None:
         """Compute a stage in other memory."""
         made = self.schedule.cache_write(list(target.op.outputs), scope)
-        self._split(target, self.schedule.stage_map[made[0].op], f'cache_write([{{}}], "{scope}")', ",")
+        self._split(
+            target, self.schedule.stage_map[made[0].op], f'cache_write([{self._outputs(target)}], "{scope}")'
+        )
 
     def rfactor(self, target: Stage, axis: IterVar, factor_axis: int) -> None:
         """Reduce a stage in two parts."""
-        axis_text = "" if self.text is None else self.text.value(axis)
+        where = "" if self.text is None else f"{self.text.stages[target]}, {self.text.value(axis)}"
         made = self.schedule.rfactor(target.op.output(0), axis, factor_axis)
         first = made[0] if isinstance(made, list) else made
-        self._split(
-            target, self.schedule.stage_map[first.op], f"rfactor({{}}, {axis_text}, {factor_axis})", ""
-        )
+        self._split(target, self.schedule.stage_map[first.op], f"rfactor({where}, {factor_axis})")
 
-    def _split(self, target: Stage, made: Stage, call: str, comma: str) -> None:
+    def _outputs(self, stage: Stage) -> str:
+        """The tensors of a stage as Python: its variable stands for the first."""
+        if self.text is None or stage.op.num_outputs == 1:
+            return "" if self.text is None else self.text.stages[stage]
+        name = self.text.stages[stage]
+        return ", ".join(f"s[{name}].op.output({number})" for number in range(stage.op.num_outputs))
+
+    def _split(self, target: Stage, made: Stage, call: str) -> None:
         """A stage became two."""
         self.stages.insert(self.stages.index(target), made)
         if self.text is None:
             return
-        name = self.text.stages[target]
         place = len(self.text.lines)
         fresh = self.text.name_stage(made)
-        outputs = [f"s[{name}].op.output({number})" for number in range(target.op.num_outputs)]
-        given = name if target.op.num_outputs == 1 else ", ".join(outputs)
-        if target.op.num_outputs > 1:
-            fresh, comma = f"{fresh}, *_", ""
-        self.text.lines.insert(place, f"{fresh}{comma} = s.{call.format(given)}")
+        # Several outputs are a list in both cases; one is a list for a cache, which takes a list.
+        ending = ", *_" if target.op.num_outputs > 1 else "," if call.startswith("cache_write") else ""
+        self.text.lines.insert(place, f"{fresh}{ending} = s.{call}")
         self.text.name_axes(target)

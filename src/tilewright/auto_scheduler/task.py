@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, Self
 
 from tilewright.auto_scheduler.compute_dag import ComputeDAG
@@ -21,6 +21,7 @@ from tilewright.auto_scheduler.workload_registry import (
 from tilewright.support.errors import ScheduleError, TargetError
 from tilewright.support.node import Object
 from tilewright.target.target import Target, TargetLike
+from tilewright.te.schedule.schedule import Schedule
 
 _DEFAULT_OPTIONS: Final = (" -link-params=0",)
 """Options that TVM 0.8 writes into every record, and that mean what leaving them out means."""
@@ -66,6 +67,8 @@ class Task(Object):
             else LayoutRewriteOption(layout_rewrite_option)
         )
         self.desc = desc
+        self.construct: Callable[[], Schedule] | None = None
+        """What makes the schedule without search, where that is not just the graph's: for functions of a model."""
         self.task_input_names: list[str] = list(task_inputs or ())
         if isinstance(task_inputs, Mapping):
             for name, data in task_inputs.items():
@@ -155,7 +158,9 @@ def _has_function(workload_key: str) -> bool:
     return json.loads(workload_key)[0] in WORKLOAD_FUNC_REGISTRY
 
 
+@lru_cache(maxsize=256)
 def _target(text: str) -> Target:
+    """The target of a record; a file has few of them in many lines."""
     for option in _DEFAULT_OPTIONS:
         text = text.replace(option, "")
     try:

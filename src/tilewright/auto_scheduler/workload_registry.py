@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tilewright.auto_scheduler.dag_order import operations_by_priority
+from tilewright.auto_scheduler.dag_order import ordered_operations
 from tilewright.auto_scheduler.tensors_json import tensors_from_json, tensors_to_json
 from tilewright.ir.expr import FloatImm, IntImm, StringImm
 from tilewright.support.errors import ScheduleError
@@ -26,11 +26,10 @@ def register_workload(
 ) -> Any:
     """Register a function that makes tensors, as a decorator or not: ``@register_workload`` under its own name, or
     ``register_workload("name", function)``. The function takes plain numbers and texts."""
-    if callable(func_name):
-        func_name, f = func_name.__name__, func_name
-    if not isinstance(func_name, str):
+    function_given = func_name if callable(func_name) else f
+    name = func_name.__name__ if callable(func_name) else func_name
+    if not isinstance(name, str):
         raise ScheduleError(f"{func_name!r} is not the name of a workload")
-    name = func_name
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         known = WORKLOAD_FUNC_REGISTRY.get(name)
@@ -41,7 +40,7 @@ def register_workload(
         WORKLOAD_FUNC_REGISTRY[name] = function
         return function
 
-    return register if f is None else register(f)
+    return register if function_given is None else register(function_given)
 
 
 def _same_function(known: Any, function: Callable[..., Any]) -> bool:
@@ -131,7 +130,7 @@ def serialize_workload_registry_entry(workload_key: str) -> Any:
         found = WORKLOAD_FUNC_REGISTRY[name]
     if callable(found):
         return name, {"module": found.__module__, "function": found.__qualname__}
-    return name, {"tensors": tensors_to_json(operations_by_priority(found), found)}
+    return name, {"tensors": tensors_to_json(ordered_operations(found), found)}
 
 
 def deserialize_workload_registry_entry(data: Any) -> None:

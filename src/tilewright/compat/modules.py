@@ -1,6 +1,6 @@
 """Where TVM's names are served from: the one table.
 
-Module paths stand without the name of the package. A line ``"ir.transform": "Pass PassInfo"`` says that these names
+Module paths omit the package's name. A line ``"ir.transform": "Pass PassInfo"`` says that these names
 are defined in ``tilewright.ir.transform``; ``TVMError=TilewrightError`` that the name has another one there, and ``*``
 stands for all public names of the home.
 """
@@ -42,12 +42,12 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "normalize_iter_map_to_expr subspace_divide"
         ),
     },
-    "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
-    "auto_scheduler._ffi_api": {"compat.auto_scheduler_ffi": "*"},
     "container": {
         "ir.container": "Array Map",
         "runtime.container": "ADT ShapeTuple String tuple_object",
     },
+    "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
+    "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
@@ -76,6 +76,15 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.backend.implementation": "get_valid_implementations select_implementation",
         "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
     },
+    "relay.frontend.pytorch": {
+        "relay.frontend.torch.script.model": "from_pytorch",
+        "relay.frontend.torch.script.utilities": "get_all_op_names",
+    },
+    "relay.frontend.pytorch_utils": {
+        "relay.frontend.torch.script.utilities": (
+            "is_version_greater_than"
+        ),
+    },
     "relay.op.image.image": {"relay.op.image": "*"},
     "relay.op.nn.nn": {"relay.op.nn": "*"},
     "relay.param_dict": {"runtime.params": "load_param_dict save_param_dict"},
@@ -99,7 +108,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "testing.autotvm": {
         "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
     },
-    "testing.auto_scheduler": {"compat.testing_auto_scheduler": "*"},
+    "testing.auto_scheduler": {"compat.auto_scheduler_workloads": "*"},
     "testing.utils": {"testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
     "tir.buffer": {
@@ -132,7 +141,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.transform": "ModulePass Pass PassContext PassInfo PrintIR Sequential module_pass",
     },
 }
-"""Modules that TVM has and the core has not."""
+"""Modules that TVM has and the core does not."""
 
 NAMES: Final[dict[str, dict[str, str]]] = {
     "autotvm": {
@@ -183,6 +192,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }
-"""Names that TVM has in another module than the core, which has a module of that path too."""
+"""Names that TVM and the core have in different modules, both of which exist in the core."""

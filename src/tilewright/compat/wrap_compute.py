@@ -1,8 +1,8 @@
-"""Computations and schedules of ``topi`` as strategies want them.
+"""Computations and schedules of ``topi`` in the form that strategies take.
 
 A strategy takes computations (attrs, inputs, out_type) and schedules (attrs, outs, target). The functions here make
-them of functions of ``topi``, to which they hand an operator's inputs and attributes in the order that those have. For
-a target of one's own:
+them from functions of ``topi``, to which they pass an operator's inputs and attributes in the right order. For a custom
+target:
 
     strategy.add_implementation(
         wrap_compute_dense(my_dense), wrap_topi_schedule(my_schedule_dense), name="dense.mine", plevel=12

@@ -16,7 +16,6 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -75,14 +74,9 @@ def _is_saved(slot: str) -> bool:
     return slot != "span" and not slot.startswith("_")
 
 
-@cache
-def _slots_of(node_class: type[Any]) -> tuple[str, ...]:
-    return tuple(name for name in all_slots(node_class) if _is_saved(name))
-
-
 def _saved_slots(node: Node) -> list[str]:
     """The slots that make up a node, in order."""
-    return [name for name in _slots_of(type(node)) if hasattr(node, name)]
+    return [name for name in all_slots(type(node)) if _is_saved(name) and hasattr(node, name)]
 
 
 def _parts(value: Any) -> list[Any]:
@@ -92,7 +86,7 @@ def _parts(value: Any) -> list[Any]:
     if isinstance(value, Op):
         return []
     if isinstance(value, Node):
-        return [getattr(value, name) for name in _slots_of(type(value)) if hasattr(value, name)]
+        return [getattr(value, name) for name in _saved_slots(value)]
     if isinstance(value, Attrs):
         return [dict(value.items())]
     if isinstance(value, (tuple, list)):
@@ -104,8 +98,6 @@ def _parts(value: Any) -> list[Any]:
 
 def _key(value: Any) -> Any:
     """Plain values are shared by value, everything else by identity."""
-    if isinstance(value, Node):
-        return id(value)
     if isinstance(value, DataType):
         return ("dtype", str(value))
     if isinstance(value, _PLAIN) and not isinstance(value, IntEnum):

@@ -1,6 +1,6 @@
 """Values of the virtual machine that are not tensors: tuples and values of algebraic data types, references.
 
-They live in the C runtime. Fields become Python values when they are asked for, so that a list of a million elements
+They live in the C runtime. Fields become Python values when they are read, so that a list of a million elements
 costs nothing until somebody walks it.
 """
 

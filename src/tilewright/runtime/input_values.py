@@ -11,7 +11,7 @@ from tilewright.support.dtype import DataType
 
 
 def as_input(value: Any, dtype: DataType) -> NDArray:
-    """A value as a new array; of the input's type where that loses no more than digits: a float64 is rounded to
+    """A value as a new array; of the input's type where only digits are lost: a float64 is rounded to
     float32, anything else must be the same number afterwards. Arrays of other libraries keep their type."""
     if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
         return array(value)

@@ -1,23 +1,27 @@
 """Proposes values for the choices of one constructed schedule.
 
 It starts from the constructed schedule and changes one choice at a time, in the order in which the scheduler's model
-ranks what is possible; then several at once, preferring values that did well. A proposal is never made twice.
+ranks what is possible; then several at once, preferring values that did well. When enough was measured, a learned model
+says what is tried next. A proposal is never made twice.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
 
 from tilewright.schedule.decisions import Decision, Decisions
+from tilewright.search.choice_model import LEAST_MEASURED, rank
 from tilewright.support.errors import TilewrightError
 
 Assignment = tuple[tuple[str, Any], ...]
 """Every choice that a schedule asked for, with the value it got, by name."""
 
 _TRIES = 200
+_MIXED = 256
+"""Mixtures of good choices that the model may choose from."""
 
 
 class DecisionSearch:
@@ -59,15 +63,21 @@ class DecisionSearch:
     def propose(self, count: int) -> list[Assignment]:
         """At most so many choices that were not proposed before; none when there are no others."""
         found: list[Assignment] = []
-        for given in self._neighbours():
-            if len(found) == count:
-                return found
-            self._add(found, given)
-        for _ in range(_TRIES):
-            if len(found) == count:
-                break
-            self._add(found, self._mixed())
+        neighbours = [one for one in self._neighbours() if tuple(sorted(one.items())) not in self._proposed]
+        if len(self.costs) >= LEAST_MEASURED:
+            # Half goes on in the scheduler's order: the model knows little of what was never tried.
+            mixed = [self._mixed() for _ in range(_MIXED)]
+            self._fill(found, count // 2, rank(self.costs, self.space, mixed))
+        self._fill(found, count, neighbours)
+        self._fill(found, count, [self._mixed() for _ in range(_TRIES)] if len(found) < count else [])
         return found
+
+    def _fill(self, found: list[Assignment], count: int, possible: Iterable[Mapping[str, Any]]) -> None:
+        """Add what is new until there are so many."""
+        for given in possible:
+            if len(found) >= count:
+                return
+            self._add(found, given)
 
     def _add(self, found: list[Assignment], given: Mapping[str, Any]) -> None:
         guess = tuple(sorted(given.items()))

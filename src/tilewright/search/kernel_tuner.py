@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tilewright import __version__
 from tilewright.search.building import build_all
 from tilewright.search.decision_search import Assignment
 from tilewright.search.kernel_records import KernelRecord, read_kernel_records
@@ -32,11 +31,13 @@ _HOPE = 0.3
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """How long to search, and how. ``round_size`` candidates of a kernel are built and measured at a time."""
+    """How long to search, and how. ``round_size`` candidates of a kernel are built and measured at a time. ``version``
+    is this package's, for the records."""
 
     seconds: float = float("inf")
     trials: int | None = None
     round_size: int = 8
+    version: str = ""
     build_seconds: float = 30.0
     run: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=3, min_repeat_ms=2))
     confirm: RunOptions = field(default_factory=lambda: RunOptions(number=1, repeat=9, min_repeat_ms=4))
@@ -94,7 +95,8 @@ class KernelTuner:
         """Seconds of the model that another round of a kernel may save."""
         if task.incumbent is None or task.is_exhausted:
             return 0.0
-        return task.calls * task.best * _HOPE / (1 + task.rounds_without_gain) ** 1.5
+        unlikely: float = (1 + task.rounds_without_gain) ** 1.5
+        return task.calls * task.best * _HOPE / unlikely
 
     def _resume(self) -> None:
         """Take over what earlier runs measured."""
@@ -213,7 +215,7 @@ class KernelTuner:
         self, task: KernelTask, assignment: Assignment, measured: Measured, gain: float | None = None
     ) -> None:
         record = KernelRecord.of(task.workload, dict(assignment), measured, gain)
-        self.file.append([record.line(__version__)])
+        self.file.append([record.line(self.options.version)])
 
     def _note(self) -> None:
         if any(task.incumbent is not None for task in self.tasks):

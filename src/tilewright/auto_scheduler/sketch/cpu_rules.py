@@ -114,6 +114,7 @@ class AddCacheWrite(SketchRule):
     def condition(self, task: Any, state: StateObject, stage_id: int) -> Condition:
         if (
             not queries.needs_tiling(task, state, stage_id)
+            or queries.has_cache_write(state, stage_id)
             or queries.elementwise_consumer(task, state, stage_id) is not None
         ):
             return Condition.PASS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from tilewright.support.errors import ScheduleError
@@ -24,10 +25,9 @@ STEPS: Final[dict[str, type[Step]]] = {}
 S = TypeVar("S", bound="Step")
 
 
+@dataclass(frozen=True, slots=True)
 class Step(Object):
     """Base of steps. Every step is applied to the stage ``stage_id``, as stages are numbered just before it."""
-
-    __slots__ = ()
 
     prefix: ClassVar[str]
     stage_id: int
@@ -42,7 +42,7 @@ class Step(Object):
 
     def to_record(self) -> list[Any]:
         """The step as records have it: its prefix and its fields."""
-        values = [getattr(self, each.name) for each in dataclasses.fields(self)]  # type: ignore[arg-type]
+        values = [getattr(self, each.name) for each in dataclasses.fields(self)]
         return [self.prefix, *(_plain(value) for value in values)]
 
     def as_text(self) -> str:
@@ -56,14 +56,13 @@ def _plain(value: Any) -> Any:
     return 0 if value is None else int(value) if isinstance(value, int) else value
 
 
-def step_class(prefix: str) -> Callable[[type[S]], type[S]]:
-    """Makes a class a step whose records begin with ``prefix``."""
+def recorded_as(prefix: str) -> Callable[[type[S]], type[S]]:
+    """Makes records that begin with ``prefix`` those of a class of steps."""
 
     def register(cls: type[S]) -> type[S]:
-        made = dataclasses.dataclass(frozen=True, slots=True)(cls)
-        made.prefix = prefix
-        STEPS[prefix] = made
-        return made
+        cls.prefix = prefix
+        STEPS[prefix] = cls
+        return cls
 
     return register
 
@@ -123,7 +122,7 @@ def step_from_record(record: Any) -> Step:
         raise ScheduleError(
             f"{record[0]!r} is not the prefix of a step; those are {', '.join(sorted(STEPS))}"
         )
-    fields = dataclasses.fields(found)  # type: ignore[arg-type]
+    fields = dataclasses.fields(found)
     if len(record) != len(fields) + 1:
         raise ScheduleError(
             f"the record {record} has {len(record) - 1} items after its prefix, {found.__name__} has {len(fields)}"

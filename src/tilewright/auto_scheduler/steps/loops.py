@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from tilewright.auto_scheduler.state_nodes import (
     Stage,
     StateObject,
 )
-from tilewright.auto_scheduler.steps.base import Step, step_class
+from tilewright.auto_scheduler.steps.base import Step, recorded_as
 from tilewright.ir import operators
 from tilewright.ir.expr import Range
 from tilewright.support.errors import ScheduleError
@@ -33,14 +33,14 @@ pragma, it keeps the form of its records."""
 
 def after_loop_step(stage: Stage, iters: tuple[Iterator, ...], step: Step) -> Stage:
     """A stage with other loops, remembering the step that made them."""
-    return replace(stage, iters=iters, loop_steps=(*stage.loop_steps, replace(step, stage_id=0)))  # type: ignore[type-var]
+    return replace(stage, iters=iters, loop_steps=(*stage.loop_steps, replace(step, stage_id=0)))
 
 
-@step_class("AN")
+@recorded_as("AN")
+@dataclass(frozen=True, slots=True)
 class AnnotationStep(Step):
     """Unroll, vectorize or parallelise a loop, or bind it to a thread."""
 
-    stage_id: int
     iter_id: int
     annotation: int
 
@@ -69,11 +69,11 @@ class AnnotationStep(Step):
             replay.call(stage, "bind", axis, thread_axis(text))
 
 
-@step_class("FU")
+@recorded_as("FU")
+@dataclass(frozen=True, slots=True)
 class FuseStep(Step):
     """Make one loop of consecutive ones. Of none: a new loop of one iteration."""
 
-    stage_id: int
     fused_ids: tuple[int, ...]
 
     def apply_to_state(self, state: StateObject, dag: ComputeDAG) -> StateObject:
@@ -140,11 +140,11 @@ def _fused(iters: list[Iterator]) -> Iterator:
     return Iterator(name, total, kind, IteratorAnnotation.NONE, parts)
 
 
-@step_class("PR")
+@recorded_as("PR")
+@dataclass(frozen=True, slots=True)
 class PragmaStep(Step):
     """Attach a hint to a loop; ``auto_unroll_max_step$16`` and ``storage_scope$local`` carry a value."""
 
-    stage_id: int
     iter_id: int
     pragma_type: str
 
@@ -178,11 +178,11 @@ class PragmaStep(Step):
             replay.call(stage, "pragma", axis, self.pragma_type)
 
 
-@step_class("RE")
+@recorded_as("RE")
+@dataclass(frozen=True, slots=True)
 class ReorderStep(Step):
     """Put all loops of a stage in another order."""
 
-    stage_id: int
     after_ids: tuple[int, ...]
 
     def apply_to_state(self, state: StateObject, dag: ComputeDAG) -> StateObject:
@@ -202,11 +202,11 @@ class ReorderStep(Step):
         replay.call(replay.stages[self.stage_id], "reorder", *axes)
 
 
-@step_class("SA")
+@recorded_as("SA")
+@dataclass(frozen=True, slots=True)
 class StorageAlignStep(Step):
     """Make the stride of an axis a multiple of ``factor`` plus ``offset``."""
 
-    stage_id: int
     iter_id: int
     factor: int
     offset: int

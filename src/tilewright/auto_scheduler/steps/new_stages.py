@@ -6,7 +6,7 @@ schedule of the graph; the graph keeps what it found.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilewright.auto_scheduler.state_nodes import (
@@ -16,7 +16,7 @@ from tilewright.auto_scheduler.state_nodes import (
     StateObject,
     initial_stage,
 )
-from tilewright.auto_scheduler.steps.base import Step, step_class
+from tilewright.auto_scheduler.steps.base import Step, recorded_as
 from tilewright.support.errors import ScheduleError
 from tilewright.te.tensor import Operation
 
@@ -40,11 +40,11 @@ def _with_operations(stages: list[Stage], operations: list[Operation]) -> tuple[
     )
 
 
-@step_class("CHR")
+@recorded_as("CHR")
+@dataclass(frozen=True, slots=True)
 class CacheReadStep(Step):
     """A copy of a stage's result in another memory, for some of its readers. Its stage comes right after."""
 
-    stage_id: int
     scope_name: str
     reader_stage_ids: tuple[int, ...]
 
@@ -71,11 +71,11 @@ class CacheReadStep(Step):
         replay.cache_read(source, self.scope_name, readers)
 
 
-@step_class("CHW")
+@recorded_as("CHW")
+@dataclass(frozen=True, slots=True)
 class CacheWriteStep(Step):
     """Compute a stage in another memory and copy the result. The new stage comes right before."""
 
-    stage_id: int
     scope_name: str
 
     def apply_to_state(self, state: StateObject, dag: ComputeDAG) -> StateObject:
@@ -88,12 +88,12 @@ class CacheWriteStep(Step):
         replay.cache_write(replay.stages[self.stage_id], self.scope_name)
 
 
-@step_class("RF")
+@recorded_as("RF")
+@dataclass(frozen=True, slots=True)
 class RfactorStep(Step):
     """Reduce over all loops but one first, and over that one afterwards. The stage of the first part comes right
     before."""
 
-    stage_id: int
     iter_id: int
     factor_iter_id: int
 

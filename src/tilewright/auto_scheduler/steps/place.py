@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilewright.auto_scheduler.state_nodes import ComputeAtKind, Stage, StageKind, StateObject
-from tilewright.auto_scheduler.steps.base import Step, step_class
+from tilewright.auto_scheduler.steps.base import Step, recorded_as
 from tilewright.support.errors import ScheduleError
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ def _moved(stage: Stage, place: ComputeAtKind) -> Stage:
     return replace(stage, compute_at=place, iters=tuple(replace(one, range=None) for one in stage.iters))
 
 
-@step_class("CA")
+@recorded_as("CA")
+@dataclass(frozen=True, slots=True)
 class ComputeAtStep(Step):
     """Compute a stage inside a loop of another."""
 
-    stage_id: int
     target_stage_id: int
     target_iter_id: int
 
@@ -56,11 +56,10 @@ class ComputeAtStep(Step):
         replay.call(replay.stages[self.stage_id], "compute_at", target, axis)
 
 
-@step_class("CI")
+@recorded_as("CI")
+@dataclass(frozen=True, slots=True)
 class ComputeInlineStep(Step):
     """Put the expression of a stage wherever it is read."""
-
-    stage_id: int
 
     def apply_to_state(self, state: StateObject, dag: ComputeDAG) -> StateObject:
         stage = _computed(state, self.stage_id, "compute_inline")
@@ -77,11 +76,10 @@ class ComputeInlineStep(Step):
         replay.call(replay.stages[self.stage_id], "compute_inline")
 
 
-@step_class("CR")
+@recorded_as("CR")
+@dataclass(frozen=True, slots=True)
 class ComputeRootStep(Step):
     """Compute the whole of a stage before its readers."""
-
-    stage_id: int
 
     def apply_to_state(self, state: StateObject, dag: ComputeDAG) -> StateObject:
         stage = _computed(state, self.stage_id, "compute_root")

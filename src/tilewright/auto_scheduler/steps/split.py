@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from tilewright.auto_scheduler.state_nodes import (
     IteratorAnnotation,
     StateObject,
 )
-from tilewright.auto_scheduler.steps.base import Step, step_class
+from tilewright.auto_scheduler.steps.base import Step, recorded_as
 from tilewright.auto_scheduler.steps.loops import after_loop_step
 from tilewright.ir.expr import IterVar, Range
 from tilewright.support.errors import ScheduleError
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 Lengths = tuple[int | None, ...]
 
 
-@step_class("SP")
+@recorded_as("SP")
+@dataclass(frozen=True, slots=True)
 class SplitStep(Step):
     """Split a loop into one more loop than there are lengths.
 
@@ -33,7 +35,6 @@ class SplitStep(Step):
     when it was split, where that was known.
     """
 
-    stage_id: int
     iter_id: int
     extent: int | None
     lengths: tuple[int | None, ...]
@@ -113,10 +114,9 @@ def _followed(steps: Sequence[Step], number: int, what: str) -> SplitStep:
     return step
 
 
+@dataclass(frozen=True, slots=True)
 class _Following(Step):
     """A split whose lengths are those of earlier splits."""
-
-    __slots__ = ()
 
     iter_id: int
 
@@ -133,13 +133,12 @@ class _Following(Step):
         self.as_split(replay.steps, None).apply_to_schedule(replay)
 
 
-@step_class("FSP")
+@recorded_as("FSP")
+@dataclass(frozen=True, slots=True)
 class FollowSplitStep(_Following):
     """Split a loop as an earlier step split another: by its first ``n_split - 1`` lengths, and the product of the
     others."""
 
-    stage_id: int
-    iter_id: int
     src_step_id: int
     n_split: int
 
@@ -159,13 +158,12 @@ class FollowSplitStep(_Following):
         return (*followed[: self.n_split - 1], last)
 
 
-@step_class("FFSP")
+@recorded_as("FFSP")
+@dataclass(frozen=True, slots=True)
 class FollowFusedSplitStep(_Following):
     """Split a loop by the product of what several earlier splits have at one level: the loop of a producer after
     theirs were fused."""
 
-    stage_id: int
-    iter_id: int
     src_step_ids: tuple[int, ...]
     level: int
     factor_or_nparts: bool

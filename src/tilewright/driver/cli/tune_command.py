@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
+from tilewright import __version__
 from tilewright.driver import tuning, tvmc
 from tilewright.driver.cli.output import check_output, show_json, show_table, show_text
 from tilewright.driver.cli.progress import progress
@@ -96,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = compiler.settings_from_arguments(arguments)
     with progress(f"reading {arguments.FILE}", arguments.json):
         model = compiler.load_from_arguments(arguments)
-    options = tuning.model.TuneOptions(seconds=seconds, trials=arguments.trials)
+    options = tuning.model.TuneOptions(seconds=seconds, trials=arguments.trials, version=__version__)
     with LiveTable(arguments.json) as shown:
         result = tuning.model.tune_model(
             model,

@@ -136,7 +136,7 @@ class LiveTable:
             )
             table.add_row(*(Text(printable(cell)) for cell in row), style=style)
         rest = len(tasks) - len(shown)
-        lines = [table]
+        lines: list[Any] = [table]
         if rest > 0:
             lines.append(Text(f"and {rest} more", style="dim"))
         return Group(*lines, Text(_status(search), overflow="ellipsis", no_wrap=True))

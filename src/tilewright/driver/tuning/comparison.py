@@ -21,7 +21,7 @@ from tilewright.driver.tvmc.executors import GraphRunnable, MachineRunnable, Run
 from tilewright.driver.tvmc.export import Compiled, CompiledProgram
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.relay.backend.executor_factory import GraphExecutorFactoryModule
-from tilewright.search.kernel_records import KernelRecord, Workload
+from tilewright.search.kernel_records import Gains, KernelRecord, Workload
 from tilewright.search.outcomes import ErrorKind, Measured, typical
 from tilewright.search.records import RecordFile
 
@@ -103,15 +103,14 @@ class ModelComparison:
             second.append(tuned.benchmark(1, number).mean)
         return Comparison(typical(first), typical(second), number * len(first))
 
-    def _withdraw(
-        self, kernels: Mapping[Workload, KernelRecord], states: Mapping[Any, MeasuredState]
-    ) -> None:
+    def _withdraw(self, kernels: Gains, states: Mapping[Any, MeasuredState]) -> None:
         """Say of what was found for some kernels that it is not faster after all."""
         now = time.time()
         lines = []
-        for workload, record in kernels.items():
-            nothing = Measured(record.costs, ErrorKind.NO_ERROR, "", 0.0, now)
-            lines.append(KernelRecord.of(workload, dict(record.choices), nothing, 1.0).line(__version__))
+        for workload, known in kernels.items():
+            for choices in known:
+                nothing = Measured((), ErrorKind.NO_ERROR, "", 0.0, now)
+                lines.append(KernelRecord.of(workload, dict(choices), nothing, 1.0).line(__version__))
         for found in states.values():
             result = MeasureResult([found.cost], MeasureErrorNo.NO_ERROR, "", 0.0, now)
             # As a record that is as fast as the constructed schedule.
@@ -120,16 +119,13 @@ class ModelComparison:
         RecordFile(self.records).append(lines)
 
 
-def _leave_out(
-    applied: AppliedRecords, least: float
-) -> tuple[dict[Workload, KernelRecord], dict[Any, MeasuredState]]:
+def _leave_out(applied: AppliedRecords, least: float) -> tuple[Gains, dict[Any, MeasuredState]]:
     """Do not use records of a smaller gain; gives those."""
     scope = applied.scope
-    kernels = {}
-    for workload, (choices, gain) in list(scope.kernels.best.items()):
-        if gain < least:
-            del scope.kernels.best[workload]
-            kernels[workload] = KernelRecord(workload, choices, (), ErrorKind.NO_ERROR, "", 0.0, 0.0, gain)
+    small = [workload for workload, (_, gain) in scope.kernels.best.items() if gain < least]
+    for workload in small:
+        del scope.kernels.best[workload]
+    kernels = {workload: scope.kernels.gains[workload] for workload in small}
     states: dict[Any, MeasuredState] = {}
     if scope.states is not None:
         for key, found in list(scope.states.best.items()):

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.driver.tuning.comparison import NOISE, Comparison, Kept, ModelComparison
 from tilewright.driver.tuning.records import record_of
-from tilewright.driver.tuning.states import StateTuner
+from tilewright.driver.tuning.states import StateTuner, state_tasks
 from tilewright.driver.tvmc.compiler import Settings
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.export import Compiled
@@ -128,9 +128,8 @@ class _ModelTuner:
                 choices.tune()
                 searches.append(choices)
             if tuner != "choices":
-                states = StateTuner(
-                    self.model, self.settings, self.records, self._options(1.0), self.listener
-                )
+                found = state_tasks(self.model, self.settings)
+                states = StateTuner(found, self.records, self._options(1.0), self.listener)
                 states.tune(_has_states(self.records))
                 searches.append(states)
         kept = self._compare(untuned)

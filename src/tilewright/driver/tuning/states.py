@@ -21,6 +21,12 @@ from tilewright.search.kernel_tuner import TuneOptions
 from tilewright.search.progress import CurvePoint, Silent, TuneListener, best_seconds
 
 _ROUND = 16
+_POPULATION = {
+    "evolutionary_search_population": 256,
+    "evolutionary_search_num_iters": 2,
+    "sample_init_min_population": 16,
+}
+"""Smaller than the default: rounds must be short where there is a time to keep."""
 _MOST = 1_000_000
 """Candidates of a search that only its time ends."""
 
@@ -34,7 +40,8 @@ class StateTask:
     measurer: ProgramMeasurer | None = None
 
     @property
-    def _known(self) -> Progress:
+    def known(self) -> Progress:
+        """What is known of it."""
         return Progress() if self.measurer is None else self.measurer.progress_of(self.task)
 
     @property
@@ -50,12 +57,12 @@ class StateTask:
     @property
     def untuned(self) -> float:
         """The time of the constructed schedule."""
-        return self._known.untuned.seconds if self._known.untuned is not None else float("inf")
+        return self.known.untuned.seconds if self.known.untuned is not None else float("inf")
 
     @property
     def best(self) -> float:
         """The better of the constructed schedule and what was found."""
-        return min(self._known.best_cost, self.untuned)
+        return min(self.known.best_cost, self.untuned)
 
     @property
     def gain(self) -> float:
@@ -65,22 +72,28 @@ class StateTask:
     @property
     def trials(self) -> int:
         """Candidates that were built, or were to be."""
-        return self._known.trials
+        return self.known.trials
 
     @property
     def failures(self) -> int:
         """Those that failed."""
-        return self._known.failures
+        return self.known.failures
 
     @property
     def first_error(self) -> str:
         """Why the first of those failed."""
-        return self._known.first_error
+        return self.known.first_error
 
     @property
     def changes(self) -> Mapping[str, Any]:
         """A state is another schedule altogether."""
-        return {"steps": len(self._known.best_state.transform_steps)} if self.gain > 1 else {}
+        return {"steps": len(self.known.best_state.transform_steps)} if self.gain > 1 else {}
+
+
+def state_tasks(model: TVMCModel, settings: Settings) -> list[StateTask]:
+    """The tasks of a model."""
+    found, weights = extract_tasks(model.mod, model.params, settings.target, opt_level=settings.opt_level)
+    return [StateTask(task, int(weight)) for task, weight in zip(found, weights, strict=True)]
 
 
 class _TimeIsUp(Exception):
@@ -92,12 +105,12 @@ class StateTuner(TaskSchedulerCallback):
 
     def __init__(
         self,
-        model: TVMCModel,
-        settings: Settings,
+        tasks: Sequence[StateTask],
         records: str,
         options: TuneOptions,
         listener: TuneListener | None = None,
     ) -> None:
+        self.tasks = list(tasks)
         self.records = records
         self.options = options
         self.listener = listener or Silent()
@@ -106,10 +119,6 @@ class StateTuner(TaskSchedulerCallback):
         self.resumed = 0
         self._starts = time.monotonic()
         self._told: set[str] = set()
-        found, weights = extract_tasks(model.mod, model.params, settings.target, opt_level=settings.opt_level)
-        self.tasks: Sequence[StateTask] = [
-            StateTask(task, int(weight)) for task, weight in zip(found, weights, strict=True)
-        ]
 
     @property
     def trials(self) -> int:
@@ -131,7 +140,7 @@ class StateTuner(TaskSchedulerCallback):
         """Of the time that was given."""
         return max(0.0, self.options.seconds - self.seconds)
 
-    def tune(self, resumes: bool) -> None:
+    def tune(self, resumes: bool = False) -> None:
         """Search until the time or the trials are used up. ``resumes`` starts from the records of earlier runs."""
         if not self.tasks:
             return
@@ -149,7 +158,7 @@ class StateTuner(TaskSchedulerCallback):
             measure_callbacks=[RecordToFile(self.records)],
         )
         try:
-            scheduler.tune(options)
+            scheduler.tune(options, search_policy_params=_POPULATION)
         except _TimeIsUp:
             for policy in scheduler.search_policies:
                 assert scheduler.measurer is not None
