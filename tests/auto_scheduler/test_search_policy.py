@@ -1,5 +1,6 @@
 """A search from end to end: what is measured first, what is recorded, what is applied."""
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tilewright.auto_scheduler.runners import Comparison
 from tilewright.auto_scheduler.untuned import best_comparison, read_comparisons, read_note
 from tilewright.auto_scheduler.untuned_note import untuned_note
 from tilewright.search.measure import Built, Measured
+from tilewright.support.errors import ScheduleError
 
 SMALL = {"evolutionary_search_population": 16, "sample_init_min_population": 8}
 
@@ -105,6 +107,18 @@ def test_a_search_goes_on(searched: Any) -> None:
     known = {one.state.transform_steps for one, _ in auto_scheduler.load_records(path)}
     assert set(policy.measured) == known
     assert not known & {state.transform_steps for state in policy._candidates(4)}
+
+
+def test_inputs_travel_as_json(searched: Any) -> None:
+    """To another process, and back."""
+    task, path, _ = searched
+    first, _ = next(iter(auto_scheduler.load_records(path)))
+    again = MeasureInput.deserialize(json.loads(json.dumps(first.serialize())))
+    assert again.state.transform_steps == first.state.transform_steps
+    assert again.task.workload_key == task.workload_key
+    agrees(again.task.compute_dag, again.state)
+    with pytest.raises(ScheduleError, match="not those of a measured input"):
+        MeasureInput.deserialize(["nonsense", ()])
 
 
 def records(path: Path, task: Any, lines: list[str | float]) -> None:

@@ -47,15 +47,15 @@ def get_per_store_features_from_measure_pairs(
         key = f"{one.task.workload_key} {one.task.target}"
         numbers.setdefault(key, len(numbers))
         members.setdefault(key, []).append(place)
-    found = [np.zeros((0, len(feature_names(buffers))), np.float32) for _ in inputs]
+    found: list[Features] = [np.zeros((0, len(feature_names(buffers))), np.float32) for _ in inputs]
     throughputs = np.zeros(len(inputs), np.float32)
     tasks = np.zeros(len(inputs), np.int32)
     for key, places in members.items():
         wanted = [place for place in places if place >= skip_first_n_feature_extraction]
         task = inputs[places[0]].task
         rows = features_of_states(task, [inputs[place].state for place in wanted], buffers)
-        for place, one in zip(wanted, rows, strict=True):
-            found[place] = one
+        for place, row in zip(wanted, rows, strict=True):
+            found[place] = row
         best = min(results[place].mean for place in places)
         for place in places:
             tasks[place] = numbers[key]

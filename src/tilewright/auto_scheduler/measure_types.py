@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from tilewright.auto_scheduler.state_nodes import StateObject
+from tilewright.auto_scheduler.steps import steps_from_records, steps_to_records
+from tilewright.auto_scheduler.task import Task
+from tilewright.auto_scheduler.workload_registry import (
+    deserialize_workload_registry_entry,
+    serialize_workload_registry_entry,
+)
 from tilewright.search.measure import Built, ErrorKind
+from tilewright.support.errors import ScheduleError
 
 if TYPE_CHECKING:
     from tilewright.auto_scheduler.loop_state import State
-    from tilewright.auto_scheduler.state_nodes import StateObject
-    from tilewright.auto_scheduler.task import Task
 
 
 class MeasureErrorNo(IntEnum):
@@ -46,6 +53,25 @@ class MeasureInput:
     def __init__(self, task: Task, state: State | StateObject) -> None:
         self.task = task
         self.state = state
+
+    def serialize(self) -> list[Any]:
+        """What another process needs to know of it, as JSON has it."""
+        steps = steps_to_records(self.state.transform_steps)
+        return [
+            json.dumps([self.task.to_record(), [[], steps]]),
+            serialize_workload_registry_entry(self.task.workload_key),
+        ]
+
+    @staticmethod
+    def deserialize(data: Sequence[Any]) -> MeasureInput:
+        """What ``serialize`` gave."""
+        try:
+            text, entry = data
+            task, (_, steps) = json.loads(text)
+        except (TypeError, ValueError) as error:
+            raise ScheduleError(f"the data are not those of a measured input: {error}") from error
+        deserialize_workload_registry_entry(entry)
+        return MeasureInput(Task.from_record(task), StateObject((), steps_from_records(steps)))
 
     def __repr__(self) -> str:
         return f"MeasureInput({self.task.workload_key}, {len(self.state.transform_steps)} steps)"

@@ -14,6 +14,7 @@ from tilewright.auto_scheduler.hardware_params import HardwareParams
 from tilewright.auto_scheduler.layout_rewrite import LayoutRewriteOption
 from tilewright.auto_scheduler.search_task import SearchTask
 from tilewright.auto_scheduler.workload_registry import register_workload_tensors
+from tilewright.ir.expr import IntImm
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.structural_hash import structural_hash
@@ -144,10 +145,9 @@ def _graph_of(request: ScheduleRequest) -> ComputeDAG | None:
     if not all(isinstance(operation, (ComputeOp, PlaceholderOp)) for operation in dag.ops):
         return None
     computed = [operation for operation in dag.ops if isinstance(operation, ComputeOp)]
-    sizes = [
-        extent for operation in computed for axis in operation.root_iter_vars for extent in (axis.dom.extent,)
-    ]
-    return dag if computed and all(hasattr(extent, "value") for extent in sizes) else None
+    ranges = [axis.dom for operation in computed for axis in operation.root_iter_vars]
+    known = all(one is not None and isinstance(one.extent, IntImm) for one in ranges)
+    return dag if computed and known else None
 
 
 def traverse_to_get_io_tensors(outs: Sequence[Tensor]) -> tuple[list[Tensor], bool, bool]:

@@ -132,7 +132,8 @@ def count_outputs(task: Any) -> int:
 def untuned_arguments(task: Any) -> tuple[Argument, ...]:
     """What a task's constructed schedule is called with."""
     tensors = task.compute_dag.tensors
-    return arguments_for(MeasureInput(task, None), BuildResult(None, tensors, 0, None, 0.0))
+    plain = MeasureInput(task, task.compute_dag.init_state)
+    return arguments_for(plain, BuildResult(None, tensors, 0, None, 0.0))
 
 
 def arguments_for(measured: MeasureInput, built: BuildResult) -> tuple[Argument, ...]:

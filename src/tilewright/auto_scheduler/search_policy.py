@@ -243,7 +243,7 @@ class SketchPolicy(SearchPolicy):
         self, init_populations: Sequence[State | StateObject], out_size: int
     ) -> list[State]:
         """The best states that evolve from others, by the cost model."""
-        start = [getattr(state, "state_object", state) for state in init_populations]
+        start = [state.state_object if isinstance(state, State) else state for state in init_populations]
         return [self._as_state(state) for state in self._evolve(start, out_size)]
 
     def _evolve(self, start: Sequence[StateObject], count: int) -> list[StateObject]:
@@ -316,7 +316,8 @@ class SketchPolicy(SearchPolicy):
         results = measurer.measure(self.search_task, self, inputs)
         self._measuring_seconds = time.monotonic() - starts
         for measured, result in zip(inputs, results, strict=True):
-            self._note(measured.state.state_object, result)
+            state = measured.state
+            self._note(state.state_object if isinstance(state, State) else state, result)
         self.program_cost_model.update(inputs, results)
         return inputs, results
 

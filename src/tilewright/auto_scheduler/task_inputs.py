@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.auto_scheduler.measure_types import BuildResult, MeasureInput
 from tilewright.runtime.ndarray import NDArray, array
 from tilewright.support.errors import TilewrightError
 from tilewright.te.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tilewright.auto_scheduler.measure_types import BuildResult, MeasureInput
 
 TASK_INPUT_BUFFER_TABLE: dict[str, dict[str, NDArray]] = {}
 """By workload and name."""

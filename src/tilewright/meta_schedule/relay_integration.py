@@ -44,7 +44,9 @@ def tune_relay(
     if strategy not in _STRATEGIES:
         raise TilewrightError(f"the strategies are {', '.join(_STRATEGIES)}, not {strategy!r}")
     if max_trials_global <= 0:
-        raise TilewrightError(f"max_trials_global is {max_trials_global}: at least one candidate has to be measured")
+        raise TilewrightError(
+            f"max_trials_global is {max_trials_global}: at least one candidate has to be measured"
+        )
     folder = Path(work_dir)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "records.json"
@@ -73,7 +75,9 @@ def compile_relay(
 ) -> Any:
     """Compile a module with the best of what tuning found; what was slower than untuned is not used."""
     if backend != "graph":
-        raise TilewrightError(f"the backend is 'graph', not {backend!r}; relay.vm.compile is the virtual machine")
+        raise TilewrightError(
+            f"the backend is 'graph', not {backend!r}; relay.vm.compile is the virtual machine"
+        )
     with (
         ApplyHistoryBest(database.path if database.path.exists() else None),
         PassContext(opt_level=opt_level, config={"relay.backend.use_auto_scheduler": True}),

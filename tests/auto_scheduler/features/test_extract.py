@@ -125,3 +125,17 @@ def test_states_in_forks_have_the_same_features() -> None:
     packed = unpack_rows(pack_rows([few[0], few[0][:0], few[1]]), few[0].shape[1])
     assert [len(one) for one in packed] == [len(few[0]), 0, len(few[1])]
     np.testing.assert_array_equal(packed[2], few[1])
+
+
+@pytest.mark.parametrize(("threads", "lanes", "fits"), [(64, 4, True), (2048, 4, False), (64, 8, False)])
+def test_what_does_not_fit_a_block_has_no_features(threads: int, lanes: int, fits: bool) -> None:
+    """More threads than a block has, or wider vectors than a thread loads."""
+    a = te.placeholder((threads * lanes,), name="A")
+    b = te.compute((threads * lanes,), lambda i: a[i] + 1.0, name="B")
+    task = auto_scheduler.SearchTask(compute_dag=auto_scheduler.ComputeDAG([a, b]), target="cuda")
+    state = task.compute_dag.get_init_state()
+    outer, inner = state.split(1, state.stages[1].iters[0], [lanes])
+    state.bind(1, outer, "threadIdx.x")
+    state.vectorize(1, inner)
+    (found,) = features_of_states(task, [state])
+    assert len(found) == fits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ logger = logging.getLogger("auto_scheduler")
 _ROUNDS = 100
 _DEPTH = 10
 _RATE = 0.2
+_KEPT = 8192
+"""How many states' features are kept: those of a few rounds."""
 
 
 class XGBModel(PythonBasedModel):
@@ -52,6 +55,7 @@ class XGBModel(PythonBasedModel):
         self._costs: list[float] = []
         self._tasks: list[str] = []
         self._learnt = 0
+        self._known: OrderedDict[tuple[str, Any], Features] = OrderedDict()
         has_trees()  # says so where they are not there
 
     @property
@@ -71,8 +75,9 @@ class XGBModel(PythonBasedModel):
         for number, one in enumerate(inputs):
             by_task.setdefault(one.task.workload_key, []).append(number)
         for key, numbers in by_task.items():
-            found = features_of_states(inputs[numbers[0]].task, [inputs[number].state for number in numbers])
-            self._features += found
+            self._features += self._rows(
+                inputs[numbers[0]].task, [inputs[number].state for number in numbers]
+            )
             self._costs += [results[number].mean for number in numbers]
             self._tasks += [key] * len(numbers)
         self._learn()
@@ -114,16 +119,27 @@ class XGBModel(PythonBasedModel):
 
     # -- predicting -----------------------------------------------------------------------------------------------
 
+    def _rows(self, task: Any, states: Sequence[Any]) -> list[Features]:
+        """The features of states; those that were asked for lately are not computed again."""
+        keys = [(task.workload_key, state.transform_steps) for state in states]
+        fresh = {key: state for key, state in zip(keys, states, strict=True) if key not in self._known}
+        if fresh:
+            self._known.update(zip(fresh, features_of_states(task, list(fresh.values())), strict=True))
+        found = [self._known[key] for key in keys]
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return found
+
     def predict(self, task: Any, states: Sequence[Any]) -> NDArray[np.float64]:
         """A score for each state; minus infinity for one that makes no program."""
-        found = features_of_states(task, states)
+        found = self._rows(task, states)
         if self.trees is not None:
             return np.asarray(self.trees.predict_packs(found), np.float64)
         return np.where([len(one) > 0 for one in found], self.generator.random(len(states)), -np.inf)
 
     def predict_stages(self, task: Any, states: Sequence[Any]) -> list[NDArray[np.float64]]:
         """For each state the scores of its statements; at random until there is a model."""
-        found = features_of_states(task, states)
+        found = self._rows(task, states)
         if self.trees is None:
             return [self.generator.random(len(one)) for one in found]
         return [np.asarray(self.trees.predict_rows(one) if len(one) else (), np.float64) for one in found]

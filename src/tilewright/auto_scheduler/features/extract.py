@@ -115,9 +115,9 @@ class _Walk:
             self.visit(statement.body)
             self.note_allocation(statement)
         else:
-            for part in statement.children():
-                if isinstance(part, Stmt):
-                    self.visit(part)
+            for child in statement.children():
+                if isinstance(child, Stmt):
+                    self.visit(child)
 
     def visit_for(self, statement: For) -> None:
         extent = _constant(statement.extent)
@@ -224,7 +224,7 @@ def _constant(value: Any) -> int:
 
 
 def _bytes(dtype: Any) -> int:
-    return max(1, dtype.bits * dtype.lanes // 8)
+    return max(1, int(dtype.bits * dtype.lanes) // 8)
 
 
 @with_recursion_room

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.auto_scheduler.features.extract import extract_features
+from tilewright.auto_scheduler.features.gpu_limits import fits_blocks
 from tilewright.auto_scheduler.features.vector import DEFAULT_MAX_BUFFERS, feature_matrix, feature_names
 from tilewright.compile.workers import Done, WorkerPool, can_fork
 from tilewright.support.errors import TilewrightError
@@ -32,10 +33,13 @@ def loops_of_state(task: Any, state: Any) -> Stmt:
 
 def features_of_state(task: Any, state: Any, max_buffers: int = DEFAULT_MAX_BUFFERS) -> Features:
     """A row for each statement of a state; no row for a state that makes no program."""
+    nothing = np.zeros((0, len(feature_names(max_buffers))), np.float32)
     try:
         loops = loops_of_state(task, state)
     except TilewrightError:
-        return np.zeros((0, len(feature_names(max_buffers))), np.float32)
+        return nothing
+    if task.hardware_params.max_threads_per_block > 0 and not fits_blocks(loops, task.hardware_params):
+        return nothing
     return feature_matrix(extract_features(loops, task.hardware_params.cache_line_bytes), max_buffers)
 
 

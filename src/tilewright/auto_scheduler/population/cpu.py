@@ -13,6 +13,9 @@ CPU_UNROLL_STEPS = (0, 16, 64, 512)
 GPU_UNROLL_STEPS = (0, 16, 64, 512, 1024)
 """How many statements a loop may be unrolled to."""
 
+_LEFT_SCALAR = 0.25
+"""How often a long innermost loop is left for the compiler to vectorize."""
+
 _TASKS_A_CORE = 16
 """How many pieces of work each core gets at most by fusing loops."""
 
@@ -75,32 +78,59 @@ def _unroll_inner(draft: Draft, stage_id: int) -> None:
             draft.annotate(stage_id, number, IteratorAnnotation.UNROLL)
 
 
-def vectorize(draft: Draft, longest: int, generator: random.Random) -> None:
-    """Vectorize the innermost loops of every stage, several fused where they are contiguous."""
-    inside = draft.state.attach_map.iter_to_attached_stages
+def vectorize(task: Any, draft: Draft, longest: int, generator: random.Random) -> None:
+    """Vectorize the innermost loops of every stage, several fused where they are contiguous. A loop that is too long is
+    split; the search tries other lengths."""
     for stage_id, stage in enumerate(draft.stages):
-        if not queries.is_computed(stage):
+        if not queries.is_computed(stage) or not stage.iters:
             continue
-        lanes, count = 1, 0
-        while count < len(stage.iters):
-            number = len(stage.iters) - 1 - count
-            iterator = stage.iters[number]
-            if (
-                (stage_id, number) in inside
-                or iterator.iter_kind == IteratorKind.REDUCTION
-                or iterator.annotation != IteratorAnnotation.NONE
-                # Two loops of a tile are not contiguous.
-                or (queries.is_tiled(stage) and count > 0)
-            ):
-                break
-            lanes *= queries.extent(iterator)
-            if lanes > longest:
-                break
-            count += 1
+        count = _contiguous(draft, stage_id, longest)
         if count > 1:
             count = 1 + generator.randrange(count - 1)
-        if count == 0:
-            continue
-        first = len(stage.iters) - count
-        place = draft.fuse(stage_id, range(first, len(stage.iters))) if count > 1 else first
+        place = len(stage.iters) - max(count, 1)
+        if count > 1:
+            draft.fuse(stage_id, range(place, len(stage.iters)))
+        elif count == 0:
+            lanes = _lanes(task, draft, stage_id, longest, generator)
+            if lanes is None:
+                continue
+            draft.split(stage_id, place, [lanes])
+            place += 1
         draft.annotate(stage_id, place, IteratorAnnotation.VECTORIZE)
+
+
+def _contiguous(draft: Draft, stage_id: int, longest: int) -> int:
+    """How many of the innermost loops of a stage are one vectorized loop of at most so many iterations."""
+    stage = draft.stages[stage_id]
+    lanes, count = 1, 0
+    while count < len(stage.iters):
+        lanes *= queries.extent(stage.iters[-1 - count])
+        # Two loops of a tile are not contiguous.
+        if not _is_free(draft, stage_id, count) or (queries.is_tiled(stage) and count > 0) or lanes > longest:
+            break
+        count += 1
+    return count
+
+
+def _is_free(draft: Draft, stage_id: int, from_inside: int) -> bool:
+    """True if the loop so many from the inside goes over results, has nothing computed in it, and no annotation."""
+    stage = draft.stages[stage_id]
+    number = len(stage.iters) - 1 - from_inside
+    iterator = stage.iters[number]
+    return (
+        (stage_id, number) not in draft.state.attach_map.iter_to_attached_stages
+        and iterator.iter_kind == IteratorKind.SPATIAL
+        and iterator.annotation == IteratorAnnotation.NONE
+    )
+
+
+def _lanes(task: Any, draft: Draft, stage_id: int, longest: int, generator: random.Random) -> int | None:
+    """The length of a vectorized loop to split off the innermost one: one vector or a few, without a rest where that is
+    possible; None where the loop cannot be vectorized, or by chance."""
+    if not _is_free(draft, stage_id, 0) or generator.random() < _LEFT_SCALAR:
+        return None
+    length = queries.extent(draft.iters(stage_id)[-1])
+    vector = max(1, task.hardware_params.vector_unit_bytes // 4)
+    sizes = [vector * times for times in (1, 2, 4) if 1 < vector * times <= min(longest, length)]
+    whole = [size for size in sizes if length % size == 0]
+    return generator.choice(whole or sizes) if sizes else None

@@ -34,7 +34,7 @@ def _unroll(task: Any, draft: Draft, settings: Settings, generator: random.Rando
 
 
 def _vectorize(task: Any, draft: Draft, settings: Settings, generator: random.Random) -> None:
-    cpu.vectorize(draft, settings.max_vectorize_size, generator)
+    cpu.vectorize(task, draft, settings.max_vectorize_size, generator)
 
 
 def _threads(task: Any, draft: Draft, settings: Settings, generator: random.Random) -> None:
