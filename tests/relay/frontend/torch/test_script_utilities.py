@@ -3,8 +3,8 @@
 import importlib
 
 import torch
-
 from tests.relay.frontend.torch.script_models import scripted
+
 from tilewright.relay.frontend import from_pytorch
 from tilewright.relay.frontend.torch.script.utilities import get_all_op_names, is_version_greater_than
 
