@@ -28,7 +28,7 @@ def test_attributes() -> None:
         "rpc",
         "exec.rpc_server",
         "relay.qnn.op",
-        "relay.frontend.pytorch",
+        "relay.frontend.tensorflow",
         "relay.op.contrib.tensorrt",
         "runtime.profiler_vm",
         "contrib.cublas",
