@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from tilewright import (
         arith,
+        auto_scheduler,
         contrib,
         driver,
         ir,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 _MODULES = (
     "arith",
+    "auto_scheduler",
     "codegen",
     "compile",
     "contrib",

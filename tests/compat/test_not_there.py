@@ -26,7 +26,6 @@ def test_attributes() -> None:
     "name",
     [
         "autotvm",
-        "auto_scheduler.cost_model",
         "rpc",
         "exec.rpc_server",
         "relay.qnn.op",
@@ -65,7 +64,7 @@ def test_packages_say_it_too() -> None:
     for package, name in [
         (relay.op.contrib, "dnnl"),
         (tvm.runtime, "profiler_vm"),
-        (tvm, "meta_schedule"),
+        (tvm, "rpc"),
     ]:
         with pytest.raises(NotInThisVersion, match=f"{name}.anything is not in this version"):
             getattr(package, name).anything

@@ -17,9 +17,20 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
     ("script", "arguments", "expected"),
     [
         ("examples/gemm.py", ["100"], "GFLOP/s"),
+        ("examples/auto_scheduler_matmul.py", ["32", "4"], "agrees with NumPy"),
+        ("examples/custom_sketch_rule.py", ["2"], "blocks_of_rows: agrees with NumPy"),
         ("examples/row_kernels.py", [], "layer_norm:"),
         ("examples/serial_target.py", [], "serial: agrees with NumPy"),
         pytest.param("examples/torch_compile.py", [], "training: loss", marks=needs_torch),
+        pytest.param(
+            "examples/tune_on_ray.py",
+            ["5"],
+            "agrees with NumPy",
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="builders on a cluster need ray"),
+            ],
+        ),
         ("docs/tour.py", [], "dimension 0 of argument 1 (B) is 5, expected 10"),
     ],
 )

@@ -1,6 +1,6 @@
 """Where TVM's names are served from: the one table.
 
-Module paths stand without the name of the package. A line ``"ir.transform": "Pass PassInfo"`` says that these names
+Module paths omit the package's name. A line ``"ir.transform": "Pass PassInfo"`` says that these names
 are defined in ``tilewright.ir.transform``; ``TVMError=TilewrightError`` that the name has another one there, and ``*``
 stands for all public names of the home.
 """
@@ -42,6 +42,12 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "normalize_iter_map_to_expr subspace_divide"
         ),
     },
+    "container": {
+        "ir.container": "Array Map",
+        "runtime.container": "ADT ShapeTuple String tuple_object",
+    },
+    "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
+    "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
@@ -99,6 +105,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.operators": "const",
     },
     "target.codegen": {"target.llvm_version": "llvm_version_major"},
+    "testing.autotvm": {
+        "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
+    },
+    "testing.auto_scheduler": {"compat.auto_scheduler_workloads": "*"},
     "testing.utils": {"testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
     "tir.buffer": {
@@ -131,9 +141,16 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.transform": "ModulePass Pass PassContext PassInfo PrintIR Sequential module_pass",
     },
 }
-"""Modules that TVM has and the core has not."""
+"""Modules that TVM has and the core does not."""
 
 NAMES: Final[dict[str, dict[str, str]]] = {
+    "autotvm": {
+        "autotvm.task.space": "FallbackConfigEntity",
+        "autotvm.tuner": "GATuner GridSearchTuner RandomTuner XGBTuner",
+    },
+    "autotvm.measure.measure": {
+        "autotvm.measure.measure_methods": "create_measure_batch measure_option",
+    },
     "ir.attrs": {"ir.make_node": "make_node"},
     "ir.base": {
         "ir.env_func": "EnvFunc",
@@ -175,6 +192,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }
-"""Names that TVM has in another module than the core, which has a module of that path too."""
+"""Names that TVM and the core have in different modules, both of which exist in the core."""

@@ -1,8 +1,8 @@
-"""What TVM 0.8 has and this version has not: one table, and modules that say so.
+"""What TVM 0.8 has and this version does not: one table, and modules whose names are errors.
 
-``import tilewright.autotvm`` gives a module in which every name is an error that says what is missing and what to use
+Importing a module of the table gives a module in which every name is an error that says what is missing and what to use
 instead. The error of an attribute is an ``AttributeError`` (``hasattr`` works), that of an import an ``ImportError``.
-A module that comes to exist is found before this table is asked.
+A module that exists is found before this table is searched.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ class ModuleNotInThisVersion(TilewrightError, ImportError):
     """A name of TVM's that is imported from a module that this version does not have."""
 
 
-_AUTOTVM = "schedules are computed from the target's caches and registers instead: build without tuning"
-_AUTO_SCHEDULER = "operators have schedules without tuning; write others with te.create_schedule"
 _RPC = "export the library (lib.export_library), copy it to the device and load it there"
 _QUANTIZE = "import a model that is quantized already (QDQ models of ONNX run), or use relay.transform.ToMixedPrecision"
 _EXPORT = "export the model to ONNX and use relay.frontend.from_onnx"
@@ -35,15 +33,11 @@ _PARTITION = (
 
 _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
 """Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
-a function, which says when it is called that it is not there."""
+a function, which raises the error when it is called."""
 
 _MODULES: Final[dict[str, str]] = {
-    "autotvm": _AUTOTVM,
-    "auto_scheduler": _AUTO_SCHEDULER,
-    "meta_schedule": _AUTO_SCHEDULER,
     "rpc": _RPC,
     "exec": _RPC,
-    "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
     "topi.sparse": "use topi.nn.sparse_dense",
     **{f"topi.{name}": _TOPI for name in _DEVICES},
     **{
@@ -61,7 +55,6 @@ _MODULES: Final[dict[str, str]] = {
             "vitis_ai",
         )
     },
-    "relay.qnn": _QUANTIZE,
     "relay.quantize": _QUANTIZE,
     "relay.frontend.tensorflow": _EXPORT,
     "relay.frontend.tensorflow2": _EXPORT,
@@ -95,46 +88,10 @@ _MODULES: Final[dict[str, str]] = {
     "contrib.pipeline_executor": "run one graph executor for each part",
     "contrib.popen_pool": "use concurrent.futures",
 }
-"""What is not there, and what to use instead."""
+"""What is missing, and what to use instead."""
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
-    "autotvm": ("env", "record", "task", "measure", "tuner", "tophub", "graph_tuner", "feature"),
-    "autotvm.task": (
-        "task",
-        "space",
-        "topi_integration",
-        "relay_integration",
-        "dispatcher",
-        "code_hash",
-    ),
-    "autotvm.measure": ("measure", "measure_methods"),
-    "autotvm.tuner": (
-        "tuner",
-        "ga_tuner",
-        "xgboost_tuner",
-        "index_based_tuner",
-        "callback",
-        "sa_model_optimizer",
-    ),
-    "autotvm.graph_tuner": ("base_graph_tuner",),
-    "auto_scheduler": (
-        "compute_dag",
-        "measure",
-        "measure_record",
-        "search_task",
-        "search_policy",
-        "task_scheduler",
-        "dispatcher",
-        "relay_integration",
-        "workload_registry",
-        "loop_state",
-        "feature",
-        "cost_model",
-    ),
-    "auto_scheduler.cost_model": ("cost_model", "xgb_model"),
     "rpc": ("client", "server", "tracker", "proxy", "base"),
-    "relay.qnn": ("op", "transform"),
-    "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
@@ -188,7 +145,7 @@ def incomplete_modules() -> set[str]:
 
 
 class _MissingFunction:
-    """A function that is not there: the error comes when it is used."""
+    """A missing function: the error is raised when it is called."""
 
     def __init__(self, name: str, advice: str) -> None:
         self.__name__, self._message = name.rpartition(".")[2], message_about(name, advice)
@@ -203,7 +160,7 @@ class _MissingFunction:
 
 
 class MissingModule(ModuleType):
-    """A module of which nothing is there."""
+    """A module that this version lacks."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):

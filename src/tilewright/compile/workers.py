@@ -25,7 +25,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import IO
 
@@ -48,20 +48,24 @@ class Done:
 @dataclass(frozen=True)
 class Failed:
     """Why a job has no result. ``crashed`` is False where it raised an exception of Python's, or where no worker could
-    be started: the caller may do it itself."""
+    be started: the caller may do it itself. ``timed_out`` is True where it was killed at its time limit."""
 
     reason: str
     crashed: bool
+    timed_out: bool = field(default=False, compare=False)
 
 
 Outcome = Done | Failed
 
 
 class WorkerPool:
-    """Workers of this process. May be used from several threads at once; they share the workers."""
+    """Workers of this process. May be used from several threads at once; they share the workers. ``doing`` is what
+    messages about a worker that died call it; ``forks`` False has every worker be a new interpreter."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, doing: str = "the compiler", forks: bool = True) -> None:
         self.size = size
+        self.doing = doing
+        self.forks = forks
         self._owner = os.getpid()
         self._idle: list[_Worker] = []
         self._count = 0
@@ -94,7 +98,9 @@ class WorkerPool:
                     if place in ready and worker.starts():
                         continue
                     del busy[place]
-                    outcome: Outcome | None = Failed(f"took longer than {seconds:g} s", crashed=True)
+                    outcome: Outcome | None = Failed(
+                        f"took longer than {seconds:g} s", crashed=True, timed_out=True
+                    )
                     if place in ready:
                         outcome = worker.receive()
                     else:
@@ -124,7 +130,7 @@ class WorkerPool:
                     worker.kill()
                     self._count -= 1
                 if self._count < self.size:
-                    worker = _Worker()
+                    worker = _Worker(self.doing, self.forks)
                     self._count += 1
                     return worker
                 if not wait:
@@ -198,9 +204,10 @@ def can_fork() -> bool:
 class _Worker:
     """One worker process, seen from its parent."""
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str, forks: bool) -> None:
+        self.doing = doing
         self.is_dead = False
-        self.has_started = can_fork()
+        self.has_started = forks and can_fork()
         self.socket, theirs = socket.socketpair()
         self._messages: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process: subprocess.Popen[bytes] | None = None
@@ -256,11 +263,11 @@ class _Worker:
         self._messages.close()
         if status < 0:
             try:
-                reason = f"the compiler crashed ({signal.Signals(-status).name})"
+                reason = f"{self.doing} crashed ({signal.Signals(-status).name})"
             except ValueError:
-                reason = f"the compiler crashed (signal {-status})"
+                reason = f"{self.doing} crashed (signal {-status})"
         else:
-            reason = f"the compiler ended with status {status}"
+            reason = f"{self.doing} ended with status {status}"
         return f"{reason}: {said}" if said else reason
 
     def _wait(self) -> int:

@@ -8,7 +8,8 @@ the innermost that has an answer gives it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Self
@@ -39,12 +40,47 @@ class ScheduleRequest:
     """The schedule without search. Each call makes a new one."""
 
 
+@dataclass(frozen=True)
+class ImplementationRequest:
+    """One of several implementations of a call."""
+
+    operator: str
+    implementation: str
+    attrs: Any
+    inputs: Sequence[Tensor]
+    outputs: Sequence[Tensor]
+    """What the implementation computes."""
+    target: Target
+
+
+@dataclass(frozen=True)
+class GraphDecision:
+    """A choice that a graph pass makes for a call: the algorithm of a convolution, the packing of a weight."""
+
+    operator: str
+    attrs: Any
+    types: Sequence[Any]
+    """The types of the call's arguments."""
+    target: Target
+    name: str
+    constructed: Any
+    candidates: tuple[Any, ...]
+
+
 class TuningScope(ABC):
     """Where schedules found by search come from."""
 
     @abstractmethod
     def schedule(self, request: ScheduleRequest) -> Schedule | None:
         """The schedule of a function; None where this scope has none."""
+
+    def measured_seconds(self, request: ImplementationRequest) -> float | None:
+        """What an implementation was measured to take; None if it was not."""
+        return None
+
+    def graph_choice(self, decision: GraphDecision) -> Any:
+        """What a graph pass should choose; None to leave it to the pass, or to the scope around this one."""
+        return None
 
     def __enter__(self) -> Self:
         _SCOPES.set((*_SCOPES.get(), self))
@@ -57,9 +93,37 @@ class TuningScope(ABC):
 _SCOPES: ContextVar[tuple[TuningScope, ...]] = ContextVar("tilewright_tuning_scopes", default=())
 
 
+@contextmanager
+def untuned() -> Iterator[None]:
+    """Leave all scopes for a while."""
+    token = _SCOPES.set(())
+    try:
+        yield
+    finally:
+        _SCOPES.reset(token)
+
+
 def is_tuned() -> bool:
     """True within a scope: what a function's code will be does not follow from the function and the target only."""
     return bool(_SCOPES.get())
+
+
+def measured_seconds(request: ImplementationRequest) -> float | None:
+    """What the innermost scope that measured an implementation says it takes."""
+    for scope in reversed(_SCOPES.get()):
+        found = scope.measured_seconds(request)
+        if found is not None:
+            return found
+    return None
+
+
+def decide_in_graph(decision: GraphDecision) -> Any:
+    """What a graph pass takes: what the innermost scope with an answer says, else what the pass's model says."""
+    for scope in reversed(_SCOPES.get()):
+        found = scope.graph_choice(decision)
+        if found is not None and found in decision.candidates:
+            return found
+    return decision.constructed
 
 
 def tuned_schedule(request: ScheduleRequest) -> Schedule:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tilewright.ir.op import Op
 from tilewright.schedule import schedule, scheduler_for
+from tilewright.schedule.tuning import ImplementationRequest, is_tuned, measured_seconds
 from tilewright.strategy import cpu, gpu, tensor_core
 from tilewright.strategy.implementation import DEFAULT_LEVEL, OpImplementation, OpStrategy
 from tilewright.strategy.registered import kind_of, schedule_for, strategy_for
@@ -139,13 +140,39 @@ def choose(
     found, refused = candidates(op, attrs, inputs, out_type, target)
     if not found:
         raise OpNotImplemented(f"operator {op.name} has no implementation for the target {target.kind.name}")
-    taken = found[0]
-    refused += [Refusal(other.implementation.name, _comes_after(other, taken)) for other in found[1:]]
-    with target:
-        outputs = taken.implementation.compute(attrs, inputs, out_type)
+    measured = _fastest_measured(found, op, attrs, inputs, out_type, target) if is_tuned() else None
+    if measured is None:
+        taken = found[0]
+        with target:
+            outputs = taken.implementation.compute(attrs, inputs, out_type)
+    else:
+        taken, outputs = measured
+    refused += [
+        Refusal(other.implementation.name, _comes_after(other, taken)) for other in found if other is not taken
+    ]
     scheduler = taken.scheduler or scheduler_for(target).name_for(outputs)
     choice = Choice(op.name, taken.implementation, taken.computation, scheduler, taken.reason, tuple(refused))
     return choice, outputs
+
+
+def _fastest_measured(
+    found: Sequence[Candidate],
+    op: Op,
+    attrs: Any,
+    inputs: Sequence[Any],
+    out_type: Any,
+    target: Target,
+) -> tuple[Candidate, list[Any]] | None:
+    """The implementation that a tuner measured to be the fastest; None if it measured none of them."""
+    best: tuple[float, Candidate, list[Any]] | None = None
+    for candidate in found:
+        with target:
+            outputs = candidate.implementation.compute(attrs, inputs, out_type)
+        name = candidate.implementation.name
+        seconds = measured_seconds(ImplementationRequest(op.name, name, attrs, inputs, outputs, target))
+        if seconds is not None and (best is None or seconds < best[0]):
+            best = (seconds, candidate, outputs)
+    return None if best is None else best[1:]
 
 
 def strategy_of(op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target) -> OpStrategy:
@@ -164,6 +191,8 @@ def strategy_of(op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target
 
 
 def _comes_after(other: Candidate, taken: Candidate) -> str:
+    if other.implementation.plevel > taken.implementation.plevel:
+        return f"{taken.implementation.name} was measured to be faster"
     if other.implementation.plevel < taken.implementation.plevel:
         return f"its level {other.implementation.plevel} is below {taken.implementation.plevel}"
     return f"{taken.implementation.name} comes before it"

@@ -68,6 +68,11 @@ def unpack_limit() -> int | None:
     return int(value) if value.isdigit() else None
 
 
+def tophub_folder() -> str:
+    """``TOPHUB_LOCATION``: a folder with files of tuning records that are applied by default; empty where not set."""
+    return os.environ.get("TOPHUB_LOCATION", "")
+
+
 def compile_seconds() -> float:
     """``TILEWRIGHT_COMPILE_SECONDS``: how long a worker may take for one unit, ten minutes unless set."""
     value = os.environ.get("TILEWRIGHT_COMPILE_SECONDS", "")

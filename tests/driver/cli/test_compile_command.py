@@ -197,7 +197,7 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
         (["--pass-config", "nonsense=1"], "there is no pass option 'nonsense'"),
         (["--pass-config", "tir.disable_assert=maybe"], "must be true or false"),
         (["--dump-code", "pdf"], "not as 'pdf'"),
-        (["--tuning-records", "r.json"], "tuning is not in this version"),
+        (["--tuning-records", "r.json"], "there is no file r.json"),
         (["--cross-compiler-options=-O3"], "no cross compiler"),
         (["--cross-compiler", "no-such-compiler-here"], "no-such-compiler-here"),
         (["--executor-aot-interface-api", "c"], "--executor aot"),

@@ -83,16 +83,6 @@ def test_wrong_values_are_answered_with_the_nearest(arguments, meant, capsys):
     assert meant in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["tune"])
-def test_commands_that_are_missing_say_so(command, capsys):
-    """Whatever they are given, commands that are not in this version say so, and what to use instead."""
-    assert main([command, "model.onnx", "--target", "llvm", "-o", "out.tar"]) == 2
-    captured = capsys.readouterr()
-    assert "not in this version" in captured.err.replace("are not", "not")
-    assert "'tilewright " in captured.err
-    assert captured.out == ""
-
-
 def test_verbose_shows_where_an_error_arises(capsys):
     """With ``-v`` the message comes with the way to it."""
     assert main(["-v", "run", "missing.tar"]) == 2

@@ -57,7 +57,7 @@ def test_targets_as_objects(small_onnx, expected):
     ("options", "message"),
     [
         ({"executor": "nothing"}, "graph, vm and aot"),
-        ({"tuning_records": "x.json"}, "tuning is not in this version"),
+        ({"tuning_records": "x.json"}, "there is no file x.json"),
         ({"output_format": "zip"}, "so, tar and mlf"),
         ({"dump_code": "pdf"}, "relay, tir, ll, asm"),
         ({"package_path": "m.so", "output_format": "mlf"}, "is a shared library"),
@@ -67,14 +67,3 @@ def test_wrong_arguments(options, message, small_onnx):
     """Each error says what is possible."""
     with pytest.raises(TVMCException, match=message):
         tvmc.compile(tvmc.load(small_onnx), "llvm", **{"output_format": "tar", **options})
-
-
-def test_tuning_is_not_there(small_onnx):
-    """``tune`` and its parts say so."""
-    model = tvmc.load(small_onnx)
-    with pytest.raises(TVMCException, match="tuning is not in this version"):
-        tvmc.tune(model, "llvm")
-    with pytest.raises(TVMCException, match="tuning is not in this version"):
-        tvmc.autotuner.autotvm_get_tuning_tasks(model.mod, model.params, "llvm")
-    with pytest.raises(TVMCException, match="tuning is not in this version"):
-        tvmc.autotuner.tune_tasks([], "log", None, "xgb", 1)

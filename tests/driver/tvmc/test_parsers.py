@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from tilewright.driver.tvmc import TVMCException, TVMCPackage, autotuner, compiler, runner
+from tilewright.driver.tvmc import TVMCPackage, autotuner, compiler, runner
 
 
 @pytest.fixture
@@ -28,6 +28,3 @@ def test_compile_then_run(parser, small_onnx, tmp_path):
     assert TVMCPackage(str(package)).executor_type == "graph" and (tmp_path / "m.relay").exists()
     arguments = parser.parse_args(["run", str(package), "-o", str(output), "--fill-mode", "ones"])
     assert arguments.func(arguments) == 0 and output.exists()
-    arguments = parser.parse_args(["tune"])
-    with pytest.raises(TVMCException, match="tuning is not in this version"):
-        arguments.func(arguments)

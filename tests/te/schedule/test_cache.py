@@ -60,7 +60,7 @@ def test_cache_read_of_a_computed_tensor_twice() -> None:
     first = s.cache_read(b, "shared", [c])
     second = s.cache_read(first, "local", [c])
     third = s.cache_read(b, "shared", [d])
-    assert [first.op.name, second.op.name, s[third].label] == ["B.shared", "B.shared.local", "B.shared_1"]
+    assert [first.op.name, second.op.name, s[third].label] == ["B.shared", "B.shared.local", "B.d.shared"]
     values = random(10)
     check(s, [a, d], [values], (values + 1) * 3)
 

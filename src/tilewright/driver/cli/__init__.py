@@ -21,15 +21,14 @@ from tilewright.driver.cli import (
     demo,
     doctor,
     inspect_command,
-    models,
     opt_command,
     profile_command,
     run_command,
     targets,
+    tune_command,
 )
 from tilewright.driver.cli.output import printable
 from tilewright.driver.cli.parser import Parser
-from tilewright.driver.cli.wording import as_options
 from tilewright.support.errors import InternalError, TilewrightError
 from tilewright.support.wording import command_line
 
@@ -57,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TilewrightError as problem:
         if parsed.verbose:
             traceback.print_exc()
-        print(f"tilewright: {printable(as_options(str(problem)))}", file=sys.stderr)
+        print(f"tilewright: {printable(str(problem))}", file=sys.stderr)
         return FAILED if isinstance(problem, InternalError) else USER_ERROR
     except KeyboardInterrupt:
         print("tilewright: interrupted", file=sys.stderr)
@@ -89,7 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (
-        *(demo, compile_command, run_command, profile_command, inspect_command, opt_command, models),
+        *(demo, compile_command, run_command, tune_command, profile_command, inspect_command, opt_command),
         *(doctor, targets, cache_command, completion),
     ):
         module.add_commands(commands)

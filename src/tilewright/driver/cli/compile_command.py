@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.driver import tvmc
+from tilewright.driver import tuning, tvmc
 from tilewright.driver.cli.output import bytes_text, check_output, printable, show_json, show_table
 from tilewright.driver.cli.progress import Progress, progress
 from tilewright.driver.tvmc.arguments import Commands, add_compile_arguments
@@ -76,7 +76,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list_unsupported:
         return _list_unsupported(arguments)
     compiler = tvmc.compiler
-    compiler.refuse_tuning_records(arguments.tuning_records)
     formats = compiler.dump_formats(arguments.dump_code) if arguments.dump_code else []
     settings = compiler.settings_from_arguments(arguments)
     if arguments.check_indices:
@@ -93,7 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
         model = compiler.load_from_arguments(arguments)
         settings = settings.for_model(model.mod)
         shown.step(f"compiling {arguments.FILE}")
-        compiled = settings.compile(model.mod, model.params)
+        with tuning.records.applied_records(arguments.tuning_records) as applied:
+            compiled = settings.compile(model.mod, model.params)
         seconds = time.perf_counter() - started
         shown.step(f"writing {arguments.output}")
         compiler.write_package(
@@ -126,6 +126,8 @@ def run(arguments: argparse.Namespace) -> int:
         "lacks_linker": (form == "tar" and arguments.output_format is None)
         or (form == "so" and not arguments.cross_compiler and not has_compiler(triple)),
         "runtime": [str(path) for path in runtime],
+        "tuned_kernels": None if applied is None else applied.used,
+        "tuning_notes": [] if applied is None else applied.lines(),
     }
     if arguments.json:
         more = {} if explained is None else {"kernel_choices": [one.as_json() for one in explained]}
@@ -186,6 +188,8 @@ def _show(report: dict[str, Any]) -> None:
             f"  memory    {bytes_text(memory['workspace'])} for intermediate tensors, "
             f"{bytes_text(memory['parameters'])} of parameters"
         )
+    for line in report["tuning_notes"]:
+        print(f"  tuned     {printable(line)}")
     for path in report["dumped"]:
         print(f"  dumped    {path}")
     print(f"  written   {report['output']} ({bytes_text(report['bytes'])})")

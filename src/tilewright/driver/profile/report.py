@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,15 @@ def write_report(report: ProfileReport, path: str | Path) -> None:
 def report_html(report: ProfileReport) -> str:
     """The report as one page."""
     parts = {
-        "STYLE": _read("report.css"),
-        "SCRIPT": "\n".join(_read(name) for name in _SCRIPTS),
+        "STYLE": template_text("report.css"),
+        "SCRIPT": "\n".join(template_text(name) for name in _SCRIPTS),
         "DATA": embedded_json(report_data(report)),
     }
-    page = _read("report.html")
+    return filled(template_text("report.html"), parts)
+
+
+def filled(page: str, parts: Mapping[str, str]) -> str:
+    """A template with its parts in the places that name them."""
     pieces = []
     # One pass over the template: what is put in is not searched again.
     while True:
@@ -47,7 +52,8 @@ def report_html(report: ProfileReport) -> str:
         pieces.append(parts[name])
 
 
-def _read(name: str) -> str:
+def template_text(name: str) -> str:
+    """A file of the template."""
     return (_TEMPLATE / name).read_text(encoding="utf-8")
 
 

@@ -133,7 +133,9 @@ def add_compile_arguments(parser: argparse.ArgumentParser) -> None:
         help="options for the cross compiler, as in --cross-compiler-options=-O3",
     )
     parser.add_argument(
-        "--tuning-records", metavar="PATH", help="schedules that tuning found; not in this version"
+        "--tuning-records",
+        metavar="PATH",
+        help="what 'tilewright tune' wrote: use the schedules that it found",
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tilewright.driver.tuning.records import applied_records
 from tilewright.driver.tvmc.arguments import DUMP_FORMATS, Commands, add_compile_arguments, target_options
 from tilewright.driver.tvmc.common import (
     TVMCException,
@@ -45,7 +46,7 @@ from tilewright.relay.backend.machine import needs_machine
 from tilewright.relay.build_module import build
 from tilewright.relay.infer import infer_module
 from tilewright.support.cbuild import write_bytes
-from tilewright.support.wording import in_words_of_the_caller
+from tilewright.support.wording import argument
 from tilewright.target import Target
 from tilewright.target.kind import nearest
 
@@ -96,6 +97,10 @@ class Settings:
         with context:
             return vm.VMCompiler().optimize(mod, self.target, params=dict(params))[0]
 
+    def context(self, mod: IRModule, params: Mapping[str, Any]) -> PassContext:
+        """What the passes run under."""
+        return self._with_context(mod, params)[1]
+
     def _with_context(self, mod: IRModule, params: Mapping[str, Any]) -> tuple[IRModule, PassContext]:
         """The module after what users ask for before all passes, and what the passes run under."""
         if self.desired_layout:
@@ -130,9 +135,8 @@ def make_settings(
         raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}{hint}")
     name = rest.get("mod_name", "default")
     if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
-        option = in_words_of_the_caller("--module-name", "mod_name")
         raise TVMCException(
-            f"{option} is a prefix of names in C, letters, digits and underscores, not {name!r}"
+            f"{argument('mod_name')} is a prefix of names in C, letters, digits and underscores, not {name!r}"
         )
     if isinstance(target, str):
         chosen, generators = target_from_cli(target, additional_target_options)
@@ -146,8 +150,9 @@ def make_settings(
             # A package is run by calling a function by its name.
             chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
     elif interface:
-        advice = in_words_of_the_caller("--executor aot", "executor='aot'")
-        raise TVMCException(f"an interface can only be chosen for ahead-of-time models: {advice}")
+        raise TVMCException(
+            f"an interface can only be chosen for ahead-of-time models: {argument('executor', 'aot')}"
+        )
     return Settings(chosen, executor, generators=tuple(generators), **rest)
 
 
@@ -210,10 +215,10 @@ def settings_from_arguments(args: argparse.Namespace) -> Settings:
 
 def drive_compile(args: argparse.Namespace) -> int:
     """Runs the command."""
-    refuse_tuning_records(args.tuning_records)
     model = load_from_arguments(args)
     settings = settings_from_arguments(args).for_model(model.mod)
-    compiled = settings.compile(model.mod, model.params)
+    with applied_records(args.tuning_records):
+        compiled = settings.compile(model.mod, model.params)
     write_package(
         model, compiled, args.output, args.cross_compiler, args.cross_compiler_options, args.output_format
     )
@@ -221,15 +226,6 @@ def drive_compile(args: argparse.Namespace) -> int:
         dumps = make_dumps(model, compiled, dump_formats(args.dump_code))
         save_dumps(Path(args.output).stem, dumps, str(Path(args.output).parent))
     return 0
-
-
-def refuse_tuning_records(path: str | None) -> None:
-    """An error where records of tuning are given."""
-    if path:
-        raise TVMCException(
-            f"the tuning records {path} cannot be used: tuning is not in this version. Omit "
-            + in_words_of_the_caller("--tuning-records", "tuning_records")
-        )
 
 
 def compile_model(
@@ -256,10 +252,9 @@ def compile_model(
 
     ``output_format`` is so, tar or mlf (see ``TVMCModel.export_package``); by default so, or tar where there is no C
     compiler to link with. ``dump_code`` names forms of the program
-    (relay, tir, ll, asm) that are written next to the package. ``executor`` is graph, vm or aot, ``interface`` how a
-    model compiled ahead of time is called: packed or c.
+    (relay, tir, ll, asm) that are written next to the package. ``tuning_records`` is a file of what tuning found.
+    ``executor`` is graph, vm or aot, ``interface`` how a model compiled ahead of time is called: packed or c.
     """
-    refuse_tuning_records(tuning_records)
     named = disabled_pass.split(",") if isinstance(disabled_pass, str) else (disabled_pass or [])
     config = (
         dict(pass_context_configs)
@@ -278,7 +273,8 @@ def compile_model(
         desired_layout=desired_layout,
         mod_name=mod_name,
     )
-    compiled = settings.compile(tvmc_model.mod, tvmc_model.params)
+    with applied_records(tuning_records):
+        compiled = settings.compile(tvmc_model.mod, tvmc_model.params)
     path = write_package(tvmc_model, compiled, package_path, cross, cross_options, output_format)
     if dump_code:
         dumps = make_dumps(tvmc_model, compiled, dump_formats(dump_code))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from tilewright.ir.op import Op
 from tilewright.schedule import scheduler_for
+from tilewright.schedule.tuning import untuned
 from tilewright.strategy import OpImplementation, candidates, choose, has_registered, rows_of
 from tilewright.support.errors import OpNotImplemented
 from tilewright.target import Target
@@ -16,7 +18,7 @@ from tilewright.target.generic_func import GenericFunc
 def get_valid_implementations(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target
 ) -> list[OpImplementation]:
-    """All implementations for a target, the one to take first."""
+    """All implementations for a target, the preferred one first."""
     found, _ = candidates(op, attrs, inputs, out_type, target)
     if not found:
         raise OpNotImplemented(f"operator {op.name} has no implementation for the target {target.kind.name}")
@@ -26,14 +28,15 @@ def get_valid_implementations(
 def select_implementation(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target, use_autotvm: bool = True
 ) -> tuple[OpImplementation, list[Any]]:
-    """The implementation to take, and its output tensors."""
-    choice, outputs = choose(op, attrs, inputs, out_type, target)
+    """The implementation to take, and its output tensors; unless ``use_autotvm``, whatever was measured."""
+    with nullcontext() if use_autotvm else untuned():
+        choice, outputs = choose(op, attrs, inputs, out_type, target)
     return choice.implementation, outputs
 
 
 def is_own(op: Op, target: Target) -> bool:
-    """True if everything that decides an operator's code is part of this package: its code may be kept on disk, under a
-    key that knows nothing of what users register."""
+    """True if everything that decides an operator's code is part of this package: its code may be cached on disk, under
+    a key that does not cover what users register."""
     if has_registered(op):
         return False
     strategy = op.get_attr("FTVMStrategy")

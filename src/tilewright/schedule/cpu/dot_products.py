@@ -10,9 +10,15 @@ from typing import Final
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.loops import parallel_prefix
+from tilewright.schedule.cpu.loops import decided_prefix, parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
-from tilewright.schedule.cpu.row_reduction import partial_widths, reduce_in_vectors, row_length
+from tilewright.schedule.cpu.row_reduction import (
+    decided_vectors,
+    partial_widths,
+    reduce_in_vectors,
+    row_length,
+)
+from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
@@ -34,7 +40,8 @@ def schedule_dot_products(
     work = materialized.work()
     sizes = _tile_sizes(materialized, cpu)
     together = prod(sizes)
-    widths = partial_widths(row_length(materialized, rows), lanes, 4 if together == 1 else 1)
+    vectors = decided_vectors(4) if together == 1 else 1
+    widths = partial_widths(row_length(materialized, rows), lanes, vectors)
     partial = [schedule[tensor] for tensor in reduce_in_vectors(schedule, materialized, rows, widths)]
     root = materialized.stage if result is None else result.stage
     if not root.op.axis:
@@ -68,10 +75,23 @@ def _tile_sizes(materialized: MaterializedStage, cpu: CPUDescription) -> list[in
     # All factors are vectors: the rows of one input take some of the registers, the sums most of them.
     room = cpu.vector_registers - 2
     others = _near_divisor(axes[sharing[1]], 4 if room > 16 else 3) if len(sharing) > 1 else 1
-    sizes[sharing[0]] = _near_divisor(axes[sharing[0]], min((room - others) // others, MOST_ROWS))
+    along = _near_divisor(axes[sharing[0]], min((room - others) // others, MOST_ROWS))
+    extents = [extent_of(axes[number]) for number in sharing] + [1]
+    along, others = decide("dot_tile", (along, others), lambda: _possible_tiles(extents[0], extents[1], room))
+    sizes[sharing[0]] = along
     if len(sharing) > 1:
         sizes[sharing[1]] = others
     return sizes
+
+
+def _possible_tiles(along: int, others: int, room: int) -> list[tuple[int, int]]:
+    """Tiles to try: those whose sums, and the rows that they share, fit in the registers."""
+    return [
+        (size, other)
+        for size in range(1, min(along, 2 * MOST_ROWS) + 1)
+        for other in range(1, min(others, MOST_ROWS) + 1)
+        if size * other + min(size, other) <= room and (along % size == 0 or size > 2)
+    ]
 
 
 def _near_divisor(axis: IterVar, most: int) -> int:
@@ -104,7 +124,7 @@ def _tile_root(root: Stage, sizes: Sequence[int], work: int, cpu: CPUDescription
     root.reorder(*outer, *inner)
     for axis in inner if has_inner else ():
         root.unroll(axis)
-    number = parallel_prefix(cpu, counts, work)
+    number = decided_prefix(cpu, parallel_prefix(cpu, counts, work), len(outer), work)
     if number == 0:
         return outer[-1]
     fused = root.fuse(*outer[:number])

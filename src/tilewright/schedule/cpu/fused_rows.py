@@ -13,6 +13,7 @@ from tilewright.schedule.cpu.injective import vectorize_inner
 from tilewright.schedule.cpu.loops import vector_factor
 from tilewright.schedule.cpu.machine import PARALLEL_WORK, lanes_of
 from tilewright.schedule.cpu.row_reduction import (
+    decided_vectors,
     partial_widths,
     reduce_in_vectors,
     row_length,
@@ -87,7 +88,7 @@ def _reduction_in_row(
     along = row_reduction_axes(materialized, lanes)
     stage = materialized.stage
     if along and parent is not None and not _columns_fit(materialized, lanes):
-        widths = partial_widths(row_length(materialized, along), lanes)
+        widths = partial_widths(row_length(materialized, along), lanes, decided_vectors(4))
         for partial in reduce_in_vectors(schedule, materialized, along, widths):
             schedule[partial].compute_at(parent, row)
         stage.compute_at(parent, row)

@@ -13,6 +13,7 @@ from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import run_parallel, vector_factor
 from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 
 
@@ -50,9 +51,12 @@ def vectorize_inner(
     extent = prod(one for one in extents if one is not None) if None not in extents else None
     inner = stage.fuse(*last) if together > 1 else last[0]
     dtype = materialized.operation.output(0).dtype
-    factor = vector_factor(extent, lanes_of(cpu, dtype))
+    lanes = lanes_of(cpu, dtype)
+    factor = vector_factor(extent, lanes)
     if wanted is not None and extent is not None and extent % wanted == 0:
         factor = wanted
+    elif extent is not None and extent > lanes:
+        factor = decide("vector", factor, lambda: _vector_factors(extent, lanes))
     if extent is not None and extent <= factor:
         if extent > 1:
             stage.vectorize(inner)
@@ -63,6 +67,12 @@ def vectorize_inner(
     rest, inner = stage.split(inner, factor=factor)
     stage.vectorize(inner)
     return [*outer, (rest, count)]
+
+
+def _vector_factors(extent: int, lanes: int) -> list[int]:
+    """Vector lengths to try: whole vectors that divide the axis, or any if none does."""
+    lengths = [count * lanes for count in (1, 2, 4, 8, 16) if count * lanes <= extent]
+    return [length for length in lengths if extent % length == 0] or lengths
 
 
 def crossing_axis(materialized: MaterializedStage, cpu: CPUDescription) -> IterVar | None:
@@ -87,6 +97,8 @@ def schedule_injective_root(materialized: MaterializedStage, cpu: CPUDescription
     if materialized.elements() == 0:
         return
     crossing, lanes = crossing_axis(materialized, cpu), lanes_of(cpu, materialized.operation.output(0).dtype)
+    if crossing is not None and not decide("through_lines", True, lambda: [False]):
+        crossing = None
     loops = vectorize_inner(
         materialized, list(materialized.compute.axes), cpu, None if crossing is None else lanes
     )

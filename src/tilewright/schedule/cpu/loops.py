@@ -7,6 +7,7 @@ from typing import Final
 
 from tilewright.ir.expr import IterVar
 from tilewright.schedule.cpu.machine import PARALLEL_WORK
+from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
 
@@ -15,6 +16,9 @@ VECTORS_AT_A_TIME: Final = 4
 
 BALANCE: Final = 1.15
 """Load imbalance (busiest core over mean) above which more loops are fused into the parallel one."""
+
+BALANCED, OUTERMOST, EVERY, SERIAL = "balanced", "outermost", "every", "serial"
+"""Which outer loops run in parallel: enough to balance the load, the outermost, every one, none."""
 
 
 def vector_factor(extent: int | None, lanes: int) -> int:
@@ -52,11 +56,22 @@ def parallel_prefix(cpu: CPUDescription, counts: Sequence[int | None], work: int
     return len(counts) if total > 1 else 0
 
 
+def decided_prefix(cpu: CPUDescription, constructed: int, most: int, work: int) -> int:
+    """How many of ``most`` outer loops to fuse into the parallel one: as many as balance the load (``constructed``),
+    unless a tuner wants the outermost loop only, all of them, or none."""
+    if cpu.cores < 2 or most == 0 or work < PARALLEL_WORK // 4:
+        return constructed
+    chosen = decide(
+        "parallel", BALANCED, lambda: [OUTERMOST, EVERY, *([SERIAL] if work < 16 * PARALLEL_WORK else [])]
+    )
+    return {BALANCED: constructed, OUTERMOST: 1, EVERY: most, SERIAL: 0}[chosen]
+
+
 def run_parallel(
     stage: Stage, cpu: CPUDescription, loops: Sequence[IterVar], counts: Sequence[int | None], work: int
 ) -> IterVar | None:
     """Makes the first of these loops parallel, fused as far as needed, and returns the resulting loop."""
-    number = parallel_prefix(cpu, counts, work)
+    number = decided_prefix(cpu, parallel_prefix(cpu, counts, work), len(loops), work)
     if number == 0:
         return None
     fused = stage.fuse(*loops[:number])

@@ -46,6 +46,8 @@ def schedule_reduction(
     rows = row_reduction_axes(materialized, lanes)
     vector = vector_position(materialized)
     along_columns = vector is not None and _columns_fit(materialized, vector, lanes, bool(rows))
+    if rows and vector is not None and _columns_fit(materialized, vector, lanes, False):
+        along_columns = decide("along_columns", along_columns, lambda: [True, False])
     if rows and not along_columns:
         for producer in producers:
             schedule_injective_root(producer, cpu)
@@ -57,11 +59,11 @@ def schedule_reduction(
         return
     found = classify(materialized, vector, lanes)
     matrix = matrix_tile(materialized, found, cpu)
-    sizes, packed_lanes = matrix or (tile_sizes(materialized, found, lanes, cpu), 0)
     reduction_split = None if matrix or producers else reduction_split_of(materialized, found, cpu)
     if reduction_split is not None:
         schedule_split_reduction(*stages, materialized, reduction_split, cpu)
         return
+    sizes, packed_lanes = matrix or (tile_sizes(materialized, found, lanes, cpu), 0)
     leading = _leading(materialized, found, producers, shared, sizes, cpu)
     place = tile_stages(*stages, materialized, found, sizes, cpu, leading, packed_lanes)
     for producer in producers:
@@ -123,11 +125,17 @@ def tile_sizes(
     axes = materialized.compute.axes
     vector = axes[found.vector]
     problem = tile_problem(materialized, found, lanes, group)
-    tile = _decided_tile(cpu, problem)
     if found.gathers:
         # Vectors are gathered element by element. A few rows share each; more rows would blow up the code.
-        rows = [min(extent or GATHERING_ROWS, GATHERING_ROWS) for extent in problem.rows]
-        tile = Tile((rows[0] or 1, 1), min(constant_extent(vector) or lanes, lanes), 1)
+        most = problem.rows[0] or GATHERING_ROWS
+        rows = decide(
+            "gathering_rows",
+            min(most, GATHERING_ROWS),
+            lambda: [size for size in (1, 2, 4, 8) if size <= most],
+        )
+        tile = Tile((rows, 1), min(constant_extent(vector) or lanes, lanes), 1)
+    else:
+        tile = _decided_tile(cpu, problem)
     sizes = [1] * len(axes)
     for position, size in zip(found.row_axes, tile.rows, strict=False):
         sizes[position] = size
@@ -188,7 +196,10 @@ def _leading(
     positions = [position for position in shared if sizes[position] == 1]
     slices = prod(extent_of(axes[position]) for position in positions)
     needed = sum(producer.elements() * producer.operation.output(0).dtype.bits // 8 for producer in producers)
-    return positions if slices >= cpu.cores and needed // slices <= cpu.l2_bytes // 2 else []
+    inside = slices >= cpu.cores and needed // slices <= cpu.l2_bytes // 2
+    if positions and slices > 1:
+        inside = decide("producers_inside", inside, lambda: [True, False])
+    return positions if inside else []
 
 
 def _inside(producer: MaterializedStage, parent: Stage, place: IterVar, cpu: CPUDescription) -> None:

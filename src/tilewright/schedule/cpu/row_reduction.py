@@ -8,6 +8,7 @@ from math import prod
 from tilewright.ir.expr import Reduce
 from tilewright.schedule.cpu.access import constant_extent, extent_of
 from tilewright.schedule.cpu.graph import MaterializedStage
+from tilewright.schedule.decisions import decide
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.tensor import Tensor
 
@@ -72,6 +73,11 @@ def row_length(materialized: MaterializedStage, rows: Sequence[int]) -> int | No
     """The length of the row of these reduction axes; None if it is dynamic."""
     extents = [constant_extent(materialized.compute.reduce_axis[position]) for position in rows]
     return None if None in extents else prod(extent for extent in extents if extent is not None)
+
+
+def decided_vectors(constructed: int) -> int:
+    """The vectors of partial results that are summed at the same time, to hide the latency of an addition."""
+    return decide("partial_vectors", constructed, lambda: [1, 2, 4, 8])
 
 
 def partial_widths(length: int | None, lanes: int, vectors: int = 4) -> list[int]:

@@ -24,6 +24,7 @@ from tilewright.schedule.cpu.injective import schedule_injective_root
 from tilewright.schedule.cpu.inlining import inline_stages
 from tilewright.schedule.cpu.machine import current_cpu
 from tilewright.schedule.cpu.reduction import schedule_reduction
+from tilewright.schedule.decisions import decide
 from tilewright.support.recursion import with_recursion_room
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule, create_schedule
@@ -49,12 +50,13 @@ def _fitting_cones(
 ) -> dict[MaterializedStage, list[MaterializedStage]]:
     """Roots and cones such that each has one of the forms above; stages that do not fit become roots."""
     roots: set[MaterializedStage] = set()
+    fused: dict[tuple[MaterializedStage, ...], bool] = {}
     while True:
         found = cones(stages, roots)
         misfits = [
             _misfit(root, cone)
             for root, cone in found.items()
-            if cone and not _anchor(root, cone) and not _common_rows(root, cone, cpu)
+            if cone and not _anchor(root, cone) and not _is_fused(root, cone, cpu, fused)
         ]
         if not misfits:
             return found
@@ -88,18 +90,31 @@ def _anchor(root: MaterializedStage, cone: list[MaterializedStage]) -> Materiali
     )
 
 
-def _common_rows(
-    root: MaterializedStage, cone: list[MaterializedStage], cpu: CPUDescription
-) -> list[IterVar]:
-    """The rows that the root and its cone share, if they should be fused."""
+def _is_fused(
+    root: MaterializedStage,
+    cone: list[MaterializedStage],
+    cpu: CPUDescription,
+    decided: dict[tuple[MaterializedStage, ...], bool],
+) -> bool:
+    """True if the root and its cone are fused over the rows that they share; decided once for each cone."""
+    rows = _common_rows(root, cone)
+    if not rows:
+        return False
+    stages = (root, *cone)
+    if stages not in decided:
+        decided[stages] = decide("fuse_rows", has_enough_rows(root, cone, rows, cpu), lambda: [True, False])
+    return decided[stages]
+
+
+def _common_rows(root: MaterializedStage, cone: list[MaterializedStage]) -> list[IterVar]:
+    """The rows that the root and its cone share, and could be fused over."""
     if any(is_heavy(materialized) for materialized in (*cone, root)):
         return []
     rows = row_axes(root, cone)
     innermost = vector_position(root)
     # The axis along which results are contiguous is vectorized, if other axes are left for the rows.
     outer = [axis for axis in rows if innermost is None or axis is not root.compute.axes[innermost]]
-    rows = outer or rows
-    return rows if rows and has_enough_rows(root, cone, rows, cpu) else []
+    return outer or rows
 
 
 def _schedule_root(
@@ -114,6 +129,6 @@ def _schedule_root(
         shared = [number for number, axis in enumerate(root.compute.axes) if any(axis is row for row in rows)]
         schedule_reduction(schedule, anchor, None if anchor is root else root, producers, shared, cpu)
     elif cone:
-        schedule_fused_rows(schedule, root, cone, _common_rows(root, cone, cpu), cpu)
+        schedule_fused_rows(schedule, root, cone, _common_rows(root, cone), cpu)
     else:
         schedule_injective_root(root, cpu)

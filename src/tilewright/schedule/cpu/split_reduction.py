@@ -16,6 +16,7 @@ from tilewright.schedule.cpu.contraction import Contraction
 from tilewright.schedule.cpu.graph import MaterializedStage
 from tilewright.schedule.cpu.loops import run_parallel
 from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
 
@@ -44,21 +45,55 @@ def choose_reduction_split(
     lanes = lanes_of(cpu, dtype)
     size = cpu.vector_bits // 8 // lanes
     vectors = max(cpu.vector_registers // 8, 1)
-    width, height = vectors * lanes, (cpu.vector_registers - vectors - 1) // vectors
+    width, height = vectors * lanes, _height(cpu, vectors)
     if columns % width or not FEWEST_TILES * height <= rows <= MOST_ROWS:
         return None
     if size * rows * depth <= cpu.l2_bytes // 2 or size * width * depth <= cpu.l2_bytes // 4:
         return None
-    most = cpu.l1d_bytes * 3 // 4 // (size * width)
-    fitting = [steps for steps in range(UNROLLED, most + 1, UNROLLED) if depth % steps == 0]
-    longest = max(fitting, default=0)
+    most = _most_steps(cpu, size * width)
+    longest = max(_piece_lengths(depth, most), default=0)
     return ReductionSplit(height, width, longest) if 2 * longest > most else None
+
+
+def _height(cpu: CPUDescription, vectors: int) -> int:
+    """The rows of a register tile that is so many vectors wide."""
+    return (cpu.vector_registers - vectors - 1) // vectors
+
+
+def _most_steps(cpu: CPUDescription, step_bytes: int) -> int:
+    """The longest piece of a panel that stays in L1."""
+    return cpu.l1d_bytes * 3 // 4 // step_bytes
+
+
+def _piece_lengths(depth: int, most: int) -> list[int]:
+    return [steps for steps in range(UNROLLED, most + 1, UNROLLED) if depth % steps == 0]
+
+
+def possible_splits(
+    cpu: CPUDescription, rows: int, columns: int, depth: int, dtype: str, widest: int
+) -> list[ReductionSplit]:
+    """Splits to try: panels of one vector up to ``widest`` elements, in pieces that fill most of L1, half of it, or a
+    quarter."""
+    lanes = lanes_of(cpu, dtype)
+    size = cpu.vector_bits // 8 // lanes
+    found = []
+    for vectors in range(1, widest // lanes + 1):
+        width, height = vectors * lanes, _height(cpu, vectors)
+        if columns % width or rows < 2 * height:
+            continue
+        most = _most_steps(cpu, size * width)
+        for limit in (most, most // 2, most // 4):
+            longest = max(_piece_lengths(depth, limit), default=0)
+            if 2 * longest > limit and longest < depth:
+                found.append(ReductionSplit(height, width, longest))
+    return found
 
 
 def reduction_split_of(
     materialized: MaterializedStage, found: Contraction, cpu: CPUDescription
 ) -> ReductionSplit | None:
-    """How to split a reduction, if it is a plain GEMM whose right matrix has panels of a matching width."""
+    """How to split a reduction, if it is a plain GEMM whose right matrix has panels of a matching width: as the model
+    says, unless a tuner wants another split or none."""
     axes = materialized.compute.axes
     every = (*axes, *materialized.compute.reduce_axis)
     if not found.is_product or found.vector != 1 or len(axes) != 2 or len(every) != 3:
@@ -66,14 +101,30 @@ def reduction_split_of(
     if any(constant_extent(axis) is None for axis in every):
         return None
     rows, columns, depth = (extent_of(axis) for axis in every)
-    reduction_split = choose_reduction_split(
-        cpu, rows, columns, depth, str(materialized.operation.output(0).dtype)
+    dtype = str(materialized.operation.output(0).dtype)
+    reduction_split = choose_reduction_split(cpu, rows, columns, depth, dtype)
+    lanes = lanes_of(cpu, dtype)
+    widths = [count * lanes for count in (4, 3, 2, 1)]
+    widest = next((width for width in widths if _has_panels(found, axes[1], width)), 0)
+    if reduction_split is not None and not _has_panels(found, axes[1], reduction_split.columns):
+        reduction_split = None
+    chosen = decide(
+        "split_reduction",
+        _as_sizes(reduction_split),
+        lambda: [
+            None,
+            *map(_as_sizes, possible_splits(cpu, rows, columns, depth, dtype, widest)),
+        ],
     )
-    if reduction_split is None or not all(
-        read.is_contiguous(axes[1], reduction_split.columns) for read in found.panel
-    ):
-        return None
-    return reduction_split
+    return None if chosen is None else ReductionSplit(*chosen)
+
+
+def _has_panels(found: Contraction, axis: IterVar, width: int) -> bool:
+    return all(read.is_contiguous(axis, width) for read in found.panel)
+
+
+def _as_sizes(reduction_split: ReductionSplit | None) -> tuple[int, ...] | None:
+    return None if reduction_split is None else tuple(vars(reduction_split).values())
 
 
 def schedule_split_reduction(

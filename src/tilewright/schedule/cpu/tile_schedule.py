@@ -17,8 +17,9 @@ from tilewright.ir.functor import post_order
 from tilewright.schedule.cpu.access import Read, constant_extent, extent_of, values_of
 from tilewright.schedule.cpu.contraction import Contraction, block_of, step_of
 from tilewright.schedule.cpu.graph import MaterializedStage
-from tilewright.schedule.cpu.loops import parallel_prefix
+from tilewright.schedule.cpu.loops import decided_prefix, parallel_prefix
 from tilewright.schedule.cpu.machine import lanes_of
+from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.stage import Stage
 
@@ -29,7 +30,12 @@ MOST_UNROLLED_OF_WINDOWS: Final = 64
 read in registers, and spill."""
 MOST_UNROLLED_WINDOW: Final = 160
 """The same if the whole reduction is unrolled, as for the window of a pooling."""
+MOST_WINDOW_STEPS: Final = 49
+"""Steps of a reduction that a tuner may unroll completely."""
+LONGEST_UNROLLED: Final = 8
 ROWS_WORTH_PACKING: Final = 32
+PANEL_SHARE: Final = 2
+"""Eighths of L2 that panels take past which all rows are streamed."""
 MATRIX_UNIT: Final = "matrix_unit"
 """The pragma of loops that the pass UseMatrixUnit gives to the matrix unit."""
 
@@ -52,11 +58,13 @@ def tile_stages(
     cpu: CPUDescription,
     first: Sequence[int] = (),
     packed_lanes: int = 0,
+    within: bool = False,
 ) -> IterVar | None:
     """Schedule both stages with tiles of these sizes, one for each data axis.
 
     ``first`` are the axes of the outermost loops, which are parallel; the fused loop is returned, for producers to be
-    attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step.
+    attached to. With ``packed_lanes``, the matrix unit computes a tile, with so many packed lanes per step. ``within``:
+    the stage is a block of another one, which has decided about the loops around the tiles.
     """
     axes = list(result.op.axis)
     outer: dict[int, OuterLoop] = {}
@@ -74,9 +82,11 @@ def tile_stages(
             inner[position] = part
     order = _tile_order(found, range(len(axes)))
     inner_axes = [inner[position] for position in order if position in inner]
-    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first)
+    loops, panel_loops = _outer_order(result, materialized, found, outer, sizes, cpu, first, within)
     result.reorder(*[loop.axis for loop in loops], *inner_axes)
     packed = panel_loops and is_scattered(materialized, found, sizes)
+    if panel_loops and _can_pack(reduction, found) and _rows_are_apart(materialized, found, sizes):
+        packed = decide("pack", bool(packed), lambda: [True, False])
     leading = len([number for number in first if number in outer])
     shared, panel_place, place = _parallel(
         result, materialized, loops, cpu, leading, panel_loops if packed else 0
@@ -131,6 +141,7 @@ def _outer_order(
     sizes: Sequence[int],
     cpu: CPUDescription,
     first: Sequence[int],
+    within_block: bool,
 ) -> tuple[list[OuterLoop], int]:
     """The loops around the tiles, outermost first, and how many of them select the panel; 0 if none do."""
     leading = [outer[position] for position in first if position in outer]
@@ -143,11 +154,13 @@ def _outer_order(
         outer[position] for position in rest if position not in found.batch_axes and position not in panels
     ]
     around, within = [outer[position] for position in panels], list[OuterLoop]()
-    axes = materialized.compute.axes
-    if panels and found.scalar_bytes(axes) > cpu.l2_bytes // 2:
+    share = PANEL_SHARE if panels and found.scalar_bytes(materialized.compute.axes) > cpu.l2_bytes // 2 else 0
+    if panels and others and not within_block:
+        share = decide("panel_share", share, lambda: [0, 1, 2, 4, 8, 64])
+    if share:
         # All rows are streamed past as many panels as fit comfortably in L2.
         main = max(panels, key=lambda position: outer[position].count or 0)
-        together = cpu.l2_bytes // 4 // max(_bytes_of_a_panel(materialized, found, sizes), 1)
+        together = cpu.l2_bytes * share // 8 // max(_bytes_of_a_panel(materialized, found, sizes), 1)
         loop = outer[main]
         if together > 1 and loop.count is not None and loop.count > 1:
             factor = _best_group(loop.count, min(together, loop.count))
@@ -188,19 +201,31 @@ def is_scattered(materialized: MaterializedStage, found: Contraction, sizes: Seq
     rows = prod(extent_of(axes[position]) for position in range(len(axes)) if position in found.row_axes)
     if not found.is_product or len(found.panel) != 1 or rows < ROWS_WORTH_PACKING:
         return False
+    return _rows_are_apart(materialized, found, sizes)
+
+
+def _rows_are_apart(materialized: MaterializedStage, found: Contraction, sizes: Sequence[int]) -> bool:
     steps = [
         step_of(found.panel[0], axis, 1) for axis in materialized.compute.reduce_axis if extent_of(axis) > 1
     ]
     return min((step for step in steps if step), default=0) > sizes[found.vector]
 
 
+def _can_pack(reduction: Stage, found: Contraction) -> bool:
+    """True if the panel is of a single tensor that the reduction reads itself, not through an inlined stage."""
+    return (
+        found.is_product
+        and len(found.panel) == 1
+        and any(one is found.panel[0].tensor for one in reduction.op.input_tensors)
+    )
+
+
 def _pack(reduction: Stage, found: Contraction, result: Stage, place: IterVar, cpu: CPUDescription) -> None:
     """Copies the panels of one iteration into a contiguous buffer."""
+    if not _can_pack(reduction, found):
+        return
     tensor = found.panel[0].tensor
     schedule = reduction.schedule
-    if not any(one is tensor for one in reduction.op.input_tensors):
-        # It is read through an inlined stage.
-        return
     copy = schedule[schedule.cache_read(tensor, "global", [reduction.op])]
     copy.compute_at(result, place)
     inner = copy.op.axis[-1]
@@ -226,7 +251,8 @@ def _parallel(
         number = leading
         is_parallel = parallel_prefix(cpu, counts[:leading], work) > 0
     else:
-        number = _parallel_loops(loops, counts, cpu, work, panel_loops)
+        constructed, most = _parallel_loops(loops, counts, cpu, work, panel_loops)
+        number = decided_prefix(cpu, constructed, most, work)
         is_parallel = number > 0
     if number == 0:
         return None, loops[panel_loops - 1].axis if panel_loops else None, loops[-1].axis
@@ -242,17 +268,17 @@ def _parallel(
 
 def _parallel_loops(
     loops: list[OuterLoop], counts: list[int | None], cpu: CPUDescription, work: int, panel_loops: int
-) -> int:
-    """How many loops to run in parallel. Only one loop with a partial last tile is fused with others, because the tail
-    of a second one could not be peeled; and rows that share a packed panel stay on one core, unless that leaves cores
-    idle."""
+) -> tuple[int, int]:
+    """How many loops to run in parallel, and how many can be. Only one loop with a partial last tile is fused with
+    others, because the tail of a second one could not be peeled; and rows that share a packed panel stay on one core,
+    unless that leaves cores idle."""
     cut = [number for number, loop in enumerate(loops) if loop.is_cut]
     whole = cut[1] if len(cut) > 1 else len(loops)
     for limit in (min(whole, panel_loops or whole), whole):
         number = parallel_prefix(cpu, counts[:limit], work)
         if number and prod(count or 32 for count in counts[:number]) >= cpu.cores:
-            return number
-    return parallel_prefix(cpu, counts, work)
+            return number, whole
+    return parallel_prefix(cpu, counts, work), whole
 
 
 def _reduce_in_tile(
@@ -279,19 +305,24 @@ def _reduce_in_tile(
     plain = not found.gathers and all(
         constant_extent(materialized.compute.axes[position]) is not None for position in tiled
     )
-    if plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW:
+    whole = plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW
+    if plain and total is not None and 1 < total <= MOST_WINDOW_STEPS:
+        whole = decide("unroll_window", whole, lambda: [True, False])
+    if whole:
         for axis, _ in steps:
             reduction.unroll(axis)
     elif steps:
         axis, extent = steps[-1]
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
         factor = _unroll_factor(extent, most // max(vectors, 1)) if plain else 1
+        if plain and extent is not None:
+            factor = decide("unroll", factor, lambda: _unroll_factors(extent))
         if factor > 1:
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
             steps = [*steps[:-1], (rest, None), (part, factor)]
             axis = rest
-        if prefetch:
+        if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
             reduction.pragma(axis, "prefetch_next_panel")
     reduction.reorder(*fixed, *[axis for axis, _ in steps], *[axes[position] for position in tiled])
     for position in tiled:
@@ -325,8 +356,12 @@ def _unroll_factor(extent: int | None, most: int) -> int:
     by element load the scalars of a row as a vector."""
     if extent is None:
         return 1
-    factors = [factor for factor in range(1, min(most, extent, 8) + 1) if extent % factor == 0]
+    factors = [factor for factor in _unroll_factors(extent) if factor <= most]
     return max(factors, key=lambda factor: (factor % 4 == 0, factor), default=1)
+
+
+def _unroll_factors(extent: int) -> list[int]:
+    return [factor for factor in range(1, min(extent, LONGEST_UNROLLED) + 1) if extent % factor == 0]
 
 
 def _reduction_loops(

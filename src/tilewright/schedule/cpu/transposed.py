@@ -23,12 +23,15 @@ from tilewright.schedule.cpu.tagged import schedule_of, storing_stage
 from tilewright.schedule.cpu.tile_model import choose_tile, tile_cycles
 from tilewright.schedule.cpu.tile_schedule import tile_stages
 from tilewright.schedule.cpu.winograd_model import BYTES_A_CYCLE
+from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.topi.tag import TRANSPOSED
 
+BLOCKS_TO_TRY: Final = 16
+"""Of the blocks, as the model ranks them, those that a tuner may choose from."""
 SPILLED: Final = 1.3
 """The slowdown if the phases of a block do not fit in L2."""
 
@@ -95,7 +98,8 @@ def _schedule_phase(
     found = _contraction(materialized, lanes)
     # The block belongs to one core and was sized for its cache: neither is decided again.
     inside = replace(cpu, cores=1, l2_bytes=1 << 40)
-    tile_stages(phase, local, materialized, found, tile_sizes(materialized, found, lanes, cpu, group), inside)
+    sizes = tile_sizes(materialized, found, lanes, cpu, group)
+    tile_stages(phase, local, materialized, found, sizes, inside, within=True)
     phase.compute_at(result, place)
 
 
@@ -124,4 +128,6 @@ def _chosen_blocks(phases: Sequence[MaterializedStage], cpu: CPUDescription) -> 
 
     arithmetics = {group: arithmetic(group) for group in range(1, outer + 1) if outer % group == 0}
     rows = [count for count in range(1, height + 1) if height % count == 0]
-    return min((Blocks(count, group) for count in rows for group in arithmetics), key=cost)
+    ranked = sorted((Blocks(count, group) for count in rows for group in arithmetics), key=cost)
+    sizes = [(blocks.rows, blocks.group) for blocks in ranked[:BLOCKS_TO_TRY]]
+    return Blocks(*decide("blocks", sizes[0], lambda: sizes))

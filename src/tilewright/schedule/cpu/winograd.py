@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from tilewright.schedule.cpu.access import extent_of
 from tilewright.schedule.cpu.contraction import classify, vector_position
@@ -20,12 +20,16 @@ from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.schedule.cpu.reduction import tile_sizes
 from tilewright.schedule.cpu.tagged import schedule_of, storing_stage
 from tilewright.schedule.cpu.tile_schedule import tile_stages
-from tilewright.schedule.cpu.winograd_model import Blocks, Convolution, choose_winograd_blocks
+from tilewright.schedule.cpu.winograd_model import Blocks, Convolution, ranked_winograd_blocks
+from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
 from tilewright.te.schedule.stage import Stage
 from tilewright.te.tensor import Tensor
 from tilewright.topi.tag import WINOGRAD
+
+BLOCKS_TO_TRY: Final = 16
+"""Of the blocks, as the model ranks them, those that a tuner may choose from."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +126,16 @@ def _schedule_product(
     # The block belongs to one core and was sized for its cache: neither is decided again.
     inside = replace(cpu, cores=1, l2_bytes=1 << 40)
     sizes = tile_sizes(materialized, found, lanes, inside, group)
-    tile_stages(stage, schedule[local], materialized, found, sizes, inside)
+    tile_stages(stage, schedule[local], materialized, found, sizes, inside, within=True)
     stage.compute_at(result, place)
 
 
 def _chosen_blocks(stages: Stages, cpu: CPUDescription) -> Blocks:
-    """The blocks that the model chooses for the sizes of the stages."""
+    """The blocks that the model chooses for the sizes of the stages, unless a tuner wants others of the good ones."""
     inputs, block = (extent_of(stages.transformed.op.axis[number]) for number in (2, 6))
     batch, outer, height, width, lanes = (extent_of(axis) for axis in stages.convolution.op.axis)
     size = stages.convolution.op.output(0).dtype.bits // 8
     convolution = Convolution(batch, inputs * block, outer * lanes, height, width, lanes, size)
-    return choose_winograd_blocks(cpu, convolution, extent_of(stages.back.op.axis[0]))[0]
+    ranked = ranked_winograd_blocks(cpu, convolution, extent_of(stages.back.op.axis[0]))
+    sizes = [tuple(vars(blocks).values()) for blocks, _ in ranked[:BLOCKS_TO_TRY]]
+    return Blocks(*decide("blocks", sizes[0], lambda: sizes))

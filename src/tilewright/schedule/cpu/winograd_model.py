@@ -91,10 +91,15 @@ def _direct_cycles(cpu: CPUDescription, convolution: Convolution) -> float:
 
 def choose_winograd_blocks(cpu: CPUDescription, convolution: Convolution, tile: int) -> tuple[Blocks, float]:
     """The blocks in which the convolution is fastest with tiles of this size, and the cycles that it then takes."""
-    return min(
-        ((blocks, _cycles(cpu, convolution, tile, blocks)) for blocks in _candidates(convolution, tile)),
-        key=lambda found: found[1],
-    )
+    return ranked_winograd_blocks(cpu, convolution, tile)[0]
+
+
+def ranked_winograd_blocks(
+    cpu: CPUDescription, convolution: Convolution, tile: int
+) -> list[tuple[Blocks, float]]:
+    """All blocks, and the cycles that the convolution takes with them, the fastest first."""
+    found = [(blocks, _cycles(cpu, convolution, tile, blocks)) for blocks in _candidates(convolution, tile)]
+    return sorted(found, key=lambda one: one[1])
 
 
 def _candidates(convolution: Convolution, tile: int) -> Iterator[Blocks]:

@@ -66,8 +66,13 @@ def cache_read(schedule: Schedule, tensor: Tensor, scope: str, readers: Sequence
         )
         for index, extent in enumerate(source.shape)
     ]
+    # Several copies of one tensor in one scope have names of their own: w.shared, w.d.shared, w.d.d.shared.
+    taken = {stage.op.name for stage in schedule.stages}
+    name = f"{source.op.name}{suffix}"
+    while f"{name}.{scope}" in taken:
+        name = f"{name}.d"
     copy = ComputeOp(
-        f"{source.op.name}{suffix}.{scope}",
+        f"{name}.{scope}",
         "",
         None,
         axes,

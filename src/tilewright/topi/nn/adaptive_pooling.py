@@ -22,7 +22,7 @@ def require_pool_type(pool_type: str) -> None:
 class _EvenWindows:
     """Windows ``i * size // count`` to ``ceil((i + 1) * size / count)`` along one axis."""
 
-    def __init__(self, size: Any, count: Any) -> None:
+    def __init__(self, size: Any, count: Any, number: int) -> None:
         self.size, self.count = get_const_tuple([size, count])
         if isinstance(self.count, int) and self.count < 1:
             raise InvalidShapeError(f"adaptive pooling to a size of {self.count}")
@@ -39,7 +39,7 @@ class _EvenWindows:
         else:
             longest = (self.size + self.count - 1) // self.count + 1
         self.longest = simplify(longest)
-        self.axis = te.reduce_axis((0, self.longest), name="rv")
+        self.axis = te.reduce_axis((0, self.longest), name=f"rv{number}")
 
     def start(self, i: Any) -> Any:
         """The first index of a window."""
@@ -65,7 +65,10 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str, lette
     require_pool_type(pool_type)
     axes = spatial_axes(layout, len(data.shape), letters)
     sizes = per_axis(output_size, len(letters), "output_size")
-    windows = [_EvenWindows(data.shape[axis], size) for axis, size in zip(axes, sizes, strict=True)]
+    windows = [
+        _EvenWindows(data.shape[axis], size, number)
+        for number, (axis, size) in enumerate(zip(axes, sizes, strict=True))
+    ]
     shape = list(data.shape)
     for axis, size in zip(axes, sizes, strict=True):
         shape[axis] = size

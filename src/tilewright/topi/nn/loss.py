@@ -56,7 +56,7 @@ def nll_loss(
 
 def _total(shape: Any, element: Any, name: str) -> Tensor:
     """The sum of ``element`` over all indices of a shape."""
-    axes = [te.reduce_axis((0, extent), name="k") for extent in shape]
+    axes = [te.reduce_axis((0, extent), name=f"k{number}") for number, extent in enumerate(shape)]
     made: Tensor = te.compute(
         (),
         lambda: te.sum(element(*[axis.var for axis in axes]), axis=axes),

@@ -53,7 +53,7 @@ class _Moments:
         return [index for position, index in enumerate(at) if position not in self.axes]
 
     def _average(self, element: Any, name: str) -> Tensor:
-        taps = [te.reduce_axis((0, extent), name="k") for extent in self.extents]
+        taps = [te.reduce_axis((0, extent), name=f"k{number}") for number, extent in enumerate(self.extents)]
 
         def total_of(*rest: Any) -> Any:
             at, left = [], list(rest)
@@ -151,7 +151,7 @@ def group_norm(
     )
     (channels,) = get_const_tuple([data.shape[channel]])
     if isinstance(channels, int) and channels % num_groups:
-        raise InvalidShapeError(f"group_norm: {channels} channels do not fall into {num_groups} groups")
+        raise InvalidShapeError(f"group_norm: {channels} channels cannot be divided into {num_groups} groups")
     size = simplify(data.shape[channel] // num_groups)
     inner, result = sum_types(data.dtype, None)
 
@@ -204,7 +204,7 @@ def l2_normalize(data: Tensor, eps: float, axis: Any = None) -> Tensor:
     axes = _positions(axis if axis else list(range(rank)), rank, "l2_normalize")
     inner, result = sum_types(data.dtype, None)
     kept = [extent for position, extent in enumerate(data.shape) if position not in axes]
-    taps = {position: te.reduce_axis((0, data.shape[position]), name="k") for position in axes}
+    taps = {position: te.reduce_axis((0, data.shape[position]), name=f"k{position}") for position in axes}
 
     def total_of(*rest: Any) -> Any:
         left = list(rest)

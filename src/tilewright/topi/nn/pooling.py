@@ -49,7 +49,7 @@ def _pool(
 ) -> Tensor:
     require_pool_type(pool_type)
     windows = pool_windows(data, kernel, stride, dilation, padding, ceil_mode, layout, letters)
-    taps = [te.reduce_axis((0, extent), name="rv") for extent in windows.kernel]
+    taps = [te.reduce_axis((0, extent), name=f"rv{number}") for number, extent in enumerate(windows.kernel)]
     lowest = least(data.dtype)
     padded = pad_spatial(
         data,

@@ -39,7 +39,7 @@ def _covering(
     axes, valid, at = [], [], list(indices)
     for position, axis in enumerate(windows.axes):
         kernel, stride = windows.kernel[position], windows.strides[position]
-        offset = te.reduce_axis((0, simplify((kernel + stride - 1) // stride)), name="rw")
+        offset = te.reduce_axis((0, simplify((kernel + stride - 1) // stride)), name=f"rw{position}")
         padded = indices[axis] + windows.before[position]
         window = padded // stride - offset.var
         axes.append(offset)
@@ -79,7 +79,7 @@ def _max_grad(grads: Tensor, data: Tensor, windows: PoolWindows) -> Tensor:
     padded = pad_spatial(
         data, windows.axes, windows.before, windows.padded_after, least(data.dtype), name="pad_temp"
     )
-    taps = [te.reduce_axis((0, extent), name="rv") for extent in windows.kernel]
+    taps = [te.reduce_axis((0, extent), name=f"rv{number}") for number, extent in enumerate(windows.kernel)]
     height, width = windows.axes
     row_length = padded.shape[width]
     first_largest = te.comm_reducer(

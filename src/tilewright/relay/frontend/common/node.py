@@ -17,6 +17,7 @@ from tilewright.relay.frontend.common.needs import ShapeNeeded, value_needed
 from tilewright.relay.infer import TypeInferenceError, type_of
 from tilewright.support.errors import ModelError, TilewrightError
 from tilewright.support.span import SourceName, Span, span_scope
+from tilewright.support.wording import argument
 
 _MISSING = object()
 
@@ -112,7 +113,8 @@ class ModelNode:
         found = self.shape(expr)
         if any(extent is None for extent in found):
             raise ShapeNeeded(
-                f"{self.where}: {what} has the shape {found}, and all of it must be known: fix it with shape="
+                f"{self.where}: {what} has the shape {found}, and all of it must be known: fix it with "
+                f"{argument('shape')}"
             )
         return tuple(extent for extent in found if extent is not None)
 

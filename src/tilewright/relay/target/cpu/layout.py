@@ -21,9 +21,11 @@ from tilewright.relay.target.cpu.low_precision import (
 from tilewright.relay.target.cpu.shapes import constant_shape
 from tilewright.schedule.cpu.layouts import Conv2DLayouts, conv2d_layouts, dense_block, layouts_of_blocks
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
-from tilewright.schedule.cpu.winograd_model import Convolution, choose_winograd_tile
+from tilewright.schedule.cpu.winograd_model import TILES, Convolution, choose_winograd_tile
+from tilewright.schedule.tuning import GraphDecision, decide_in_graph, is_tuned
 from tilewright.strategy.cpu import WIDE
 from tilewright.support.dtype import DataType
+from tilewright.target import Target
 from tilewright.topi.utils import get_const_tuple
 
 
@@ -160,7 +162,27 @@ def _winograd_tile(attrs: Any, tinfos: Sequence[Any], out_type: Any, lanes: int)
     batch, outputs, height, width = shape
     convolution = Convolution(batch, kernel[1], outputs, height, width, lanes)
     largest = PassContext.current().get("relay.winograd.largest_tile")
-    return choose_winograd_tile(current_cpu(), convolution, largest)
+    constructed = choose_winograd_tile(current_cpu(), convolution, largest)
+    if not is_tuned():
+        return constructed
+    tiles = tuple(tile for tile in TILES if tile <= largest)
+    chosen = _tuned("algorithm", constructed or DIRECT, (DIRECT, *tiles), "nn.conv2d", attrs, tinfos)
+    return chosen or None
+
+
+DIRECT: Final = 0
+"""The algorithm of a convolution that does not use Winograd; otherwise it is the size of the tile."""
+
+
+def _tuned(
+    name: str, constructed: int, candidates: tuple[int, ...], operator: str, attrs: Any, types: Sequence[Any]
+) -> int:
+    """What search found for a choice of a call; else what the model says."""
+    target = Target.current() or Target("llvm")
+    chosen: int = decide_in_graph(
+        GraphDecision(operator, attrs, types, target, name, constructed, (constructed, *candidates))
+    )
+    return chosen
 
 
 def _winograd(
@@ -202,10 +224,14 @@ def dense_in_blocks(
         return None
     (rows,) = get_const_tuple([tinfos[0].shape[0]])
     units, depth = weight
-    if rows == 1:
-        return None
     count = rows if isinstance(rows, int) else None
-    block = _whole_block(units, dense_block(units, count, depth, str(tinfos[0].dtype)))
+    block = 0 if rows == 1 else _whole_block(units, dense_block(units, count, depth, str(tinfos[0].dtype)))
+    if is_tuned():
+        lanes = lanes_of(current_cpu(), str(tinfos[0].dtype))
+        widths = tuple(vectors * lanes for vectors in range(1, 5) if vectors * lanes <= max(units, lanes))
+        block = _tuned("block", block, (0, *widths), "nn.dense", attrs, tinfos)
+    if block == 0:
+        return None
     missing = -units % block
     packed = inputs[1]
     if missing:

@@ -55,6 +55,12 @@ def storage_offset(node: TorchNode, input: Expr) -> int:
     return 0
 
 
+@converter("aten::_shape_as_tensor")
+def shape_as_tensor(node: TorchNode, input: Expr) -> Expr:
+    """The sizes as a vector."""
+    return vector(sizes_of(node, input))
+
+
 # Shapes
 
 

@@ -10,7 +10,7 @@ from tilewright.relay.frontend.registry import Imported
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.script.model import from_pytorch, inlined_graph
 from tilewright.support.errors import ModelError
-from tilewright.support.wording import in_words_of_the_caller
+from tilewright.support.wording import argument
 
 
 def load_script(path: str, shape: Mapping[str, Any] | None = None, **options: Any) -> Imported:
@@ -32,13 +32,9 @@ def _infos(path: str, module: Any, shape: Mapping[str, Any] | None) -> list[tupl
     graph, owner = inlined_graph(module)
     inputs = [_plain(value.debugName()) for value in list(graph.inputs())[owner is not None :]]
     if not shape and inputs:
-        option = in_words_of_the_caller("--input-shapes", "shape=")
-        example = in_words_of_the_caller(
-            f'"{inputs[0]}:[1,3,224,224]"', f'{{"{inputs[0]}": (1, 3, 224, 224)}}'
-        )
         raise ShapeNeeded(
             f"{path} is TorchScript, which does not say the shapes of its inputs {', '.join(inputs)}: give "
-            f"{option} {example}"
+            f"{argument('shape', {inputs[0]: (1, 3, 224, 224)})}"
         )
     given = dict(shape or {})
     if len(inputs) == 1 and len(given) == 1:

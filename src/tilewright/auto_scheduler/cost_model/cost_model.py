@@ -1,0 +1,63 @@
+"""What a cost model is, one that knows nothing, and the base of users' own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tilewright.auto_scheduler.measure_types import MeasureInput, MeasureResult
+
+
+class CostModel:
+    """Scores programs: the higher, the faster. A score of minus infinity is that of what is no program."""
+
+    @property
+    def is_random(self) -> bool:
+        """True if scores say nothing: nothing is ranked by them then."""
+        return False
+
+    def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Learn from measurements."""
+        raise NotImplementedError(f"{type(self).__name__} has no method update(inputs, results)")
+
+    def predict(self, task: Any, states: Sequence[Any]) -> Any:
+        """A score for each state of a task."""
+        raise NotImplementedError(f"{type(self).__name__} has no method predict(task, states)")
+
+
+class RandomModel(CostModel):
+    """Scores at random."""
+
+    @property
+    def is_random(self) -> bool:
+        """Always."""
+        return True
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.generator = np.random.default_rng(seed)
+
+    def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Nothing is learnt."""
+
+    def predict(self, task: Any, states: Sequence[Any]) -> list[float]:
+        """Random scores."""
+        return [float(score) for score in self.generator.random(len(states))]
+
+
+def random_fill_float(size: int, return_ptr: Any) -> None:
+    """Fill an array with random numbers between 0 and 1."""
+    return_ptr[:size] = np.random.default_rng().random(size, dtype=np.float32)
+
+
+class PythonBasedModel(CostModel):
+    """The base of models of one's own: ``update(inputs, results)`` and ``predict(task, states)``, and where it is
+    wanted ``predict_stages(task, states)`` with the scores of single statements."""
+
+    def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Nothing is learnt unless a subclass does."""
+
+    def predict_stages(self, task: Any, states: Sequence[Any]) -> Any:
+        """The scores of the statements of each state."""
+        raise NotImplementedError(f"{type(self).__name__} has no method predict_stages(task, states)")

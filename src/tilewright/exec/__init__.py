@@ -1,0 +1,1 @@
+"""Programs of TVM's that are run with ``python -m``."""
