@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 PASS_OPTIONS: Final[dict[str, tuple[type, Any]]] = {
-    # Tuned schedules are found by workload and target, with or without these.
-    "relay.backend.use_auto_scheduler": (bool, False),
+    # Tuned schedules are found by workload and target, with or without this.
     "relay.backend.use_meta_schedule": (bool, False),
 }
 """Keys of ``PassContext(config={...})``, with the type and the default of their values."""
@@ -23,7 +22,7 @@ _VULKAN_CAN: Final = (
 _VULKAN_HAS: Final = (
     "supported_subgroup_operations max_block_size_x max_block_size_y max_block_size_z max_push_constants_size "
     "max_uniform_buffer_range max_storage_buffer_range max_per_stage_descriptor_storage_buffer "
-    "max_shared_memory_per_block driver_version vulkan_api_version max_spirv_version"
+    "driver_version vulkan_api_version max_spirv_version"
 )
 
 TARGET_OPTIONS: Final[dict[str, dict[str, str]]] = {

@@ -168,6 +168,7 @@ _ALL_KINDS: Final = (
         {
             **_SYSTEM_LIB,
             **_THREADS,
+            "max_shared_memory_per_block": INTEGER,
         },
         {"max_num_threads": 256, "thread_warp_size": 1},
         own_memory=True,
