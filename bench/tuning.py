@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import signal
 import subprocess
@@ -248,14 +249,17 @@ def rank_states(arguments: list[Any], target: Any, count: int = 300) -> float:
 
 def kill_runs(options: argparse.Namespace) -> list[dict[str, Any]]:
     """``tilewright tune`` killed at random moments; what it said was measured must be there, and the cache whole."""
-    from tilewright.compile import cache
+    from tilewright.compile import Unit
     from tilewright.search.kernel_records import KernelRecord
     from tilewright.search.records import RecordFile
+    from tilewright.support.errors import TilewrightError
 
     path = model_file("dqn")
     generator = random.Random(0)
     with tempfile.TemporaryDirectory() as folder:
         file = RecordFile(Path(folder) / "records.json")
+        units = Path(folder) / "cache"
+        environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(units)}
         before: list[str] = []
         lost = damaged = 0
         for _ in range(options.kills):
@@ -273,20 +277,19 @@ def kill_runs(options: argparse.Namespace) -> list[dict[str, Any]]:
                 ],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                env=environment,
             )
-            time.sleep(generator.uniform(2, 10))
+            time.sleep(generator.uniform(1, 20))
             process.send_signal(signal.SIGKILL)
             process.wait()
             now = [line.text for line in file.lines()]
             lost += now[: len(before)] != before
             before = now
         loaded = file.read(KernelRecord.from_json)
-        place = cache.folder()
-        units = [] if place is None else list(place.rglob("*.unit"))
-        for unit in units:
+        for unit in units.rglob("*.unit"):
             try:
-                cache.Unit.from_bytes(unit.read_bytes())
-            except ValueError:
+                Unit.from_bytes(unit.read_bytes())
+            except (TilewrightError, ValueError):
                 damaged += 1
     row = {
         "name": f"{options.kills} kills",
