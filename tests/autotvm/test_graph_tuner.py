@@ -89,6 +89,21 @@ def test_both_methods_find_the_least() -> None:
         assert total(reducing.solve(costs, pairs)) == pytest.approx(least)
 
 
+def test_fields_of_a_tuple_share_a_layout() -> None:
+    """A concatenation of two convolutions is a node whose inputs are both of them."""
+    data = relay.var("data", shape=SHAPE)
+    weights = [relay.var(name, shape=(16, 16, 3, 3)) for name in ("w0", "w1")]
+    parts = [relay.nn.conv2d(data, w, padding=(1, 1), channels=16, kernel_size=(3, 3)) for w in weights]
+    graph = relay.Function([data, *weights], relay.concatenate(parts, axis=1))
+    records = _records({(16, 8): 1.0, (16, 16): 1.1})
+    tuner = DPTuner(graph, {"data": SHAPE}, records, [relay.op.get("nn.conv2d")], "llvm")
+    convolutions, (joined,) = list(tuner._in_nodes_dict)[:2], list(tuner._in_nodes_dict)[2:]
+    assert tuner._in_nodes_dict[joined] == convolutions
+    tuner.benchmark_layout_transform(layout_records=_transforms(1e-3), infer_layout=True)
+    tuner.run()
+    assert [inp.config.index for inp, _ in tuner.get_optimal_records()] == [0, 0]
+
+
 def test_missing_records_are_said() -> None:
     """The operator and its workload are in the error."""
     with pytest.raises(TilewrightError, match="there are no records of nn.conv2d"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import tilewright as tvm
 from tilewright import autotvm, relay, te, topi
 from tilewright.autotvm.measure import MeasureInput, MeasureResult
 from tilewright.autotvm.record import decode
+from tilewright.autotvm.task.constructed.description import described
+from tilewright.autotvm.task.constructed.kinds import workloads_of
 from tilewright.autotvm.task.space import ConfigEntity, OtherOptionEntity, SplitEntity
 from tilewright.contrib import graph_executor
 from tilewright.relay.testing.temp_op_attr import TempOpAttr
@@ -166,6 +169,21 @@ def test_the_faster_form_of_a_dense_layer(convolution: Any) -> None:
             library = relay.build(module, "llvm")
         names[fast.name] = " ".join(library.get_lib().function_names)
     assert "dense_pack" in names["dense_pack.x86"] and "dense_pack" not in names["dense_nopack.x86"]
+
+
+def test_blocked_calls_are_the_workloads_of_plain_ones() -> None:
+    """Blocks of channels, and blocks of blocks, do not change what a convolution is called in records."""
+    window = SimpleNamespace(strides=(1, 1), padding=(1, 1), dilation=(1, 1), groups=1, out_dtype="int32")
+    plain = SimpleNamespace(**vars(window), data_layout="NCHW", kernel_layout="OIHW", out_layout="")
+    blocked = SimpleNamespace(
+        **vars(window), data_layout="NCHW16c", kernel_layout="OIHW4i8o4i", out_layout="NCHW8c"
+    )
+    tensors = [te.placeholder(shape, dtype="uint8") for shape in ((1, 32, 8, 8), (16, 32, 3, 3))]
+    packed = [te.placeholder(shape, dtype="uint8") for shape in ((1, 2, 8, 8, 16), (2, 2, 3, 3, 4, 8, 4))]
+    target = tvm.target.Target("llvm")
+    expected = workloads_of(described("nn.conv2d", plain, tensors), target)
+    assert [workload[0] for workload in expected] == ["conv2d_NCHWc_int8.x86"]
+    assert workloads_of(described("nn.contrib_conv2d_NCHWc", blocked, packed), target) == expected
 
 
 def test_templates_of_topi() -> None:

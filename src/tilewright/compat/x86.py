@@ -143,6 +143,8 @@ COMPUTATIONS: Final[dict[str, Any]] = {
     "conv2d_transpose_NCHWc": nn.conv2d_transpose_NCHWc,
     "conv2d_transpose_nchw": nn.conv2d_transpose_nchw,
     "conv2d_winograd_NCHWc": nn.conv2d_winograd_NCHWc,
+    "conv3d_ncdhw": nn.conv3d_ncdhw,
+    "conv3d_ndhwc": nn.conv3d_ndhwc,
     "conv3d_transpose_ncdhw": nn.conv3d_transpose_ncdhw,
     "dense": dense,
     "dense_block": dense_block,

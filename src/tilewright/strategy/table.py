@@ -140,7 +140,9 @@ def choose(
     found, refused = candidates(op, attrs, inputs, out_type, target)
     if not found:
         raise OpNotImplemented(f"operator {op.name} has no implementation for the target {target.kind.name}")
-    measured = _fastest_measured(found, op, attrs, inputs, out_type, target) if is_tuned() else None
+    measured = None
+    if is_tuned() and len(found) > 1 and _user_strategy(op, target) is not None:
+        measured = _fastest_measured(found, op, attrs, inputs, out_type, target)
     if measured is None:
         taken = found[0]
         with target:

@@ -100,7 +100,7 @@ def get_direct_ancestor(
         found: list[int] = []
         for above, *_ in node["inputs"]:
             other = node_list[above]
-            if (
+            if not is_skipped_node(other) and (
                 other["op"] in target_ops
                 or has_multiple_inputs(node_list, above, input_names, OPT_OUT_OP)
                 or is_boundary_node(other, input_names)

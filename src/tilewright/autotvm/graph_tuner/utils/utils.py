@@ -19,11 +19,15 @@ Node = dict[str, Any]
 def has_multiple_inputs(
     node_list: Sequence[Node], node_idx: int, input_names: Collection[str], opt_out_op: Sequence[Any]
 ) -> bool:
-    """True if a node reads several results of others; parameters and constants do not count."""
+    """True if a node reads several results of others, also as fields of a tuple; parameters and constants do not
+    count."""
     count = 0
-    for place, *_ in node_list[node_idx]["inputs"]:
-        node = node_list[place]
-        if node["op"] is not None or node.get("name") in input_names or is_skipped_node(node):
+    pending = [place for place, *_ in node_list[node_idx]["inputs"]]
+    while pending:
+        node = node_list[pending.pop()]
+        if is_skipped_node(node):
+            pending += [place for place, *_ in node["inputs"]]
+        elif node["op"] is not None or node.get("name") in input_names:
             count += 1
     return count > 1
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from tilewright.autotvm.task.workload import TENSOR
-from tilewright.tir.data_layout import Layout
 from tilewright.topi.utils import get_const_tuple
 
 TensorArgument = tuple[str, tuple[int, ...], str]
@@ -48,17 +48,17 @@ def without_blocks(call: Description) -> Description | None:
 
 
 def _whole(tensor: TensorArgument, layout: str, plain: str) -> TensorArgument | None:
-    """A tensor of a blocked layout in a plain one."""
-    found = Layout(layout)
+    """A tensor of a blocked layout in a plain one. An axis may be in blocks of blocks, as in OIHW4i16o4i."""
+    parts = re.findall(r"(\d*)([A-Za-z])", layout)
     shape = tensor[1]
-    if len(shape) != len(found):
+    if len(shape) != len(parts):
         return None
-    extents = []
-    for axis in plain:
-        factor = found.factor_of(axis)
-        extent = shape[found.index_of(axis)]
-        extents.append(extent if factor < 0 else extent * factor)
-    return (TENSOR, tuple(extents), tensor[2])
+    extents = dict.fromkeys(plain, 1)
+    for (_, axis), extent in zip(parts, shape, strict=True):
+        if axis.upper() not in extents:
+            return None
+        extents[axis.upper()] *= extent
+    return (TENSOR, tuple(extents[axis] for axis in plain), tensor[2])
 
 
 def _plain_attributes(attrs: Any, **given: Any) -> Any:
