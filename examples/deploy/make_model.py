@@ -39,7 +39,10 @@ WASM_EXPORTS = (
     "tilewright_graph_input",
     "tilewright_graph_input_index",
     "tilewright_graph_load_params",
+    "tilewright_graph_num_outputs",
     "tilewright_graph_output",
+    "tilewright_graph_output_index",
+    "tilewright_graph_output_name",
     "tilewright_graph_release",
     "tilewright_graph_run",
     "tilewright_object_release",
@@ -126,6 +129,7 @@ def graph() -> str:
             "arg_nodes": [position[name] for name, (_, call) in tensors.items() if call is None],
             "heads": [[position["probabilities"], 0, 0]],
             "node_row_ptr": list(range(len(tensors) + 1)),
+            "metadata": {"output_names": ["probabilities"]},
             "attrs": {
                 "shape": ["list_shape", [shape for shape, _ in tensors.values()]],
                 "dltype": ["list_str", ["float32"] * len(tensors)],

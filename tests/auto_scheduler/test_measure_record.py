@@ -202,3 +202,54 @@ def test_distilling_keeps_the_best_of_each_workload(tmp_path: Path, task: Search
     with pytest.raises(SystemExit) as left:
         measure_record.main(["--mode", "distill", "-i", str(tmp_path / "missing.json")])
     assert left.value.code == 2
+
+
+GPU_STEPS = [
+    ["CHW", 2, "local"],
+    ["SP", 2, 0, 8, [1, 2, 2], 1],
+    ["SP", 2, 4, 16, [2, 4, 1], 1],
+    ["SP", 2, 8, 12, [3], 1],
+    ["RE", 2, [0, 4, 1, 5, 2, 6, 8, 9, 3, 7]],
+    ["FSP", 3, 0, 1, 3],
+    ["FSP", 3, 4, 2, 3],
+    ["RE", 3, [0, 4, 1, 5, 2, 6, 3, 7]],
+    ["CA", 2, 3, 5],
+    ["CHR", 0, "shared", [2]],
+    ["CA", 1, 3, 6],
+    ["FU", 4, [0, 1]],
+    ["FU", 4, [1, 2]],
+    ["FU", 4, [2, 3]],
+    ["FU", 1, [0, 1]],
+    ["FFSP", 1, 0, [1, 2], 1, 1],
+    ["AN", 1, 1, 6],
+    ["AN", 4, 0, 5],
+    ["AN", 4, 1, 4],
+    ["AN", 4, 2, 6],
+    ["PR", 3, 0, "auto_unroll_max_step$16"],
+]
+"""A product on a GPU: the operand is copied to shared memory by the threads that read it."""
+
+GPU_LOOPS = """\
+Placeholder: A, B
+blockIdx.x i.0@j.0@ (0,4)
+  vthread i.1@j.1@ (0,2)
+    threadIdx.x i.2@j.2@ (0,8)
+      C.local auto_unroll: 16
+      for k.0 (0,4)
+        for ax0@ax1@.0 (0,2)
+          threadIdx.x ax0@ax1@.1 (0,8)
+            A.shared = ...
+        for k.1 (0,3)
+          for i_c.3 (0,2)
+            C.local = ...
+      for i.3 (0,2)
+        C = ...
+"""
+
+
+def test_a_record_of_a_gpu_program_gives_its_loops() -> None:
+    """Stages are renumbered by each stage that is added, and places follow the loops that are fused."""
+    line = change(["i", 1, 1], GPU_STEPS)
+    found, _ = load_record_from_string(line.replace("llvm -keys=cpu -link-params=0 -mcpu=core-avx2", "cuda"))
+    whole = recover_measure_input(found, rebuild_state=True)
+    assert str(whole.state) == GPU_LOOPS

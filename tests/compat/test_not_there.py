@@ -50,7 +50,7 @@ def test_imports_from_missing_modules() -> None:
     with pytest.raises(ModuleNotInThisVersion, match="is not in this version"):
         from tilewright.autotvm.tuner import XGBTuner  # noqa: F401
     with pytest.raises(ImportError, match="export the model to ONNX"):
-        from tilewright.relay.frontend import from_pytorch  # noqa: F401
+        from tilewright.relay.frontend import from_tensorflow  # noqa: F401
 
 
 def test_a_function_of_the_name_of_its_module() -> None:

@@ -156,6 +156,18 @@ def test_errors_arrive(deployed: Deployed, tmp_path: Path) -> None:
     assert "ValueError: the graph's node hidden calls absent" in done.stderr
 
 
+@pytest.mark.parametrize("deployed", [program("Java"), program("Node.js")], indirect=True)
+def test_outputs_have_names(deployed: Deployed, tmp_path: Path) -> None:
+    """An output is found by the model's name for it; any other name is an error that says it."""
+    folder = copy_of(deployed.folder, tmp_path)
+    graph = json.loads((folder / "graph.json").read_text())
+    graph["metadata"]["output_names"] = ["scores"]
+    (folder / "graph.json").write_text(json.dumps(graph))
+    done = deployed.run_on(folder)
+    assert done.returncode == 2
+    assert "ValueError: the graph has no output probabilities" in done.stderr
+
+
 @pytest.fixture(scope="module")
 def compiled_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ``tilewright compile`` makes of an ONNX model of the examples' sizes, unpacked under the examples' names."""
@@ -166,13 +178,13 @@ def compiled_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         helper.make_node("MatMul", ["x", "w1"], ["product"]),
         helper.make_node("Tanh", ["product"], ["hidden"]),
         helper.make_node("MatMul", ["hidden", "w2"], ["logits"]),
-        helper.make_node("Softmax", ["logits"], ["y"]),
+        helper.make_node("Softmax", ["logits"], ["probabilities"]),
     ]
     graph = helper.make_graph(
         nodes,
         "two_layers",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 64])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 10])],
+        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [4, 10])],
         [numpy_helper.from_array(value, name) for name, value in zip(("w1", "w2"), weights, strict=True)],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "model.onnx")
@@ -202,6 +214,7 @@ def test_a_compiled_model(deployed: Deployed, compiled_model: Path) -> None:
     assert "prediction: " + " ".join(str(row.argmax()) for row in expected) in done.stdout
 
 
+@pytest.mark.unguarded  # what ends at a guard page is aligned as its elements are
 def test_wrapper_for_cpp(model: Path, tmp_path: Path) -> None:
     """The C++ header: values own what they hold, results convert, errors are exceptions of their kind."""
     if shutil.which("c++") is None:
@@ -227,13 +240,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     session.set_input("x", &values, &[4, 64])?;
     assert_eq!(session.set_input("z", &values, &[4, 64]).unwrap_err().kind, "ValueError");
     session.run()?;
-    let (probabilities, shape) = session.output::<f32>("y")?;
+    let (probabilities, shape) = session.output::<f32>("probabilities")?;
     assert_eq!(shape, [4, 10]);
     let mut other = session.try_clone()?;
     other.set_input("x", &[0f32; 256], &[4, 64])?;
     other.run()?;
-    assert_ne!(other.output::<f32>("y")?.0, probabilities);
-    assert_eq!(session.output::<f32>("y")?.0, probabilities);
+    assert_ne!(other.output::<f32>("probabilities")?.0, probabilities);
+    assert_eq!(session.output::<f32>("probabilities")?.0, probabilities);
     println!("{:?}", probabilities);
     Ok(())
 }
@@ -257,5 +270,7 @@ def test_session_for_rust(model: Path, compiled_model: Path, tmp_path: Path) -> 
     )
     done = shell(command, model)
     assert (done.returncode, done.stderr) == (0, "")
-    expected = tvm.runtime.load_module(tmp_path / "model.so").session().run({"x": np.ones((4, 64))})["y"]
+    expected = (
+        tvm.runtime.load_module(tmp_path / "model.so").session().run({"x": np.ones((4, 64))})["probabilities"]
+    )
     np.testing.assert_array_equal(np.array(json.loads(done.stdout), "float32"), expected.ravel())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 
 
 @pytest.mark.parametrize(
@@ -20,13 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
         ("examples/custom_sketch_rule.py", ["2"], "blocks_of_rows: agrees with NumPy"),
         ("examples/row_kernels.py", [], "layer_norm:"),
         ("examples/serial_target.py", [], "serial: agrees with NumPy"),
+        pytest.param("examples/torch_compile.py", [], "training: loss", marks=needs_torch),
         pytest.param(
             "examples/tune_on_ray.py",
             ["5"],
             "agrees with NumPy",
             marks=[
                 pytest.mark.slow,
-                pytest.mark.skipif(find_spec("ray") is None, reason="builders on a cluster need ray"),
+                pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="builders on a cluster need ray"),
             ],
         ),
         ("docs/tour.py", [], "dimension 0 of argument 1 (B) is 5, expected 10"),

@@ -35,7 +35,7 @@ PASSES = {
     "tir": """
         StorageFlatten VectorizeLoop UnrollLoop LoopPartition StorageRewrite InjectDoubleBuffer ThreadSync
         LowerThreadAllreduce SplitHostDevice MakePackedAPI LowerTVMBuiltin Simplify RemoveNoOp HoistIfThenElse
-        RewriteUnsafeSelect NarrowDataType
+        RewriteUnsafeSelect NarrowDataType BlockLongSums
     """,
 }
 TWICE = ("FuseOps", "FoldScaleAxis", "VectorizeLoop", "LoopPartition")

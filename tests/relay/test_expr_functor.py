@@ -77,3 +77,15 @@ def test_each_node_has_a_method_to_go_back_to() -> None:
             getattr(relay.ExprFunctor(), f"visit_{kind}")(node)
     assert Named().visit(relay.Call(relay.Function([x], x), [x])) == "called"
     assert isinstance(tvm.relay.ExprVisitor(), relay.ExprFunctor)
+
+
+def test_a_call_that_gives_several_values_is_an_expression() -> None:
+    """What an operator with several results returns can stand wherever an expression can."""
+    x = relay.var("x", shape=(4, 2))
+    pieces = relay.split(x, 2)
+    expected = pieces.astuple()
+    assert relay.Function([x], pieces).body is expected
+    assert relay.Tuple([x, pieces]).fields[1] is expected
+    assert relay.Let(x, pieces, pieces).body is expected
+    assert relay.If(x, pieces, pieces).true_branch is expected
+    assert relay.TupleGetItem(pieces, 1).tuple_value is expected

@@ -12,9 +12,10 @@ import onnx
 import pytest
 
 import tilewright as tvm
-from tilewright import relay
+from tilewright import relay, te, tir
 from tilewright.contrib import graph_executor
 from tilewright.relay.frontend.onnx import backend
+from tilewright.runtime import config_threadpool
 
 ENDLESS = """<ir_version: 8, opset_import: ["" : 17]>
 agraph (int64 n, float[2] x) => (float[2] y) {
@@ -70,3 +71,27 @@ def test_a_graph_of_many_kernels(interrupted_soon: None) -> None:
         model.run()
     signal.setitimer(signal.ITIMER_REAL, 0)
     model.module.run_until(5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_long_kernel(threads: int, interrupted_soon: None) -> None:
+    """It stops between two tasks of its parallel loop, on one thread and on several, and can be called again."""
+    rows, chain = 256, te.placeholder((256, 1), name="x")
+    k = te.reduce_axis((0, 2_000_000), name="k")
+    # A chain of divisions, each waiting for the one before: several milliseconds a row.
+    chained = te.comm_reducer(lambda a, b: b / (a + 1), lambda dtype: tir.const(1, dtype), name="chained")
+    y = te.compute((rows,), lambda i: chained(chain[i, 0] + k.var.astype("float32") * 0, axis=k), name="y")
+    schedule = te.create_schedule(y.op)
+    schedule[y].parallel(y.op.axis[0])
+    function = tvm.build(schedule, [chain, y], "llvm")
+    given, result = tvm.nd.array(np.ones((rows, 1), "float32")), tvm.nd.array(np.zeros(rows, "float32"))
+    config_threadpool(-1, threads)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            function(given, result)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        config_threadpool(-1, 0)
+    written = np.count_nonzero(result.numpy())
+    assert 0 < written < rows

@@ -13,7 +13,6 @@ from tilewright.runtime import cpu, metal
 from tilewright.runtime import ndarray as nd
 from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
-from tilewright.support.options import guard_pages
 
 TYPES = [
     "int8",
@@ -78,7 +77,7 @@ def test_small_integers_and_vectors() -> None:
     np.testing.assert_array_equal(vectors.numpy(), values)
 
 
-@pytest.mark.skipif(guard_pages() == "end", reason="what ends at a guard page is aligned as its elements are")
+@pytest.mark.unguarded  # what ends at a guard page is aligned as its elements are
 def test_storage_is_aligned() -> None:
     """New storage begins at a multiple of 64 bytes, whatever its size."""
     for size in range(1, 40):
@@ -184,7 +183,7 @@ def test_elements_in_another_order(dtype: str) -> None:
         np.testing.assert_array_equal(nd.array(source).numpy(), source)
 
 
-@pytest.mark.skipif(guard_pages() == "end", reason="what ends at a guard page is aligned as its elements are")
+@pytest.mark.unguarded  # what ends at a guard page is aligned as its elements are
 def test_what_kernels_can_use_in_place() -> None:
     """An aligned, compact array is itself; one at an odd address or in another order is copied."""
     array = nd.array(np.arange(6, dtype="float32").reshape(2, 3))

@@ -59,5 +59,5 @@ def test_not_parameters() -> None:
     """Bytes that are something else are refused."""
     with pytest.raises(ValueError, match="cut short at byte 3"):
         load_param_dict(b"abc")
-    with pytest.raises(ValueError, match="do not begin with the right mark"):
+    with pytest.raises(ValueError, match="do not begin with the right magic number"):
         load_param_dict(b"\0" * 64)

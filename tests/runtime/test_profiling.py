@@ -4,7 +4,12 @@ import csv
 import io
 import json
 
+import numpy as np
+import pytest
+
 import tilewright as tvm
+from tilewright import relay
+from tilewright.runtime import profiler_vm
 from tilewright.runtime.profiling import NodeRun, Report
 
 RUNS = [
@@ -27,8 +32,9 @@ def test_three_forms_of_a_report():
     assert [row["Node"] for row in rows] == ["first", "second", "third"]
     assert rows[0]["Hash"] == "0123abcd" and rows[1]["Hash"] == "" and float(rows[0]["Duration (us)"]) == 1
     parsed = json.loads(report.json())
-    assert [call["Name"] for call in parsed["calls"]] == ["fused_add_0123abcd", "g", "g"]
-    assert parsed["device_metrics"]["cpu0"]["Duration (us)"] == 4
+    assert [call["Name"]["string"] for call in parsed["calls"]] == ["fused_add_0123abcd", "g", "g"]
+    assert parsed["calls"][1]["Duration (us)"] == {"microseconds": 2.0}
+    assert parsed["device_metrics"]["cpu0"]["Duration (us)"] == {"microseconds": 4.0}
     assert report.calls[1]["Percent"] == 50
 
 
@@ -37,3 +43,25 @@ def test_runs_of_one_function_on_one_line():
     lines = Report(RUNS).table(aggregate=True, col_sums=True).splitlines()
     assert lines[1].split()[:5] == ["g", "3.000", "75.000", "cpu0", "2"]
     assert lines[-1].split() == ["Total", "4.000", "100.000", "3"]
+
+
+def test_a_report_from_its_json():
+    """The table is the same; what is not a report is refused."""
+    report = Report(RUNS, "cuda0")
+    assert Report.from_json(report.json()).table() == report.table()
+    for text in ("", "[]", '{"calls": [1]}', '{"calls": [{"Name": {}}]}'):
+        with pytest.raises(tvm.TVMError, match="not the JSON of a report"):
+            Report.from_json(text)
+
+
+def test_the_profiler_of_the_virtual_machine():
+    """Every kernel of a run, with arguments given at once or before."""
+    x = relay.var("x", shape=(relay.Any(), 4))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.nn.softmax(relay.nn.relu(x))))
+    assert profiler_vm.enabled()
+    machine = profiler_vm.VirtualMachineProfiler(relay.vm.compile(mod, "llvm"), tvm.cpu())
+    report = machine.profile(np.ones((3, 4), "float32"), func_name="main")
+    assert "softmax" in str(report)
+    assert all(call["Duration (us)"] > 0 and call["Device"] == "cpu0" for call in report.calls)
+    machine.set_input("main", np.ones((5, 4), "float32"))
+    assert [call["Name"] for call in machine.profile().calls] == [call["Name"] for call in report.calls]

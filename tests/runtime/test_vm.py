@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tilewright as tvm
 from tilewright import relay
+from tilewright.relay.dimension_names import with_dimension_names
 from tilewright.relay.loops import while_loop
 from tilewright.runtime.container import ADT, Reference, tuple_object
 from tilewright.runtime.vm import Executable, VirtualMachine, convert
@@ -44,7 +45,8 @@ def compiled() -> Executable:
     y = relay.var("y", shape=(relay.Any(), 4))
     shift = relay.Function([y], y + x)
     body = relay.Tuple([loop(relay.const(0), x), shift(x)])
-    return relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x, n], body)), "llvm")
+    function = with_dimension_names(relay.Function([x, n], body), {"x": ["rows", ""]})
+    return relay.vm.compile(tvm.IRModule.from_expr(function), "llvm")
 
 
 def arguments(rows: int = 2, turns: int = 2) -> tuple[Any, Any]:
@@ -154,6 +156,7 @@ def test_a_program_round_trips(compiled: Executable) -> None:
     again = VMProgram.from_bytes(bytes(content))
     assert again.to_bytes() == bytes(content)
     assert again.functions == compiled.program.functions and again.kernels == compiled.program.kernels
+    assert again.dimension_names == {"x": ("rows", "")}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "bool", "bfloat16", "float32x4", "uint64"])
@@ -219,11 +222,11 @@ def test_changed_bytes_never_crash(compiled: Executable) -> None:
 def test_bytes_of_something_else(compiled: Executable) -> None:
     """Say what is wrong with them."""
     content, library = compiled.save()
-    with pytest.raises(RuntimeFailure, match="no program of the virtual machine"):
+    with pytest.raises(RuntimeFailure, match="not a program of the virtual machine"):
         Executable.load_exec(b"something else", library)
     with pytest.raises(RuntimeFailure, match="damaged"):
         Executable.load_exec(bytes(content[:-4]), library)
-    with pytest.raises(RuntimeFailure, match="something follows its end"):
+    with pytest.raises(RuntimeFailure, match="there are bytes after its end"):
         Executable.load_exec(bytes(content) + b"more", library)
     with pytest.raises(TypeError, match="loaded from bytes"):
         Executable.load_exec("text", library)  # type: ignore[arg-type]

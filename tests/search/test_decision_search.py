@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tilewright.schedule.decisions import decide
@@ -55,18 +57,25 @@ def test_a_schedule_without_choices_has_nothing_to_search() -> None:
 
 
 def many_choices() -> None:
-    """A space of 2,400 schedules."""
+    """A space of 7,680 schedules."""
     for name, values in SPACE.items():
         decide(name, values[0], lambda values=values: values)
 
 
-SPACE = {"rows": range(1, 21), "columns": (8, 16, 32, 48, 64), "unroll": (1, 2, 4, 8), "packs": range(6)}
+SPACE = {
+    "rows": (28, *range(1, 28), *range(29, 41)),
+    "columns": (16, 8, 24, 32, 40, 48, 56, 64),
+    "unroll": (1, 2, 4, 8),
+    "packs": range(6),
+}
 
 
 def cost(choices: dict[str, int]) -> float:
-    """Rows and columns interact, as they do where both share the registers."""
+    """A tile that fills the registers is best, and of those one with many columns: from one to the other, rows and
+    columns have to change together."""
     area = choices["rows"] * choices["columns"] / 16
-    return 1 + abs(area - 28) / 28 + 0.1 * abs(choices["unroll"] - 4) + 0.05 * choices["packs"]
+    unrolled = 0.1 * abs(choices["unroll"] - 4) + 0.05 * choices["packs"]
+    return 1 + 2 * abs(math.log(area / 28)) + (64 - choices["columns"]) / 64 + unrolled
 
 
 def trials_until(limit: float, learns: bool, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -87,7 +96,7 @@ def trials_until(limit: float, learns: bool, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_learned_model_needs_fewer_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It finds one of the best of 2,400 schedules within a hundred trials."""
+    """It finds one of the best of 7,680 schedules in half the trials."""
     pytest.importorskip("xgboost")
-    learned = trials_until(1.05, True, monkeypatch)
-    assert learned <= 100 and learned <= trials_until(1.05, False, monkeypatch)
+    learned = trials_until(1.3, True, monkeypatch)
+    assert 2 * learned <= trials_until(1.3, False, monkeypatch)

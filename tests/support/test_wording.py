@@ -5,16 +5,30 @@ import pytest
 from tilewright.driver import tvmc
 from tilewright.driver.cli import main
 from tilewright.driver.tvmc.errors import TVMCException
-from tilewright.driver.tvmc.tensors import TensorInfo, require_static
-from tilewright.support.wording import command_line, in_words_of_the_caller
+from tilewright.support.wording import argument, command_line
 
 
-def test_python_is_the_default_and_comes_back():
+@pytest.mark.parametrize(
+    ("name", "value", "in_python", "typed"),
+    [
+        ("executor", "vm", "executor='vm'", "--executor vm"),
+        ("package_path", "a b.tar", "package_path='a b.tar'", "-o 'a b.tar'"),
+        ("shape_dict", {"x": [1, 4]}, "shape_dict={'x': [1, 4]}", '--input-shapes "x:[1,4]"'),
+        (
+            "shape",
+            {"a": [1, None], "b": []},
+            "shape={'a': [1, None], 'b': []}",
+            '--input-shapes "a:[1,?] b:[]"',
+        ),
+        ("model_format", None, "model_format", "--model-format"),
+    ],
+)
+def test_an_argument_as_the_caller_writes_it(name, value, in_python, typed):
     """Only what runs in the block was called from the command line."""
-    assert in_words_of_the_caller("--flag", "argument") == "argument"
+    assert argument(name, value) == in_python
     with command_line():
-        assert in_words_of_the_caller("--flag", "argument") == "--flag"
-    assert in_words_of_the_caller("--flag", "argument") == "argument"
+        assert argument(name, value) == typed
+    assert argument(name, value) == in_python
 
 
 def test_a_format_is_asked_for_as_the_caller_gives_it(tmp_path, capsys):
@@ -25,18 +39,6 @@ def test_a_format_is_asked_for_as_the_caller_gives_it(tmp_path, capsys):
     assert "pass --model-format" in capsys.readouterr().err
     with pytest.raises(TVMCException, match="pass model_format"):
         tvmc.load(str(path))
-
-
-def test_open_shapes_are_asked_for_as_the_caller_gives_them():
-    """The advice can be copied."""
-    unknown = [TensorInfo("x", (None, 3), "float32")]
-    with pytest.raises(TVMCException, match=r"shape_dict=\{'x': \[1, 3\]\}\), or compile with executor='vm'"):
-        require_static(unknown, "graph")
-    with (
-        command_line(),
-        pytest.raises(TVMCException, match=r'--input-shapes "x:\[1,3\]", or .* --executor vm'),
-    ):
-        require_static(unknown, "graph")
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ def test_cpu_programs_skip_threads():
         "BindTarget",
         "VerifyMemory",
         "ThreadsToLoops",
+        "BlockLongSums",
         "MakePackedAPI",
         "SplitHostDevice",
     ]

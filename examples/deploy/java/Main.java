@@ -27,7 +27,9 @@ public final class Main {
             graph.loadParams(Files.readAllBytes(folder.resolve("params.bin")));
             graph.setInput("x", floats(folder.resolve("input.bin")), 4, 64);
             graph.run();
-            return report(graph.output(0), (int) graph.outputShape(0)[1], floats(folder.resolve("expected.bin")));
+            float[] values = graph.output("probabilities");
+            int columns = (int) graph.outputShape("probabilities")[1];
+            return report(values, columns, floats(folder.resolve("expected.bin")));
         }
     }
 

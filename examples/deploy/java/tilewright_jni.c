@@ -2,6 +2,7 @@
  * zero byte at the end; pointers are longs. Errors become TilewrightException. */
 #include <jni.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tilewright.h"
@@ -28,6 +29,12 @@ static void throw_error(JNIEnv* env, const char* kind, const char* message) {
 /* Throws the runtime's error unless the status is 0. */
 static void check(JNIEnv* env, int32_t status) {
   if (status != 0) throw_error(env, tilewright_error_kind(), tilewright_error_message());
+}
+
+static void throw_no_such(JNIEnv* env, const char* what, const char* name) {
+  char message[256];
+  snprintf(message, sizeof message, "the graph has no %s %.160s", what, name);
+  throw_error(env, "ValueError", message);
 }
 
 JNIEXPORT jlong JNICALL Java_tilewright_Module_open(JNIEnv* env, jclass type, jbyteArray path) {
@@ -82,7 +89,7 @@ JNIEXPORT void JNICALL Java_tilewright_GraphExecutor_setInput(JNIEnv* env, jclas
                        .shape = (int64_t*)extents};
     int32_t index = tilewright_graph_input_index(pointer(graph), (const char*)text);
     if (index < 0) {
-      throw_error(env, "ValueError", "the graph has no input of that name");
+      throw_no_such(env, "input", (const char*)text);
     } else {
       check(env, tilewright_graph_set_input(pointer(graph), index, &tensor));
     }
@@ -95,6 +102,27 @@ JNIEXPORT void JNICALL Java_tilewright_GraphExecutor_setInput(JNIEnv* env, jclas
 JNIEXPORT void JNICALL Java_tilewright_GraphExecutor_run(JNIEnv* env, jclass type, jlong graph) {
   (void)type;
   check(env, tilewright_graph_run(pointer(graph)));
+}
+
+JNIEXPORT jint JNICALL Java_tilewright_GraphExecutor_numOutputs(JNIEnv* env, jclass type, jlong graph) {
+  (void)env;
+  (void)type;
+  return tilewright_graph_num_outputs(pointer(graph));
+}
+
+JNIEXPORT jbyteArray JNICALL Java_tilewright_GraphExecutor_outputName(JNIEnv* env, jclass type, jlong graph, jint index) {
+  (void)type;
+  return bytes_of(env, tilewright_graph_output_name(pointer(graph), index));
+}
+
+JNIEXPORT jint JNICALL Java_tilewright_GraphExecutor_outputIndex(JNIEnv* env, jclass type, jlong graph, jbyteArray name) {
+  (void)type;
+  jbyte* text = (*env)->GetByteArrayElements(env, name, NULL);
+  if (text == NULL) return -1;
+  int32_t index = tilewright_graph_output_index(pointer(graph), (const char*)text);
+  if (index < 0) throw_no_such(env, "output", (const char*)text);
+  (*env)->ReleaseByteArrayElements(env, name, text, JNI_ABORT);
+  return index;
 }
 
 JNIEXPORT jfloatArray JNICALL Java_tilewright_GraphExecutor_output(JNIEnv* env, jclass type, jlong graph, jint index) {

@@ -17,7 +17,7 @@ async function main(folder) {
     graph.loadParams(await readFile(join(folder, "params.bin")));
     graph.setInput("x", await floats(join(folder, "input.bin")));
     graph.run();
-    const { values, shape } = graph.output(0);
+    const { values, shape } = graph.output("probabilities");
     const expected = await floats(join(folder, "expected.bin"));
     if (expected.length !== values.length) throw new Error("expected.bin is of another length than the output");
 

@@ -64,8 +64,8 @@ export class Module {
   /** Throws the runtime's error if a status says that there is one. */
   check(status) {
     if (status === 0) return;
-    const kind = this.#text(this.#functions.tilewright_error_kind());
-    throw new TilewrightError(kind, this.#text(this.#functions.tilewright_error_message()));
+    const kind = this.text(this.#functions.tilewright_error_kind());
+    throw new TilewrightError(kind, this.text(this.#functions.tilewright_error_message()));
   }
 
   /** Calls `body(address, size)` with bytes copied into the memory, for as long as the call lasts. */
@@ -88,7 +88,8 @@ export class Module {
     });
   }
 
-  #text(address) {
+  /** The text at an address; empty where there is none. */
+  text(address) {
     if (address === 0) return "";
     const bytes = new Uint8Array(this.#functions.memory.buffer);
     return new TextDecoder().decode(bytes.slice(address, bytes.indexOf(0, address)));
@@ -115,11 +116,7 @@ export class GraphExecutor {
 
   /** Copies the elements of a typed array into the input of a name. */
   setInput(name, values) {
-    const bytes = new TextEncoder().encode(`${name}\0`);
-    const find = this.#module.functions.tilewright_graph_input_index;
-    const index = this.#module.withBytes(bytes, (address) => find(this.#graph, address));
-    if (index < 0) throw new TilewrightError("ValueError", `the graph has no input ${name}`);
-    this.#withTensor("tilewright_graph_input", index, (target) => {
+    this.#withTensor("tilewright_graph_input", this.#index("input", name), (target) => {
       if (values.constructor !== target.constructor || values.length !== target.length) {
         const wanted = `${target.length} elements in a ${target.constructor.name}`;
         throw new TilewrightError("ValueError", `the input ${name} takes ${wanted}`);
@@ -133,8 +130,17 @@ export class GraphExecutor {
     this.#module.check(this.#module.functions.tilewright_graph_run(this.#graph));
   }
 
-  /** A copy of an output: its elements and its shape. */
-  output(index) {
+  /** The names of the outputs, as the model gives them, in its order. */
+  get outputNames() {
+    const { tilewright_graph_num_outputs, tilewright_graph_output_name } = this.#module.functions;
+    return Array.from({ length: tilewright_graph_num_outputs(this.#graph) }, (_, index) =>
+      this.#module.text(tilewright_graph_output_name(this.#graph, index)),
+    );
+  }
+
+  /** A copy of the output of a name or at a position: its elements and its shape. */
+  output(which) {
+    const index = typeof which === "string" ? this.#index("output", which) : which;
     return this.#withTensor("tilewright_graph_output", index, (values, shape) => ({ values: values.slice(), shape }));
   }
 
@@ -142,6 +148,15 @@ export class GraphExecutor {
   close() {
     this.#module.functions.tilewright_graph_release(this.#graph);
     this.#graph = 0;
+  }
+
+  /** The position of the input or output of a name. */
+  #index(kind, name) {
+    const find = this.#module.functions[`tilewright_graph_${kind}_index`];
+    const bytes = new TextEncoder().encode(`${name}\0`);
+    const index = this.#module.withBytes(bytes, (address) => find(this.#graph, address));
+    if (index < 0) throw new TilewrightError("ValueError", `the graph has no ${kind} ${name}`);
+    return index;
   }
 
   /** Calls `body(elements, shape)`, where the elements are those of the tensor itself. */

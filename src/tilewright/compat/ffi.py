@@ -1,4 +1,4 @@
-"""What TVM's ``_ffi`` and ``runtime.object_generic`` have and nothing here needs: numbers, decorators and C structures
+"""Names of TVM's ``_ffi`` and ``runtime.object_generic`` that nothing here needs: numbers, decorators and C structures
 that scripts import."""
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def cast(src: ExprLike, dtype: str, span: Span | None = None) -> PrimExpr:
 
 
 class ObjectGeneric:
-    """A value whose ``asobject`` gives what stands for it in a program; ``convert`` calls it."""
+    """A value whose ``asobject`` returns its object in a program; ``convert`` calls it."""
 
     __slots__ = ()
 
     def asobject(self) -> Any:
-        """The object that stands for this value."""
+        """The object for this value."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it becomes an object")
 
 

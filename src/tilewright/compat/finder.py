@@ -1,9 +1,9 @@
 """The finder that serves TVM's names: modules of the tables, names that the core has elsewhere, and ``tvm`` itself.
 
-It stands before the other finders. A module of ``MODULES`` or ``PROVIDERS`` becomes a module object whose names are
-fetched from their homes when they are asked for. A module of the core that lacks names or modules which TVM has in it
-is loaded as always, and then answers for those too; the core does not know of it. What is nowhere is looked up in
-``not_there``, after everything else. The options that are accepted and ignored are added to the core's tables in the
+It comes before the other finders. A module of ``MODULES`` or ``PROVIDERS`` becomes a module object whose names are
+fetched from their home modules on first use. A module of the core that lacks names or modules which TVM has in it
+is loaded as usual, and then serves those too; the core does not know of it. Names that are nowhere are looked up in
+``not_there``, last. The options that are accepted and ignored are added to the core's tables in the
 same way.
 """
 
@@ -33,7 +33,7 @@ _COMPLETED: dict[str, Callable[[ModuleType], None]] = {
     "ir.pass_config": add_pass_options,
     "target.kind": add_target_options,
 }
-"""Modules whose tables of options take those that TVM has, with what adds them."""
+"""Modules whose tables of options get those of TVM, with the functions that add them."""
 _SERVED = {*MODULES, *PROVIDERS}
 _EXTENDED = {
     *NAMES,
@@ -111,7 +111,7 @@ def names(module: str) -> list[str]:
 
 
 def _extend(module: ModuleType) -> None:
-    """Have a module answer for the names of the tables."""
+    """Make a module serve the names of the tables."""
     own, listing = vars(module).get("__getattr__"), vars(module).get("__dir__")
 
     def listed() -> list[str]:
@@ -137,7 +137,7 @@ def _keep_functions(package: ModuleType) -> None:
 
 
 class _Served(Loader):
-    """Loads a module of the tables: an empty one that answers for its names."""
+    """Loads a module of the tables: an empty one that serves its names."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return ModuleType(spec.name, f"The module {FOREIGN}.{_path_of(spec.name)} of TVM.")
@@ -153,14 +153,14 @@ class _Served(Loader):
 
 
 class _Missing(Loader):
-    """Loads a module of which nothing is there."""
+    """Loads a module that this version lacks."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         advice = not_there.advice_on(_path_of(spec.name))
         return not_there.MissingModule(spec.name, f"Not in this version of Tilewright: {advice}.")
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
+        """Nothing to execute."""
 
 
 class NamesFinder(MetaPathFinder):
@@ -259,13 +259,13 @@ class ForeignFinder(MetaPathFinder):
 
 
 def install() -> None:
-    """Answer for TVM's modules and names below ``tilewright`` from now on."""
+    """Serve TVM's modules and names below ``tilewright`` from now on."""
     if not any(isinstance(finder, NamesFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, NamesFinder())
 
 
 def install_foreign() -> None:
-    """Answer for ``tvm`` from now on. Does nothing the second time; refuses where the real TVM is loaded already."""
+    """Serve ``tvm`` from now on. Does nothing the second time; refuses where the real TVM is loaded already."""
     loaded = sys.modules.get(FOREIGN)
     if loaded is not None and loaded is not sys.modules.get(PACKAGE):
         raise TilewrightError(

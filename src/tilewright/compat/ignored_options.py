@@ -1,7 +1,7 @@
-"""Options of TVM 0.8 that are accepted, so that scripts and stored targets can be read, and that nothing here reads.
+"""Options of TVM 0.8 that are accepted, so that scripts and stored targets can be read, but have no effect here.
 
 They are checked like all options (an unknown name or a value of another type is an error) and change nothing. An option
-that some pass or code generator comes to read moves to where it is read.
+that a pass or code generator starts to use moves there.
 """
 
 from __future__ import annotations

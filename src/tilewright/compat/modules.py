@@ -1,6 +1,6 @@
 """Where TVM's names are served from: the one table.
 
-Module paths stand without the name of the package. A line ``"ir.transform": "Pass PassInfo"`` says that these names
+Module paths omit the package's name. A line ``"ir.transform": "Pass PassInfo"`` says that these names
 are defined in ``tilewright.ir.transform``; ``TVMError=TilewrightError`` that the name has another one there, and ``*``
 stands for all public names of the home.
 """
@@ -42,6 +42,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
             "normalize_iter_map_to_expr subspace_divide"
         ),
     },
+    "container": {
+        "ir.container": "Array Map",
+        "runtime.container": "ADT ShapeTuple String tuple_object",
+    },
     "autotvm.measure.local_executor": {"autotvm.measure.executor": "LocalExecutor"},
     "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
@@ -71,6 +75,15 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc CompileEngine=TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",
         "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
+    },
+    "relay.frontend.pytorch": {
+        "relay.frontend.torch.script.model": "from_pytorch",
+        "relay.frontend.torch.script.utilities": "get_all_op_names",
+    },
+    "relay.frontend.pytorch_utils": {
+        "relay.frontend.torch.script.utilities": (
+            "is_version_greater_than"
+        ),
     },
     "relay.op.image.image": {"relay.op.image": "*"},
     "relay.op.nn.nn": {"relay.op.nn": "*"},
@@ -128,7 +141,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "ir.transform": "ModulePass Pass PassContext PassInfo PrintIR Sequential module_pass",
     },
 }
-"""Modules that TVM has and the core has not."""
+"""Modules that TVM has and the core does not."""
 
 NAMES: Final[dict[str, dict[str, str]]] = {
     "autotvm": {
@@ -137,9 +150,6 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "autotvm.measure.measure": {
         "autotvm.measure.measure_methods": "create_measure_batch measure_option",
-    },
-    "autotvm.measure.measure_methods": {
-        "autotvm.measure.measure_methods": "run_through_rpc=run_locally",
     },
     "ir.attrs": {"ir.make_node": "make_node"},
     "ir.base": {
@@ -185,4 +195,4 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }
-"""Names that TVM has in another module than the core, which has a module of that path too."""
+"""Names that TVM and the core have in different modules, both of which exist in the core."""

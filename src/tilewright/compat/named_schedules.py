@@ -23,7 +23,7 @@ def schedule_default(outs: Outputs) -> Schedule:
 
 
 def default_schedule(outs: Outputs, auto_inline: bool) -> Schedule:
-    """Every stage in plain loops at the root; with ``auto_inline``, what computes no reduction put into its readers."""
+    """Every stage in plain loops at the root; with ``auto_inline``, what computes no reduction inlined."""
     tensors = [outs] if isinstance(outs, Tensor) else list(outs)
     made = create_schedule([tensor.op for tensor in tensors])
     if auto_inline:
@@ -107,7 +107,7 @@ def _cuda() -> dict[str, Any]:
 
 
 def attributes(module: str) -> dict[str, Any]:
-    """The names of one of these modules, each the same object whenever it is asked for."""
+    """The names of one of these modules, each always the same object."""
     if module.startswith("topi.cuda"):
         return _cuda()
     return _x86() if module.startswith("topi.x86") else _generic()

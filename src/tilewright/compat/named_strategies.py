@@ -1,4 +1,4 @@
-"""``relay.op.strategy``: a name for the strategy of each operator, and what users make strategies of.
+"""``relay.op.strategy``: a name for the strategy of each operator, and what users build strategies from.
 
 Every strategy is a generic function (attrs, inputs, out_type, target) to an ``OpStrategy``. Its default is what the
 table of strategies says; what a user registers under a key, ``@conv2d_strategy.register("cuda")``, wins over it.
@@ -46,7 +46,7 @@ STRATEGIES: Final[dict[str, str]] = {
     },
     "conv2d_NCHWc_strategy": "nn.contrib_conv2d_NCHWc",
     "depthwise_conv2d_NCHWc_strategy": "nn.contrib_depthwise_conv2d_NCHWc",
-    # The letters that TVM's names have.
+    # The layout letters in TVM's names.
     "conv2d_winograd_without_weight_transfrom_strategy": "nn.contrib_conv2d_winograd_without_weight_transform",
     "conv3d_winograd_without_weight_transfrom_strategy": "nn.contrib_conv3d_winograd_without_weight_transform",
     "conv2d_gemm_without_weight_transform_strategy": "nn.contrib_conv2d_gemm_without_weight_transform",
@@ -160,5 +160,5 @@ def _x86() -> dict[str, Any]:
 
 
 def attributes(module: str) -> dict[str, Any]:
-    """The names of one of these modules, each the same object whenever it is asked for."""
+    """The names of one of these modules, each always the same object."""
     return _x86() if module == "relay.op.strategy.x86" else _generic()

@@ -1,8 +1,8 @@
-"""What TVM 0.8 has and this version has not: one table, and modules that say so.
+"""What TVM 0.8 has and this version does not: one table, and modules whose names are errors.
 
-``import tilewright.rpc`` gives a module in which every name is an error that says what is missing and what to use
+Importing a module of the table gives a module in which every name is an error that says what is missing and what to use
 instead. The error of an attribute is an ``AttributeError`` (``hasattr`` works), that of an import an ``ImportError``.
-A module that comes to exist is found before this table is asked.
+A module that exists is found before this table is searched.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ _PARTITION = (
 
 _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls", "hexagon")
 """Folders of ``topi`` for other devices. Tables name their functions beside those for processors, so that a name is
-a function, which says when it is called that it is not there."""
+a function, which raises the error when it is called."""
 
 _MODULES: Final[dict[str, str]] = {
     "rpc": _RPC,
     "exec": _RPC,
-    "runtime.profiler_vm": "contrib.debugger.debug_executor times each kernel of a graph",
     "topi.sparse": "use topi.nn.sparse_dense",
     **{f"topi.{name}": _TOPI for name in _DEVICES},
     **{
@@ -56,9 +55,7 @@ _MODULES: Final[dict[str, str]] = {
             "vitis_ai",
         )
     },
-    "relay.qnn": _QUANTIZE,
     "relay.quantize": _QUANTIZE,
-    "relay.frontend.pytorch": _EXPORT,
     "relay.frontend.tensorflow": _EXPORT,
     "relay.frontend.tensorflow2": _EXPORT,
     "relay.frontend.tflite": _EXPORT,
@@ -91,12 +88,10 @@ _MODULES: Final[dict[str, str]] = {
     "contrib.pipeline_executor": "run one graph executor for each part",
     "contrib.popen_pool": "use concurrent.futures",
 }
-"""What is not there, and what to use instead."""
+"""What is missing, and what to use instead."""
 
 _PARTS: Final[dict[str, tuple[str, ...]]] = {
     "rpc": ("client", "server", "tracker", "proxy", "base"),
-    "relay.qnn": ("op", "transform"),
-    "relay.qnn.op": ("qnn",),
     "relay.quantize": ("quantize", "_calibrate"),
     "exec": ("rpc_server", "rpc_tracker", "rpc_proxy", "query_rpc_tracker"),
 }
@@ -106,7 +101,6 @@ _NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend": {
         name: _EXPORT
         for name in (
-            "from_pytorch",
             "from_tensorflow",
             "from_tflite",
             "from_mxnet",
@@ -151,7 +145,7 @@ def incomplete_modules() -> set[str]:
 
 
 class _MissingFunction:
-    """A function that is not there: the error comes when it is used."""
+    """A missing function: the error is raised when it is called."""
 
     def __init__(self, name: str, advice: str) -> None:
         self.__name__, self._message = name.rpartition(".")[2], message_about(name, advice)
@@ -166,7 +160,7 @@ class _MissingFunction:
 
 
 class MissingModule(ModuleType):
-    """A module of which nothing is there."""
+    """A module that this version lacks."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):

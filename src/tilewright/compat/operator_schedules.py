@@ -64,7 +64,7 @@ def get_conv2d_out_channels(kernel_shape: Sequence[Any], kernel_layout: str) -> 
 def is_depthwise_conv2d(
     data_shape: Sequence[Any], data_layout: str, kernel_shape: Sequence[Any], kernel_layout: str, groups: int
 ) -> bool:
-    """True if each channel has kernels of its own."""
+    """True for a depthwise convolution."""
     channels = get_conv2d_in_channels(data_shape, data_layout)
     return bool(is_multiplied(groups, channels, get_conv2d_out_channels(kernel_shape, kernel_layout)))
 

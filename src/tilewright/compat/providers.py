@@ -1,7 +1,7 @@
-"""Modules of TVM's whose names are computed: from the path of a module to the function that gives them.
+"""TVM's modules with computed names: from the path of a module to the function that returns them.
 
-A function stands as "package.module:function". It is called with the module's path (without the package's name) when
-the module is first imported, and gives a dictionary of its attributes.
+A function is written "package.module:function". It is called with the module's path (without the package's name) when
+the module is first imported, and returns a dictionary of its attributes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """TVM's compiler of primitive functions, ``relay.backend.te_compiler.get()``: each structure once for a target.
 
-The compiler itself goes through ``relay.backend.kernel_units``; this is for scripts that ask for single functions.
+The compiler itself goes through ``relay.backend.kernel_units``; this is for scripts that compile single functions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tilewright.te.tensor import Tensor
 
 
 class CCacheKey:
-    """What a compiled function is found by: its structure, and the target."""
+    """The key of a compiled function: its structure and the target."""
 
     def __init__(self, source_func: Function, target: str | Target) -> None:
         self.source_func, self.target = source_func, Target(target)
@@ -39,7 +39,7 @@ class CCacheKey:
         return hash((structural_hash(self.source_func), str(self.target)))
 
     def same_as(self, other: object) -> bool:
-        """True for the very same key."""
+        """True for the same key object."""
         return self is other
 
 
@@ -55,13 +55,13 @@ class CachedFunc:
     funcs: IRModule
 
     def same_as(self, other: object) -> bool:
-        """True for the very same function, which the compiler gives for functions of one structure."""
+        """True for the same function object, which the compiler returns for functions of one structure."""
         return self is other
 
 
 @dataclass(eq=False)
 class CCacheValue:
-    """A compiled function, how often it was asked for, and what can be called once it was."""
+    """A compiled function, how often it was requested, and the callable once it was compiled."""
 
     cached_func: CachedFunc
     use_count: int = 0
@@ -79,7 +79,7 @@ class TECompiler:
         if key is None:
             chosen = target if target is not None else Target.current()
             if not isinstance(source_func, Function) or chosen is None:
-                raise LoweringError("what is lowered is a function, for a target or within one")
+                raise LoweringError("pass a function and a target, or call it within a target")
             key = CCacheKey(source_func, chosen)
         found = self._cache.get(key)
         if found is None:
@@ -109,7 +109,7 @@ class TECompiler:
         self._cache.clear()
 
     def items(self) -> list[tuple[CCacheKey, CCacheValue]]:
-        """What is compiled, in the order in which it was asked for."""
+        """What is compiled, in the order of the requests."""
         return list(self._cache.items())
 
     def dump(self) -> None:
@@ -122,7 +122,7 @@ class TECompiler:
 def _cached(key: CCacheKey) -> CachedFunc:
     function = key.source_func
     if uses_unknown_dimensions(function):
-        raise LoweringError("a function of unknown dimensions is compiled by relay.vm")
+        raise LoweringError("a function with unknown dimensions is compiled by relay.vm")
     program = tensor_expression(function, key.target)
     name = kernel_name(function)
     arguments = [*program.inputs, *program.outputs]

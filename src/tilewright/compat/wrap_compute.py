@@ -1,8 +1,8 @@
-"""Computations and schedules of ``topi`` as strategies want them.
+"""Computations and schedules of ``topi`` in the form that strategies take.
 
 A strategy takes computations (attrs, inputs, out_type) and schedules (attrs, outs, target). The functions here make
-them of functions of ``topi``, to which they hand an operator's inputs and attributes in the order that those have. For
-a target of one's own:
+them from functions of ``topi``, to which they pass an operator's inputs and attributes in the right order. For a custom
+target:
 
     strategy.add_implementation(
         wrap_compute_dense(my_dense), wrap_topi_schedule(my_schedule_dense), name="dense.mine", plevel=12
@@ -51,6 +51,11 @@ def wrapper(arguments: Arguments, name: str, description: str) -> Callable[[Call
     return wrap
 
 
+def _out_dtype(attrs: Any, inputs: Sequence[Tensor]) -> str:
+    """The type of the result, which is that of the data unless the attributes say otherwise."""
+    return str(inputs[0].dtype) if attrs.out_dtype in ("", "same", None) else str(attrs.out_dtype)
+
+
 def _window(attrs: Any) -> tuple[Any, Any, Any]:
     return get_const_tuple(attrs.strides), attrs.padding, get_const_tuple(attrs.dilation)
 
@@ -69,7 +74,7 @@ def wrap_compute_conv2d(
         given += [attrs.groups] if has_groups else []
         given += [attrs.data_layout] if need_data_layout else []
         given += [out_layout(attrs)] if need_out_layout else []
-        given.append(attrs.out_dtype or None)
+        given.append(_out_dtype(attrs, inputs))
         given += [attrs.auto_scheduler_rewritten_layout] if need_auto_scheduler_layout else []
         return given
 
@@ -84,7 +89,7 @@ def wrap_compute_conv3d(
     def arguments(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> Sequence[Any]:
         given = [*inputs, *_window(attrs)]
         given += [attrs.data_layout] if need_layout else []
-        given.append(attrs.out_dtype or None)
+        given.append(_out_dtype(attrs, inputs))
         given += [attrs.auto_scheduler_rewritten_layout] if need_auto_scheduler_layout else []
         return given
 
@@ -95,7 +100,7 @@ def wrap_compute_conv2d_transpose(topi_compute: Callable[..., Any], has_groups: 
     """(data, weight, strides, padding, out dtype, output padding[, groups])."""
 
     def arguments(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> Sequence[Any]:
-        given = [*inputs, attrs.strides, attrs.padding, attrs.out_dtype or None, attrs.output_padding]
+        given = [*inputs, attrs.strides, attrs.padding, _out_dtype(attrs, inputs), attrs.output_padding]
         return [*given, attrs.groups] if has_groups else given
 
     return _wrapped(topi_compute, arguments)
@@ -118,7 +123,7 @@ def wrap_compute_dense(topi_compute: Callable[..., Any], need_auto_scheduler_lay
     """(data, weight, no bias, out dtype[, layout])."""
 
     def arguments(attrs: Any, inputs: Sequence[Tensor], out_type: Any) -> Sequence[Any]:
-        given = [inputs[0], copy_if_identical(inputs[0], inputs[1]), None, attrs.out_dtype or None]
+        given = [inputs[0], copy_if_identical(inputs[0], inputs[1]), None, _out_dtype(attrs, inputs)]
         return [*given, attrs.auto_scheduler_rewritten_layout] if need_auto_scheduler_layout else given
 
     return _wrapped(topi_compute, arguments)
@@ -170,7 +175,7 @@ wrap_compute_softmax = wrapper(
     lambda attrs, inputs, out_type: (inputs[0], attrs.axis), "wrap_compute_softmax", "(data, axis)."
 )
 wrap_compute_conv1d = wrapper(
-    lambda attrs, inputs, out_type: (*inputs, *_window(attrs), attrs.out_dtype or None),
+    lambda attrs, inputs, out_type: (*inputs, *_window(attrs), _out_dtype(attrs, inputs)),
     "wrap_compute_conv1d",
     "(data, weight, strides, padding, dilation, out dtype).",
 )
@@ -179,7 +184,7 @@ wrap_compute_conv1d_transpose = wrapper(
         *inputs,
         attrs.strides,
         attrs.padding,
-        attrs.out_dtype or None,
+        _out_dtype(attrs, inputs),
         attrs.output_padding,
     ),
     "wrap_compute_conv1d_transpose",
@@ -190,7 +195,7 @@ wrap_compute_conv3d_transpose = wrapper(
         *inputs,
         attrs.strides,
         attrs.padding,
-        attrs.out_dtype or None,
+        _out_dtype(attrs, inputs),
         attrs.output_padding,
     ),
     "wrap_compute_conv3d_transpose",

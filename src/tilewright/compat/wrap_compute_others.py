@@ -1,4 +1,4 @@
-"""Computations of ``topi`` beyond neural networks as strategies want them; see ``wrap_compute``."""
+"""Computations of ``topi`` beyond neural networks in the form that strategies take; see ``wrap_compute``."""
 
 from __future__ import annotations
 

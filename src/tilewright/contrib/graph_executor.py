@@ -119,6 +119,10 @@ class GraphModule:
         """The position of an input; -1 for a name that is none."""
         return self.module.get_input_index(name)
 
+    def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """The shapes and the types of the inputs that are not parameters, each by name."""
+        return self.module.get_input_info()
+
     def get_output_index(self, name: str) -> int:
         """The position of an output; -1 for a name that is none."""
         return self.module.get_output_index(name)

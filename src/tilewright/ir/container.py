@@ -55,6 +55,10 @@ class Map(dict[K, V], Object):
         """The value of the key, or the default."""
         return dict.get(self, _plain_key(key), default)
 
+    def items(self) -> list[tuple[K, V]]:  # type: ignore[override]
+        """Pairs of keys and values, as a list."""
+        return list(dict.items(self))
+
     def _refuse(self, *_: Any, **__: Any) -> Any:
         """An error: a Map cannot change."""
         raise TypeError("a Map cannot change; make a dict of it first")

@@ -131,6 +131,10 @@ class IRModule(Node):
         del self.functions[self.get_global_var(name)]
         del self._names[name]
 
+    def _move(self) -> IRModule:
+        """This module. In TVM, it may be changed in place afterwards; here, passes make new ones."""
+        return self
+
     def functions_items(self) -> ItemsView[GlobalVar, BaseFunc]:
         """Pairs of variable and function."""
         return self.functions.items()

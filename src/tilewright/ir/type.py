@@ -45,6 +45,11 @@ class Type(Node):
     def __hash__(self) -> int:
         return hash((type(self), *(getattr(self, name) for name in self.field_names)))
 
+    @property
+    def span(self) -> None:
+        """None: types are values, which many places of a program share."""
+        return None
+
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The type in the text form of graph-level programs, below its version."""
         return f"{VERSION_HEADER}\n{self!r}"

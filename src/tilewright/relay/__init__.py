@@ -36,6 +36,7 @@ from tilewright.relay import (
     parser,
     prelude,
     printer,
+    qnn,
     scope_builder,
     transform,
     type_functor,

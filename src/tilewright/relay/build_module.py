@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tilewright.compile import link
 from tilewright.compile.dump import dump_passes
 from tilewright.ir.base import RelayExpr
@@ -39,7 +41,6 @@ from tilewright.relay.backend.vm import VMExecutor
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.pipeline import fusing_passes
-from tilewright.runtime import ndarray
 from tilewright.runtime.device import Device, cpu
 from tilewright.runtime.graph_executor import GraphExecutor as RuntimeGraphExecutor
 from tilewright.runtime.ndarray import NDArray
@@ -205,9 +206,8 @@ def _set(executor: RuntimeGraphExecutor, name: str, value: Any) -> None:
         for position, part in enumerate(value):
             _set(executor, f"{name}_{position}" if len(value) > 1 else name, part)
         return
-    executor.set_input(
-        name, value if isinstance(value, NDArray) else ndarray.array(as_constant(value).data.numpy())
-    )
+    known = isinstance(value, (NDArray, np.ndarray))
+    executor.set_input(name, value if known else as_constant(value).data.numpy())
 
 
 def _unflatten(kind: Any, flat: list[NDArray]) -> Any:

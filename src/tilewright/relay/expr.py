@@ -148,7 +148,7 @@ class Tuple(ExprWithOp):
     span: Span | None
 
     def __init__(self, fields: Iterable[RelayExpr], span: Span | None = None) -> None:
-        self.fields = tuple(fields)
+        self.fields = tuple([unwrapped(field) for field in fields])
         self.span = span if span is not None else current_span()
         for field in self.fields:
             if not isinstance(field, RelayExpr):
@@ -207,7 +207,7 @@ class Call(ExprWithOp):
         span: Span | None = None,
     ) -> None:
         self.op = op
-        self.args = tuple(args)
+        self.args = tuple([unwrapped(argument) for argument in args])
         self.attrs = attrs
         self.type_args = tuple(type_args or ())
         self.span = span if span is not None else current_span()
@@ -234,8 +234,8 @@ class Let(ExprWithOp):
 
     def __init__(self, variable: Var, value: RelayExpr, body: RelayExpr, span: Span | None = None) -> None:
         self.var = variable
-        self.value = value
-        self.body = body
+        self.value = unwrapped(value)
+        self.body = unwrapped(body)
         self.span = span if span is not None else current_span()
 
 
@@ -252,8 +252,8 @@ class If(ExprWithOp):
         self, cond: RelayExpr, true_branch: RelayExpr, false_branch: RelayExpr, span: Span | None = None
     ) -> None:
         self.cond = cond
-        self.true_branch = true_branch
-        self.false_branch = false_branch
+        self.true_branch = unwrapped(true_branch)
+        self.false_branch = unwrapped(false_branch)
         self.span = span if span is not None else current_span()
 
 
@@ -266,7 +266,7 @@ class TupleGetItem(ExprWithOp):
     span: Span | None
 
     def __init__(self, tuple_value: RelayExpr, index: int, span: Span | None = None) -> None:
-        self.tuple_value = tuple_value
+        self.tuple_value = unwrapped(tuple_value)
         self.index = int(index)
         self.span = span if span is not None else current_span()
 
@@ -323,7 +323,8 @@ class TempExpr(ExprWithOp):
 
 
 class TupleWrapper:
-    """A call that gives a tuple, used in Python like a tuple: it can be unpacked and indexed."""
+    """A call that gives a tuple, used in Python like a tuple: it can be unpacked and indexed. Where an expression is
+    needed, it is the call."""
 
     def __init__(self, tuple_value: RelayExpr, size: int) -> None:
         self.tuple_value = tuple_value
@@ -354,6 +355,11 @@ class TupleWrapper:
     def astype(self, dtype: str) -> RelayExpr:
         """Tuples have no element type."""
         raise TypeError("astype cannot be used on a tuple")
+
+
+def unwrapped(value: Any) -> Any:
+    """The call of a ``TupleWrapper``; anything else as it is."""
+    return value.tuple_value if type(value) is TupleWrapper else value
 
 
 def var(

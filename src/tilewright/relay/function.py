@@ -10,7 +10,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.module import IRModule
 from tilewright.ir.type import Type, TypeVar
-from tilewright.relay.expr import SHORT_TEXT, WHOLE_TEXT, Call, Var, as_attrs
+from tilewright.relay.expr import SHORT_TEXT, WHOLE_TEXT, Call, Var, as_attrs, unwrapped
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Defines, node
 from tilewright.support.slot import Slot
@@ -42,7 +42,7 @@ class Function(BaseFunc):
         span: Span | None = None,
     ) -> None:
         self.params = tuple(params)
-        self.body = body
+        self.body = unwrapped(body)
         self.ret_type = ret_type
         self.type_params = tuple(type_params or ())
         self.attrs = as_attrs(attrs)
@@ -52,11 +52,8 @@ class Function(BaseFunc):
                 raise ExpressionError(
                     f"a parameter of a function is a variable, not {type(parameter).__name__}"
                 )
-        if not isinstance(body, RelayExpr):
-            raise ExpressionError(
-                f"the body of a function is a graph expression, not {type(body).__name__}"
-                + ("; call astuple() on it" if hasattr(body, "astuple") else "")
-            )
+        if not isinstance(self.body, RelayExpr):
+            raise ExpressionError(f"the body of a function is a graph expression, not {type(body).__name__}")
 
     @property
     def is_primitive(self) -> bool:

@@ -6,7 +6,7 @@ A comment at each group says what holds after it. A pass runs if the context's l
 from __future__ import annotations
 
 from tilewright.ir.transform import Pass
-from tilewright.relay import transform
+from tilewright.relay import qnn, transform
 from tilewright.relay.target import rewrites_for
 from tilewright.target import Target
 
@@ -16,6 +16,9 @@ def prepare_passes(target: Target | None) -> list[Pass]:
     several targets, none is given, and what only one kind of device wants is left out."""
     return [
         transform.RemoveUnusedFunctions(),
+        # From here on there is no operator of the quantised dialect.
+        qnn.transform.Legalize(),
+        qnn.transform.CanonicalizeOps(),
         # Only where it is asked for; before the frontend's own index arithmetic is rewritten.
         transform.CheckIndices(),
         # From here on no expression is shared between a branch and what is outside it.

@@ -16,7 +16,7 @@ from typing import Any
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.type import IncompleteType, Type
-from tilewright.relay.expr import Constant, If, Let, Tuple, Var
+from tilewright.relay.expr import Constant, If, Let, Tuple, Var, unwrapped
 from tilewright.support.errors import ExpressionError
 
 
@@ -39,6 +39,7 @@ def _as_expr(value: Any) -> RelayExpr:
     """A Python list or tuple of expressions is a tuple."""
     if isinstance(value, (tuple, list)):
         return Tuple([_as_expr(item) for item in value])
+    value = unwrapped(value)
     if not isinstance(value, RelayExpr):
         raise ExpressionError(f"a graph expression is needed here, not {type(value).__name__}")
     return value

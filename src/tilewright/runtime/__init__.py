@@ -1,4 +1,4 @@
-"""The Python face of the C runtime: arrays, packed functions, modules, devices."""
+"""The Python interface of the C runtime: arrays, packed functions, modules, devices."""
 
 from tilewright.runtime import profiling, vm
 from tilewright.runtime.benchmark import BenchmarkResult

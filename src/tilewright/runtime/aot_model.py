@@ -1,4 +1,4 @@
-"""A model that was compiled ahead of time, inside the library of its function: what the function takes and gives.
+"""A model that was compiled ahead of time, inside the library of its function: what the function takes and returns.
 
 The description travels in an exported library as JSON, which sessions in C read too (``csrc/session_function.c``).
 """
@@ -50,7 +50,7 @@ class AOTModel(Module):
         self.outputs = list(outputs)
         self.workspace_bytes = workspace_bytes
         self.parameter_tensors = parameter_tensors
-        """How many are in the code, for those who look; and their bytes."""
+        """The number of constants in the code, and their size in bytes."""
         self.parameter_bytes = parameter_bytes
         self._importer: weakref.ref[Module] | None = None
 
@@ -116,7 +116,7 @@ class FunctionExecutor:
         self._given: set[int] = set()
 
     def inputs_without_value(self) -> list[str]:
-        """The inputs that nothing was put into yet."""
+        """The inputs that have no value yet."""
         return [name for index, name in enumerate(self._names) if index not in self._given]
 
     def set_input(self, key: int | str, value: Any) -> None:

@@ -54,7 +54,7 @@ def pack_imports(modules: list[StoredModule]) -> bytes:
 
 
 def unpack_imports(block: bytes | memoryview, what: str) -> list[StoredModule]:
-    """The reverse; nothing outside the block is read, whatever it says. What is made of a view has views."""
+    """The reverse; never reads outside the block, whatever its content. From a view, the parts are views too."""
     modules: list[StoredModule] = []
     at = len(_IMPORTS_MAGIC) + 4
     if block[: len(_IMPORTS_MAGIC)] != _IMPORTS_MAGIC or len(block) < at:
@@ -87,7 +87,7 @@ class Archive:
     triple: str = ""
     imports: bytes = b""
     sources: list[bytes] = field(default_factory=list)
-    """C source, which a model library may have in the place of objects."""
+    """C source, which a model library may have instead of objects."""
     target: str = ""
     """What the code was made for, as a target; empty where that is not known."""
 
@@ -114,7 +114,7 @@ class Archive:
 
     @classmethod
     def read(cls, path: Path) -> Archive:
-        """Reads an archive of ours, or any tar of objects, into memory; nothing is written to disk."""
+        """Reads an archive that Tilewright wrote, or any tar of objects, into memory; nothing is written to disk."""
         members = read_members(path)
         if _METADATA in members:
             return cls._of_model_library(members, path)
@@ -122,7 +122,7 @@ class Archive:
         names = manifest.get("objects") or sorted(name for name in members if name.endswith((".o", ".obj")))
         others = sorted(set(members) - set(names))
         if names and others and not manifest:
-            # An archive of ours whose manifest was lost must not pass for a plain one, which nothing vouches for.
+            # An archive that lost its manifest must not pass for a plain one, whose content is not checked.
             raise failure(
                 "ValueError", f"{path} has {others[0]} beside its objects, and no manifest that says why"
             )
@@ -170,7 +170,7 @@ _COMPRESSIONS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", l
 
 
 class _TooLarge(Exception):
-    """An archive holds more than it may."""
+    """An archive is larger than the limit."""
 
 
 class _Unpacked(io.RawIOBase):
@@ -184,7 +184,7 @@ class _Unpacked(io.RawIOBase):
         self._left = limit
 
     def expect(self, size: int) -> None:
-        """An error where this many bytes more would be too many."""
+        """Raises an error if this many more bytes would exceed the limit."""
         if size > self._left:
             raise _TooLarge
 
@@ -238,7 +238,7 @@ def extract_members(path: Path, folder: Path) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[_Unpacked, tarfile.TarFile]]:
-    """An archive, of which no more is unpacked than one of its size should hold."""
+    """An archive; unpacks no more than an archive of its size should hold."""
     limit = 0
     try:
         limit = unpack_limit() or max(_LEAST_LIMIT, _MOST_COMPRESSION * path.stat().st_size)

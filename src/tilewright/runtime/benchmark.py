@@ -1,5 +1,5 @@
-"""Timing of packed functions. The loop is in C, in pieces of part of a second: what is measured is the function and
-nothing else, and a measurement can be interrupted."""
+"""Timing of packed functions. The loop is in C and returns several times a second: only the function is
+measured, and a measurement can be interrupted."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _MOST_NANOSECONDS = 300_000_000
 
 
 def require_counts(number: int, repeat: int, min_repeat_ms: int) -> None:
-    """An error for numbers of calls that make no sense, or that C has no number for."""
+    """Raises an error for numbers of calls below 1, or too large for C."""
     if number < 1 or repeat < 1:
         raise failure("ValueError", f"number and repeat must be at least 1, not {number} and {repeat}")
     for name, value in (("number", number), ("repeat", repeat), ("min_repeat_ms", min_repeat_ms)):
@@ -97,7 +97,7 @@ def time_evaluator(
                 prepare(*args)
             spent = timer.time(count)
             while spent * 1e3 < min_repeat_ms and count < _MOST_CALLS:
-                # Aim at the wanted time, and grow by the golden ratio at least, so that few tries are needed.
+                # Aim at the wanted time, and grow by at least the golden ratio, so that few attempts are needed.
                 wanted = min_repeat_ms * 1e-3 * count / max(spent, 1e-9)
                 count = min(_MOST_CALLS, int(max(wanted, count * 1.618)) + 1)
                 spent = timer.time(count)
@@ -109,7 +109,7 @@ def time_evaluator(
 
 
 class _Timer:
-    """Calls a function many times, in pieces: between two of them Python looks whether somebody pressed Ctrl-C."""
+    """Calls a function many times, in pieces, between which Python handles signals such as Ctrl-C."""
 
     def __init__(self, function: PackedFunc, packed: bytes, num_args: int, device: Device) -> None:
         self.function, self.packed, self.num_args, self.device = function, packed, num_args, device
@@ -119,7 +119,7 @@ class _Timer:
         self.piece.value = min(_MOST_CALLS, max(1, int(_SECONDS_OF_A_PIECE / max(first, 1e-9))))
 
     def time(self, number: int) -> float:
-        """The seconds of a number of calls; what Python does between pieces is not in it."""
+        """The seconds of a number of calls; excludes what Python does between pieces."""
         done, nanoseconds = ctypes.c_int64(), ctypes.c_int64()
         total = 0
         while number > 0:

@@ -15,7 +15,7 @@ from tilewright.runtime.packed_func import PackedFunc
 
 SLOT_PREFIX = "__tilewright_packed_"
 
-_lock = threading.RLock()  # what ends while a slot is bound may unbind others
+_lock = threading.RLock()  # a module freed while a slot is bound may unbind others
 _bound: dict[int, list[PackedFunc]] = {}
 
 
@@ -27,12 +27,12 @@ class Bindings:
         self._slots: list[tuple[int, PackedFunc]] = []
 
     def bind(self, slot: int, function: PackedFunc) -> None:
-        """Has the code call a function through the slot at an address, unless it has another already."""
+        """Makes the code call a function through the slot at an address, unless the slot is already bound."""
         with _lock:
             self._slots.append((slot, function))
             functions = _bound.setdefault(slot, [])
             functions.append(function)
-            _bound[slot] = functions  # the end of others, which may come at any time, takes empty lists out
+            _bound[slot] = functions  # modules that are freed, at any time, remove empty lists
             if functions[0] is function:
                 check(LIBRARY.tilewright_bind_function(slot, function.handle))
 

@@ -1,6 +1,6 @@
 """Values of the virtual machine that are not tensors: tuples and values of algebraic data types, references.
 
-They live in the C runtime. Fields become Python values when they are asked for, so that a list of a million elements
+They live in the C runtime. Fields become Python values when they are read, so that a list of a million elements
 costs nothing until somebody walks it.
 """
 
@@ -61,8 +61,10 @@ class ADT(_OwnsObject, Object):
     def __len__(self) -> int:
         return int(QUICK.tilewright_data_size(self._handle))
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         size = len(self)
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(size))]
         if not -size <= index < size:
             raise failure("IndexError", f"the value has {size} fields; there is no field {index}")
         words = _TWO_WORDS()

@@ -1,6 +1,6 @@
 """Devices: a kind, under DLPack's number for it, and an index.
 
-What a device can do is asked of the C runtime's table of devices, which drivers fill in (``docs/new-device.md``).
+What a device can do is read from the C runtime's table of devices, which drivers fill in (``docs/new-device.md``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAMES = {
 }
 
 DEFAULT_STREAM = 1
-"""What DLPack calls the stream that all threads use unless they choose another."""
+"""DLPack's number of the default stream."""
 
 RPC_OFFSET = 128
 """A device type this much larger is the device of a remote session: type // 128 counts sessions from one."""
@@ -76,7 +76,7 @@ class Device:
 
     @property
     def described(self) -> DLDevice:
-        """The device as C has it."""
+        """The device as a C structure."""
         return DLDevice(self.device_type, self.device_id)
 
     @property
@@ -95,7 +95,7 @@ class Device:
         return host_readable(self.device_type)
 
     def _known(self, attribute: Attribute) -> int | str | None:
-        """An attribute of a device whose driver is there; None for any other."""
+        """An attribute of a device that has a driver; None for any other."""
         return read_attribute(self.described, attribute) if self.has_driver else None
 
     def _number(self, attribute: Attribute) -> int | None:
@@ -108,42 +108,42 @@ class Device:
 
     @property
     def device_name(self) -> str:
-        """A name for people."""
+        """The product name."""
         return self._text(Attribute.DEVICE_NAME) or f"{self.kind}({self.device_id})"
 
     @property
     def max_threads_per_block(self) -> int | None:
-        """The most threads of one block."""
+        """The maximum number of threads per block."""
         return self._number(Attribute.MAX_THREADS_PER_BLOCK)
 
     @property
     def warp_size(self) -> int | None:
-        """The threads that execute one instruction together."""
+        """The number of threads in a warp."""
         return self._number(Attribute.WARP_SIZE)
 
     @property
     def max_shared_memory_per_block(self) -> int | None:
-        """Bytes of memory that the threads of one block share."""
+        """Bytes of shared memory per block."""
         return self._number(Attribute.MAX_SHARED_MEMORY_PER_BLOCK)
 
     @property
     def compute_version(self) -> str | None:
-        """What the device can execute, such as "9.0"."""
+        """The compute capability, such as "9.0"."""
         return self._text(Attribute.COMPUTE_VERSION)
 
     @property
     def max_clock_rate(self) -> int | None:
-        """Thousands of cycles a second, at most."""
+        """The maximum clock rate in kHz."""
         return self._number(Attribute.MAX_CLOCK_RATE)
 
     @property
     def multi_processor_count(self) -> int | None:
-        """How many blocks are executed at the same time, at least."""
+        """The number of multiprocessors."""
         return self._number(Attribute.MULTI_PROCESSOR_COUNT)
 
     @property
     def max_thread_dimensions(self) -> list[int] | None:
-        """The most threads of a block along each of its three dimensions."""
+        """The maximum number of threads of a block along each of its three dimensions."""
         text = self._text(Attribute.MAX_THREAD_DIMENSIONS)
         return None if text is None else list(json.loads(text))
 
@@ -169,51 +169,51 @@ class Device:
 
     @property
     def max_registers_per_block(self) -> int | None:
-        """Registers of 32 bits that the threads of one block have together."""
+        """32-bit registers per block."""
         return self._number(Attribute.MAX_REGISTERS_PER_BLOCK)
 
     @property
     def l2_cache_bytes(self) -> int | None:
-        """Bytes of the cache that all multiprocessors share."""
+        """Bytes of L2 cache."""
         return self._number(Attribute.L2_BYTES)
 
     @property
     def max_dynamic_shared_memory(self) -> int | None:
-        """Bytes of shared memory of a block that asks for them when it is launched."""
+        """The maximum bytes of dynamic shared memory per block."""
         return self._number(Attribute.MAX_DYNAMIC_SHARED_MEMORY)
 
     @property
     def shared_memory_per_multi_processor(self) -> int | None:
-        """Bytes of shared memory that the blocks on one multiprocessor have together."""
+        """Bytes of shared memory per multiprocessor."""
         return self._number(Attribute.SHARED_MEMORY_PER_MULTI_PROCESSOR)
 
     @property
     def registers_per_multi_processor(self) -> int | None:
-        """Registers of 32 bits that the blocks on one multiprocessor have together."""
+        """32-bit registers per multiprocessor."""
         return self._number(Attribute.REGISTERS_PER_MULTI_PROCESSOR)
 
     @property
     def threads_per_multi_processor(self) -> int | None:
-        """The most threads on one multiprocessor at a time."""
+        """The maximum number of resident threads per multiprocessor."""
         return self._number(Attribute.THREADS_PER_MULTI_PROCESSOR)
 
     @property
     def blocks_per_multi_processor(self) -> int | None:
-        """The most blocks on one multiprocessor at a time."""
+        """The maximum number of resident blocks per multiprocessor."""
         return self._number(Attribute.BLOCKS_PER_MULTI_PROCESSOR)
 
     @property
     def memory_clock_rate(self) -> int | None:
-        """Thousands of cycles of the memory a second, at most."""
+        """The maximum memory clock rate in kHz."""
         return self._number(Attribute.MEMORY_CLOCK_RATE)
 
     @property
     def memory_bus_bits(self) -> int | None:
-        """Bits that go to or from memory at a time."""
+        """The width of the memory bus in bits."""
         return self._number(Attribute.MEMORY_BUS_BITS)
 
     def create_raw_stream(self) -> ctypes.c_void_p | None:
-        """A new stream, to be given back to ``free_raw_stream``. A processor has one stream, which is None."""
+        """A new stream, to be released with ``free_raw_stream``. A CPU has one stream, None."""
         stream = ctypes.c_void_p()
         check(LIBRARY.tilewright_stream_create(self.described, ctypes.byref(stream)))
         return stream if stream.value else None
@@ -223,7 +223,7 @@ class Device:
         check(LIBRARY.tilewright_stream_free(self.described, stream))
 
     def set_raw_stream(self, stream: int | ctypes.c_void_p | None) -> None:
-        """Has the calling thread use a stream of the device from now on: one of ``create_raw_stream``, or another
+        """Makes the calling thread use a stream of the device from now on: one of ``create_raw_stream``, or another
         library's (``torch.cuda.current_stream().cuda_stream``). None is the default one."""
         check(LIBRARY.tilewright_stream_set(self.described, stream))
 
@@ -237,12 +237,12 @@ class Device:
     def order_streams(
         self, first: int | ctypes.c_void_p | None, second: int | ctypes.c_void_p | None
     ) -> None:
-        """Has what the stream ``second`` is given from now on wait for what ``first`` was given so far; None is the
-        calling thread's stream. Both may be another library's."""
+        """Makes later work on the stream ``second`` wait for all earlier work on ``first``; None is the calling
+        thread's stream. Both may be another library's."""
         check(LIBRARY.tilewright_stream_wait(self.described, second, first))
 
     def sync(self, stream: int | ctypes.c_void_p | None = None) -> None:
-        """Waits until a stream, the calling thread's without one, has done all it was given."""
+        """Waits until a stream, by default the calling thread's, has finished all its work."""
         check(LIBRARY.tilewright_stream_sync(self.described, stream))
 
     def __eq__(self, other: object) -> bool:
@@ -261,7 +261,7 @@ class Device:
 
 
 def name_device(name: str, device_type: int) -> None:
-    """Has a kind of device known by one more name, whether or not there is a driver for it here."""
+    """Adds a name for a kind of device, whether or not there is a driver for it here."""
     known = Device.STR2MASK.setdefault(name, device_type)
     if known != device_type:
         raise failure(
@@ -270,7 +270,7 @@ def name_device(name: str, device_type: int) -> None:
 
 
 def device_number(name: str) -> int | None:
-    """DLPack's number of a kind of device, by one of its names; None for a name that nobody knows."""
+    """DLPack's number of a kind of device, by one of its names; None for an unknown name."""
     number = Device.STR2MASK.get(name)
     return find_driver(name) if number is None else number
 
@@ -290,7 +290,7 @@ def device(dev_type: int | str, dev_id: int = 0) -> Device:
 
 
 def cpu(dev_id: int = 0) -> Device:
-    """The host's processor."""
+    """The host CPU."""
     return Device(1, dev_id)
 
 

@@ -68,7 +68,7 @@ class TensorMap:
     """How many elements one copy moves in each dimension, 256 at most; with a swizzle, the innermost has no more bytes
     than that."""
     element_strides: tuple[int, ...] = ()
-    """Every how many-th element a copy takes in each dimension, 1 to 8; all 1 when it is empty."""
+    """The element stride of a copy in each dimension, 1 to 8; all 1 when it is empty."""
     offset: int = 0
     """Bytes from the handle's address to the first element."""
     swizzle: int = 0
@@ -76,9 +76,9 @@ class TensorMap:
     interleave: int = 0
     """Bytes of the channel groups of an interleaved layout: 0 (none), 16 or 32."""
     l2_promotion: int = 256
-    """Bytes that the L2 cache fetches at least: 0 (as usual), 64, 128 or 256."""
+    """The minimum bytes that L2 fetches: 0 (as usual), 64, 128 or 256."""
     fill_nan: bool = False
-    """What a copy finds outside of the tensor: zeros or, if set, NaN."""
+    """What a copy reads outside the tensor: zeros or, if set, NaN."""
 
     def __post_init__(self) -> None:
         if not self.element_strides:
@@ -158,7 +158,7 @@ class _Handle:
 
 
 def _describe(kernel: Kernel, kept: list[object]) -> KernelDescription:
-    """A kernel as C has it; ``kept`` is what must stay alive until it was read."""
+    """A kernel as a C structure; ``kept`` must stay alive until it has been read."""
     dtypes = [DataType(text) for text in kernel.arguments]
     types = (DLDataType * max(1, len(dtypes)))(
         *[DLDataType(one.type_code, one.bits, one.lanes) for one in dtypes]
@@ -182,7 +182,7 @@ def _describe(kernel: Kernel, kept: list[object]) -> KernelDescription:
 
 
 def _describe_map(given: TensorMap) -> TensorMapDescription:
-    """A tensor map as C has it."""
+    """A tensor map as a C structure."""
     dtype = DataType(given.dtype)
     tensor = TensorDescription(
         dtype=DLDataType(dtype.type_code, dtype.bits, dtype.lanes),
@@ -268,7 +268,7 @@ class DeviceModule(Module):
         return found
 
     def save_to_bytes(self) -> bytes:
-        """What the module was made of."""
+        """The image and the descriptions of the kernels."""
         head = json.dumps(
             {
                 "device_type": self.device_type,

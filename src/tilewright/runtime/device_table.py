@@ -1,4 +1,4 @@
-"""What the C runtime's table of devices says: who has a driver, whose memory can be read, attributes."""
+"""The C runtime's table of devices: which have a driver, whose memory the host can read, and their attributes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from enum import IntEnum
 from tilewright.runtime.failure import check
 from tilewright.runtime.library import LIBRARY, QUICK, DLDevice
 
-# Of tilewright.h: types of values, and flags of devices.
+# From tilewright.h: types of values, and flags of devices.
 _NONE, _INT = 0, 1
 _HOST_READS, _ASYNCHRONOUS, _SHARES_STREAMS = 1, 2, 8
 _MOST_TYPES = 128
 
 
 class _TableHead(ctypes.Structure):
-    """How a driver's table begins."""
+    """The start of a driver's table."""
 
     _fields_ = (("size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("name", ctypes.c_char_p))
 
 
 class Attribute(IntEnum):
-    """What a driver can be asked of a device; ``tilewright.h`` says in which units."""
+    """The attributes of a device; ``tilewright.h`` has their units."""
 
     EXISTS = 0
     MAX_THREADS_PER_BLOCK = 1
@@ -48,7 +48,7 @@ class Attribute(IntEnum):
 
 
 def read_attribute(device: DLDevice, attribute: Attribute) -> int | str | None:
-    """A number, a text, or None where the driver does not know. Only existence can be asked without a driver."""
+    """A number, a text, or None where the driver does not know. Without a driver, only existence is known."""
     words = (ctypes.c_int64 * 2)()
     check(LIBRARY.tilewright_device_attribute(device, attribute, words))
     if words[0] == _NONE:
@@ -75,17 +75,17 @@ def host_readable(device_type: int) -> bool:
 
 
 def asynchronous(device_type: int) -> bool:
-    """True if a kind of device may still be at work when a call has returned."""
+    """True if a kind of device runs kernels asynchronously."""
     return bool(QUICK.tilewright_device_flags(device_type) & _ASYNCHRONOUS)
 
 
 def shares_streams(device_type: int) -> bool:
-    """True if streams of a kind of device are those of other libraries too, and can be made to wait for each other."""
+    """True if a kind of device shares its streams with other libraries, and they can wait for each other."""
     return bool(QUICK.tilewright_device_flags(device_type) & _SHARES_STREAMS)
 
 
 def driver_name(device_type: int) -> str | None:
-    """What the driver of a kind of device calls it; None where there is no driver."""
+    """The driver's name for a kind of device; None if there is no driver."""
     table = QUICK.tilewright_device_table(device_type)
     if table is None:
         return None

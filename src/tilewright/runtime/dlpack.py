@@ -27,7 +27,7 @@ _READ_ONLY = 1
 
 
 def _python_api(name: str, result: object, *arguments: object) -> Callable[..., Any]:
-    """A function of CPython's C interface, as a private object: ``ctypes.pythonapi`` is shared by everybody."""
+    """A function of CPython's C interface, as a private object: ``ctypes.pythonapi`` is shared by all libraries."""
     prototype: Any = ctypes.PYFUNCTYPE
     made: Callable[..., Any] = prototype(result, *arguments)((name, ctypes.pythonapi))
     return made
@@ -56,7 +56,7 @@ def export_capsule(handle: int, versioned: bool, read_only: bool = False) -> obj
     if read_only and not versioned:
         raise failure(
             "BufferError",
-            "a read-only array can be lent only through DLPack 1.0 or later, which the receiver does not ask for",
+            "a read-only array can be lent only through DLPack 1.0 or later, which the receiver does not support",
         )
     make = QUICK.tilewright_tensor_to_dlpack_versioned if versioned else QUICK.tilewright_tensor_to_dlpack
     address = make(handle)
@@ -87,7 +87,7 @@ def consume_capsule(capsule: object) -> int:
         status = LIBRARY.tilewright_tensor_from_dlpack(address, ctypes.byref(handle))
         used = _USED_NAME
     else:
-        raise failure("ValueError", "expected a DLPack capsule that nobody has consumed yet")
+        raise failure("ValueError", "expected a DLPack capsule that has not been consumed yet")
     if status != 0:
         raise take_failure()
     _capsule_set_name(capsule, used)
@@ -95,8 +95,8 @@ def consume_capsule(capsule: object) -> int:
 
 
 def request_capsule(producer: Any) -> object:
-    """Asks an object for a capsule: of the versioned kind where it can, so that read-only memory may be lent too. What
-    its library has still to write is written before what our stream of the device is given from now on."""
+    """Requests a capsule from an object: a versioned one if it can, so that read-only memory may be lent too. Work
+    that its library has queued finishes before later work on our stream of the device."""
     stream = _stream_for(producer)
     try:
         try:
@@ -110,7 +110,7 @@ def request_capsule(producer: Any) -> object:
 
 
 def _stream_for(producer: Any) -> dict[str, int]:
-    """What to tell a producer of the stream that will read its memory; nothing where the memory has no streams."""
+    """The stream argument for a producer, on which its memory will be read; none where memory has no streams."""
     place = getattr(producer, "__dlpack_device__", None)
     if place is None:
         return {}

@@ -1,7 +1,7 @@
-"""A look at an object file or shared library before anything maps or links it.
+"""Checks of an object file or shared library before anything maps or links it.
 
 The system's loader and LLVM trust what they read; a file that was cut short or belongs to another machine must be
-refused before they see it. Files that are not ELF are left to them.
+refused before they see it. Files that are not ELF are not checked.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def machine_of(content: bytes | memoryview) -> str | None:
 
 
 def check_elf(content: bytes | memoryview, what: str, any_machine: bool = False) -> None:
-    """An error for an ELF file that is cut short, inconsistent or, unless it may be for any, for another machine;
+    """An error for an ELF file that is cut short, inconsistent or for another machine (unless any is accepted);
     ``what`` names it."""
     if content[:4] != _MAGIC:
         return

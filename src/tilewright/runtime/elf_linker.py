@@ -1,6 +1,6 @@
-"""Links objects of LLVM into a shared library for x86-64 Linux, where there is no C compiler to do it.
+"""Links LLVM's objects into a shared library for x86-64 Linux, where there is no C compiler to do it.
 
-It does what those objects need and refuses the rest: code and data, calls and references between objects and to
+It supports what those objects need and rejects the rest: code and data, calls and references between objects and to
 symbols that the process provides (the runtime's and the C library's). Unlike a library that a C compiler linked, the
 result has no runtime inside: whoever loads it has the runtime's symbols, as Python does, and programs that link the
 runtime library.
@@ -8,8 +8,8 @@ runtime library.
 The file is laid out as it is in memory, so that every address is also the place in the file::
 
     headers, dynamic symbols, relocations, read-only data      a segment that is read
-    code, then a stub for each function of others              a segment that is run
-    data, addresses of others' symbols, the dynamic section    a segment that is written
+    code, then a stub for each external function               a segment that is run
+    data, addresses of external symbols, the dynamic section   a segment that is written
     the section headers, for tools
 """
 
@@ -94,7 +94,7 @@ class _Linker:
         return not place.section and place.name not in self.defined and place.name not in self.data
 
     def _scan(self) -> None:
-        """Find out which symbols are others', which of those are called, and which are read from the table."""
+        """Find the external symbols: which of them are called, and which are read from the table."""
         for _, _, _, place, relocation in self._relocations():
             is_import = self._is_import(place)
             if is_import:
@@ -192,7 +192,7 @@ class _Linker:
         ]
 
     def _fill(self, table: _Block, stubs: _Block) -> list[bytes]:
-        """Write addresses to where objects want them; gives the relocations that are left for the loader."""
+        """Fill in the addresses in objects; returns the relocations that are left for the loader."""
         left: list[bytes] = []
         table.content, stubs.content = bytearray(table.size), bytearray(stubs.size)
         for number, _, block, place, relocation in self._relocations():
@@ -213,7 +213,7 @@ class _Linker:
             else:
                 raise failure(
                     "ValueError",
-                    f"the code needs relocation {relocation.kind}, which only a C compiler's linker knows",
+                    f"the code needs relocation {relocation.kind}, which needs a C compiler to link",
                 )
             form = "<q" if relocation.kind == _RELATIVE_64 else "<i"
             struct.pack_into(form, block.content, relocation.offset, target + relocation.addend - where)
@@ -229,20 +229,20 @@ class _Linker:
         return left
 
     def _symbols(self, exported: Mapping[str, int], texts: bytes) -> bytes:
-        """The dynamic symbols: others' first, without an address."""
+        """The dynamic symbols: external ones first, without an address."""
         rows = [bytes(24)]
         for name in self.imports:
             rows.append(struct.pack("<IBBHQQ", _place_of(texts, name), 1 << 4, 0, 0, 0, 0))
         for name, kind in exported.items():
             size = self.data[name].size if name in self.data else self.defined[name][1].size
-            # Any section will do: what counts is that there is one.
+            # Any defined section will do.
             head = (_place_of(texts, name), 1 << 4 | kind, 0, 1)
             rows.append(struct.pack("<IBBHQQ", *head, self._global_address(name), size))
         return b"".join(rows)
 
 
 def _place(blocks: Sequence[_Block], at: int) -> int:
-    """Put blocks one after another; gives the end."""
+    """Put blocks one after another; returns the end."""
     for block in blocks:
         at = -(-at // block.alignment) * block.alignment
         block.address = at
@@ -293,7 +293,7 @@ def _program_headers(segments: Sequence[tuple[int, int, int]], zeros: int, dynam
     ]
     place = dynamic.address
     rows.append((2, _READ | _WRITE, place, place, place, dynamic.size, dynamic.size, 8))
-    rows.append((0x6474E551, _READ | _WRITE, 0, 0, 0, 0, 0, 16))  # the stack is not run
+    rows.append((0x6474E551, _READ | _WRITE, 0, 0, 0, 0, 0, 16))  # the stack is not executable
     return b"".join(struct.pack("<IIQQQQQQ", *row) for row in rows)
 
 

@@ -97,7 +97,7 @@ class RelocatableObject:
         if flags & _THREAD or kind in _CONSTRUCTORS:
             raise failure(
                 "ValueError",
-                f"the object has a section {name}, which only a C compiler's linker knows how to link",
+                f"the object has a section {name}, which needs a C compiler to link",
             )
         if kind == _ZEROS:
             return Section(index, "zero", size, max(alignment, 1), b"")

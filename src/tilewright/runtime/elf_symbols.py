@@ -1,4 +1,4 @@
-"""Data of a shared library by symbol, read from the file: no code of it runs, whatever machine it is for."""
+"""Data of a shared library by symbol, read from the file: none of its code runs, and it may be for any machine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``export_library``: a module and all it imports, as one file that loads anywhere.
 
-A shared library has the runtime inside, every name of it hidden: it needs no Tilewright where it runs. Where there is
+A shared library has the runtime inside, with hidden symbols: it needs no Tilewright where it runs. Where there is
 no C compiler to link one, it is linked here (see ``elf_linker``), without the runtime. A tar archive holds the same
 objects without the runtime, for a machine that links or JIT-links them itself.
 """
@@ -152,7 +152,7 @@ def _export_shared(
     for index, code in enumerate(collected.objects):
         objects.append(folder / f"lib{index}.o")
         objects[-1].write_bytes(code)
-    if collected.stored or len(objects) > 1:  # one object alone says these things itself
+    if collected.stored or len(objects) > 1:  # a single object has these itself
         objects.append(_compile_data(collected, folder, triple))
     objects += [Path(addon) for addon in addons]
     if fcompile is None:

@@ -31,7 +31,7 @@ _BUILTIN_KINDS: tuple[type[Exception], ...] = (
 
 
 def _plain_text(error: BaseException) -> str:
-    """The message as it is: KeyError by itself would show it quoted."""
+    """The message unchanged: KeyError would quote it."""
     return str(error.args[0]) if error.args else ""
 
 
@@ -86,7 +86,7 @@ def take_failure() -> BaseException:
     if original is not None:
         return original
     if kind is None:
-        return RuntimeFailure("a compiled function failed without saying why")
+        return RuntimeFailure("a compiled function failed without a message")
     return failure(kind.decode(errors="replace"), message.decode(errors="replace"))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ctypes import c_void_p
 from typing import Any
 
@@ -42,14 +42,14 @@ _OPERATIONS = (
     "debug_get_output",
 )
 
-assert _interrupt  # importing it lets runs be interrupted
+assert _interrupt  # imported so that runs can be interrupted
 
 
 class _Graph:
     """Owns one reference to a graph of the C runtime."""
 
     def __init__(self, json: bytes, library: Module, devices: Sequence[Device]) -> None:
-        #: True if all functions are compiled ones: Python's may do anything, which a recording would not repeat.
+        #: True if all functions are compiled: a recording would not repeat what Python functions do.
         self.is_compiled = True
 
         def find(context: int, name: bytes) -> int | None:
@@ -95,6 +95,7 @@ class GraphExecutor(Module):
         devices = [device] if isinstance(device, Device) else list(device or [HOST])
         self._graph = _Graph(graph_json.encode(), library, devices)
         self.set_recording(record_graphs())
+        self._parameters: Mapping[str, object] = {}
         self._given: set[int] = set()
         self._read_only: set[int] = set()
         super().__init__("GraphExecutor", ("run", *_OPERATIONS))
@@ -104,9 +105,14 @@ class GraphExecutor(Module):
             return PackedFunc(_RUN, self._graph.address, name="run", keep_alive=self._graph)
         return convert_to_tvm_func(getattr(self, name)) if name in _OPERATIONS else None
 
-    def keep(self, values: object) -> None:
-        """Have values, whose memory inputs read, live as long as the executor."""
-        self._kept = values
+    def keep(self, values: Mapping[str, object]) -> None:
+        """Keep parameters alive as long as the executor: inputs read their memory."""
+        self._parameters = values
+
+    @property
+    def address(self) -> int:
+        """The graph's address in the C runtime, good as long as the executor lives."""
+        return self._graph.address
 
     @property
     def arena_bytes(self) -> int:
@@ -118,12 +124,13 @@ class GraphExecutor(Module):
         check(LIBRARY.tilewright_graph_run(self._graph.address))
 
     def set_recording(self, enabled: bool) -> None:
-        """Says whether runs on a GPU may be recorded as one launch, which they are from the second run on if all
+        """Sets whether runs on a GPU may be recorded as one launch, which happens from the second run on if all
         tensors are on one device. ``TILEWRIGHT_NO_CUDA_GRAPH`` turns it off for all."""
         LIBRARY.tilewright_graph_set_recording(self._graph.address, int(enabled and self._graph.is_compiled))
 
     def record(self) -> None:
-        """Runs every node once and has all further runs be one launch; an error where that cannot be."""
+        """Runs every node once and records the graph, so that later runs are one launch; an error if that is
+        impossible."""
         if not self._graph.is_compiled:
             raise failure(
                 "ValueError", "a graph that calls Python functions cannot be recorded; call compiled ones"
@@ -144,7 +151,7 @@ class GraphExecutor(Module):
         check(LIBRARY.tilewright_graph_run_node(self._graph.address, _index(node)))
 
     def run_timed(self, repeat: int = 1) -> list[tuple[list[float], list[float]]]:
-        """Runs the graph a number of times, with nothing but the clock between two kernels. Gives for every run when
+        """Runs the graph a number of times, with nothing but the clock between two kernels. Returns for every run when
         each node began and how long it took, in seconds; zero for nodes that call no function."""
         if repeat < 1:
             raise failure("ValueError", f"repeat must be at least 1, not {repeat}")
@@ -152,7 +159,7 @@ class GraphExecutor(Module):
         begins, seconds = (ctypes.c_double * (repeat * count))(), (ctypes.c_double * (repeat * count))()
         self.run()  # the threads are awake and the caches warm when the clock starts
         done, piece = 0, 1
-        while done < repeat:  # in pieces, between which Python looks whether somebody pressed Ctrl-C
+        while done < repeat:  # in pieces, between which Python handles signals such as Ctrl-C
             runs = min(piece, repeat - done)
             offset = done * count * ctypes.sizeof(ctypes.c_double)
             begin = time.perf_counter()
@@ -196,7 +203,7 @@ class GraphExecutor(Module):
         return int(LIBRARY.tilewright_graph_num_inputs(self._graph.address))
 
     def get_input_index(self, name: str) -> int:
-        """The position of an input; -1 for a name that is none."""
+        """The position of an input; -1 for an unknown name."""
         return int(LIBRARY.tilewright_graph_input_index(self._graph.address, name.encode()))
 
     def input_names(self) -> list[str]:
@@ -211,6 +218,17 @@ class GraphExecutor(Module):
         found = DLDevice()
         check(LIBRARY.tilewright_graph_input_device(self._graph.address, _index(index), ctypes.byref(found)))
         return Device(found.device_type, found.device_id)
+
+    def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """The shapes and the types of the inputs that are not parameters, each by name."""
+        found = {
+            name: self._shared(index)
+            for index, name in enumerate(self.input_names())
+            if name not in self._parameters
+        }
+        return {name: one.shape for name, one in found.items()}, {
+            name: str(one.dtype) for name, one in found.items()
+        }
 
     def _input(self, key: int | str) -> int:
         if not isinstance(key, str):
@@ -235,7 +253,8 @@ class GraphExecutor(Module):
         self._read_only.discard(index)
 
     def set_input_zero_copy(self, key: int | str, value: NDArray) -> None:
-        """Has an input read the array's own memory from now on; the graph keeps the array as long as it does."""
+        """Makes an input read the array's own memory from now on; the graph keeps the array alive as long as it
+        does."""
         if not isinstance(value, NDArray):
             raise failure(
                 "TypeError", f"an input is used in place from an NDArray, not from a {type(value).__name__}"
@@ -259,7 +278,7 @@ class GraphExecutor(Module):
         return NDArray(handle.value or 0, index in self._read_only)
 
     def inputs_without_value(self) -> list[str]:
-        """The inputs that nothing was ever put into; none once parameters were loaded, whose names are not read."""
+        """The inputs that were never set; none once parameters were loaded, because their names are not read."""
         return [name for index, name in enumerate(self.input_names()) if index not in self._given]
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
@@ -285,7 +304,7 @@ class GraphExecutor(Module):
         return int(LIBRARY.tilewright_graph_num_outputs(self._graph.address))
 
     def get_output_index(self, name: str) -> int:
-        """The position of an output; -1 for a name that is none."""
+        """The position of an output; -1 for an unknown name."""
         return int(LIBRARY.tilewright_graph_output_index(self._graph.address, name.encode()))
 
     def output_names(self) -> list[str]:
@@ -319,7 +338,7 @@ class GraphExecutor(Module):
         ]
 
     def debug_get_output(self, node: int | str, out: NDArray | None = None, index: int = 0) -> NDArray:
-        """An output of any node, after running the graph up to it; memory is shared between nodes, so no further."""
+        """An output of any node, after running the graph up to it; later nodes would overwrite it."""
         position = (
             operator.index(node)
             if not isinstance(node, str)
@@ -332,7 +351,7 @@ class GraphExecutor(Module):
 
 
 def _index(value: Any) -> int:
-    """A position as C takes it; an error for one that does not fit, which no graph can have."""
+    """A position as a C integer; an error for one that does not fit, which no graph can have."""
     position = operator.index(value)
     if not -(1 << 31) <= position < 1 << 31:
         raise failure("IndexError", f"the graph has no position {position}")

@@ -39,7 +39,7 @@ class GraphExecutorFactory(Module):
         """The kernels are in the module that imports this one, or in what that imports.
 
         Its functions are held by C code, where the garbage collector sees no cycles, and keep what the module imports:
-        a reference back that counted would keep both for ever.
+        a strong reference back would keep both alive forever.
         """
         self._importer = weakref.ref(module)
 

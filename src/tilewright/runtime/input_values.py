@@ -11,14 +11,16 @@ from tilewright.support.dtype import DataType
 
 
 def as_input(value: Any, dtype: DataType) -> NDArray:
-    """A value as a new array; of the input's type where that is the same kind and loses no more than digits: a float64
-    is rounded to float32, an integer must fit. Arrays of other libraries keep their type."""
+    """A value as a new array; of the input's type where only digits are lost: a float64 is rounded to
+    float32, anything else must be the same number afterwards. Arrays of other libraries keep their type."""
     if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
         return array(value)
     values = np.asarray(value)
     wanted = numpy_dtype(dtype)
-    if values.dtype != wanted and np.can_cast(values.dtype, wanted, "same_kind"):
-        cast = values.astype(wanted)
-        if values.dtype.kind == "f" or np.array_equal(cast, values):
+    if values.dtype != wanted and values.dtype.kind in "biuf":
+        rounds = values.dtype.kind == "f" and np.can_cast(values.dtype, wanted, "same_kind")
+        with np.errstate(invalid="ignore", over="ignore"):
+            cast = values.astype(wanted)
+        if rounds or np.array_equal(cast, values):
             values = cast
     return array(values)

@@ -1,7 +1,8 @@
-"""Ctrl-C during a run: C code asks between kernels whether a signal has arrived, which only Python can answer.
+"""Ctrl-C during a run: C code asks whether a signal has arrived, which only Python can answer: between two kernels, and
+between two tasks of a parallel loop.
 
-A kernel that runs is not interrupted; what was raised is raised when it ends. Python runs the handlers of signals on
-its main thread only, so only runs on that thread are interrupted.
+A loop that is not parallel runs to its end, and what a handler raised is raised then. Python runs the handlers of
+signals on its main thread only, so only runs on that thread are interrupted.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from tilewright.runtime.library import LIBRARY
 
 
 def _answers() -> Iterator[int]:
-    """0 to go on, -1 where a handler raised an exception.
+    """0 to continue, -1 if a handler raised an exception.
 
-    Handlers run when Python code goes on: here, right after the yield. In a function, they would run at its very start,
-    before any ``try`` of it, and C code would lose the exception.
+    Handlers run when Python code continues: here, right after the yield. In a function, they would run at its very
+    start, before any ``try`` of it, and C code would lose the exception.
     """
     status = 0
     while True:

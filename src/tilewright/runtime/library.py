@@ -46,7 +46,7 @@ class Size(ctypes.Structure):
 
 
 class TensorDescription(ctypes.Structure):
-    """A tensor as a copy engine is told of it; ``TilewrightTensor`` of tilewright.h."""
+    """A tensor as described to a copy engine; ``TilewrightTensor`` of tilewright.h."""
 
     _fields_ = (
         ("base", c_void_p),
@@ -93,7 +93,7 @@ class KernelDescription(ctypes.Structure):
 
 
 class KernelNeeds(ctypes.Structure):
-    """What a kernel needs of a device; ``TilewrightKernelNeeds`` of tilewright.h."""
+    """The resources that a kernel needs on a device; ``TilewrightKernelNeeds`` of tilewright.h."""
 
     _fields_ = (
         ("registers", c_int32),
@@ -117,7 +117,7 @@ FUNCTION_TYPE = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, c_int32, c_void_p)
 """A packed function: self, arguments, their number, result; 0 for success."""
 
 RELEASE_TYPE = ctypes.CFUNCTYPE(None, c_void_p)
-"""Called with a handle that nobody refers to any more."""
+"""Called with a handle that is no longer referenced."""
 
 _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_object_retain": (None, (c_void_p,)),
@@ -252,6 +252,9 @@ _PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tilewright_graph_load_params": (c_int32, (c_void_p, c_char_p, c_size_t)),
     "tilewright_graph_share_params": (c_int32, (c_void_p, c_void_p, c_char_p, c_size_t)),
     "tilewright_graph_run": (c_int32, (c_void_p,)),
+    "tilewright_graph_input_storage": (c_int32, (c_void_p, c_int32)),
+    "tilewright_graph_output_storage": (c_int32, (c_void_p, c_int32)),
+    "tilewright_graph_run_in_place": (c_int32, (c_void_p, c_int32, c_void_p, c_void_p)),
     "tilewright_graph_run_until": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_run_node": (c_int32, (c_void_p, c_int32)),
     "tilewright_graph_set_recording": (None, (c_void_p, c_int32)),

@@ -31,7 +31,7 @@ _read_in_place: set[str] = set()
 
 
 def register_module_loader(type_key: str, load: Callable[[str, Any], Module], in_place: bool = False) -> None:
-    """Says how a kind of imported module is made again from its bytes; ``load(type_key, content)`` returns it.
+    """Registers how a kind of imported module is restored from its bytes; ``load(type_key, content)`` returns it.
 
     With ``in_place`` the content is a view of the library's own memory, valid during the call: weights need not be in
     memory twice to be read.
@@ -41,7 +41,7 @@ def register_module_loader(type_key: str, load: Callable[[str, Any], Module], in
 
 
 def _open(path: Path) -> ctypes.CDLL:
-    """The library at a path; one that was linked without the runtime finds the runtime of this process."""
+    """The library at a path; one that was linked without the runtime uses that of this process."""
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
@@ -55,7 +55,7 @@ def _open(path: Path) -> ctypes.CDLL:
 
 
 class LibraryModule(Module):
-    """A shared library in this process. An artefact with its own runtime is bound to this process's."""
+    """A shared library in this process. An artefact with its own runtime is bound to that of this process."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("library")
@@ -110,7 +110,7 @@ class ObjectModule(Module):
             if tracker is None:
                 try:
                     tracker = self._jit.lookup(self._name, symbol)
-                except RuntimeError:  # how LLVM says that there is no such symbol
+                except RuntimeError:  # LLVM's error for an unknown symbol
                     return 0
                 self._trackers[symbol] = tracker
         return int(tracker[symbol])
@@ -140,8 +140,8 @@ def _stored_imports(module: Module) -> memoryview:
 
 
 def _leave_in_file(block: memoryview) -> None:
-    """Give back the memory of a block that was read from a mapped file and is not written to; whoever reads it again
-    gets it from the file again. Where the system has no such call the pages stay until they are needed."""
+    """Release the memory of a block that was read from a mapped file and is not written to; reading it again
+    loads it from the file. Where the system has no such call, the pages stay until memory is short."""
     process = ctypes.CDLL(None) if os.name == "posix" else None
     if not block or process is None or not hasattr(mmap, "MADV_DONTNEED"):
         return
@@ -208,7 +208,7 @@ def _load_archive(path: Path) -> Module:
 
 
 def _check_library(file: Path) -> None:
-    """An error for a library that is damaged; its content is looked at where it lies, and not kept."""
+    """An error for a library that is damaged; its content is checked in place, and not kept."""
     with file.open("rb") as handle:
         empty = os.fstat(handle.fileno()).st_size == 0
         content = memoryview(b"" if empty else mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
@@ -238,7 +238,7 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
 
 
 def system_lib() -> Module:
-    """The functions that are linked into the program itself, as on machines that load nothing."""
+    """The functions that are linked into the program itself, as on machines without dynamic loading."""
     return SystemLibrary()
 
 

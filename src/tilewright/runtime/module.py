@@ -49,11 +49,11 @@ class Module:
         self.target = ""
         """The target that the machine code was made for, as text; empty where that is not known."""
 
-    # ---- what a kind of module says about itself ----
+    # ---- what each kind of module defines ----
 
     @property
     def storage_key(self) -> str:
-        """By what a file that carries the module as data knows how to make it again; see ``loading``."""
+        """The key by which ``loading`` restores a module that a file carries as data."""
         return self._type_key
 
     def _address_of(self, symbol: str) -> int:
@@ -87,9 +87,9 @@ class Module:
         return ""
 
     def describe(self, what: str) -> None:
-        """Takes over what loaded code says of itself: its functions, and the CPU features it needs.
+        """Reads the functions of loaded code, and the CPU features that it needs.
 
-        An error, which calls the module ``what``, if this machine lacks one of the features.
+        Raises an error, in which the module is called ``what``, if this machine lacks one of the features.
         """
         self.features = _names(self._text_of("__tilewright_features"))
         require_features(self.features, what)
@@ -101,7 +101,7 @@ class Module:
         address = self._address_of(symbol)
         return ctypes.string_at(address).decode(errors="replace") if address else ""
 
-    # ---- the public face ----
+    # ---- the public interface ----
 
     @property
     def type_key(self) -> str:
@@ -143,9 +143,9 @@ class Module:
         module.imported_by(self)
 
     def _bind_imports(self) -> None:
-        """Has the code of this module call the functions of those that it imports.
+        """Binds the calls of this module's code to the functions of its imports.
 
-        Done when the first function is asked for: code that is only exported is never linked into this process.
+        Done when the first function is looked up: code that is only exported is never linked into this process.
         """
         with self._binding:
             while self._unbound:
@@ -163,7 +163,7 @@ class Module:
                         self._bindings[0].bind(slot, function)
 
     def imported_by(self, module: Module) -> None:
-        """Called when another module has imported this one; a kind that needs its importer keeps it."""
+        """Called when another module has imported this one; a kind that needs its importer overrides this."""
 
     @property
     def entry_func(self) -> PackedFunc:
@@ -195,7 +195,7 @@ class Module:
             return None
         self._bind_imports()
         # The list, not its present content: a module may be imported after the function was looked up. What the code
-        # calls is bound; the imported modules themselves may refer to this one, and would never end.
+        # calls is bound; the imported modules may refer back to this one, and would never be freed.
         function = PackedFunc(address, name=plain, keep_alive=(self._owner(), self._bindings))
         self._functions[name] = function
         return function
@@ -233,7 +233,7 @@ class Module:
         return self.entry_func(*args)
 
     def get_source(self, fmt: str = "") -> str:
-        """The module's source in a format such as ``ll``, ``asm`` or ``cu``; the first it has, without one."""
+        """The module's source in a format such as ``ll``, ``asm`` or ``cu``; by default, the first it has."""
         raise failure("ValueError", f"the {self._type_key} module has no source in the format {fmt!r}")
 
     def save(self, file_name: str, fmt: str = "") -> None:
@@ -345,7 +345,7 @@ class JITModule(Module):
     ) -> None:
         """``address_of`` maps a symbol, such as ``__tvm_ffi_add``, to its address or 0.
 
-        ``sources`` gives each format's text when asked; the first is what ``get_source()`` returns. ``features`` are
+        ``sources`` returns each format's text on request; the first is what ``get_source()`` returns. ``features`` are
         the CPU features, by LLVM's names, that the code needs. A module that is not ``runnable`` was compiled for
         another machine.
         """
@@ -434,7 +434,7 @@ class SourceModule(Module):
         parts = content.decode().split("\n", 2)
         if len(parts) != 3:
             raise failure(
-                "ValueError", f"the {type_key} module in the file is damaged: its head is not complete"
+                "ValueError", f"the {type_key} module in the file is damaged: its header is incomplete"
             )
         format, names, source = parts
         return cls(

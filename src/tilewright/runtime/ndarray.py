@@ -1,7 +1,7 @@
 """``NDArray``: a tensor on a device, shared with other libraries through DLPack.
 
 New storage is aligned to 64 bytes. ``array`` and ``numpy`` copy; ``from_dlpack``, ``numpy.from_dlpack`` and passing an
-array to a compiled function do not. NumPy has no bfloat16 of its own: such arrays come as ``ml_dtypes.bfloat16`` where
+array to a compiled function do not. NumPy has no bfloat16 of its own: such arrays are ``ml_dtypes.bfloat16`` where
 that package is installed, else as their uint16 bits. Integers of fewer than eight bits, and booleans, take a byte each.
 """
 
@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 HOST = cpu()
-"""Where NumPy's arrays are."""
+"""The device of NumPy's arrays."""
 
 _KINDS = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat"}
 _DLPACK_BOOL = 6
@@ -76,7 +76,7 @@ _DLPACK_BOOL = 6
 
 @cache
 def _bfloat16() -> np.dtype[Any]:
-    """How NumPy holds bfloat16 here."""
+    """The NumPy type of bfloat16."""
     try:
         import ml_dtypes
     except ImportError:
@@ -87,7 +87,7 @@ def _bfloat16() -> np.dtype[Any]:
 
 @cache
 def numpy_dtype(dtype: DataType) -> np.dtype[Any]:
-    """The NumPy type of one lane; an error for types that NumPy has not."""
+    """The NumPy type of one lane; an error for types that NumPy lacks."""
     if dtype.is_bool:
         return np.dtype("bool")
     if dtype.type_code == BFLOAT:
@@ -127,9 +127,7 @@ def data_type_of(code: int, bits: int, lanes: int) -> DataType:
         code, bits = 1, 1
     kind = _KINDS.get(code)
     if kind is None:
-        raise failure(
-            "TypeError", f"data type code {code} of {bits} bits is not one that Tilewright computes with"
-        )
+        raise failure("TypeError", f"data type code {code} of {bits} bits is not supported by Tilewright")
     return DataType(f"{kind}{bits}" if lanes == 1 else f"{kind}{bits}x{lanes}")
 
 
@@ -145,7 +143,7 @@ def numpyasarray(np_data: npt.NDArray[Any]) -> DLTensor:
     described = DLTensor(
         np_data.ctypes.data, HOST.described, np_data.ndim, dl_data_type(dtype), shape, strides, 0
     )
-    described._extents = extents  # what the two pointers point into
+    described._extents = extents  # keeps the memory of both pointers alive
     return described
 
 
@@ -164,13 +162,13 @@ class NDArray(Object):
     __slots__ = ("__weakref__", "_address", "_handle", "_shape", "_tag", "_type", "borrowed")
 
     def __init__(self, handle: int, read_only: bool = False) -> None:
-        """Takes over a reference to a tensor object, whose memory may be one that nobody must write."""
+        """Takes over a reference to a tensor object, whose memory may be read-only."""
         self._handle = handle
         self._tag = READ_ONLY_TENSOR if read_only else TENSOR  # the first word of the array as an argument
         self._address = handle + OBJECT_HEADER_BYTES
         self._shape: tuple[int, ...] | None = None
         self._type: DataType | None = None
-        self.borrowed = False  # True: somebody else's memory, for the time of a call
+        self.borrowed = False  # True: the caller's memory, valid during a call
 
     def __del__(self) -> None:
         release = QUICK.tilewright_object_release if QUICK is not None else None
@@ -234,7 +232,7 @@ class NDArray(Object):
 
     @property
     def read_only(self) -> bool:
-        """True if the memory must not be written: it was lent that way."""
+        """True if the memory is read-only."""
         return self._tag == READ_ONLY_TENSOR
 
     def _require_writeable(self) -> None:
@@ -281,7 +279,7 @@ class NDArray(Object):
         return described
 
     def _memory(self) -> npt.NDArray[Any] | None:
-        """The elements of a compact array that the host can read, not copied, in one row; None of another."""
+        """The elements of a compact array that the host can read, not copied, as one row; None for any other array."""
         tensor = self._dltensor
         shape, count = self.shape, 1
         for extent, step in zip(reversed(shape), reversed(self.strides), strict=True):
@@ -378,10 +376,10 @@ class NDArray(Object):
         return export_capsule(self._handle, versioned=False, read_only=self.read_only)
 
     def _settle(self, stream: int | None = None) -> None:
-        """Has whoever takes the memory find what the device was given done.
+        """Synchronizes with the consumer of the memory.
 
-        A stream of theirs, under DLPack's number, waits for ours; without one the host does. -1 means that they see to
-        it themselves.
+        The consumer's stream, by DLPack's number, waits for ours; without one the host waits. -1 means that the
+        consumer synchronizes itself.
         """
         device_type = self._dltensor.device.device_type
         if stream == -1 or not asynchronous(device_type):
@@ -407,7 +405,7 @@ class NDArray(Object):
         return export_capsule(shared._handle, versioned, shared.read_only)
 
     def _stream_number(self, stream: int | None) -> int | None:
-        """The stream of ``__dlpack__``, where None stands for the default one of devices that have streams."""
+        """The stream of ``__dlpack__``, where None is the default stream."""
         if not shares_streams(self._dltensor.device.device_type):
             return None
         if stream is None:
@@ -434,12 +432,12 @@ def empty(
     device: Device | None = None,
     mem_scope: str | None = None,
 ) -> NDArray:
-    """An array whose elements have no definite value yet."""
+    """An uninitialized array."""
     extents = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
     numbers = [int(extent) for extent in extents]
     element = DataType(dtype) if isinstance(dtype, str) else dtype_of_numpy(np.dtype(dtype))
     if mem_scope not in (None, "", "global"):
-        raise failure("ValueError", f"the memory scope {mem_scope!r} is not one that arrays can be made in")
+        raise failure("ValueError", f"the memory scope {mem_scope!r} is not supported for arrays")
     where = device if device is not None else HOST
     handle = c_void_p()
     check(

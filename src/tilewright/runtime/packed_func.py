@@ -1,9 +1,9 @@
 """Packed functions: one way to call compiled code, C functions and Python callables, in every direction.
 
 Arguments may be arrays (NDArray, NumPy, anything with ``__dlpack__``: no copy), numbers, strings, bytes, None, devices,
-data types, ctypes pointers and packed functions. Any other Python object passes through untouched to a function that
-is Python in the end. What a Python function receives for an NDArray it may keep. For any other tensor it receives a
-view of the caller's memory, which is good until it returns.
+data types, ctypes pointers and packed functions. Any other Python object passes through unchanged to a function that
+is written in Python. A Python function may keep an NDArray that it receives. For any other tensor it receives a view
+of the caller's memory, which is valid until it returns.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class PackedFunc:
 
     @property
     def handle(self) -> int:
-        """The function object, made when first asked for: it is what C code holds on to."""
+        """The function object, made when first used: C code refers to it."""
         if not self._handle:
             self._handle = _make_function(self._address, self._self, self._keep)
         return self._handle
@@ -257,7 +257,7 @@ def _encode_python(value: Any, kept: Kept) -> tuple[int, int]:
 
 
 class _Owned:
-    """A value with a reference to an object, dropped with this."""
+    """A value that holds a reference to an object."""
 
     __slots__ = ("words",)
 
@@ -270,7 +270,7 @@ class _Owned:
 
 
 def _borrow_result(value: Any, kept: Kept) -> tuple[int, int]:
-    """Words of a value that needs an object of its own for the time of a call."""
+    """Words of a value that needs an object of its own during a call."""
     words = _TWO_WORDS()
     _encode_result(value, words)
     kept.append(_Owned(words))
@@ -308,7 +308,7 @@ _ENCODERS: dict[type, Callable[[Any, Kept], tuple[int, int]]] = {
 
 
 def _view(words: Any, address: int) -> NDArray:
-    """An array over a DLTensor of the caller, for the time of the call."""
+    """An array over a DLTensor of the caller, valid during the call."""
     handle = c_void_p()
     check(
         LIBRARY.tilewright_tensor_wrap(
@@ -331,7 +331,7 @@ def _decode(words: Any) -> Any:
     kind, content = words[0] & 0xFFFFFFFF, words[1]
     decoder = _DECODERS.get(kind)
     if decoder is None:
-        raise failure("TypeError", f"a value of type index {kind} has no form in Python")
+        raise failure("TypeError", f"a value of type index {kind} has no Python equivalent")
     return decoder(words, content)
 
 
@@ -384,7 +384,7 @@ def decode_owned(words: Any) -> Any:
 def register_object_type(
     type_index: int, kind: type, make: Callable[[int], Any], handle_of: Callable[[Any], int]
 ) -> None:
-    """Have objects of the C runtime with a type index appear as values of a class: ``make`` takes over a reference,
+    """Make objects of the C runtime with a type index appear as values of a class: ``make`` takes over a reference,
     ``handle_of`` gives the object of a value."""
     _DECODERS[type_index] = _retained(make)
     _ENCODERS[kind] = lambda value, kept: (type_index, handle_of(value))
@@ -437,7 +437,7 @@ def _encode_result(value: Any, words: Any) -> None:
         check(QUICK.tilewright_make_bytes(bytes(value), len(value), words))
     elif isinstance(value, (NDArray, np.ndarray)) or hasattr(value, "__dlpack__"):
         tensor = value if isinstance(value, NDArray) else from_dlpack(value)
-        if tensor.borrowed:  # the memory may be gone when the caller looks at the result
+        if tensor.borrowed:  # the memory may be freed before the caller reads the result
             tensor = tensor.copyto(tensor.device)
         QUICK.tilewright_object_retain(tensor._handle)
         words[0], words[1] = tensor._tag, tensor._handle

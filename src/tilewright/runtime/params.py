@@ -38,7 +38,7 @@ def _save_array(value: NDArray) -> bytes:
 
 
 class _Reader:
-    """Bytes from front to back; an error instead of a step past the end."""
+    """Reads bytes in order; an error instead of reading past the end."""
 
     def __init__(self, content: bytes | bytearray | memoryview) -> None:
         self.content = memoryview(content)
@@ -61,7 +61,9 @@ def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, ND
     reader = _Reader(param_bytes)
     magic, _, count = reader.unpack("<QQQ")
     if magic != _LIST_MAGIC:
-        raise failure("ValueError", "these bytes are not parameters: they do not begin with the right mark")
+        raise failure(
+            "ValueError", "these bytes are not parameters: they do not begin with the right magic number"
+        )
     names = []
     for _ in range(count):
         names.append(bytes(reader.take(reader.unpack("<Q")[0])).decode(errors="replace"))
@@ -73,7 +75,9 @@ def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, ND
 def _load_array(reader: _Reader) -> NDArray:
     magic, _, _, _, ndim, code, bits, lanes = reader.unpack("<QQiiiBBH")
     if magic != _ARRAY_MAGIC or not 0 <= ndim <= _MOST_DIMENSIONS:
-        raise failure("ValueError", "the parameters are damaged: an array does not begin with the right mark")
+        raise failure(
+            "ValueError", "the parameters are damaged: an array does not begin with the right magic number"
+        )
     shape = reader.unpack(f"<{ndim}q")
     (size,) = reader.unpack("<q")
     dtype = data_type_of(code, bits, lanes)

@@ -1,4 +1,4 @@
-"""``Report``: the times of a model's nodes, as the debugging executor gives them."""
+"""``Report``: the times of a model's kernels, from the debugging executor or the virtual machine's profiler."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.runtime.failure import failure
 from tilewright.support import html
 
 
@@ -82,8 +83,30 @@ class Report:
         return "\n".join(",".join(row) for row in [_COLUMNS, *rows]) + "\n"
 
     def json(self) -> str:
-        """The calls and the totals of the devices."""
-        return json.dumps({"calls": self.calls, "device_metrics": self.device_metrics})
+        """The calls and the totals of the devices. Each value stands under its unit, as TVM writes it."""
+        return json.dumps(
+            {
+                "calls": [_with_units(call) for call in self.calls],
+                "device_metrics": {
+                    name: _with_units(metrics) for name, metrics in self.device_metrics.items()
+                },
+            }
+        )
+
+    @staticmethod
+    def from_json(s: str) -> Report:
+        """The report that ``json`` wrote."""
+        try:
+            calls = [_without_units(call) for call in json.loads(s)["calls"]]
+            runs, begin = [], 0.0
+            for number, call in enumerate(calls):
+                seconds = float(call["Duration (us)"]) / 1e6
+                runs.append(NodeRun(number, str(call.get("Node", "")), str(call["Name"]), begin, seconds))
+                begin += seconds
+            devices = {str(call.get("Device", "cpu0")) for call in calls}
+        except (AttributeError, KeyError, StopIteration, TypeError, ValueError) as error:
+            raise failure("ValueError", f"this is not the JSON of a report: {error!r}") from None
+        return Report(runs, *sorted(devices)[:1])
 
     def __str__(self) -> str:
         return self.table()
@@ -118,6 +141,17 @@ def _joined(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for key in ("Duration (us)", "Percent", "Count"):
             known[key] += call[key]
     return list(made.values())
+
+
+_UNITS = {"Duration (us)": "microseconds", "Percent": "percent", "Count": "count"}
+
+
+def _with_units(call: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {key: {_UNITS.get(key, "string"): value} for key, value in call.items()}
+
+
+def _without_units(call: dict[str, Any]) -> dict[str, Any]:
+    return {key: next(iter(value.values())) for key, value in call.items()}
 
 
 def _text(value: Any) -> str:

@@ -28,7 +28,7 @@ class ProgramExecutor:
         self._results: list[NDArray] = []
 
     def inputs_without_value(self) -> list[str]:
-        """The inputs that nothing was put into yet."""
+        """The inputs that have no value yet."""
         return [name for name in self._parameters if name not in self._values]
 
     def set_input(self, key: int | str, value: Any) -> None:

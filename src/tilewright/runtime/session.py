@@ -49,7 +49,7 @@ class Session:
         first = make()
         self._idle = [first]
         self.input_names: tuple[str, ...] = tuple(first.inputs_without_value())
-        """What ``run`` must be given."""
+        """The inputs that ``run`` needs."""
         own = first.output_names()
         count = len(own)
         names = own if output_names is None else output_names
@@ -59,7 +59,7 @@ class Session:
                 f"the model has {count} outputs, which need as many different names, not {list(names)}",
             )
         self.output_names: tuple[str, ...] = tuple(names)
-        """What ``run`` gives."""
+        """The outputs of ``run``."""
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
         """The outputs by name, as new NumPy arrays, for inputs by name: arrays of any library, or lists of numbers."""

@@ -37,7 +37,7 @@ TYPE_KEY = "VMExecutable"
 _FIND_TYPE = ctypes.CFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)
 _PLAIN_DTYPES: dict[type, str] = {bool: "bool", int: "int32", float: "float32"}
 
-assert _interrupt  # importing it lets runs be interrupted
+assert _interrupt  # imported so that runs can be interrupted
 
 
 def convert(args: Sequence[Any]) -> list[Any]:
@@ -321,7 +321,7 @@ class VirtualMachine:
         return self._exec._repr_html_()
 
     def set_limits(self, most_frames: int = 1 << 20, most_instructions: int = 0, most_bytes: int = 0) -> None:
-        """Limit the depth of calls within calls, the instructions of one run, and the bytes of all tensors that
+        """Limit the call depth, the instructions of one run, and the bytes of all tensors that
         programs make (0: any number)."""
         LIBRARY.tilewright_vm_set_limits(self._machine.address, most_frames, most_instructions, most_bytes)
 
@@ -363,7 +363,7 @@ class VirtualMachine:
         return convert(values)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Keep arguments for the next ``invoke`` of a function without any."""
+        """Keep arguments for the next ``invoke`` of a function without arguments."""
         self._inputs[func_name] = self._arguments(func_name, args, kwargs)
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
@@ -387,7 +387,7 @@ class VirtualMachine:
         self._outputs = self.invoke(func_name, *args, **kwargs)
 
     def get_outputs(self) -> list[NDArray]:
-        """The tensors that the last ``invoke_stateful`` gave."""
+        """The tensors that the last ``invoke_stateful`` returned."""
         if self._outputs is None:
             raise failure(
                 "RuntimeError", "invoke_stateful was not called yet; invoke and run return their results"
@@ -399,7 +399,7 @@ class VirtualMachine:
         return len(self.get_outputs())
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:
-        """The position of a parameter; -1 for a name that is none."""
+        """The position of a parameter; -1 for an unknown name."""
         names = self._exec.get_function_params(func_name)
         return names.index(input_name) if input_name in names else -1
 

@@ -7,7 +7,7 @@ reverse. The C runtime checks a program in full before it runs; what is read her
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -109,7 +109,7 @@ class Instruction:
     operands: tuple[Operand, ...]
 
     def words(self) -> list[int]:
-        """As the machine has it."""
+        """As the machine encodes it."""
         made = [int(self.opcode)]
         for operand in self.operands:
             made += (operand,) if isinstance(operand, int) else (len(operand), *operand)
@@ -165,7 +165,9 @@ class VMProgram:
     constants: list[NDArray] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     outputs: list[VMParameter] = field(default_factory=list)
-    """The tensors that ``main`` gives, tuples flattened; empty where it gives something else."""
+    """The tensors that ``main`` returns, tuples flattened; empty if it returns anything else."""
+    dimension_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The model's names of the dimensions of inputs and outputs, by the tensor's name."""
 
     def function(self, name: str) -> VMFunction:
         """A function by name."""
@@ -192,13 +194,15 @@ class VMProgram:
         for function in self.functions:
             writer.function(function)
         writer.parameters(self.outputs)
+        if self.dimension_names:
+            writer.names(self.dimension_names)
         return b"".join(writer.parts)
 
     @staticmethod
     def from_bytes(content: bytes) -> VMProgram:
         """The program that ``to_bytes`` wrote."""
         if content[: len(_MAGIC)] != _MAGIC:
-            raise failure("ValueError", "this is no program of the virtual machine")
+            raise failure("ValueError", "not a program of the virtual machine")
         reader = _Reader(content, len(_MAGIC))
         try:
             texts = [reader.text() for _ in range(reader.count())]
@@ -207,13 +211,14 @@ class VMProgram:
             functions = [reader.function() for _ in range(reader.count())]
             # Programs that were written before there was a list of outputs end here.
             outputs = [] if reader.at == len(content) else reader.parameters()
+            names = {} if reader.at == len(content) else reader.names()
         except (struct.error, UnicodeDecodeError, ValueError, OverflowError, MemoryError) as error:
             raise failure("ValueError", f"the program of the virtual machine is damaged: {error}") from error
         if reader.at != len(content):
             raise failure(
-                "ValueError", "the program of the virtual machine is damaged: something follows its end"
+                "ValueError", "the program of the virtual machine is damaged: there are bytes after its end"
             )
-        return VMProgram(functions, kernels, constants, texts, outputs)
+        return VMProgram(functions, kernels, constants, texts, outputs, names)
 
 
 class _Writer:
@@ -227,6 +232,14 @@ class _Writer:
         content = value.encode()
         self.numbers(len(content))
         self.parts.append(content)
+
+    def names(self, names: Mapping[str, Sequence[str]]) -> None:
+        self.numbers(len(names))
+        for tensor, dimensions in names.items():
+            self.text(tensor)
+            self.numbers(len(dimensions))
+            for dimension in dimensions:
+                self.text(dimension)
 
     def type(self, dtype: DataType, shape: Sequence[int | None]) -> None:
         extents = [-1 if extent is None else extent for extent in shape]
@@ -287,6 +300,9 @@ class _Reader:
     def text(self) -> str:
         return self.take(self.count()).decode()
 
+    def names(self) -> dict[str, tuple[str, ...]]:
+        return {self.text(): tuple([self.text() for _ in range(self.count())]) for _ in range(self.count())}
+
     def type(self) -> tuple[DataType, tuple[int, ...]]:
         dtype = unpack_dtype(self.number())
         return dtype, tuple([self.number() for _ in range(self.count())])
@@ -339,7 +355,7 @@ def _instruction_at(function: VMFunction, at: int) -> tuple[Instruction, int]:
                 end += 1
     except (ValueError, IndexError):
         raise failure(
-            "ValueError", f"word {at} of {function.name} is no instruction: the program is damaged"
+            "ValueError", f"word {at} of {function.name} is not an instruction: the program is damaged"
         ) from None
     return Instruction(opcode, tuple(operands)), end - at
 

@@ -33,16 +33,10 @@ class Decision:
 
 
 class Decisions:
-    """Answers for the choices of one schedule, by name. Choices that are not named are the scheduler's.
+    """Answers for the choices of one schedule, by name. Choices that are not named are the scheduler's."""
 
-    A given value that is not possible is an error; with ``strict=False`` it is the scheduler's choice that counts then,
-    and the name is in ``misfits``.
-    """
-
-    def __init__(self, given: Mapping[str, Any] | None = None, strict: bool = True) -> None:
+    def __init__(self, given: Mapping[str, Any] | None = None) -> None:
         self.given: Final = {name: as_value(value) for name, value in (given or {}).items()}
-        self.strict = strict
-        self.misfits: list[str] = []
         self.asked: dict[str, Decision] = {}
         self._token: Token[Decisions | None] | None = None
 
@@ -64,9 +58,6 @@ class Decisions:
         name = self._distinct(name)
         possible = tuple(dict.fromkeys([as_value(constructed), *map(as_value, candidates)]))
         chosen = self.given.get(name, possible[0])
-        if chosen not in possible and not self.strict:
-            self.misfits.append(name)
-            chosen = possible[0]
         if chosen not in possible:
             raise ScheduleError(
                 f"the choice {name!r} cannot be {chosen!r} here: it is one of {_shown(possible)}"

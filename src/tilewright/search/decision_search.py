@@ -20,7 +20,7 @@ Assignment = tuple[tuple[str, Any], ...]
 """Every choice that a schedule asked for, with the value it got, by name."""
 
 _TRIES = 200
-_MIXED = 64
+_MIXED = 256
 """Mixtures of good choices that the model may choose from."""
 
 
@@ -65,9 +65,9 @@ class DecisionSearch:
         found: list[Assignment] = []
         neighbours = [one for one in self._neighbours() if tuple(sorted(one.items())) not in self._proposed]
         if len(self.costs) >= LEAST_MEASURED:
+            # Half goes on in the scheduler's order: the model knows little of what was never tried.
             mixed = [self._mixed() for _ in range(_MIXED)]
-            # One in four goes on in the scheduler's order: the model knows nothing of what was never tried.
-            self._fill(found, count - count // 4, rank(self.costs, self.space, [*neighbours, *mixed]))
+            self._fill(found, count // 2, rank(self.costs, self.space, mixed))
         self._fill(found, count, neighbours)
         self._fill(found, count, [self._mixed() for _ in range(_TRIES)] if len(found) < count else [])
         return found

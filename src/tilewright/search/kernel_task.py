@@ -97,7 +97,7 @@ class _Collect(TuningScope):
 def kernel_tasks(kernels: Mapping[str, Sequence[Function]], target: Target) -> list[KernelTask]:
     """A task for each fused function, by its name and the places that call it, that has something to choose. Functions
     of unknown sizes are left out: they cannot be measured as such."""
-    tasks = {}
+    tasks: dict[Workload, KernelTask] = {}
     for name, calls in kernels.items():
         with _Collect() as scope:
             tensor_expression(calls[0], target)

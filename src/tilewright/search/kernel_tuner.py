@@ -95,7 +95,8 @@ class KernelTuner:
         """Seconds of the model that another round of a kernel may save."""
         if task.incumbent is None or task.is_exhausted:
             return 0.0
-        return task.calls * task.best * _HOPE / (1 + task.rounds_without_gain) ** 1.5
+        unlikely: float = (1 + task.rounds_without_gain) ** 1.5
+        return task.calls * task.best * _HOPE / unlikely
 
     def _resume(self) -> None:
         """Take over what earlier runs measured."""

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.arith.analyzer import Analyzer
 from tilewright.target.target import Target
+from tilewright.te.schedule.specialized import SpecializedCondition
 
 DEFAULT_LEVEL = 10
 
@@ -35,7 +37,12 @@ class OpSpecialization:
     """Implementations that apply under a condition, or always."""
 
     implementations: list[OpImplementation] = field(default_factory=list)
-    condition: Any = None
+    condition: SpecializedCondition | None = None
+
+    @property
+    def applies(self) -> bool:
+        """True if the condition holds for the shapes at hand."""
+        return self.condition is None or all(Analyzer().can_prove(clause) for clause in self.condition.clauses)
 
 
 class OpStrategy:
@@ -51,13 +58,16 @@ class OpStrategy:
         name: str = "default",
         plevel: int = DEFAULT_LEVEL,
     ) -> None:
-        """Add an implementation."""
-        if not self.specializations:
-            self.specializations.append(OpSpecialization())
-        self.specializations[0].implementations.append(OpImplementation(compute, schedule, name, plevel))
+        """Add an implementation; within ``with te.SpecializedCondition(...)``, one for calls where that holds."""
+        condition = SpecializedCondition.current()
+        place = next((one for one in self.specializations if one.condition is condition), None)
+        if place is None:
+            place = OpSpecialization(condition=condition)
+            self.specializations.append(place)
+        place.implementations.append(OpImplementation(compute, schedule, name, plevel))
 
     @property
     def implementations(self) -> list[OpImplementation]:
-        """All implementations, the preferred one first."""
-        found = [one for each in self.specializations for one in each.implementations]
+        """All implementations that apply, the preferred one first."""
+        found = [one for each in self.specializations if each.applies for one in each.implementations]
         return sorted(found, key=lambda one: -one.plevel)

@@ -83,6 +83,9 @@ class CodegenError(TilewrightError):
 class ModelError(TilewrightError):
     """A model file or artefact cannot be used."""
 
+    node: str | None = None
+    """The node of the model that the error is about, where it is about one."""
+
 
 class RuntimeFailure(TilewrightError):
     """Compiled code or the runtime library reported a failure."""

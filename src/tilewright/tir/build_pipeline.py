@@ -11,6 +11,7 @@ from tilewright.target.target import Target
 from tilewright.tir.arg_binder import CPU
 from tilewright.tir.transform.annotate_entry_func import AnnotateEntryFunc
 from tilewright.tir.transform.bind_target import BindTarget
+from tilewright.tir.transform.block_long_sums import BlockLongSums
 from tilewright.tir.transform.combine_context_call import CombineContextCall
 from tilewright.tir.transform.infer_fragment import InferFragment
 from tilewright.tir.transform.keep_functions import KeepFunctions
@@ -44,7 +45,7 @@ def mixed_passes(target: Target, host: Target) -> list[Pass]:
     if target.kind.device_type != CPU:
         passes += _thread_passes(bool(context.get("tir.detect_global_barrier")))
     else:
-        passes.append(ThreadsToLoops())
+        passes += [ThreadsToLoops(), BlockLongSums()]
     # From here on every argument is checked on entry, and the buffer map is empty.
     passes.append(MakeUnpackedAPI() if _unpacked(target, host) else MakePackedAPI())
     # From here on a function is host code or device code.

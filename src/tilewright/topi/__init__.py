@@ -1,6 +1,6 @@
 """Operators as tensor expressions, for every target.
 
-Each function takes and gives tensors (``te.Tensor``) of constant or symbolic shapes. The tag of a computation
+Each function takes and returns tensors (``te.Tensor``) of constant or symbolic shapes. The tag of a computation
 (``topi.tag``) tells the schedules of a target what kind it is.
 """
 

@@ -15,7 +15,7 @@ from tilewright.te.tensor import Tensor
 
 
 def as_int(name: str, what: str, value: Any) -> int:
-    """A number that must be known while the program is built."""
+    """A number that must be constant at compile time."""
     if isinstance(value, IntImm):
         return int(value.value)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -24,7 +24,7 @@ def as_int(name: str, what: str, value: Any) -> int:
 
 
 def as_ints(name: str, what: str, values: Any) -> list[int]:
-    """Numbers that must be known while the program is built; a single one counts as a list of one."""
+    """Numbers that must be constant at compile time; a single one counts as a list of one."""
     if isinstance(values, Iterable) and not isinstance(values, (PrimExpr, Tensor)):
         return [as_int(name, what, value) for value in values]
     return [as_int(name, what, values)]
@@ -39,21 +39,21 @@ def real_axis(name: str, axis: Any, rank: int) -> int:
 
 
 def real_axes(name: str, axes: Any, rank: int) -> list[int]:
-    """The axes counted from the front, in ascending order; each may stand once."""
+    """The axes counted from the front, in ascending order; none may be repeated."""
     numbers = [real_axis(name, axis, rank) for axis in as_ints(name, "an axis", axes)]
     if len(set(numbers)) != len(numbers):
-        raise ExpressionError(f"{name}: an axis stands twice in {as_ints(name, 'an axis', axes)}")
+        raise ExpressionError(f"{name}: an axis is repeated in {as_ints(name, 'an axis', axes)}")
     return sorted(numbers)
 
 
 def check_integers(name: str, what: str, tensor: Tensor) -> None:
-    """Indices and counts must have an integer type."""
+    """Require an integer type for indices and counts."""
     if not tensor.dtype.is_integral or tensor.dtype.is_bool:
         raise ExpressionError(f"{name}: {what} must be integers, not {tensor.dtype}")
 
 
 def check_tensor(name: str, value: Any) -> None:
-    """Only tensors have a shape to work with."""
+    """Require a tensor."""
     if not isinstance(value, Tensor):
         raise ExpressionError(f"{name} takes a tensor, not {value!r}")
 

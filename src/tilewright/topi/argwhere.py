@@ -24,7 +24,7 @@ def argwhere(output_shape: Sequence[ExprLike], condition: Tensor) -> Tensor:
     shape = as_extents(output_shape)
     rank = len(condition.shape)
     if len(shape) != 2:
-        raise ExpressionError(f"argwhere gives a matrix, not {shape_text(shape)}")
+        raise ExpressionError(f"the result of argwhere is a matrix, not {shape_text(shape)}")
 
     def body(builder: IRBuilder, ins: Sequence[BufferVar], outs: Sequence[BufferVar]) -> None:
         row = scalar(builder, "int32", "row", 0)

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and logic of two values, tensors of any shapes that meet or scalars."""
+"""Arithmetic, comparison and logic of two values, tensors of broadcastable shapes or scalars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``te.compute`` for operators that give one tensor."""
+"""``te.compute`` for operators with one result."""
 
 from __future__ import annotations
 

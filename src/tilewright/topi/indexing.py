@@ -1,7 +1,7 @@
 """Elements chosen by indices that are data.
 
 Indices outside of a tensor never read memory outside of it. Where nothing else is said, negative indices count from the
-back, and what lies outside then is held at the nearer end.
+back, and what lies outside then is clamped to the nearer end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _wide(index: PrimExpr) -> PrimExpr:
 
 
 def _held(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
-    """The index held between the ends of an axis."""
+    """The index clamped to the ends of an axis."""
     index = _wide(index)
     return operators.maximum(operators.minimum(index, extent - 1), operators.const(0, index.dtype))
 
@@ -41,7 +41,7 @@ def counted_from_front(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
 
 
 def safe_index(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
-    """An index out of data, made one of the axis."""
+    """An index from data, brought into the axis."""
     return _held(counted_from_front(index, extent), extent)
 
 
@@ -53,8 +53,8 @@ def take(
 ) -> Tensor:
     """Slices along an axis at indices; without an axis, elements of the flattened tensor.
 
-    ``clip`` holds indices between the ends, ``wrap`` counts them around, ``fast`` trusts that they are inside. The
-    first ``batch_dims`` dimensions of both tensors are the same and go together.
+    ``clip`` clamps indices to the axis, ``wrap`` takes them modulo its length, ``fast`` trusts that they are valid. The
+    first ``batch_dims`` dimensions of both tensors are the same and are matched.
     """
     check_integers("take", "indices", indices)
     if mode not in _TAKE_MODES:
@@ -108,7 +108,7 @@ def take_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """The element whose index on ``axis`` stands in ``indices`` and whose others are those of the result."""
+    """The element whose index along ``axis`` is in ``indices`` and whose others are those of the result."""
     check_integers("gather", "indices", indices)
     position = real_axis("gather", axis, len(data.shape))
     if len(indices.shape) != len(data.shape):
@@ -124,7 +124,7 @@ def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
 
 
 def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
-    """Slices at index vectors, which stand along the first axis of ``indices``."""
+    """Slices at index vectors, which are along the first axis of ``indices``."""
     check_integers("gather_nd", "indices", indices)
     if not indices.shape:
         raise ExpressionError("gather_nd: indices need a first axis that holds the index vectors")

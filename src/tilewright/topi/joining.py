@@ -86,7 +86,8 @@ def stack(a: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """The parts of a tensor along an axis: so many equal ones, or those that end at the given indices and the rest."""
+    """The parts of a tensor along an axis: that many equal ones, or those that end at the given indices and the
+    rest."""
     position = real_axis("split", axis, len(ary.shape))
     extent = ary.shape[position]
     begins = _split_points(extent, indices_or_sections, ary)

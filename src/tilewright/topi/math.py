@@ -148,7 +148,7 @@ def _ceil_log2(value: PrimExpr) -> PrimExpr:
     if value.dtype.is_bool:
         raise ExpressionError("ceil_log2 takes numbers, not bool")
     one = operators.const(1, value.dtype)
-    # The number of leading zeros of 0 is undefined, so it is never asked for.
+    # The number of leading zeros of 0 is undefined, so it is never computed.
     below = operators.maximum(value - one, one)
     bits = operators.subtract(value.dtype.bits, op.clz(below))
     return Select(value > one, operators.cast(value.dtype, bits), operators.const(0, value.dtype))

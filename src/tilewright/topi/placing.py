@@ -41,7 +41,7 @@ def sparse_to_dense(
 ) -> Tensor:
     """A tensor of ``default_value`` with values at indices: one index, a vector of them, or rows of index vectors.
 
-    One value serves for all indices. Indices outside of the shape are left out.
+    One value applies to all indices. Indices outside of the shape are left out.
     """
     check_integers("sparse_to_dense", "indices", sparse_indices)
     shape = as_extents(output_shape)

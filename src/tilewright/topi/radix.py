@@ -3,7 +3,7 @@
 Every number is encoded as an unsigned integer of its size whose order is that of the numbers, so that one sort serves
 all types: some bits at a time from the lowest, which keeps equal keys in order and takes the same time for every
 input. Digits that all keys share are skipped. NaN is greater than every number, as NumPy sorts; both zeros are equal
-where positions are asked for.
+where positions are requested.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ def decode(key: PrimExpr, dtype: DataType, ascending: bool) -> PrimExpr:
 
 
 def digit_of(key: PrimExpr, shift: PrimExpr, bits: int) -> PrimExpr:
-    """So many bits of a key, as an index."""
+    """Some bits of a key, as an index."""
     mask = operators.const((1 << bits) - 1, key.dtype)
     moved = operators.bitwise_and(operators.right_shift(key, operators.cast(key.dtype, shift)), mask)
     return operators.cast("int32", moved)
 
 
 class Workspace:
-    """Room for the keys of a row, and for their positions where these are asked for.
+    """Room for the keys of a row, and for their positions where these are requested.
 
     Each buffer holds two halves of ``capacity`` elements: a pass reads one and writes the other. ``source`` says where
     the half with the current order begins. ``parallel`` is for a row that has the machine to itself.
@@ -121,7 +121,7 @@ class Workspace:
         return operators.const(0) if self.positions is None else self.positions[place]
 
     def sort(self, length: PrimExpr) -> None:
-        """Sort the first ``length`` keys, which stand in the first half."""
+        """Sort the first ``length`` keys, which are in the first half."""
         if isinstance(length, IntImm):
             if length.value > _FEW:
                 self._radix_sort(length)
@@ -174,7 +174,7 @@ class Workspace:
             emit(builder.let("table", part * (1 << self.digit_bits)), first, last)
 
     def _count(self, counts: BufferVar, source: PrimExpr, shift: PrimExpr, length: PrimExpr) -> None:
-        """Count how often each value of a digit stands in each part."""
+        """Count how often each value of a digit occurs in each part."""
         builder = self.builder
 
         def emit(table: PrimExpr, first: PrimExpr, last: PrimExpr) -> None:

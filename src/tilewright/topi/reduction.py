@@ -71,7 +71,7 @@ class _Plan:
         return index
 
     def reject_empty(self, name: str) -> None:
-        """An extreme of no values does not exist."""
+        """Require at least one value for an extreme."""
         for number in self.axes:
             extent = self.data.shape[number]
             if isinstance(extent, IntImm) and extent.value == 0:

@@ -29,7 +29,7 @@ def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
 
 
 def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Tensor:
-    """The tensor repeated along new axes, which stand at ``axis`` in the shape of ``shape_like``."""
+    """The tensor repeated along new axes, which are at ``axis`` in the shape of ``shape_like``."""
     rank = len(shape_like.shape)
     if len(a.shape) == rank:
         new: list[int] = []
@@ -108,7 +108,7 @@ Group = tuple[list[int], list[int]]
 def _reshape_groups(old: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> list[Group]:
     """Runs of dimensions of both shapes with the same number of elements.
 
-    Indices then are divided within a run only, and a dimension that stays needs no division at all. Symbolic
+    Indices then are divided within a run only, and an unchanged dimension needs no division at all. Symbolic
     dimensions close a run only against the same dimension; a run that finds no end takes all that follows.
     """
     groups: list[Group] = []

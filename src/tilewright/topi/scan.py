@@ -18,7 +18,7 @@ from tilewright.topi.arguments import accumulator_type, product, real_axis
 from tilewright.topi.kernel import Rows, loop_kernel
 
 _BLOCK = 256
-"""How many rows are computed together: their accumulators stay in the first-level cache."""
+"""How many rows are computed together: their accumulators stay in the L1 cache."""
 
 
 def scanop(

@@ -1,6 +1,6 @@
 """Tensors with elements replaced, or combined with others, at indices that are data.
 
-Negative indices count from the back. Updates whose index lies outside of the tensor are left out. Where an index stands
+Negative indices count from the back. Updates whose index lies outside of the tensor are left out. Where an index occurs
 twice, ``update`` keeps the last value, and the other modes combine all.
 """
 
@@ -41,7 +41,7 @@ def inside(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
 
 
 def combining(name: str, mode: str) -> Combine:
-    """How a new value meets the old one."""
+    """How a new value is combined with the old one."""
     if mode not in MODES:
         raise ExpressionError(f"{name}: mode is one of {', '.join(MODES)}, not {mode!r}")
     return MODES[mode]
@@ -74,8 +74,8 @@ def _update_loops(
 ) -> list[PrimExpr]:
     """Open the loops over all updates, in the order in which they lie in memory.
 
-    Equal indices must be met in order along the axis only. Another axis, the first there is, runs in parallel; where it
-    lies inside of the axis, in blocks, so that neighbours in memory stay together.
+    Equal indices must be processed in order along the axis only. Another axis, the first there is, runs in parallel;
+    where it lies inside of the axis, in blocks, so that neighbours in memory stay together.
     """
     split = None if len(shape) == 1 else 1 if position == 0 else 0
     first, last = operators.const(0), operators.const(0)
@@ -112,7 +112,7 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Ten
     """The data with slices replaced (``update``) or combined with others (``add``, ``mul``, ``min``, ``max``) at index
     vectors.
 
-    The vectors stand along the first axis of ``indices``; ``updates`` has the shape of the rest of ``indices`` followed
+    The vectors are along the first axis of ``indices``; ``updates`` has the shape of the rest of ``indices`` followed
     by that of a slice.
     """
     check_integers("scatter_nd", "indices", indices)

@@ -30,7 +30,7 @@ def searchsorted(
 ) -> Tensor:
     """The position at which each value would keep its sequence sorted: before equal elements, or behind (``right``).
 
-    A sequence of one dimension serves for all values; otherwise the last axis of both tensors is searched and the
+    A one-dimensional sequence is searched for all values; otherwise the last axis of both tensors is searched and the
     others are the same.
     """
     if not sorted_sequence.shape or sorted_sequence.dtype != values.dtype:

@@ -29,7 +29,7 @@ def _simplified(expr: PrimExpr, extent: PrimExpr) -> PrimExpr:
 
 
 def _canonical(index: PrimExpr, extent: PrimExpr, stride: int) -> PrimExpr:
-    """A begin or end as an index from the front, held between the ends that the direction allows."""
+    """A begin or end as an index from the front, clamped to what the direction allows."""
     low, high = (operators.const(0), extent) if stride > 0 else (operators.const(-1), extent - 1)
     if isinstance(index, IntImm):
         if _is_beyond(index, extent):
@@ -60,7 +60,7 @@ def strided_slice(
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> Tensor:
-    """``a[begin:end:strides]`` on the first axes, or on ``axes``; indices are held inside of the tensor as in Python.
+    """``a[begin:end:strides]`` on the first axes, or on ``axes``; indices are clamped to the tensor as in Python.
 
     With ``slice_mode="size"``, ``end`` gives sizes, of which a negative one reaches to the end of its axis, and the
     strides are all 1. Where begin, end or strides are tensors, the result has new symbolic dimensions.
@@ -140,7 +140,7 @@ def _end(
 
 
 def _slice_by_tensors(a: Tensor, begin: Any, end: Any, strides: Any) -> Tensor:
-    """A slice whose bounds are known when the program runs: the caller's output says how many elements there are."""
+    """A slice whose bounds are known at run time: the caller's output has the number of elements."""
     _check_length("strided_slice", a, begin, end, strides)
     count = _length("strided_slice", begin)
     shape = [SizeVar("dim", "int32") if axis < count else extent for axis, extent in enumerate(a.shape)]
@@ -165,7 +165,7 @@ dynamic_strided_slice = strided_slice
 
 
 def _length(name: str, bounds: Any) -> int:
-    """How many axes bounds speak of."""
+    """How many axes the bounds cover."""
     if not isinstance(bounds, Tensor):
         return len(bounds)
     if len(bounds.shape) != 1:
@@ -174,7 +174,7 @@ def _length(name: str, bounds: Any) -> int:
 
 
 def _check_length(name: str, a: Tensor, *all_bounds: Any) -> None:
-    """No bounds are longer than the shape."""
+    """Require at most one bound for each axis."""
     for bounds in all_bounds:
         if bounds is not None and _length(name, bounds) > len(a.shape):
             raise ExpressionError(
@@ -190,7 +190,7 @@ def _bound(bounds: Any, axis: int, default: ExprLike) -> PrimExpr:
 
 
 def _runtime_canonical(index: PrimExpr, extent: PrimExpr, stride: PrimExpr) -> PrimExpr:
-    """Like ``_canonical``, for a stride that is known when the program runs."""
+    """Like ``_canonical``, for a stride that is known at run time."""
     counted = Select(index < 0, index + extent, index)
     low = Select(stride < 0, operators.const(-1), operators.const(0))
     high = Select(stride < 0, extent - 1, extent)

@@ -62,7 +62,7 @@ def argsort(
 ) -> Tensor:
     """The positions of the values in order along an axis; equal values keep their order.
 
-    With ``valid_count``, one number a row, only so many values at the beginning of the row are sorted: the positions
+    With ``valid_count``, one number a row, only that many values at the beginning of the row are sorted: the positions
     behind them are their own.
     """
     rows = Rows(data.shape, real_axis("argsort", axis, len(data.shape)))
@@ -139,9 +139,9 @@ def topk(
 
 
 def _wanted(k: Any, length: PrimExpr, data: Tensor) -> PrimExpr:
-    """How many values are asked for."""
+    """How many values are requested."""
     if isinstance(k, Tensor):
-        # Known when the program runs: the caller's output has the size.
+        # Known at run time: the caller's output has the size.
         return SizeVar("k", "int32")
     count = operators.as_expr(k)
     if isinstance(count, IntImm) and count.value < 1:

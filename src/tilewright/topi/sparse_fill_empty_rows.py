@@ -27,8 +27,8 @@ def sparse_fill_empty_rows(
 ) -> list[Tensor]:
     """A sparse tensor in which every row has an element: an empty one gets ``default_value`` in its first column.
 
-    Gives the index vectors (rows, in ascending order of the first component; elements of one row keep their order), the
-    values, and which rows were empty. The shapes of all three are the caller's, who knows how many rows are empty.
+    Returns the index vectors (rows, in ascending order of the first component; elements of one row keep their order),
+    the values, and which rows were empty. The shapes of all three are the caller's, who knows how many rows are empty.
     """
     check_integers("sparse_fill_empty_rows", "indices", sparse_indices)
     if len(sparse_indices.shape) != 2 or len(sparse_values.shape) != 1:

@@ -18,9 +18,9 @@ from tilewright.topi.radix import Workspace, encode, key_type
 def unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) -> list[Tensor]:
     """The different values of a vector, in ascending order or in that of their first appearance.
 
-    Gives the values, the position where each first appears, for every element the number of its value, how many values
-    there are (a vector of one), and on request how often each appears. Values, positions and counts have the length of
-    the data; what lies behind the number of values is zero.
+    Returns the values, the position where each first appears, for every element the number of its value, how many
+    values there are (a vector of one), and on request how often each appears. Values, positions and counts have the
+    length of the data; what lies behind the number of values is zero.
     """
     if len(data.shape) != 1:
         raise ExpressionError(f"unique takes a vector, not {shape_text(data.shape)}")
@@ -58,7 +58,7 @@ def unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) ->
 
 
 def _groups(builder: IRBuilder, data: BufferVar, numbers: BufferVar, length: PrimExpr) -> BufferVar:
-    """Write for every element the number of its value in ascending order; gives how many there are."""
+    """Write for every element the number of its value in ascending order; returns how many there are."""
     groups = scalar(builder, "int32", "groups", 0)
     space = Workspace(builder, key_type(data.dtype), length, with_positions=True)
     with builder.for_range(0, length, name="i") as i:

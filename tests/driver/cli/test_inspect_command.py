@@ -206,7 +206,9 @@ def test_a_program_of_the_virtual_machine(suffix, open_onnx, tmp_path, capsys):
     assert found["parameters"]["bytes"] == sum(one.numpy().nbytes for one in executable.program.constants)
     assert [one["name"] for one in found["outputs"]] == ["y", "p"]
     assert found["outputs"][0]["shape"] == [None, 3]
-    assert "as much as the shapes need" in printed(capsys, path)
+    assert found["outputs"][0]["dimensions"] == ["n", ""]
+    said = printed(capsys, path)
+    assert "as much as the shapes need" in said and "n, 4" in said and "?" not in said
 
 
 def test_code_for_another_machine(small_onnx, tmp_path, capsys):

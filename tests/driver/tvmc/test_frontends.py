@@ -36,7 +36,7 @@ def test_onnx_is_loaded(small_onnx, open_onnx):
     assert frozen.params == {}
 
 
-@pytest.mark.parametrize("suffix", ["h5", "pb", "tflite", "pth", "pdmodel"])
+@pytest.mark.parametrize("suffix", ["h5", "pb", "tflite", "pdmodel"])
 def test_other_formats_say_how_to_get_onnx(suffix, tmp_path):
     """A format that is not there yet is named, with the way to ONNX."""
     path = tmp_path / f"model.{suffix}"

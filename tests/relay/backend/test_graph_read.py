@@ -42,8 +42,14 @@ def test_reads_nodes_and_tensors(model: Any) -> None:
         (lambda graph: graph["nodes"][5]["attrs"].update(num_outputs="-2"), "has -2 outputs"),
         (lambda graph: graph.update(arg_nodes=[2]), "2, which is not an input node"),
         (lambda graph: graph.update(arg_nodes=[1]), "lacks the input node 'x'"),
-        (lambda graph: graph["nodes"][4].update(inputs=[]), "'reshape' renames a tensor, and has none"),
-        (lambda graph: graph["nodes"][4].update(inputs=[[1, 0, 0]]), "a tensor to one of another size"),
+        (
+            lambda graph: graph["nodes"][4].update(inputs=[]),
+            "'reshape' is a view of a tensor, but has no input",
+        ),
+        (
+            lambda graph: graph["nodes"][4].update(inputs=[[1, 0, 0]]),
+            "a view of another size than its tensor",
+        ),
         (lambda graph: graph["attrs"].pop("shape"), "'shape' is not a list of 8 values"),
         (lambda graph: graph["attrs"]["shape"][1].pop(), "'shape' is not a list of 8 values"),
         (lambda graph: graph["attrs"]["shape"][1].__setitem__(0, [-1]), "constant sizes are needed"),

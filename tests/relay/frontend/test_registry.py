@@ -52,8 +52,8 @@ def lines_frontend(**changes):
 
 def test_the_package_has_its_folders():
     """Every folder but the shared one is a frontend; formats to be converted are known, and not readable."""
-    assert list(registry._own()) == ["onnx"]
-    assert {"keras", "pb", "tflite", "pytorch", "paddle"} <= registry.known_formats().keys()
+    assert list(registry._own()) == ["onnx", "pytorch"]
+    assert {"keras", "pb", "tflite", "paddle"} <= registry.known_formats().keys()
     assert "keras" not in registry.readable_formats()
 
 

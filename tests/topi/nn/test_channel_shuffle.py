@@ -35,9 +35,9 @@ def test_every_channel_is_where_it_belongs(channels: int, groups: int, block: in
 
 
 def test_what_is_no_shuffle_is_refused() -> None:
-    """Channels that do not fall into the groups, and layouts of another order."""
+    """Channels that cannot be divided into the groups, and layouts of another order."""
     data = te.placeholder((1, 10, 2, 3), name="data")
-    with pytest.raises(OpAttributeInvalid, match="10 channels do not fall into 4 groups"):
+    with pytest.raises(OpAttributeInvalid, match="10 channels cannot be divided into 4 groups"):
         topi.nn.channel_shuffle(data, 4)
     with pytest.raises(OpAttributeInvalid, match="not 'NHWC'"):
         topi.nn.channel_shuffle(data, 2, "NHWC")

@@ -91,7 +91,7 @@ def test_mistakes_are_refused() -> None:
     data = te.placeholder((1, 3, 6, 5, 4))
     with pytest.raises(InvalidShapeError, match="must be equal"):
         topi.nn.conv2d_NCHWc(data, te.placeholder((2, 3, 3, 3, 2, 4)), 1, 1, 1, "NCHW4c", "NCHW4c")
-    with pytest.raises(InvalidShapeError, match="do not fall into groups of 2"):
+    with pytest.raises(InvalidShapeError, match="cannot be divided into groups of 2"):
         topi.nn.conv2d_NCHWc(data, te.placeholder((2, 2, 3, 3, 4, 4)), 1, 1, 1, "NCHW4c", "NCHW4c")
     with pytest.raises(InvalidShapeError, match="a kernel of 6"):
         topi.nn.conv2d_NCHWc(data, te.placeholder((2, 3, 3, 3)), 1, 1, 1, "NCHW4c", "NCHW4c")

@@ -253,7 +253,7 @@ def test_mistakes_are_refused() -> None:
         topi.nn.conv2d_nchw(data, te.placeholder((3, 4, 3, 3)), 1, 0, 1)
     with pytest.raises(InvalidShapeError, match="larger than the padded input along H"):
         topi.nn.conv2d_nchw(data, te.placeholder((3, 2, 7, 3)), 1, 0, 1)
-    with pytest.raises(InvalidShapeError, match="3 output channels do not fall into 2 groups"):
+    with pytest.raises(InvalidShapeError, match="3 output channels cannot be divided into 2 groups"):
         topi.nn.group_conv2d_nchw(data, te.placeholder((3, 1, 3, 3)), 1, 0, 1, 2)
     with pytest.raises(InvalidShapeError, match="NCHW has 4 dimensions"):
         topi.nn.conv2d_nchw(te.placeholder((2, 5, 5)), kernel, 1, 0, 1)

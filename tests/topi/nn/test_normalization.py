@@ -109,5 +109,5 @@ def test_mistakes_are_refused() -> None:
     data = te.placeholder((2, 5, 4))
     with pytest.raises(InvalidShapeError, match="axis 3"):
         topi.nn.layer_norm(data, None, None, axis=3)
-    with pytest.raises(InvalidShapeError, match="5 channels do not fall into 2 groups"):
+    with pytest.raises(InvalidShapeError, match="5 channels cannot be divided into 2 groups"):
         topi.nn.group_norm(data, None, None, 2)

@@ -1,5 +1,8 @@
 package tilewright;
 
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 
 /** A graph of a module's functions, with its memory and parameters. One thread at a time uses it. */
@@ -32,9 +35,28 @@ public final class GraphExecutor implements AutoCloseable {
         run(open());
     }
 
+    /** The names of the outputs, as the model gives them, in its order. */
+    public synchronized List<String> outputNames() {
+        List<String> names = new ArrayList<>();
+        for (int index = 0; index < numOutputs(open()); index++) {
+            names.add(new String(outputName(open(), index), StandardCharsets.UTF_8));
+        }
+        return names;
+    }
+
+    /** A copy of the elements of the output of a name, in row-major order. */
+    public synchronized float[] output(String name) {
+        return output(open(), outputIndex(open(), Text.bytes(name)));
+    }
+
     /** A copy of an output's elements, in row-major order. */
     public synchronized float[] output(int index) {
         return output(open(), index);
+    }
+
+    /** The extents of the output of a name. */
+    public synchronized long[] outputShape(String name) {
+        return outputShape(open(), outputIndex(open(), Text.bytes(name)));
     }
 
     /** The extents of an output. */
@@ -64,6 +86,12 @@ public final class GraphExecutor implements AutoCloseable {
     private static native void setInput(long graph, byte[] name, float[] values, long[] shape);
 
     private static native void run(long graph);
+
+    private static native int numOutputs(long graph);
+
+    private static native byte[] outputName(long graph, int index);
+
+    private static native int outputIndex(long graph, byte[] name);
 
     private static native float[] output(long graph, int index);
 

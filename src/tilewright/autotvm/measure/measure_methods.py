@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from tilewright.runtime.loading import load_module
 from tilewright.search.measure import Argument, Measured, RunOptions, run_all
 from tilewright.support.errors import RPCError, TilewrightError
 from tilewright.target.target import Target
+
+logger = logging.getLogger("autotvm")
 
 _NO_DEVICES = "remote devices are not in this version: measure on this machine with autotvm.LocalRunner()"
 
@@ -246,6 +249,34 @@ def _run_loaded(
     return MeasureResult(costs, MeasureErrorNo.NO_ERROR, time.monotonic() - starts, time.time())
 
 
+def run_through_rpc(
+    measure_input: MeasureInput,
+    build_result: Any,
+    number: int,
+    repeat: int,
+    min_repeat_ms: int,
+    cooldown_interval: float,
+    remote_kwargs: dict[str, Any],
+    ref_input: list[Any] | None,
+    enable_cpu_cache_flush: bool = False,
+    module_loader: Callable[..., Any] | None = None,
+) -> MeasureResult:
+    """Measure one candidate on a remote device, which ``remote_kwargs`` describes; without any, on this machine."""
+    if remote_kwargs:
+        raise RPCError(f"the device {remote_kwargs.get('device_key')!r} cannot be used: {_NO_DEVICES}")
+    return run_locally(
+        measure_input,
+        build_result,
+        number,
+        repeat,
+        min_repeat_ms,
+        cooldown_interval,
+        ref_input,
+        enable_cpu_cache_flush,
+        module_loader,
+    )
+
+
 class _ThisMachine:
     """What a loader gives as the remote machine."""
 
@@ -326,3 +357,8 @@ def check_remote(
 ) -> bool:
     """True if a tracker has a device: there are none in this version."""
     return False
+
+
+def set_cuda_target_arch(arch: str | Sequence[str]) -> None:
+    """TVM's way to name the architecture of a GPU. Here it is an option of the target."""
+    logger.warning("set_cuda_target_arch has no effect: use a target such as 'cuda -arch=%s'", arch)

@@ -18,7 +18,7 @@ logger = logging.getLogger("autotvm")
 class SimulatedAnnealingOptimizer(ModelOptimizer):
     """``parallel_size`` walks of up to ``n_iter`` steps, the temperature going from ``temp[0]`` to ``temp[1]``. With
     ``persistent``, walks go on where the last call ended. They stop when the best have not changed for
-    ``early_stop`` steps."""
+    ``early_stop`` steps. Of a space with at most ``enumerated`` points all are predicted instead."""
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class SimulatedAnnealingOptimizer(ModelOptimizer):
         parallel_size: int = 128,
         early_stop: int = 50,
         log_interval: int = 50,
+        enumerated: int = 4096,
     ) -> None:
         super().__init__()
         self.task = task
@@ -39,10 +40,19 @@ class SimulatedAnnealingOptimizer(ModelOptimizer):
         self.parallel_size = min(parallel_size, len(self.space))
         self.early_stop = early_stop or n_iter
         self.log_interval = log_interval
+        self.enumerated = enumerated
         self.points: list[int] | None = None
 
     def find_maximums(self, model: CostModel, num: int, exclusive: Collection[int]) -> list[int]:
         """The points with the highest predictions, best first, none of them among those to exclude."""
+        if self.space.range_length <= self.enumerated:
+            left = [
+                index
+                for index in range(self.space.range_length)
+                if index not in exclusive and self.space.is_index_valid(index)
+            ]
+            order = np.argsort(-np.asarray(model.predict(left), dtype=float), kind="stable") if left else []
+            return [left[place] for place in order[:num]]
         if self.persistent and self.points is not None:
             points = self.points
         else:

@@ -8,7 +8,7 @@ from tilewright.autotvm.tuner.model_based_tuner import ModelBasedTuner, ModelOpt
 from tilewright.autotvm.tuner.sa_model_optimizer import SimulatedAnnealingOptimizer
 from tilewright.autotvm.tuner.xgboost_cost_model import XGBoostCostModel
 
-_WALKS, _STEPS, _PATIENCE = 32, 24, 6
+_LOWERED = {"parallel_size": 32, "n_iter": 24, "early_stop": 6, "enumerated": 256}
 """Annealing where each point has to be lowered for its features: as many as fit between two batches."""
 
 
@@ -28,9 +28,7 @@ class XGBTuner(ModelBasedTuner):
     ) -> None:
         model = XGBoostCostModel(task, feature_type, loss_type, num_threads, log_interval // 2)
         if optimizer == "sa":
-            limits: dict[str, Any] = {}
-            if feature_type != "knob":
-                limits = {"parallel_size": _WALKS, "n_iter": _STEPS, "early_stop": _PATIENCE}
+            limits: dict[str, Any] = {} if feature_type == "knob" else _LOWERED
             optimizer = SimulatedAnnealingOptimizer(task, log_interval=log_interval, **limits)
         if not isinstance(optimizer, ModelOptimizer):
             raise RuntimeError(f"unknown optimizer {optimizer!r}: it is 'sa', or a ModelOptimizer")

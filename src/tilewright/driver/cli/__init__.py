@@ -29,7 +29,6 @@ from tilewright.driver.cli import (
 )
 from tilewright.driver.cli.output import printable
 from tilewright.driver.cli.parser import Parser
-from tilewright.driver.cli.wording import as_options
 from tilewright.support.errors import InternalError, TilewrightError
 from tilewright.support.wording import command_line
 
@@ -57,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TilewrightError as problem:
         if parsed.verbose:
             traceback.print_exc()
-        print(f"tilewright: {printable(as_options(str(problem)))}", file=sys.stderr)
+        print(f"tilewright: {printable(str(problem))}", file=sys.stderr)
         return FAILED if isinstance(problem, InternalError) else USER_ERROR
     except KeyboardInterrupt:
         print("tilewright: interrupted", file=sys.stderr)

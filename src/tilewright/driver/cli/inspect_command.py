@@ -11,7 +11,6 @@ from typing import Any
 from tilewright.driver import tvmc
 from tilewright.driver.cli.output import bytes_text, printable, show_json, show_table
 from tilewright.driver.cli.progress import progress
-from tilewright.driver.cli.wording import as_options
 from tilewright.driver.tvmc.arguments import Commands, add_model_arguments
 from tilewright.support.errors import ModelError
 
@@ -61,7 +60,7 @@ def _show_model(found: dict[str, Any]) -> None:
     if found["multiply_accumulates"]:
         _line("work", f"{found['multiply_accumulates']:,} multiply-accumulates")
     if found["problem"]:
-        _line("problem", f"the model cannot be compiled as it is: {as_options(found['problem'])}")
+        _line("problem", f"the model cannot be compiled as it is: {found['problem']}")
     print()
     _show_tensors(found)
     _show_counts("operators", found["operators"])
@@ -116,17 +115,18 @@ def _line(name: str, text: str) -> None:
 
 def _show_tensors(found: dict[str, Any]) -> None:
     rows = [
-        [kind, one["name"], one["dtype"], _shape(one["shape"])]
+        [kind, one["name"], one["dtype"], _shape(one["shape"], one.get("dimensions"))]
         for kind, name in (("input", "inputs"), ("output", "outputs"))
         for one in found[name]
     ]
     show_table("inputs and outputs", ["", "name", "type", "shape"], rows)
 
 
-def _shape(shape: list[int | str | None] | None) -> str:
+def _shape(shape: list[int | str | None] | None, names: list[str] | None = None) -> str:
     if shape is None:
         return "not known"
-    return ", ".join("?" if size is None else str(size) for size in shape) or "()"
+    named = zip(shape, names or [""] * len(shape), strict=True)
+    return ", ".join((name or "?") if size is None else str(size) for size, name in named) or "()"
 
 
 def _show_counts(name: str, counts: dict[str, int]) -> None:

@@ -5,7 +5,7 @@ It looks like the report of a profile, and shares its style and tools.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def as_json(result: ModelTuning) -> dict[str, Any]:
     }
 
 
-def _task(task: TaskProgress, applied: Mapping[str, float]) -> dict[str, Any]:
+def _task(task: TaskProgress, applied: Container[str]) -> dict[str, Any]:
     measured = task.untuned != float("inf")
     return {
         "name": task.name,

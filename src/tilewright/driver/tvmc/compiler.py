@@ -46,7 +46,7 @@ from tilewright.relay.backend.machine import needs_machine
 from tilewright.relay.build_module import build
 from tilewright.relay.infer import infer_module
 from tilewright.support.cbuild import write_bytes
-from tilewright.support.wording import in_words_of_the_caller
+from tilewright.support.wording import argument
 from tilewright.target import Target
 from tilewright.target.kind import nearest
 
@@ -135,9 +135,8 @@ def make_settings(
         raise TVMCException(f"the executors are graph, vm and aot, not {executor!r}{hint}")
     name = rest.get("mod_name", "default")
     if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
-        option = in_words_of_the_caller("--module-name", "mod_name")
         raise TVMCException(
-            f"{option} is a prefix of names in C, letters, digits and underscores, not {name!r}"
+            f"{argument('mod_name')} is a prefix of names in C, letters, digits and underscores, not {name!r}"
         )
     if isinstance(target, str):
         chosen, generators = target_from_cli(target, additional_target_options)
@@ -151,8 +150,9 @@ def make_settings(
             # A package is run by calling a function by its name.
             chosen = Target({**chosen.export(), "interface-api": interface or "packed"})
     elif interface:
-        advice = in_words_of_the_caller("--executor aot", "executor='aot'")
-        raise TVMCException(f"an interface can only be chosen for ahead-of-time models: {advice}")
+        raise TVMCException(
+            f"an interface can only be chosen for ahead-of-time models: {argument('executor', 'aot')}"
+        )
     return Settings(chosen, executor, generators=tuple(generators), **rest)
 
 

@@ -21,6 +21,7 @@ from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.module import Module
 from tilewright.runtime.vm import Executable
 from tilewright.support.cbuild import has_compiler
+from tilewright.support.wording import argument
 from tilewright.target import Target
 
 
@@ -67,7 +68,9 @@ def choose_format(
     interface = None if target is None else target.attrs.get("interface-api")
     is_library = path is not None and Path(path).suffix in SHARED_SUFFIXES
     if is_library and output_format not in (None, "so"):
-        raise TVMCException(f"{path} is a shared library, but output_format='{output_format}' is not")
+        raise TVMCException(
+            f"{path} is a shared library, but {argument('output_format', output_format)} is not"
+        )
     if output_format is None and interface == "c" and not is_library:
         return "mlf"  # C code has no function to call by name, and a program of the user's compiles it
     if output_format not in (None, "so") or cross or has_compiler(triple):
@@ -76,8 +79,10 @@ def choose_format(
         return "tar"
     if links_without_compiler(triple):
         return "so"
-    wanted = f"{path} is" if is_library else "output_format='so' is"
-    instead = f"package_path='{Path(str(path)).with_suffix('.tar')}'" if is_library else "output_format='tar'"
+    wanted = f"{path} is" if is_library else f"{argument('output_format', 'so')} is"
+    instead = argument("output_format", "tar")
+    if is_library:
+        instead = argument("package_path", str(Path(str(path)).with_suffix(".tar")))
     where = f" for {triple}" if triple else ""
     raise TVMCException(
         f"{wanted} a shared library, which a C compiler links, and no C compiler{where} was found: install one (cc, "
@@ -156,8 +161,8 @@ def _aot_model(compiled: AOTExecutorFactoryModule) -> AOTModule:
     assert isinstance(model, AOTModule)
     if model.interface != "packed":
         raise TVMCException(
-            "a model with the C interface is called from C: export it with output_format='mlf', or compile it with "
-            "interface='packed'"
+            "a model with the C interface is called from C: export it with "
+            f"{argument('output_format', 'mlf')}, or compile it with {argument('interface', 'packed')}"
         )
     return model
 
@@ -180,7 +185,8 @@ def export_model_library(compiled: Any, path: str) -> None:
     """Write a model library."""
     if isinstance(compiled, CompiledProgram):
         raise TVMCException(
-            "a program of the virtual machine cannot be a model library: use output_format='so', or another executor"
+            "a program of the virtual machine cannot be a model library: use "
+            f"{argument('output_format', 'so')}, or another executor"
         )
     if isinstance(compiled, AOTExecutorFactoryModule):
         export_model_library_format(compiled.lib, path)

@@ -9,11 +9,11 @@ from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.graph_memory import arena_bytes
 from tilewright.driver.tvmc.library_content import read_library
 from tilewright.driver.tvmc.package_format import PackageContent
-from tilewright.driver.tvmc.tensors import TensorInfo, graph_tensors
+from tilewright.driver.tvmc.tensors import TensorInfo, graph_tensors, tensor_info
 from tilewright.runtime.aot_model import TensorDescription
 from tilewright.runtime.graph_factory import GraphExecutorFactory
 from tilewright.runtime.vm import VMModule
-from tilewright.runtime.vm_program import VMParameter
+from tilewright.runtime.vm_program import VMParameter, VMProgram
 
 
 def read_shared_library(path: Path) -> PackageContent:
@@ -34,10 +34,11 @@ def read_shared_library(path: Path) -> PackageContent:
             *(model.name, library.target, inputs, outputs, arena_bytes(model.graph_json)),
         )
     if isinstance(model, VMModule):
-        parameters = model.program.function("main").parameters
+        program = model.program
+        inputs = _parameters(program, program.function("main").parameters)
         return PackageContent(
             *("classic", "vm", path.name, b"", None, {}),
-            *("default", library.target, _parameters(parameters), _parameters(model.program.outputs)),
+            *("default", library.target, inputs, _parameters(program, program.outputs)),
         )
     return PackageContent(
         *("classic", "aot", path.name, b"", None, {}),
@@ -46,8 +47,9 @@ def read_shared_library(path: Path) -> PackageContent:
     )
 
 
-def _parameters(parameters: Sequence[VMParameter]) -> list[TensorInfo]:
-    return [TensorInfo(one.name, one.shape, str(one.dtype or "float32")) for one in parameters]
+def _parameters(program: VMProgram, parameters: Sequence[VMParameter]) -> list[TensorInfo]:
+    names = program.dimension_names
+    return [tensor_info(one.name, one.shape, str(one.dtype or "float32"), names) for one in parameters]
 
 
 def _described(tensors: Sequence[TensorDescription]) -> list[TensorInfo]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,20 +13,23 @@ from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.ir.module import IRModule
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
+from tilewright.relay.dimension_names import all_dimension_names
 from tilewright.relay.infer import infer_module
 from tilewright.relay.output_names import output_names, unnamed_output
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.dtype import DataType
-from tilewright.support.wording import in_words_of_the_caller
+from tilewright.support.wording import argument
 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor: name, element type, and sizes, of which those that are not known are None."""
+    """A tensor: name, element type, and sizes, of which those that are not known are None. ``dimensions`` are the
+    model's names of the dimensions, empty for those without one; there are none, or one each."""
 
     name: str
     shape: tuple[int | None, ...]
     dtype: str
+    dimensions: tuple[str, ...] = ()
 
     @property
     def array_dtype(self) -> np.dtype[Any]:
@@ -40,24 +43,39 @@ class TensorInfo:
 
     def text(self) -> str:
         """As a person would write it: ``image float32[1, 3, 224, 224]``."""
-        return (
-            f"{self.name} {self.dtype}[{', '.join('?' if one is None else str(one) for one in self.shape)}]"
-        )
+        return f"{self.name} {self.dtype}[{', '.join(self.sizes())}]"
+
+    def sizes(self) -> list[str]:
+        """Each size, or the model's name of the dimension, or ?."""
+        names = self.dimensions or ("",) * len(self.shape)
+        return [
+            (name or "?") if size is None else str(size) for size, name in zip(self.shape, names, strict=True)
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """As it is stored."""
-        return {**asdict(self), "shape": list(self.shape)}
+        stored = {"name": self.name, "shape": list(self.shape), "dtype": self.dtype}
+        return {**stored, "dimensions": list(self.dimensions)} if self.dimensions else stored
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> TensorInfo:
         """The reverse."""
         shape = tuple(None if one is None else int(one) for one in stored["shape"])
-        return cls(str(stored["name"]), shape, str(stored["dtype"]))
+        names = tuple(str(one) for one in stored.get("dimensions", ()))
+        return tensor_info(str(stored["name"]), shape, str(stored["dtype"]), {str(stored["name"]): names})
 
 
-def _info(name: str, kind: TensorType) -> TensorInfo:
+def tensor_info(
+    name: str, shape: Sequence[int | None], dtype: str, names: Mapping[str, Sequence[str]]
+) -> TensorInfo:
+    """A tensor, with the names that its dimensions have among those of all tensors."""
+    own = tuple(names.get(name, ()))
+    return TensorInfo(name, tuple(shape), dtype, own if any(own) and len(own) == len(shape) else ())
+
+
+def _info(name: str, kind: TensorType, names: Mapping[str, Sequence[str]]) -> TensorInfo:
     extents = [getattr(extent, "value", None) for extent in kind.shape]
-    return TensorInfo(name, tuple(None if one is None else int(one) for one in extents), str(kind.dtype))
+    return tensor_info(name, [None if one is None else int(one) for one in extents], str(kind.dtype), names)
 
 
 def _tensors(kind: Type) -> list[TensorType]:
@@ -71,6 +89,7 @@ def _tensors(kind: Type) -> list[TensorType]:
 def module_inputs(mod: IRModule, params: Mapping[str, Any]) -> list[TensorInfo]:
     """The parameters of ``main`` that have no value."""
     main = infer_module(mod)["main"]
+    names = all_dimension_names(main)
     found: list[TensorInfo] = []
     for parameter in main.params:
         if parameter.name_hint in params:
@@ -78,7 +97,7 @@ def module_inputs(mod: IRModule, params: Mapping[str, Any]) -> list[TensorInfo]:
         kinds = _tensors(parameter.checked_type)
         for position, kind in enumerate(kinds):
             name = parameter.name_hint if len(kinds) == 1 else f"{parameter.name_hint}_{position}"
-            found.append(_info(name, kind))
+            found.append(_info(name, kind, names))
     return found
 
 
@@ -87,7 +106,8 @@ def module_outputs(mod: IRModule) -> list[TensorInfo]:
     main = infer_module(mod)["main"]
     kinds = _tensors(main.checked_type.ret_type)
     names = output_names(main, len(kinds)) or [output_name(position) for position in range(len(kinds))]
-    return [_info(name, kind) for name, kind in zip(names, kinds, strict=True)]
+    dimensions = all_dimension_names(main)
+    return [_info(name, kind, dimensions) for name, kind in zip(names, kinds, strict=True)]
 
 
 def output_name(position: int) -> str:
@@ -126,18 +146,11 @@ def require_static(inputs: Sequence[TensorInfo], executor: str) -> None:
     """An error that says what to write, for inputs whose sizes the executor has to know."""
     unknown = [one for one in inputs if not one.is_static]
     if executor != "vm" and unknown:
-        example = " ".join(
-            f"{one.name}:[{','.join('1' if size is None else str(size) for size in one.shape)}]"
-            for one in unknown
-        )
         shapes = {one.name: [1 if size is None else size for size in one.shape] for one in unknown}
-        advice = in_words_of_the_caller(
-            f'--input-shapes "{example}", or compile with --executor vm',
-            f"load(path, shape_dict={shapes}), or compile with executor='vm'",
-        )
         raise TVMCException(
             f"the {executor} executor needs static shapes, but some sizes of the model are unknown: "
-            f"{'; '.join(one.text() for one in unknown)}. Fix them, as in {advice}"
+            f"{'; '.join(one.text() for one in unknown)}. Fix them, as in "
+            f"{argument('shape_dict', shapes)}, or compile with {argument('executor', 'vm')}"
         )
 
 

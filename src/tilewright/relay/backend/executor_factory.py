@@ -1,4 +1,4 @@
-"""What ``relay.build`` gives: a model's code, graph and parameters, ready to run, to export or to look at."""
+"""The result of ``relay.build``: a model's code, graph and parameters, ready to run, to export or to look at."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tilewright.target import Target
 
 
 class ExecutorFactoryModule:
-    """Base of what ``relay.build`` gives. Unpacks as (configuration, library, parameters), as older scripts expect."""
+    """Base of the results of ``relay.build``. Unpacks as (configuration, library, parameters), as older scripts
+    expect."""
 
     ir_mod: IRModule
     target: Any

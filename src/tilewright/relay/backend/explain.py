@@ -1,4 +1,4 @@
-"""How each operator of each fused function is computed, and why: rows of the table, taken and passed over."""
+"""How each operator of each fused function is computed, and why: strategy rows, chosen and rejected."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class KernelChoices:
     scheduler: str
 
     def text(self) -> str:
-        """The choices as a table of 80 columns. Operators about which there is nothing to choose stand in one line."""
-        # The name without what all kernels have in front; a long one goes on in the next line.
+        """The choices as a table of 80 columns. Operators without a choice share one line."""
+        # The name without the common prefix; a long one continues on the next line.
         lines = textwrap.wrap(self.kernel[max(self.kernel.find("fused_"), 0) :], 78, subsequent_indent="  ")
         lines.append(f"  scheduler: {self.scheduler}")
         plain = list(dict.fromkeys(one.operator for one in self.choices if _is_plain(one)))
@@ -120,7 +120,7 @@ def explanation_text(explanations: Sequence[KernelChoices]) -> str:
 
 
 def _is_plain(choice: Choice) -> bool:
-    """True if the definition was taken and there was no row to pass over."""
+    """True if the definition was used and no row was rejected."""
     return choice.name == choice.operator and not choice.refused
 
 

@@ -1,8 +1,8 @@
 """Functions that other code generators compile.
 
-A function with the attribute "Compiler" is compiled by the global function ``relay.ext.<compiler>``. It makes of the
-function a runtime module that has it under the name of its attribute "global_symbol": inputs first, then outputs, all
-tensors.
+A function with the attribute "Compiler" is compiled by the global function ``relay.ext.<compiler>``. That function
+compiles it to a runtime module, in which it has the name of its attribute "global_symbol" and takes inputs, then
+outputs, all tensors.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def compile_external(functions: Mapping[str, Function]) -> list[Module]:
         module = generate(function)
         if not isinstance(module, Module):
             raise TilewrightError(
-                f"the code generator {compiler!r} gave {type(module).__name__} for {name}, not a runtime module"
+                f"the code generator {compiler!r} returned {type(module).__name__} for {name}, not a runtime module"
             )
         if not module.implements_function(name, query_imports=True):
             raise TilewrightError(f"the code that {compiler!r} generated has no function {name!r}")

@@ -27,14 +27,14 @@ from tilewright.support.errors import LoweringError, TilewrightError
 
 @dataclass(frozen=True)
 class Entry:
-    """One tensor: the number of the node that gives it, and which of its outputs it is."""
+    """One tensor: the number of the node that produces it, and which of its outputs it is."""
 
     node: int
     output: int = 0
 
 
 NO_OPERATION = "__nop"
-"""The kernel of a node that runs nothing: its results are part of its argument, or its arguments part of the result."""
+"""The kernel of a node that runs nothing: its results are views of its argument, or its arguments of the result."""
 
 COPY = "__copy"
 """The kernel of a node that copies its argument to another device."""
@@ -109,7 +109,7 @@ def element_size(kind: TensorType) -> int:
 
 
 def _tensor_types(given: Type) -> list[TensorType]:
-    """The tensors that a value of this type is, in a row."""
+    """The tensors of a value of this type, tuples flattened."""
     if isinstance(given, TensorType):
         if is_dynamic(given):
             raise LoweringError(
@@ -125,7 +125,7 @@ def _tensor_types(given: Type) -> list[TensorType]:
 
 
 class GraphBuilder(ExprFunctor):
-    """Turns a function into a graph; the entries of an expression are its tensors, in a row."""
+    """Turns a function into a graph; the entries of an expression are its tensors, tuples flattened."""
 
     def __init__(self, prefix: str, device_of: Callable[[RelayExpr], int]) -> None:
         super().__init__()
@@ -222,7 +222,7 @@ class GraphBuilder(ExprFunctor):
             raise LoweringError(f"the graph executor cannot run {call.op.name}", span=call.span)
         if isinstance(call.op, Op):
             raise LoweringError(
-                f"{call.op.name} is not inside of a kernel: the pass FuseOps makes kernels of operators, it cannot be "
+                f"{call.op.name} is not inside a kernel: the pass FuseOps makes kernels from operators, and cannot be "
                 "disabled (PassContext(opt_level=0) fuses nothing)",
                 span=call.span,
             )
@@ -261,8 +261,8 @@ def is_device_copy(function: Function) -> bool:
 
 
 def in_place_parameters(function: Function) -> list[int]:
-    """The parameters whose memory the only result may take: the function reads of them the element that it writes, and
-    nothing else."""
+    """The parameters whose memory the only result may overwrite: the function reads only the element that it writes
+    of them."""
     result = function.body.checked_type
     if not isinstance(result, TensorType):
         return []

@@ -33,7 +33,7 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
             "flatten_data": "1" if node.is_flat else "0",
         }
         if node.function is not None:
-            # For those who measure: what the kernel has to do, and which nodes of the model it does it for.
+            # For profilers: the work of the kernel, and the model's nodes that it computes.
             attributes["flops"] = str(count_flops(node.function))
             attributes["operations"] = str(count_operations(node.function))
             attributes["arithmetic"] = arithmetic_dtype(node.function)

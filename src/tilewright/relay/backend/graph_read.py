@@ -63,10 +63,10 @@ def _output_names(root: dict[str, Any], count: int) -> list[str]:
 
 
 def _settle(node: GraphNode, own: Sequence[int], nodes: Sequence[GraphNode], offset_of: Any) -> None:
-    """Say where the results of a node that runs nothing lie: in its argument, or its arguments in the result."""
+    """Record where the results of a view are: in its argument, or its arguments in the result."""
     what = f"the graph's node {node.name!r}"
     if not node.inputs:
-        raise ModelError(f"{what} renames a tensor, and has none")
+        raise ModelError(f"{what} is a view of a tensor, but has no input")
     sizes = [byte_size(nodes[entry.node].outputs[entry.output]) for entry in node.inputs]
     results = [byte_size(kind) for kind in node.outputs]
     if len(sizes) > 1 and len(results) == 1 and sizes[0] < results[0]:
@@ -83,9 +83,9 @@ def _settle(node: GraphNode, own: Sequence[int], nodes: Sequence[GraphNode], off
     for offset, size in zip(own, results, strict=False):
         distance = offset - offset_of(node.inputs[0])
         if distance == 0 and len(results) == 1 and size != sizes[0]:
-            raise ModelError(f"{what} renames a tensor to one of another size")
+            raise ModelError(f"{what} is a view of another size than its tensor")
         if distance < 0 or distance + size > sizes[0]:
-            raise ModelError(f"{what} shows a part of a tensor that is not inside of it")
+            raise ModelError(f"{what} is a view of bytes outside its tensor")
         node.view_offsets.append(distance)
 
 
@@ -109,7 +109,7 @@ def _attribute(root: dict[str, Any], name: str, count: int) -> list[Any]:
 
 
 def _outputs(node: Any, number: int) -> int:
-    """How many tensors a node gives."""
+    """How many tensors a node produces."""
     if not isinstance(node, dict) or node.get("op") not in ("null", "tvm_op"):
         raise ModelError(f"node {number} of the graph is neither an input ('null') nor a call ('tvm_op')")
     attributes = node.get("attrs") if node["op"] == "tvm_op" else {}
@@ -136,12 +136,12 @@ def _node(node: dict[str, Any], before: Sequence[GraphNode]) -> GraphNode:
 
 
 def _entry(value: Any, nodes: Sequence[GraphNode], what: str) -> Entry:
-    """The tensor that [node, output, version] says."""
+    """The tensor that [node, output, version] names."""
     if isinstance(value, list) and len(value) >= 2 and all(type(part) is int for part in value[:2]):
         node, output = value[:2]
         if 0 <= node < len(nodes) and 0 <= output < len(nodes[node].outputs):
             return Entry(node, output)
-    raise ModelError(f"{what} is {value!r}, which no node before it gives")
+    raise ModelError(f"{what} is {value!r}, which no earlier node produces")
 
 
 def _check_arguments(arguments: list[Any], nodes: Sequence[GraphNode]) -> None:

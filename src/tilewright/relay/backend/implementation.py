@@ -18,7 +18,7 @@ from tilewright.target.generic_func import GenericFunc
 def get_valid_implementations(
     op: Op, attrs: Any, inputs: Sequence[Any], out_type: Any, target: Target
 ) -> list[OpImplementation]:
-    """All implementations for a target, the one to take first."""
+    """All implementations for a target, the preferred one first."""
     found, _ = candidates(op, attrs, inputs, out_type, target)
     if not found:
         raise OpNotImplemented(f"operator {op.name} has no implementation for the target {target.kind.name}")
@@ -35,8 +35,8 @@ def select_implementation(
 
 
 def is_own(op: Op, target: Target) -> bool:
-    """True if everything that decides an operator's code is part of this package: its code may be kept on disk, under a
-    key that knows nothing of what users register."""
+    """True if everything that decides an operator's code is part of this package: its code may be cached on disk, under
+    a key that does not cover what users register."""
     if has_registered(op):
         return False
     strategy = op.get_attr("FTVMStrategy")

@@ -24,7 +24,7 @@ def needs_machine(module: IRModule) -> bool:
 
 
 class _ControlFlow(ExprVisitor):
-    """Looks for what the graph executor does not have."""
+    """Looks for what the graph executor does not support."""
 
     def __init__(self) -> None:
         super().__init__()

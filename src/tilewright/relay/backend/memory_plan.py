@@ -2,7 +2,7 @@
 
 Tensors that share memory by their nature (a view and what it shows, a concatenation and its operands, an elementwise
 result and the argument that it overwrites) have one storage, each at its own offset in it. Storages get places in one
-arena by the lifetimes of their parts: what is not written yet, or read no more, is for others.
+arena by the lifetimes of their parts: memory that is not written yet, or no longer read, can be reused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tilewright.support.arena import Request, largest_live_blocks, plan_blocks, 
 
 @dataclass(frozen=True)
 class GraphMemory:
-    """The storage of every tensor, the offset of every storage, and what that comes to in bytes."""
+    """The storage of every tensor, the offset of every storage, and the sizes in bytes."""
 
     storage_of: Mapping[Entry, int]
     offset_of: Mapping[Entry, int]
@@ -40,7 +40,7 @@ class GraphMemory:
         return sum(self.arenas.values())
 
     def report(self) -> str:
-        """The figures in a sentence."""
+        """The sizes in one sentence."""
         return (
             f"intermediate tensors {self.tensors_bytes:,} bytes in an arena of {self.arena_bytes:,} "
             f"(largest live set {self.largest_live_set:,}), parameters {self.parameter_bytes:,}"
@@ -98,7 +98,7 @@ class _Planner:
         ]
 
     def overwrite_arguments(self) -> None:
-        """Have elementwise kernels write over an argument that nothing reads later."""
+        """Let elementwise kernels overwrite an argument that is not read later."""
         for step, node in enumerate(self.graph.nodes):
             if (
                 node.function is None
@@ -111,7 +111,7 @@ class _Planner:
                     break
 
     def _overwrite(self, step: int, node: GraphNode, argument: Entry) -> bool:
-        """Put the result of a node in the place of an argument, or the argument where the result has to be."""
+        """Put the result of a node into the memory of an argument, or the argument where the result has to be."""
         places = self.places
         root, start, end = places.range_of(argument)
         before = self._parts_of(argument)
@@ -146,7 +146,7 @@ class _Planner:
                 self.caller[root] = number
 
     def plan(self, scratch: Mapping[int, int]) -> GraphMemory:
-        """The plan, with what shares decided."""
+        """The plan, once it is known which tensors share memory."""
         numbers: dict[Entry, int] = {}
         storage_of: dict[Entry, int] = {}
         offset_of: dict[Entry, int] = {}

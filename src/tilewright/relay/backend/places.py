@@ -46,7 +46,7 @@ class Places:
         return root, offset
 
     def fits(self, root: Entry, offset: int) -> bool:
-        """True if a root may be put at this distance from another."""
+        """True if a root may be placed at this offset in another."""
         return root not in self.strict or offset % ALIGNMENT == 0
 
     def attach(self, root: Entry, to: Entry, offset: int) -> None:
@@ -80,7 +80,7 @@ class Places:
 
 
 def strict_entries(graph: ExecutorGraph) -> set[Entry]:
-    """The tensors that must lie at whole cache lines: results of the graph, and what code of others reads or writes."""
+    """The tensors that must lie at whole cache lines: results of the graph, and what external code reads or writes."""
     found = set(graph.outputs)
     for number, node in enumerate(graph.nodes):
         if node.kernel in graph.external:
@@ -90,5 +90,5 @@ def strict_entries(graph: ExecutorGraph) -> set[Entry]:
 
 
 def results(number: int, node: GraphNode) -> Iterator[Entry]:
-    """The tensors that a node gives."""
+    """The tensors that a node produces."""
     return (Entry(number, output) for output in range(len(node.outputs)))

@@ -1,4 +1,4 @@
-"""What every build begins with: the arguments in their proper form, parameters bound, the graph passes run."""
+"""The first steps of every build: arguments normalized, parameters bound, graph passes run."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def as_constant(value: Any) -> Constant:
 
 
 def owned(constants: Sequence[NDArray], params: Params) -> list[NDArray]:
-    """The constants of a built model. Those that share the memory of the caller's parameters are copied: what the
-    caller writes there later is not meant for the model."""
+    """The constants of a built model. Those that share the memory of the caller's parameters are copied: later
+    writes of the caller must not change the model."""
     foreign = [value.memory_range() for value in params.values() if isinstance(value, NDArray)]
     foreign.sort(key=lambda addresses: addresses.start)
 
@@ -111,7 +111,7 @@ def prepared(mod: IRModule, targets: BuildTargets, params: Params) -> IRModule:
     if targets.is_single:
         with recursion_room(), targets.default, dump_passes("graph/1-prepare"):
             return Sequential(prepare_passes(targets.default), name="relay.prepare")(typed)
-    # Values are placed before anything moves. What only one device wants is not asked: there is no current target.
+    # Devices are assigned before anything moves. Passes for one device do not run: there is no current target.
     placed = Sequential([PlanDevices(targets.default_device), DropPlacements()], name="relay.place")(typed)
     with recursion_room(), dump_passes("graph/1-prepare"):
         return Sequential(prepare_passes(None), name="relay.prepare")(infer_module(placed))

@@ -1,8 +1,8 @@
 """Shape functions: small kernels that compute the shapes of a primitive function's results before it runs.
 
-What the operators' relations say of symbolic dimensions becomes a program on the vectors of the parameters' shapes.
-Where a relation leaves a dimension unknown, because it depends on values, the operator's own shape function computes
-it, from the parameters themselves where it asks for them.
+What the operators' type relations derive for symbolic dimensions becomes a program on the vectors of the parameters'
+shapes. Where a relation leaves a dimension unknown, because it depends on values, the operator's own shape function
+computes it, from the parameters themselves where it needs them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from tilewright.tir.functor import substitute
 
 @dataclass(frozen=True)
 class ShapeInput:
-    """An argument of a shape function: a tensor among those of the parameters, in a row, or the vector of its shape."""
+    """An argument of a shape function: a tensor among those of the parameters, tuples flattened, or the vector of its
+    shape."""
 
     position: int
     is_data: bool
@@ -52,7 +53,7 @@ class ShapeFunction:
 
 
 class _Shapes(SymbolicTypes):
-    """The types of a function whose dimensions are expressions of elements of the shape function's inputs."""
+    """The types of a function, with dimensions as expressions of elements of the shape function's inputs."""
 
     def __init__(self, function: Function) -> None:
         self.placeholders: dict[ShapeInput, Tensor] = {}
@@ -65,7 +66,7 @@ class _Shapes(SymbolicTypes):
         super()._infer()
 
     def first_position(self, parameter: int) -> int:
-        """The place of a parameter's first tensor in the row of all."""
+        """The position of a parameter's first tensor among all of them."""
         before = self.function.params[:parameter]
         return sum(len(tensor_types(one.checked_type)) for one in before)
 
@@ -88,7 +89,7 @@ class _Shapes(SymbolicTypes):
         return self.placeholders[wanted]
 
     def element(self, variable: Var) -> tuple[Tensor, int]:
-        """The tensor and the place in it where a variable's value stands."""
+        """The tensor that holds a variable's value, and the index in it."""
         if variable not in self.elements:
             for (parameter, part, axis), known in self._dimensions.items():
                 if known is variable:

@@ -1,8 +1,8 @@
 """The types of a primitive function with a variable for each dimension that is not known.
 
 The variables are those of its parameters' dimensions. The dimensions of everything else are expressions of them, which
-the operators' relations give. What a relation would have to know to be sure that it holds is kept as a condition, for
-the compiled code to check; dimensions that must be equal share one variable.
+the operators' relations give. What a relation cannot prove becomes a condition, which the compiled code
+checks; dimensions that must be equal share one variable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tilewright.support.errors import LoweringError
 
 
 def tensor_types(given: Type) -> list[TensorType]:
-    """The tensors that a value of this type is, in a row."""
+    """The tensors of a value of this type, tuples flattened."""
     if isinstance(given, TensorType):
         return [given]
     if isinstance(given, TupleType):
@@ -62,7 +62,7 @@ class OperatorCondition:
 
     @property
     def message(self) -> str:
-        """What is said where it does not hold."""
+        """The message if it does not hold."""
         name, message = self.operator, self.condition.message
         return message if message.startswith(f"{name}:") else f"{name}: {message}"
 
@@ -123,7 +123,7 @@ class SymbolicTypes(ExprFunctor):
         return found
 
     def _new_equalities(self) -> Mapping[Var, PrimExpr]:
-        """Of two dimensions that must be equal, one gives way to the other if it is just a parameter's."""
+        """Of two dimensions that must be equal, one replaces the other if it is a variable of a parameter."""
         known = set(self._dimensions.values()) - set(self._equal)
         for each in self.conditions:
             if each.condition.pair is None:

@@ -20,7 +20,8 @@ from tilewright.target import Target
 
 @dataclass(frozen=True)
 class BuildTargets:
-    """Targets by the number that DLPack has for their kind of device. What no annotation places is on the default."""
+    """Targets by the number that DLPack has for their kind of device. Values without an annotation are on the default
+    one."""
 
     by_device: Mapping[int, Target]
     default_device: int
@@ -28,7 +29,7 @@ class BuildTargets:
 
     @property
     def default(self) -> Target:
-        """The target of what no annotation places."""
+        """The default target."""
         return self.by_device[self.default_device]
 
     @property

@@ -1,4 +1,4 @@
-"""From primitive functions to loops: each operator gives its tensor expression, one of them the schedule.
+"""From primitive functions to loops: each operator provides its tensor expression, and one of them the schedule.
 
 A primitive function is what FuseOps made: operators on its parameters, with at most one heavy operator or reduction.
 That one, the anchor, schedules the whole; where there is none, the last operator does.
@@ -119,7 +119,7 @@ class _Expressions(ExprFunctor):
         return [te.compute((), lambda: value, name="constant", tag=topi.tag.ELEMWISE)]
 
     def visit_tuple(self, tup: Tuple) -> list[Tensor]:
-        """The fields, in a row."""
+        """The fields, flattened."""
         return [tensor for field in tup.fields for tensor in self.visit(field)]
 
     def visit_tuple_getitem(self, t: TupleGetItem) -> list[Tensor]:
@@ -135,7 +135,7 @@ class _Expressions(ExprFunctor):
         return self.visit(current)  # type: ignore[no-any-return]
 
     def visit_function(self, fn: Function) -> list[Tensor]:
-        """Functions are called, within a composite function too."""
+        """Functions can only be called, also within a composite function."""
         raise LoweringError("a kernel cannot hold a function as a value")
 
     def visit_call(self, call: Call) -> list[Tensor]:
@@ -175,7 +175,7 @@ def _is_empty(kind: TensorType) -> bool:
 
 
 def _nothing(kind: TensorType) -> Tensor:
-    """A tensor without elements: no operator has to divide by its dimensions, or to model how fast it is."""
+    """A tensor without elements: operators need not handle division by its dimensions, nor cost models its speed."""
     zero = operators.const(0, kind.dtype)
     made: Tensor = te.compute(kind.shape, lambda *_: zero, name="nothing", tag=topi.tag.INJECTIVE)
     return made
@@ -224,7 +224,7 @@ def _scheduled(
 
 
 def _distinct(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Results that are arguments, or stand twice, are copied: each is written to memory of its own."""
+    """Results that are arguments, or occur twice, are copied: each is written to memory of its own."""
     made: list[Tensor] = []
     for tensor in outputs:
         if isinstance(tensor.op, PlaceholderOp) or tensor in made or any(tensor.op is one.op for one in made):

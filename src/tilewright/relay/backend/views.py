@@ -1,9 +1,9 @@
 """Kernels that need not run: their results lie where their arguments do, or their arguments where the result does.
 
 A slice of one piece, a reshape and their like become views of their argument. A concatenation whose operands follow one
-another in memory becomes a view too: what makes an operand writes it there. What cannot be written there (an input, a
-constant, a part of something else, an operand that stands twice or that another concatenation has) is copied, and where
-that would cost more than it saves, the kernel stays.
+another in memory becomes a view too: the kernel that makes an operand writes it there. What cannot be written there (an
+input, a constant, a part of something else, an operand that occurs twice or belongs to another concatenation) is
+copied, and where that would cost more than it saves, the kernel stays.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Views:
         return Entry(number)
 
     def _view(self, node: GraphNode, strict: bool) -> GraphNode:
-        """The node as a view; a kernel where the tensor would not lie at a whole cache line, and has to."""
+        """The node as a view; a kernel where the tensor must be aligned to a cache line, and would not be."""
         assert node.view_offsets is not None
         _, inside = self.places.find(node.inputs[0])
         fits = all((inside + offset) % ALIGNMENT == 0 for offset in node.view_offsets)
@@ -94,7 +94,7 @@ class _Views:
         return replace(node, name=name, inputs=inputs, kernel=NO_OPERATION, function=None)
 
     def _to_copy(self, operands: list[Entry]) -> list[int]:
-        """The operands that cannot be in their places by having their roots put there."""
+        """The operands whose roots cannot be placed where the result needs them."""
         starts = self.places.joined_offsets(operands)
         total = starts[-1] + self.places.sizes[operands[-1]]
         wanted = []
@@ -106,7 +106,7 @@ class _Views:
         for position, (root, base) in enumerate(wanted):
             end = base + self.places.sizes[root]
             may_move = root not in self.places.fixed and self.places.fits(root, base)
-            # All that the root has will be in the result: it must be what is wanted there.
+            # The whole root will be in the result: it must be exactly what belongs there.
             is_wanted = (base >= 0 and end <= total) and all(
                 other == (root, base)
                 for other, entry, start in zip(wanted, operands, starts, strict=True)

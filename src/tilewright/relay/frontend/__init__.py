@@ -4,5 +4,14 @@ from typing import Any
 
 from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.frontend.registry import Frontend, import_model, register_frontend
+from tilewright.relay.frontend.torch import from_exported_program, from_fx, from_pytorch
 
-__all__ = ["Frontend", "from_onnx", "import_model", "register_frontend"]
+__all__ = [
+    "Frontend",
+    "from_exported_program",
+    "from_fx",
+    "from_onnx",
+    "from_pytorch",
+    "import_model",
+    "register_frontend",
+]

@@ -55,12 +55,6 @@ CONVERSIONS: Final = (
         4,
     ),
     Conversion(
-        "pytorch",
-        ("pth", "zip"),
-        "torch.onnx.export(model, (example,), 'model.onnx') in Python",
-        b"PK\x03\x04",
-    ),
-    Conversion(
         "paddle",
         ("pdmodel", "pdiparams"),
         "pip install paddle2onnx && paddle2onnx --model_dir . --model_filename m.pdmodel --save_file model.onnx",

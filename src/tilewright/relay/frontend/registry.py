@@ -21,7 +21,7 @@ from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common.description import Described
 from tilewright.relay.frontend.common.unsupported import Unsupported
 from tilewright.relay.frontend.conversions import CONVERSIONS, FormatError
-from tilewright.support.wording import in_words_of_the_caller
+from tilewright.support.wording import argument
 
 Imported = tuple[IRModule, dict[str, Any]]
 """A module and its parameters."""
@@ -139,10 +139,9 @@ def guess_frontend(path: str) -> Frontend:
         return candidates[0]
     suffixes = [known for one in formats for known in one.suffixes]
     described = ", ".join(_described(one) for _, one in sorted(readable_formats().items()))
-    option = in_words_of_the_caller("--model-format", "model_format")
     raise FormatError(
         f"the format of {path} is not clear from its name{_nearest(suffix, suffixes, '.')} nor from its content. "
-        f"This version reads {described}: if it is one of these under another name, pass {option}; "
+        f"This version reads {described}: if it is one of these under another name, pass {argument('model_format')}; "
         "other models can be exported to ONNX"
     )
 

@@ -144,11 +144,11 @@ static int32_t leave(TilewrightGraph* graph, int32_t status) {
 static void move_storage(TilewrightGraph* graph, int32_t storage, void* data) {
   tw_graph_forget_recording(graph); /* its kernels read the memory of before */
   graph->storages[storage].data = data;
-  for (int32_t i = 0; i < graph->num_entries; ++i) {
+  for (int32_t i = graph->storages[storage].first_entry; i >= 0; i = graph->entries[i].next_in_storage) {
     TwGraphEntry* entry = &graph->entries[i];
-    if (entry->storage == storage) entry->tensor.data = (char*)data + entry->offset;
+    entry->tensor.data = (char*)data + entry->offset;
   }
-  for (int32_t i = 0; i < graph->num_nodes; ++i) {
+  for (int32_t i = 0; graph->has_vectors && i < graph->num_nodes; ++i) {
     const TwGraphNode* node = &graph->nodes[i];
     for (int32_t a = 0; node->flat != NULL && a < node->num_args; ++a) {
       int32_t entry = a < node->num_inputs ? node->inputs[a] : node->first_entry + a - node->num_inputs;
@@ -400,6 +400,45 @@ int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node) {
 static int32_t run_all(TilewrightGraph* graph) { return run_until(graph, graph->num_nodes - 1); }
 
 int32_t tilewright_graph_run(TilewrightGraph* graph) { return enter(graph) != 0 ? -1 : leave(graph, tw_graph_run(graph, run_all)); }
+
+/* ---- inputs and outputs in the caller's memory ---- */
+
+/* The entry is the whole of its storage, and the host can hand over memory for it. */
+static int32_t movable_storage(const TilewrightGraph* graph, const TwGraphEntry* entry) {
+  const TwGraphStorage* storage = &graph->storages[entry->storage];
+  bool whole = entry->offset == 0 && storage->num_bytes <= entry->num_bytes;
+  return whole && tw_host_reads(tw_graph_device(graph, entry->storage)) ? entry->storage : -1;
+}
+
+int32_t tilewright_graph_input_storage(TilewrightGraph* graph, int32_t index) {
+  const TwGraphEntry* entry = input_entry(graph, index);
+  if (entry == NULL || graph->storages[entry->storage].is_written) return -1;
+  return movable_storage(graph, entry);
+}
+
+int32_t tilewright_graph_output_storage(TilewrightGraph* graph, int32_t index) {
+  if (index < 0 || index >= graph->num_outputs) {
+    return tw_fail("IndexError", "the graph has %d outputs; there is no output %d", (int)graph->num_outputs, (int)index);
+  }
+  const TwGraphEntry* entry = &graph->entries[graph->outputs[index]];
+  if (graph->storages[entry->storage].is_input) return -1;
+  return movable_storage(graph, entry);
+}
+
+static int32_t run_in_place(TilewrightGraph* graph, int32_t count, const int32_t* storages, void* const* memory) {
+  for (int32_t i = 0; i < count; ++i) {
+    if (storages[i] < 0 || storages[i] >= graph->num_storages || (uintptr_t)memory[i] % tw_alignment_in_place() != 0) {
+      return tw_fail("ValueError", "a graph uses memory in place for its storages, aligned to 64 bytes");
+    }
+    keep_lent(&graph->storages[storages[i]], NULL);
+    if (graph->storages[storages[i]].data != memory[i]) move_storage(graph, storages[i], memory[i]);
+  }
+  return tw_graph_run(graph, run_all);
+}
+
+int32_t tilewright_graph_run_in_place(TilewrightGraph* graph, int32_t count, const int32_t* storages, void* const* memory) {
+  return enter(graph) != 0 ? -1 : leave(graph, run_in_place(graph, count, storages, memory));
+}
 
 int32_t tilewright_graph_record(TilewrightGraph* graph) {
   return enter(graph) != 0 ? -1 : leave(graph, tw_graph_record(graph, run_all));

@@ -8,6 +8,7 @@
 typedef struct {
   DLTensor tensor; /* its data is in the storage; its shape and strides are in the graph's `extents` */
   int32_t storage;
+  int32_t next_in_storage; /* another entry of the same storage; -1: none */
   int32_t node;
   uint64_t offset;    /* bytes from the beginning of the storage */
   uint64_t num_bytes;
@@ -23,6 +24,7 @@ typedef struct {
 /* Memory that one or more entries use: at different times, or parts of it. */
 typedef struct {
   uint64_t num_bytes;
+  int32_t first_entry; /* of the list of its entries; -1: none */
   int32_t arena;     /* of its device; -1: no entry uses the storage */
   uint64_t offset;   /* in the arena, for storages of intermediate tensors */
   void* data;        /* NULL: an input that nobody has set yet */
@@ -55,6 +57,7 @@ struct TilewrightGraph {
   const char** output_names;
   int64_t* extents;
   int32_t num_nodes, num_entries, num_storages, num_inputs, num_outputs;
+  bool has_vectors; /* some node has `flat` tensors */
   TwGraphArena* arenas; /* one for each device that the graph has tensors on */
   int32_t num_arenas;
   int32_t num_unfinished; /* devices that may be at work after a run, and whose memory the host reads where it is */

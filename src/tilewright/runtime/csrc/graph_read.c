@@ -246,7 +246,7 @@ static int32_t read_devices(TilewrightGraph* graph, const TwJson* root, const DL
   graph->storages = tw_graph_allocate(graph, (uint64_t)graph->num_storages, sizeof *graph->storages);
   graph->arenas = tw_graph_allocate(graph, (uint64_t)(kinds != NULL ? num_devices : 1), sizeof *graph->arenas);
   if (graph->storages == NULL || graph->arenas == NULL) return -1;
-  for (int32_t i = 0; i < graph->num_storages; ++i) graph->storages[i].arena = -1;
+  for (int32_t i = 0; i < graph->num_storages; ++i) graph->storages[i].arena = graph->storages[i].first_entry = -1;
   const TwJson* value = kinds != NULL ? kinds->first : NULL;
   for (int32_t i = 0; i < graph->num_entries; ++i) {
     TwGraphEntry* entry = &graph->entries[i];
@@ -261,6 +261,8 @@ static int32_t read_devices(TilewrightGraph* graph, const TwJson* root, const DL
     TwGraphStorage* storage = &graph->storages[entry->storage];
     if (storage->arena >= 0 && storage->arena != arena) return damaged("a storage has tensors on different devices");
     storage->arena = arena;
+    entry->next_in_storage = storage->first_entry;
+    storage->first_entry = i;
   }
   return 0;
 }
@@ -455,6 +457,7 @@ static int32_t find_functions(TilewrightGraph* graph, const TwJson* root, Tilewr
     bool flatten = strcmp(text_member(tw_json_member(value, "attrs"), "flatten_data", "0"), "1") == 0;
     if (flatten) node->flat = tw_graph_allocate(graph, (uint64_t)node->num_args, sizeof *node->flat);
     if (node->args == NULL || (flatten && node->flat == NULL)) return -1;
+    graph->has_vectors |= flatten;
   }
   return 0;
 }

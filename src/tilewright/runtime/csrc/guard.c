@@ -3,7 +3,7 @@
  * TILEWRIGHT_GUARD_PAGES=1 (or "end") puts the last byte of every tensor right before such a page, aligned only as its
  * elements are; "start" puts the first byte right behind one, aligned as usual. What is left of the pages is filled with
  * a pattern that is looked at when the memory is freed, so that writes into it are found too, if later. Fresh memory is
- * filled with the same pattern: as numbers it is NaN and -1. Freed memory is unmapped.
+ * filled with the same pattern, the first megabytes of it: as numbers it is NaN and -1. Freed memory is unmapped.
  */
 #define _GNU_SOURCE
 #include "guard.h"
@@ -26,6 +26,7 @@ void tw_guarded_free(void* pointer) { (void)pointer; }
 #include <unistd.h>
 
 #define PATTERN 0xff
+#define MOST_FILLED ((size_t)64 << 20) /* a huge tensor of which little is used shall not take the memory */
 
 /* On a page of its own before the memory; nobody may touch that page until the memory is freed. */
 typedef struct {
@@ -68,7 +69,9 @@ void* tw_guarded_alloc(size_t num_bytes, size_t alignment) {
   unsigned char* first = start + page;
   unsigned char* data = first;
   if (tw_guard() == TW_GUARD_END) data += (inside - num_bytes) / alignment * alignment;
-  memset(first, PATTERN, inside);
+  size_t before = (size_t)(data - first);
+  memset(first, PATTERN, before + (num_bytes < MOST_FILLED ? num_bytes : MOST_FILLED));
+  memset(data + num_bytes, PATTERN, inside - before - num_bytes);
   *(Head*)(void*)start = (Head){mapped, num_bytes, data};
   if (mprotect(first + inside, page, PROT_NONE) != 0 || mprotect(start, page, PROT_NONE) != 0) {
     munmap(start, mapped);

@@ -1,4 +1,5 @@
-/* Long runs can be interrupted: between kernels and instructions they ask the language around them whether to go on. */
+/* Long runs can be interrupted: between kernels, instructions and the tasks of a parallel loop they ask the language around
+ * them whether to go on. */
 #include "internal.h"
 
 #define STEPS_BETWEEN_LOOKS 64

@@ -84,6 +84,12 @@ static int32_t claim_unit(Slot* slot, int32_t first) {
   return -1;
 }
 
+/* The first failure is the region's: the others stop before their next task. */
+static void fail_region(Slot* slot, int32_t code) {
+  int32_t none = 0;
+  if (atomic_compare_exchange_strong(&slot->status, &none, code)) slot->error = tw_error_take();
+}
+
 static void run_unit(Slot* slot, int32_t unit) {
   int32_t units = atomic_load_explicit(&slot->units, memory_order_relaxed);
   int64_t tasks = slot->num_tasks;
@@ -92,8 +98,7 @@ static void run_unit(Slot* slot, int32_t unit) {
   for (int32_t task = begin; task < end; ++task) {
     if (atomic_load_explicit(&slot->status, memory_order_relaxed) != 0) break;
     int32_t code = slot->body(task, slot->num_tasks, slot->closure);
-    int32_t none = 0;
-    if (code != 0 && atomic_compare_exchange_strong(&slot->status, &none, code)) slot->error = tw_error_take();
+    if (code != 0) fail_region(slot, code);
   }
   if (atomic_fetch_sub(&slot->remaining, 1) == 1 && atomic_load(&slot->caller_sleeps)) {
     tw_mutex_lock(&slot->mutex);
@@ -102,12 +107,20 @@ static void run_unit(Slot* slot, int32_t unit) {
   }
 }
 
-static bool help(Slot* slot, int32_t thread) {
+/* Runs units of a region. Its caller, who has `interrupts`, asks between two of them whether to go on. */
+static bool help(Slot* slot, int32_t thread, TwInterrupts* interrupts) {
   int32_t units = atomic_load_explicit(&slot->units, memory_order_relaxed);
   int32_t threads = atomic_load_explicit(&pool.num_threads, memory_order_relaxed);
   int32_t first = thread < threads ? (int32_t)((int64_t)units * thread / threads) : 0;
   bool helped = false;
-  for (int32_t unit; (unit = claim_unit(slot, first)) >= 0; helped = true) run_unit(slot, unit);
+  for (int32_t unit; (unit = claim_unit(slot, first)) >= 0; helped = true) {
+    if (interrupts != NULL) {
+      interrupts->left = 1; /* a unit may take long: look at the clock before each */
+      int32_t code = tw_interrupted(interrupts);
+      if (code != 0) fail_region(slot, code);
+    }
+    run_unit(slot, unit);
+  }
   return helped;
 }
 
@@ -198,7 +211,7 @@ static void worker_main(void* argument) {
     uint32_t seen = atomic_load_explicit(&pool.epoch, memory_order_acquire);
     if (atomic_load(&pool.stopping)) break;
     bool helped = false;
-    for (int32_t i = 0; i < SLOTS; ++i) helped |= help(&pool.slots[i], thread);
+    for (int32_t i = 0; i < SLOTS; ++i) helped |= help(&pool.slots[i], thread, NULL);
     if (helped) continue;
     wait_for_work(seen);
     keep_apart(&moved);
@@ -299,7 +312,12 @@ static int32_t run_in_place(TwThreadState* state, TilewrightTask body, void* clo
   bool before = state->in_parallel;
   state->in_parallel = before || num_tasks > 1; /* a region of one task leaves the pool to what it calls */
   int32_t code = 0;
-  for (int32_t task = 0; task < num_tasks && code == 0; ++task) code = body(task, num_tasks, closure);
+  TwInterrupts interrupts = {0};
+  for (int32_t task = 0; task < num_tasks && code == 0; ++task) {
+    interrupts.left = 1;
+    code = tw_interrupted(&interrupts);
+    if (code == 0) code = body(task, num_tasks, closure);
+  }
   state->in_parallel = before;
   if (code != 0) tw_error_require();
   return code;
@@ -350,7 +368,8 @@ int32_t tilewright_parallel_launch(TilewrightTask body, void* closure, int32_t n
 
   publish(slot, body, closure, num_tasks);
   state->in_parallel = true;
-  help(slot, 0);
+  TwInterrupts interrupts = {0};
+  help(slot, 0, &interrupts);
   state->in_parallel = false;
   wait_for_units(slot);
 

@@ -597,6 +597,16 @@ TILEWRIGHT_API int32_t tilewright_graph_run(TilewrightGraph* graph);
 TILEWRIGHT_API int32_t tilewright_graph_run_until(TilewrightGraph* graph, int32_t node); /* that node included */
 TILEWRIGHT_API int32_t tilewright_graph_run_node(TilewrightGraph* graph, int32_t node);  /* that node alone */
 
+/* The number of the storage that an input or an output is the whole of, where the host can hand over other memory for it;
+ * -1 where it cannot: the graph has more in that memory, writes over an input, or returns an input or a parameter. */
+TILEWRIGHT_API int32_t tilewright_graph_input_storage(TilewrightGraph* graph, int32_t index);
+TILEWRIGHT_API int32_t tilewright_graph_output_storage(TilewrightGraph* graph, int32_t index);
+
+/* A run with these storages in the caller's memory, aligned to 64 bytes, which is read and written during the run only. Every
+ * later run must be given memory for the same storages. */
+TILEWRIGHT_API int32_t tilewright_graph_run_in_place(TilewrightGraph* graph, int32_t count, const int32_t* storages,
+                                                     void* const* memory);
+
 /* From the second run in a row on, a graph all of whose tensors are on one device that can record runs as one launch of a
  * recording; setting an input in place begins anew. 0: every run launches kernel by kernel. */
 TILEWRIGHT_API void tilewright_graph_set_recording(TilewrightGraph* graph, int32_t enabled);

@@ -10,7 +10,9 @@
  *     parameters: count, for each its name and 0 (any value) or 1, data type, number of dimensions, extents or -1; or 2, the
  *                 same, and the device that the tensor is to be on (kind and position) instead of the host
  *     code:       count, words
- *   outputs:   the tensors that `main` gives, tuples flattened, in the form of parameters; may be left out
+ *   outputs:   the tensors that `main` returns, tuples flattened, in the form of parameters; may be left out
+ *   names:     count, for each a tensor's name, the number of its dimensions and a name for each, which may be empty; only
+ *              for people who look at the file; may be left out
  */
 #include <stdlib.h>
 #include <string.h>
@@ -271,11 +273,30 @@ static int32_t read_functions(Reader* reader) {
   return 0;
 }
 
+static bool skip_text(Reader* reader) {
+  int64_t size;
+  if (!read_count(reader, UINT64_MAX, 1, &size)) return false;
+  reader->at += size;
+  return true;
+}
+
+/* The names of dimensions, which nothing here needs. */
+static int32_t skip_names(Reader* reader) {
+  int64_t count, num_dimensions;
+  bool complete = read_count(reader, MOST_ITEMS, 16, &count);
+  for (int64_t i = 0; complete && i < count; ++i) {
+    complete = skip_text(reader) && read_count(reader, MOST_ITEMS, 8, &num_dimensions);
+    for (int64_t k = 0; complete && k < num_dimensions; ++k) complete = skip_text(reader);
+  }
+  return complete ? 0 : damaged("the names of dimensions are cut short");
+}
+
 /* Programs that were written before there was a list of outputs end before it. */
 static int32_t read_outputs(Reader* reader) {
   if (reader->at == reader->end) return 0;
   if (read_params(reader, &reader->vm->outputs, &reader->vm->num_outputs) != 0) return -1;
-  return reader->at == reader->end ? 0 : damaged("something follows its end");
+  if (reader->at != reader->end && skip_names(reader) != 0) return -1;
+  return reader->at == reader->end ? 0 : damaged("there are bytes after its end");
 }
 
 /* ---- instructions ---- */

@@ -1,5 +1,7 @@
 """Schedules of tensor expressions, and their lowering to loops."""
 
+from tilewright.ir.container import Map
+from tilewright.ir.expr import IterVar, Range
 from tilewright.te.schedule import whole_ops as _whole_ops
 from tilewright.te.schedule.auto_inline import (
     auto_inline_broadcast,
@@ -27,11 +29,16 @@ AutoInlineInjective = auto_inline_injective
 CreateAttachPath = create_attach_path
 CreateFeedGraph = create_feed_graph
 CreateReadGraph = create_read_graph
-InferBound = infer_bound
 PostDFSOrder = post_dfs_order
 ScanGetBody = scan_get_body
 ScheduleOps = schedule_ops
 SchedulePostProcToPrimFunc = to_prim_func
+
+
+def InferBound(schedule: Schedule) -> Map[IterVar, Range]:
+    """The range of every axis of a normalised schedule, as a ``Map``."""
+    return Map(infer_bound(schedule))
+
 
 _ = _whole_ops  # registers the operations that work on whole tensors
 

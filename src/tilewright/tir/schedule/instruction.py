@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilewright.ir.expr import IntImm, Var
 from tilewright.support.errors import ScheduleError
+from tilewright.support.node import Object
+from tilewright.tir.schedule.random_variables import BlockRV, LoopRV
 
 
 @dataclass(frozen=True, slots=True)
-class InstructionKind:
+class InstructionKind(Object):
     """A kind of step: which method of a schedule takes it, and what its parameters are called.
 
     ``parameters`` are for random variables and numbers, ``attributes`` for what no decision changes. ``rest`` names the
@@ -100,7 +103,7 @@ KINDS: dict[str, InstructionKind] = {kind.name: kind for kind in _KINDS}
 """Every kind of step by its name."""
 
 
-class Instruction:
+class Instruction(Object):
     """One step that was taken: its kind, the random variables and numbers it was given, and what it gave."""
 
     __slots__ = ("attrs", "inputs", "kind", "outputs")
@@ -113,5 +116,33 @@ class Instruction:
         self.attrs = list(attrs)
         self.outputs = list(outputs)
 
+    def statement(self, name: Callable[[Any], str], decision: Any = None) -> str:
+        """The step as a Python statement on a schedule ``sch``; ``name`` gives the text of random variables."""
+        further, named = self.kind.arguments(self.inputs, self.attrs)
+        parts = [_text(one, name) for one in further]
+        parts += [f"{key}={_text(value, name)}" for key, value in named.items()]
+        if decision is not None:
+            parts.append(f"decision={_text(decision, name)}")
+        given = ", ".join(name(one) for one in self.outputs)
+        if self.kind.gives_list and len(self.outputs) == 1:
+            given += ","
+        return f"{given + ' = ' if given else ''}sch.{self.kind.method}({', '.join(parts)})"
+
     def __repr__(self) -> str:
-        return f"Instruction({self.kind.name})"
+        return self.statement(lambda variable: "_")
+
+
+def is_variable(value: Any) -> bool:
+    """True for what a step gives and later steps take."""
+    return isinstance(value, (BlockRV, LoopRV, Var))
+
+
+def _text(value: Any, name: Callable[[Any], str]) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_text(one, name) for one in value)}]"
+    if isinstance(value, str):
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{quoted}"'
+    if is_variable(value):
+        return name(value)
+    return str(value.value if isinstance(value, IntImm) else value)

@@ -6,9 +6,10 @@ A random variable keeps its meaning after every step, as long as its object exis
 from __future__ import annotations
 
 from tilewright.ir.expr import PrimExpr, Var
+from tilewright.support.node import Object
 
 
-class LoopRV:
+class LoopRV(Object):
     """Names a loop."""
 
     __slots__ = ("__weakref__",)
@@ -17,7 +18,7 @@ class LoopRV:
         """A name for nothing yet."""
 
 
-class BlockRV:
+class BlockRV(Object):
     """Names a block."""
 
     __slots__ = ("__weakref__",)

@@ -211,7 +211,7 @@ class Schedule:
         if self._error_render_level == "fast":
             return error
         if self._error_render_level == "none":
-            return ScheduleError("the step was refused", span=error.span)
+            return ScheduleError("the step was refused (not rendered)", span=error.span)
         return ScheduleError(f"{error.message}\n{self.mod.script()}", span=error.span)
 
     def _record(

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilewright.ir.expr import IntImm, Var
+from tilewright.ir.expr import IntImm
 from tilewright.support.errors import ScheduleError
-from tilewright.tir.schedule.instruction import Instruction, InstructionKind
+from tilewright.tir.schedule.instruction import Instruction, InstructionKind, is_variable
 from tilewright.tir.schedule.random_variables import BlockRV, LoopRV
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Trace:
         for inst in reversed(self._kept(remove_postproc)):
             if inst.kind.is_pure and not any(one in used for one in inst.outputs):
                 continue
-            used.update(one for one in inst.inputs if _is_variable(one))
+            used.update(one for one in inst.inputs if is_variable(one))
             kept.insert(0, inst)
         return Trace(kept, {one: self.decisions[one] for one in kept if one in self.decisions})
 
@@ -143,10 +143,6 @@ class Trace:
     __repr__ = __str__
 
 
-def _is_variable(value: Any) -> bool:
-    return isinstance(value, (BlockRV, LoopRV, Var))
-
-
 def _take(
     sch: Schedule, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
 ) -> list[Any]:
@@ -169,7 +165,7 @@ def _require_outputs(kind: InstructionKind, given: Sequence[Any], expected: Sequ
 
 
 def _translated(value: Any, values: Mapping[Any, Any]) -> Any:
-    return values[value] if _is_variable(value) else value
+    return values[value] if is_variable(value) else value
 
 
 def _new_name(variable: Any, names: dict[Any, str]) -> str:
@@ -180,27 +176,14 @@ def _new_name(variable: Any, names: dict[Any, str]) -> str:
 
 def _plain(value: Any, names: Mapping[Any, str]) -> Any:
     """An input as JSON: random variables by name."""
-    if _is_variable(value):
+    if is_variable(value):
         return names[value]
     return int(value.value) if isinstance(value, IntImm) else value
 
 
-def _text(value: Any, names: Mapping[Any, str]) -> str:
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_text(one, names) for one in value)}]"
-    if isinstance(value, str):
-        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{quoted}"'
-    return str(_plain(value, names))
-
-
 def _statement(inst: Instruction, decision: Any, names: dict[Any, str]) -> str:
-    further, named = inst.kind.arguments(inst.inputs, inst.attrs)
-    parts = [_text(one, names) for one in further]
-    parts += [f"{name}={_text(value, names)}" for name, value in named.items()]
-    if decision is not None:
-        parts.append(f"decision={_text(decision, names)}")
-    given = ", ".join(_new_name(one, names) for one in inst.outputs)
-    if inst.kind.gives_list and len(inst.outputs) == 1:
-        given += ","
-    return f"{given + ' = ' if given else ''}sch.{inst.kind.method}({', '.join(parts)})"
+    """A step as Python; its outputs get names, which later steps use."""
+    inputs = dict(names)
+    for one in inst.outputs:
+        _new_name(one, names)
+    return inst.statement(lambda variable: inputs.get(variable) or names[variable], decision)

@@ -7,6 +7,7 @@ from tilewright.tir.transform.bf16_legalize import BF16Legalize
 from tilewright.tir.transform.bf16_promote import BF16Promote
 from tilewright.tir.transform.bf16_type_lowering import BF16TypeLowering
 from tilewright.tir.transform.bind_target import BindTarget
+from tilewright.tir.transform.block_long_sums import BlockLongSums
 from tilewright.tir.transform.combine_context_call import CombineContextCall
 from tilewright.tir.transform.compact_buffer_allocation import CompactBufferAllocation
 from tilewright.tir.transform.convert_blocks_to_opaque import ConvertBlocksToOpaque
@@ -68,6 +69,7 @@ __all__ = [
     "BF16Promote",
     "BF16TypeLowering",
     "BindTarget",
+    "BlockLongSums",
     "CoProcSync",
     "CombineContextCall",
     "CompactBufferAllocation",

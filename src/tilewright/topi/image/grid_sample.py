@@ -57,7 +57,7 @@ class _Padding:
         )
 
     def pixel(self, place: Any, size: Any) -> Any:
-        """A place in -1 to 1 in pixels."""
+        """A place in -1 to 1 converted to pixels."""
         extent = self.number(size)
         half, one = self.number(0.5), self.number(1)
         if self.align_corners:
@@ -102,7 +102,7 @@ def grid_sample(
     horizontal, vertical, then depth. Outside of the image there are zeros, the border, or its reflection.
     """
     if layout not in ("NCHW", "NCDHW"):
-        raise OpAttributeInvalid(f"grid_sample knows the layouts NCHW and NCDHW, not {layout!r}")
+        raise OpAttributeInvalid(f"grid_sample supports the layouts NCHW and NCDHW, not {layout!r}")
     count = len(layout) - 2
     if len(data.shape) != count + 2 or len(grid.shape) != count + 2:
         raise InvalidShapeError(f"grid_sample in layout {layout} takes tensors of {count + 2} dimensions")

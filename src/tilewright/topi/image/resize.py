@@ -285,10 +285,10 @@ def crop_and_resize(
     extrapolation_value: float = 0,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """Boxes cut out of images and resized to ``crop_size``; a box is (y1, x1, y2, x2) in 0 to 1.
+    """Boxes cropped from images and resized to ``crop_size``; a box is (y1, x1, y2, x2) in 0 to 1.
 
-    ``box_indices`` tells which image a box belongs to. Outside of the image, and of one that is not there, a crop
-    is ``extrapolation_value``.
+    ``box_indices`` tells which image a box belongs to. Outside of the image, and of an image that does not exist, a
+    crop is ``extrapolation_value``.
     """
     axes = spatial_axes(layout, len(data.shape), "HW")
     (batch_axis,) = spatial_axes(layout, len(data.shape), "N")

@@ -31,7 +31,7 @@ def batch_matmul(
 ) -> Tensor:
     """``A[b] @ B[b]`` for each ``b``, either matrix transposed before; a batch of one is used for all of the other's.
 
-    ``oshape`` tells the shape of the output where the batches' sizes are not known when the program is made.
+    ``oshape`` tells the shape of the output where the batch sizes are not known at compile time.
     """
     refuse_rewritten_layout(auto_scheduler_rewritten_layout)
     if len(tensor_a.shape) != 3 or len(tensor_b.shape) != 3:
@@ -70,5 +70,5 @@ def batch_matmul(
 
 @generic_func
 def batch_matmul_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
-    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    """A replacement that the target supports for a call that it does not, or None to keep the call."""
     return None

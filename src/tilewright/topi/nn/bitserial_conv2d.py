@@ -123,5 +123,5 @@ def bitserial_conv2d_nhwc(
 
 @generic_func
 def bitserial_conv2d_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
-    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    """A replacement that the target supports for a call that it does not, or None to keep the call."""
     return None

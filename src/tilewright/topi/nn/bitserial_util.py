@@ -20,7 +20,7 @@ def bitpack(
 ) -> Tensor:
     """The lowest ``bits`` bits of integers, each bit's plane packed into words along ``pack_axis``.
 
-    The planes stand along a new axis at ``bit_axis``. The first number of a word has its highest bit.
+    The planes are along a new axis at ``bit_axis``. The first number of a word has its highest bit.
     """
     width = binary_op_multiplier(pack_type)
     shape = list(data.shape)

@@ -21,7 +21,7 @@ def channel_shuffle(data: Tensor, groups: int, layout: str = "NCHW") -> Tensor:
     (outer,) = get_const_tuple([data.shape[1]])
     channels = outer * max(block, 1)
     if channels % groups:
-        raise OpAttributeInvalid(f"{channels} channels do not fall into {groups} groups")
+        raise OpAttributeInvalid(f"{channels} channels cannot be divided into {groups} groups")
     size = channels // groups
 
     def plain(n: Any, c: Any, h: Any, w: Any) -> Any:

@@ -23,7 +23,7 @@ def conv1d(
         return conv1d_ncw(data, kernel, strides, padding, dilation, out_dtype)
     if layout == "NWC":
         return conv1d_nwc(data, kernel, strides, padding, dilation, out_dtype)
-    raise OpAttributeInvalid(f"conv1d knows the layouts NCW and NWC, not {layout!r}")
+    raise OpAttributeInvalid(f"conv1d supports the layouts NCW and NWC, not {layout!r}")
 
 
 def conv1d_ncw(

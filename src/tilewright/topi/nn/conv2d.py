@@ -57,7 +57,7 @@ def conv2d(
     """The convolution in layout NCHW (kernel OIHW), NHWC (kernel HWIO) or HWCN (kernel HWIO)."""
     computations = {"NCHW": conv2d_nchw, "NHWC": conv2d_nhwc, "HWCN": conv2d_hwcn}
     if layout not in computations:
-        raise OpAttributeInvalid(f"conv2d knows the layouts {', '.join(computations)}, not {layout!r}")
+        raise OpAttributeInvalid(f"conv2d supports the layouts {', '.join(computations)}, not {layout!r}")
     return computations[layout](input, filter, strides, padding, dilation, out_dtype)
 
 
@@ -277,7 +277,7 @@ def output_blocks_of_group(data: Tensor, kernel: Tensor) -> Any:
     outputs = get_const_int(kernel.shape[0])
     if given % read or outputs % (given // read):
         raise InvalidShapeError(
-            f"{given} input blocks and {outputs} output blocks do not fall into groups of {read} input blocks"
+            f"{given} input blocks and {outputs} output blocks cannot be divided into groups of {read} input blocks"
         )
     return outputs // (given // read)
 
@@ -327,19 +327,19 @@ def conv2d_gemm_weight_transform(kernel: Tensor, tile_rows: int, tile_cols: int)
 
 @generic_func
 def conv2d_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
-    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    """A replacement that the target supports for a call that it does not, or None to keep the call."""
     return None
 
 
 @generic_func
 def conv2d_alter_layout(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
-    """A call in another layout that the target prefers, or None to leave the call as it is."""
+    """The call in a layout that the target prefers, or None to keep it."""
     return None
 
 
 @generic_func
 def conv2d_infer_layout(workload: Any, cfg: Any) -> Any:
-    """The layouts of inputs and outputs for a workload and a configuration; a target that has blocks tells."""
+    """The layouts of inputs and outputs for a workload and a configuration; defined by targets with blocked layouts."""
     raise OpAttributeInvalid(
         "conv2d_infer_layout: the current target has no convolution with blocked layouts"
     )

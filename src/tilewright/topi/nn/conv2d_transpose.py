@@ -77,11 +77,11 @@ def group_conv2d_transpose_nchw(
 
 @generic_func
 def conv2d_transpose_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
-    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    """A replacement that the target supports for a call that it does not, or None to keep the call."""
     return None
 
 
 @generic_func
 def conv2d_transpose_alter_layout(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
-    """A call in another layout that the target prefers, or None to leave the call as it is."""
+    """The call in a layout that the target prefers, or None to keep it."""
     return None

@@ -67,5 +67,5 @@ def conv3d_ndhwc(
 
 @generic_func
 def conv3d_alter_layout(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
-    """A call in another layout that the target prefers, or None to leave the call as it is."""
+    """The call in a layout that the target prefers, or None to keep it."""
     return None

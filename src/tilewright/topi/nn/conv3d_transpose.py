@@ -64,5 +64,5 @@ def group_conv3d_transpose_ncdhw(
 
 @generic_func
 def conv3d_transpose_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
-    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    """A replacement that the target supports for a call that it does not, or None to keep the call."""
     return None

@@ -108,7 +108,7 @@ def conv(
     """The convolution (cross-correlation, the kernel is not flipped) of ``data`` with ``kernel``, its output in the
     layout of ``data``.
 
-    With ``groups``, the channels of input and output fall into as many parts, each with its own kernels.
+    With ``groups``, the channels of input and output are divided into as many parts, each with its own kernels.
     """
     require_rank(data, data_layout, "the input")
     require_rank(kernel, kernel_layout, "the kernel")
@@ -184,7 +184,7 @@ def _per_group(out_channels: Any, groups: int, name: str) -> Any:
     """The output channels of a group."""
     (extent,) = get_const_tuple([out_channels])
     if groups < 1 or (isinstance(extent, int) and extent % groups):
-        raise InvalidShapeError(f"{name}: {extent} output channels do not fall into {groups} groups")
+        raise InvalidShapeError(f"{name}: {extent} output channels cannot be divided into {groups} groups")
     return simplify(out_channels // groups)
 
 
@@ -295,7 +295,9 @@ def conv_transpose(
     require_equal(data.shape[1], kernel.shape[0], f"channels of the input of {name}")
     (in_channels,) = get_const_tuple([data.shape[1]])
     if groups < 1 or (isinstance(in_channels, int) and in_channels % groups):
-        raise InvalidShapeError(f"{name}: {in_channels} input channels do not fall into {groups} groups")
+        raise InvalidShapeError(
+            f"{name}: {in_channels} input channels cannot be divided into {groups} groups"
+        )
     padded, flipped = transposed_inputs(data, kernel, strides, padding, output_padding, dilation)
     every_dilation = per_axis(dilation, count, "dilation")
     out_per_group, in_per_group = kernel.shape[1], simplify(data.shape[1] // groups)

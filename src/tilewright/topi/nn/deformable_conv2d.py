@@ -42,7 +42,7 @@ def _deformable(
     inner, result = sum_types(data.dtype, out_dtype)
 
     def sample(n: Any, c: Any, y: Any, x: Any) -> Any:
-        """The image between four pixels; outside of it, nothing."""
+        """Bilinear interpolation; zero outside the image."""
         inside = tir.all(y >= 0, x >= 0, y < extent["H"].astype(y.dtype), x < extent["W"].astype(x.dtype))
         low_y, low_x = te.floor(y), te.floor(x)
         part_y, part_x = (y - low_y).astype(inner), (x - low_x).astype(inner)

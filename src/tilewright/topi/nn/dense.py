@@ -119,7 +119,7 @@ def dense_pack(
 
 
 def copy_if_identical(tensor_a: Tensor, tensor_b: Tensor) -> Tensor:
-    """The second tensor, copied where it is the first too: what a schedule does to the one must not touch the other."""
+    """The second tensor, copied if it is also the first: scheduling one must not affect the other."""
     if tensor_a is not tensor_b:
         return tensor_b
     made: Tensor = te.compute(
@@ -130,17 +130,17 @@ def copy_if_identical(tensor_a: Tensor, tensor_b: Tensor) -> Tensor:
 
 @generic_func
 def matmul_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
-    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    """A replacement that the target supports for a call that it does not, or None to keep the call."""
     return None
 
 
 @generic_func
 def dense_legalize(attrs: Any, inputs: Any, types: Any) -> Any:
-    """A call that the target can do in the place of one that it cannot, or None to leave the call as it is."""
+    """A replacement that the target supports for a call that it does not, or None to keep the call."""
     return None
 
 
 @generic_func
 def dense_alter_layout(attrs: Any, inputs: Any, tinfos: Any, out_type: Any) -> Any:
-    """A call in another layout that the target prefers, or None to leave the call as it is."""
+    """The call in a layout that the target prefers, or None to keep it."""
     return None

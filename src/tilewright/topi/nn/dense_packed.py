@@ -16,7 +16,7 @@ from tilewright.topi.tag import INJECTIVE
 def dense_packed(
     data: Tensor, weight: Tensor, bias: Tensor | None, out_dtype: str | None, block: int
 ) -> Tensor:
-    """``data @ weight.T + bias`` with the weight packed into blocks of so many units, which divide all units."""
+    """``data @ weight.T + bias`` with the weight packed into blocks of this many units, a divisor of their number."""
     return dense_pack(data, pack_weight(weight, block), bias, out_dtype)
 
 

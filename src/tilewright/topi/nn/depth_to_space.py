@@ -15,9 +15,9 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
     """Each pixel as a block of ``block_size`` squared; in its channels the block comes first (DCR) or last (CDR, or
     CRD as ONNX spells it)."""
     if layout not in ("NCHW", "NHWC"):
-        raise OpAttributeInvalid(f"depth_to_space knows the layouts NCHW and NHWC, not {layout!r}")
+        raise OpAttributeInvalid(f"depth_to_space supports the layouts NCHW and NHWC, not {layout!r}")
     if mode not in ("DCR", "CDR", "CRD"):
-        raise OpAttributeInvalid(f"depth_to_space knows the modes DCR and CDR, not {mode!r}")
+        raise OpAttributeInvalid(f"depth_to_space supports the modes DCR and CDR, not {mode!r}")
     extent = dict(zip(layout, data.shape, strict=True))
     area = block_size * block_size
     (given,) = get_const_tuple([extent["C"]])

@@ -156,7 +156,7 @@ def depthwise_conv2d_backward_weight_nhwc(
 
 @generic_func
 def depthwise_conv2d_infer_layout(workload: Any, cfg: Any) -> Any:
-    """The layouts of inputs and outputs for a workload and a configuration; a target that has blocks tells."""
+    """The layouts of inputs and outputs for a workload and a configuration; defined by targets with blocked layouts."""
     raise OpAttributeInvalid(
         "depthwise_conv2d_infer_layout: the current target has no depthwise convolution with blocked layouts"
     )

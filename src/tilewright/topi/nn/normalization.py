@@ -151,7 +151,7 @@ def group_norm(
     )
     (channels,) = get_const_tuple([data.shape[channel]])
     if isinstance(channels, int) and channels % num_groups:
-        raise InvalidShapeError(f"group_norm: {channels} channels do not fall into {num_groups} groups")
+        raise InvalidShapeError(f"group_norm: {channels} channels cannot be divided into {num_groups} groups")
     size = simplify(data.shape[channel] // num_groups)
     inner, result = sum_types(data.dtype, None)
 

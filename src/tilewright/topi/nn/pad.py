@@ -70,7 +70,7 @@ def mirror_pad(
 ) -> Tensor:
     """``data`` continued by its mirror image; the edge itself is repeated in mode SYMMETRIC, not in mode REFLECT."""
     if mode not in ("SYMMETRIC", "REFLECT"):
-        raise OpAttributeInvalid(f"mirror_pad knows the modes SYMMETRIC and REFLECT, not {mode!r}")
+        raise OpAttributeInvalid(f"mirror_pad supports the modes SYMMETRIC and REFLECT, not {mode!r}")
     before, after = _amounts(data, pad_before, pad_after)
     edge = 0 if mode == "SYMMETRIC" else 1
     for extent, amounts in zip(get_const_tuple(data.shape), zip(before, after, strict=True), strict=True):

@@ -14,7 +14,7 @@ from tilewright.topi.utils import InvalidShapeError, get_const_tuple, simplify
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
     """Each block of ``block_size`` by ``block_size`` pixels as one pixel; its rows, then columns, lead the channels."""
     if layout not in ("NCHW", "NHWC"):
-        raise OpAttributeInvalid(f"space_to_depth knows the layouts NCHW and NHWC, not {layout!r}")
+        raise OpAttributeInvalid(f"space_to_depth supports the layouts NCHW and NHWC, not {layout!r}")
     extent = dict(zip(layout, data.shape, strict=True))
     for size in get_const_tuple([extent["H"], extent["W"]]):
         if isinstance(size, int) and size % block_size:

@@ -123,7 +123,7 @@ def sparse_conv2d(
     The kernel is the matrix (output, kernel height * kernel width * input).
     """
     if layout not in ("NHWC", "NCHW"):
-        raise OpAttributeInvalid(f"sparse_conv2d knows the layouts NHWC and NCHW, not {layout!r}")
+        raise OpAttributeInvalid(f"sparse_conv2d supports the layouts NHWC and NCHW, not {layout!r}")
     if kernel_size % 2 == 0:
         raise OpAttributeInvalid(f"sparse_conv2d needs an odd kernel size, not {kernel_size}")
     extent = dict(zip(layout, dense_data.shape, strict=True))
@@ -227,5 +227,5 @@ def sparse_add(
 
 @generic_func
 def sparse_dense_alter_layout(_attrs: Any, _inputs: Any, _tinfos: Any, _out_type: Any) -> Any:
-    """A call with weights in another form that the target prefers, or None to leave the call as it is."""
+    """The call with weights in a form that the target prefers, or None to keep it."""
     return None

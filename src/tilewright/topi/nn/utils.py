@@ -110,7 +110,7 @@ def spatial_axes(layout: str, rank: int, letters: str) -> list[int]:
 
 
 def refuse_rewritten_layout(layout: str) -> None:
-    """A kernel whose layout a tuner rewrote can only be read by the computation that the tuner made."""
+    """A kernel in a layout that a tuner rewrote can only be read by the tuner's computation."""
     if layout:
         raise OpAttributeUnImplemented(
             f"the kernel has the rewritten layout {layout!r}, which this computation cannot read: give the kernel "
@@ -121,7 +121,7 @@ def refuse_rewritten_layout(layout: str) -> None:
 def sum_types(dtype: str, out_dtype: str | None) -> tuple[DataType, DataType]:
     """The type to add products in, and the type of the result.
 
-    Sixteen-bit floats are added in float32 and rounded once at the end; any other ``out_dtype`` is obeyed in both.
+    Sixteen-bit floats are added in float32 and rounded once at the end; any other ``out_dtype`` is used for both.
     """
     kind = DataType(out_dtype or dtype)
     return (DataType("float32") if kind.is_float and kind.bits == 16 else kind), kind

@@ -146,7 +146,7 @@ def uniform(
         return operators.cast(kind, element)
 
     def element(*i: PrimExpr) -> PrimExpr:
-        # As many bits as the type has in its fraction: every step of [0, 1) is exact.
+        # As many bits as the type has in its fraction: every value in [0, 1) is exact.
         whole = operators.cast("int64", operators.right_shift(words(*i), word(64 - bits)))
         fraction = operators.cast(kind, whole) * operators.const(2.0**-bits, kind)
         return scalar(low) + fraction * (scalar(high) - scalar(low))

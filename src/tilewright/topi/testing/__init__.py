@@ -1,4 +1,4 @@
-"""What operators should give, in NumPy and as plainly as it can be said: references for tests."""
+"""What operators should compute, in plain NumPy: references for tests."""
 
 from tilewright.topi.testing.convolution import (
     conv1d_ncw_python,

@@ -1,4 +1,4 @@
-"""Operators that are written for blocks of threads: what a loop for each row or element would not do well."""
+"""Operators written for blocks of threads, where a loop for each row or element would be slow."""
 
 from tilewright.topi.threads.scan import scan_rows
 from tilewright.topi.threads.scatter import scatter_add_elements, scatter_nd_add

@@ -22,11 +22,11 @@ from tilewright.topi.threads.kernel import each, most_threads
 THREADS: Final = 256
 
 ATOMIC_TYPES: Final = ("float32", "float64", "int32", "int64", "uint32", "uint64")
-"""What can be added to memory in one step."""
+"""The types with atomic additions."""
 
 
 def has_atomic_add(dtype: DataType) -> bool:
-    """True if elements of the type can be added to memory in one step."""
+    """True if the type has atomic additions."""
     return str(dtype) in ATOMIC_TYPES
 
 
@@ -65,7 +65,7 @@ def scatter_add_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: i
 
 
 def scatter_nd_add(data: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    """The data with slices of ``updates`` added at index vectors, which stand along the first axis of ``indices``."""
+    """The data with slices of ``updates`` added at index vectors, which are along the first axis of ``indices``."""
     depth = as_int("scatter_nd", "the first dimension of the indices", indices.shape[0])
     places, slice_size = product(indices.shape[1:]), product(data.shape[depth:])
 

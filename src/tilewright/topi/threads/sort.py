@@ -22,7 +22,7 @@ from tilewright.topi.radix import decode, encode, key_type
 from tilewright.topi.threads.kernel import barrier, kernel, most_threads
 
 SHARED_BYTES: Final = 48 * 1024
-"""Shared memory that every block may have."""
+"""Shared memory that every block may use."""
 
 Emit = Callable[[IRBuilder, PrimExpr, PrimExpr, PrimExpr, PrimExpr], None]
 """(builder, number of the row, place in order, key, position) to what is stored."""

@@ -32,7 +32,7 @@ def get_valid_counts(
 ) -> list[Tensor]:
     """The boxes whose score is above the threshold and whose class is not negative, moved to the front.
 
-    Gives how many there are in each item, the boxes, and where they were; the rest of both is -1. A negative
+    Returns how many there are in each item, the boxes, and where they were; the rest of both is -1. A negative
     ``id_index`` means that boxes have no class.
     """
     _require_boxes(data, "get_valid_counts")
@@ -203,10 +203,10 @@ def non_max_suppression(
 ) -> Any:
     """Keep the boxes of the best scores that overlap no better box (of the same class, unless ``force_suppress``).
 
-    Boxes are (batch, boxes, values); ``valid_count`` of each item count. Of those the best ``top_k`` are looked at and
-    at most ``max_output_size`` are kept. With ``return_indices`` gives the indices (through ``indices``) of the boxes
-    kept, best first, then -1; and how many there are. Else gives the boxes in order of their score, with -1 as class
-    and score of those suppressed, which ``invalid_to_bottom`` replaces by -1 after all others.
+    Boxes are (batch, boxes, values); ``valid_count`` of each item count. Of those the best ``top_k`` are considered and
+    at most ``max_output_size`` are kept. With ``return_indices``, returns the indices (through ``indices``) of the
+    boxes kept, best first, then -1; and how many there are. Otherwise returns the boxes in order of their score, with
+    -1 as class and score of those suppressed, which ``invalid_to_bottom`` replaces by -1 after all others.
     """
     _require_boxes(data, "non_max_suppression")
     scores = te.compute(

@@ -14,7 +14,6 @@ from tilewright.relay.loops import while_loop
 from tilewright.relay.prelude import Prelude
 from tilewright.runtime.vm import ADT, Reference
 from tilewright.support.errors import RuntimeFailure
-from tilewright.support.options import guard_pages
 
 INT = relay.scalar_type("int32")
 
@@ -238,7 +237,7 @@ def test_constructors_as_values() -> None:
     assert found[0].tag == some.tag
 
 
-@pytest.mark.skipif(guard_pages() is not None, reason="a process cannot map so many guarded tensors")
+@pytest.mark.unguarded  # a process cannot map so many guarded tensors
 def test_a_long_list() -> None:
     """A list of twenty thousand elements is built, and ends, without deep recursion in C."""
     made = tvm.IRModule()

@@ -21,6 +21,8 @@ from tilewright.support.errors import ScheduleError
 from tilewright.target.target import Target
 from tilewright.te.schedule.schedule import Schedule
 
+_WINOGRAD = "nn.contrib_conv2d_winograd_without_weight_transform"
+
 Workload = tuple[Any, ...]
 Known = Callable[[Target, Workload], Any]
 """From a target and a workload to the configuration that was found for it, or None."""
@@ -58,14 +60,22 @@ def tuned_construction(request: ScheduleRequest, known: Known, fit: Fit) -> Sche
     workload, config = found
     if is_foreign(config):
         return _from_foreign(request, workload, config, fit)
+    choices = config.get_other_option()
+    algorithm = choices.pop("algorithm", None)
+    choices.pop("block", None)
+    if algorithm is not None and (algorithm != 0) != (request.operator == _WINOGRAD):
+        fit.refused[workload] = (
+            f"{workload[0]} was tuned for another algorithm, as builds with opt_level=3 use it"
+        )
+        return None
     try:
-        with Decisions(config.get_other_option(), strict=False) as decisions:
+        with Decisions(choices) as decisions:
             made = request.construct()
     except ScheduleError as problem:
-        fit.refused[workload] = str(problem)
+        fit.refused[workload] = f"{workload[0]}: {problem}"
         return None
-    if decisions.misfits:
-        fit.partly[workload] = f"{workload[0]} has other values of {', '.join(decisions.misfits)}"
+    if decisions.unused:
+        fit.partly[workload] = f"{workload[0]} has no choice {', '.join(decisions.unused)} in this function"
     else:
         fit.used.add(workload)
     return made

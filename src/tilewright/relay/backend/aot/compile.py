@@ -157,7 +157,7 @@ def _loops(functions: ModelFunctions, target: Target, interface: str) -> IRModul
 
 
 def _check_independent(module: IRModule, own: set[str]) -> None:
-    """An error for a call that only the runtime could serve."""
+    """Raises an error for a call that needs the runtime."""
     for variable, function in module.functions.items():
         assert isinstance(function, PrimFunc)
         for found in post_order(function.body):
@@ -181,13 +181,15 @@ def _build(
         return codegen.build(_with_constants(loops, functions, constants) if embedded else loops, target)
     head = as_c(functions.constants_symbol, constants) if embedded else ""
     names = [functions.name] if interface == "packed" else []
-    mark = "__attribute__((weak)) const char __tilewright_functions[]"  # what a library says of itself is stronger
+    mark = (
+        "__attribute__((weak)) const char __tilewright_functions[]"  # a library's own list takes precedence
+    )
     tail = f'{mark} = "{functions.name}";\n' if names else ""
     return SourceModule(head + generate_c(loops) + tail, format="c", type_key="c", function_names=names)
 
 
 def _with_constants(loops: IRModule, functions: ModelFunctions, constants: bytes) -> IRModule:
-    """The module with LLVM IR beside it that holds the constants; apart from the loops, which people read."""
+    """The module with LLVM IR beside it that holds the constants; separate from the loops, to keep those readable."""
     text = StringImm(as_llvm(functions.constants_symbol, constants))
 
     def change(variable: GlobalVar, function: BaseFunc) -> BaseFunc:

@@ -15,7 +15,7 @@ from tilewright.support.arena import ALIGNMENT
 
 _BYTES_A_LINE = 32
 
-# Parameters may have hundreds of megabytes: their text is looked up, not made byte by byte.
+# Parameters may be hundreds of megabytes: the text of each byte is looked up.
 _NUMBERS = [str(byte) for byte in range(256)]
 _ESCAPES = np.frombuffer(b"".join(b"\\%02x" % byte for byte in range(256)), "uint8").reshape(256, 3)
 
@@ -30,7 +30,7 @@ def pack_constants(plan: MemoryPlan, nodes: Mapping[str, int], values: Mapping[s
 
 
 def as_c(symbol: str, content: bytes) -> str:
-    """C text with the bytes, and a function that gives their address."""
+    """C text with the bytes, and a function that returns their address."""
     lines = [
         ",".join([_NUMBERS[byte] for byte in content[at : at + _BYTES_A_LINE]]) + ","
         for at in range(0, len(content), _BYTES_A_LINE)
@@ -51,7 +51,7 @@ def as_c(symbol: str, content: bytes) -> str:
 
 
 def as_llvm(symbol: str, content: bytes) -> str:
-    """LLVM IR with the bytes, and a function that gives their address; once inlined, nothing of it is left."""
+    """LLVM IR with the bytes, and a function that returns their address; once inlined, nothing of it is left."""
     text = _ESCAPES[np.frombuffer(content, "uint8")].tobytes().decode()
     return (
         f'@{symbol}_data = internal constant [{len(content)} x i8] c"{text}", align {ALIGNMENT}\n'

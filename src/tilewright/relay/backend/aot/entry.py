@@ -1,4 +1,4 @@
-"""The functions around the kernels, as loop programs: so every code generator makes them.
+"""The functions around the kernels, as loop programs, which every code generator compiles.
 
 * The *body* takes a pointer for each input and output, the constants and the workspace, and calls kernel after kernel.
 * The *C entry*, ``tilewright_<name>_run``, takes structures of pointers, and checks that none is NULL or misaligned.
@@ -48,7 +48,7 @@ class Argument:
 
 @dataclass
 class ModelFunctions:
-    """What the entries of one model have in common."""
+    """What the entry points of one model share."""
 
     name: str
     graph: ExecutorGraph
@@ -98,7 +98,7 @@ class ModelFunctions:
 
     @property
     def constants_symbol(self) -> str:
-        """The internal function that gives the address of embedded constants."""
+        """The internal function that returns the address of embedded constants."""
         return f"tilewright_{self.name}_constants"
 
     @property
@@ -107,7 +107,7 @@ class ModelFunctions:
         return bool(self.plan.constants) and not self.embed_constants
 
     def _alignments(self) -> dict[Place, int]:
-        """Bytes to which the caller's tensors must be aligned: what their elements and every kernel ask for."""
+        """Bytes to which the caller's tensors must be aligned: what their elements and every kernel need."""
         found: dict[Place, int] = {}
         for entry, place in self.plan.places.items():
             whole = replace(place, offset=0)
@@ -171,7 +171,7 @@ class ModelFunctions:
         return PrimFunc([*inputs, *outputs, *regions], stmt_seq(*steps, _return(0)), PrimType("int32"))
 
     def _regions(self, constants: PrimExpr | None, workspace: PrimExpr | None) -> list[PrimExpr]:
-        """What the body takes after inputs and outputs; constants that nobody passes are inside the artefact."""
+        """What the body takes after inputs and outputs; constants that are not passed are inside the artefact."""
         passed: list[PrimExpr] = []
         if self.plan.constants:
             own = operators.call("call_extern", "handle", [self.constants_symbol])

@@ -80,7 +80,7 @@ def _size(name: str, size: int, alignment: int) -> list[str]:
 def _sizes(upper: str, kind: str, arguments: Sequence[Argument], is_named: bool) -> list[str]:
     lines: list[str] = []
     for argument in arguments:
-        # Names of the model keep their case: two may differ in nothing else.
+        # Names of the model keep their case: two may differ only in it.
         label = f"{kind}_{argument.name}" if is_named else argument.name.upper()
         lines += _size(f"{upper}_{label}", argument.num_bytes, argument.alignment)
     return lines

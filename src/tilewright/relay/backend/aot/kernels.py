@@ -1,7 +1,7 @@
 """Kernels for a machine without a runtime: plain C functions that allocate nothing and report errors by a number.
 
 A kernel's parameters become pointers; one more is scratch memory, from which every buffer too large for the stack is
-taken. Parallel loops run in order. Where an assertion fails the kernel returns -1, and the message is gone.
+taken. Parallel loops run in order. Where an assertion fails the kernel returns -1, without a message.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def take_scratch(function: PrimFunc, name: str) -> tuple[PrimFunc, int]:
 
 
 class _PlainErrors(StmtMutator):
-    """Assertions return a number: nobody would receive a message."""
+    """Assertions return a number: there is no way to report a message."""
 
     def visit_assert_stmt(self, node: AssertStmt) -> Stmt:
         leave = Evaluate(operators.call("ret", "int32", [operators.const(FAILED, "int32")]))

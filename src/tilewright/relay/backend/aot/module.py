@@ -37,7 +37,7 @@ class MemorySizes:
 
 @dataclass(frozen=True)
 class AOTModule:
-    """What ``compile_aot`` gives."""
+    """The result of ``compile_aot``."""
 
     functions: ModelFunctions
     target: Target

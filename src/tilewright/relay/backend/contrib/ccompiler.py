@@ -1,6 +1,6 @@
 """The code generator "ccompiler": elementwise functions of float32 as C source, compiled with the machine's C compiler.
 
-It is small on purpose: an example of what a code generator of one's own consists of. ``CALLS`` says which operators it
+It is small on purpose: an example of what a custom code generator consists of. ``CALLS`` says which operators it
 takes and how each is written; ``generate`` turns a function into source; ``CSource`` holds the source, and the machine
 code from when it is first needed.
 """
@@ -122,7 +122,7 @@ class _Writer:
         self.arrays: dict[RelayExpr, str] = {}
         for position, parameter in enumerate(function.params):
             self.arrays[parameter] = self._pointer(f"in{position}", position)
-        # Composite functions, which patterns were merged into, are written in their places.
+        # Composite functions, made by MergeComposite, are inlined.
         body = infer_expr(straight_line(function))
         results = body.fields if isinstance(body, Tuple) else (body,)
         for position, result in enumerate(results):

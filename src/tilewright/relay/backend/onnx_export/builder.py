@@ -25,7 +25,7 @@ def onnx_package() -> Any:
 
 
 class GraphWriter:
-    """Collects the nodes of a graph; every method that makes a value gives its name."""
+    """Collects the nodes of a graph; every method that makes a value returns its name."""
 
     def __init__(self, opset: int) -> None:
         if opset not in OPSETS:
@@ -141,7 +141,7 @@ WRITERS: dict[str, Writer] = {}
 
 
 def writes(*names: str) -> Callable[[Writer], Writer]:
-    """Register how operators are written: ``function(graph, call, *inputs)`` gives a name, or a list of names."""
+    """Register how operators are written: ``function(graph, call, *inputs)`` returns a name, or a list of names."""
 
     def register(function: Writer) -> Writer:
         for name in names:

@@ -72,7 +72,7 @@ _register(_BINARY)
 
 @writes("not_equal", "less_equal", "greater_equal")
 def write_negated(graph: GraphWriter, call: Any, left: str, right: str) -> str:
-    """Comparisons that the older opsets have only by their opposite."""
+    """Comparisons that older opsets only have as their negation."""
     opposite = {"not_equal": "Equal", "less_equal": "Greater", "greater_equal": "Less"}[call.op.name]
     return graph.node("Not", [graph.node(opposite, [left, right])])
 

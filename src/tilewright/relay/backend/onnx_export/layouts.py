@@ -1,4 +1,4 @@
-"""Layouts: blocked ones are written as reshapes and transposes, and what works on them as what it is without."""
+"""Layouts: blocked ones are written as reshapes and transposes, and operators on them as their plain forms."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _from_plain(graph: GraphWriter, data: str, shape: list[int], layout: str) ->
             split.append((letter, size))
             continue
         if size % factor:
-            raise ModelError(f"an axis of {size} elements does not fall into blocks of {factor}")
+            raise ModelError(f"an axis of {size} elements cannot be divided into blocks of {factor}")
         split += [(letter, size // factor), (letter.lower(), factor)]
     names = [name for name, _ in split]
     order = [names.index(letter) for letter in letters]

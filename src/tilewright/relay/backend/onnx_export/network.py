@@ -31,7 +31,7 @@ def _windows(attrs: Any, rank: int) -> dict[str, Any]:
 
 
 def _typed(graph: GraphWriter, call: Any, made: str) -> str:
-    """The element type that a call asks for."""
+    """The element type of the result of a call."""
     given = dtype_of(call.args[0])
     return (
         made if dtype_of(call) == given else graph.node("Cast", [made], to=graph.element_type(dtype_of(call)))
@@ -266,7 +266,7 @@ def _normalized(graph: GraphWriter, call: Any, data: str, axes: Sequence[int]) -
 def write_batch_norm(
     graph: GraphWriter, call: Any, data: str, gamma: str, beta: str, mean: str, variance: str
 ) -> list[str]:
-    """With known means and variances, which are given on."""
+    """With known means and variances, which are also results."""
     attrs, kind = call.attrs, call.args[0].checked_type
     rank, channels = len(kind.shape), shape_of(call.args[3])[0]
     axis = int(attrs.axis) % rank
@@ -325,7 +325,7 @@ def write_l2_normalize(graph: GraphWriter, call: Any, data: str) -> str:
 
 @writes("nn.lrn")
 def write_lrn(graph: GraphWriter, call: Any, data: str) -> str:
-    """By the response of the channels around."""
+    """Local response normalisation across channels."""
     attrs = call.attrs
     if int(attrs.axis) % len(call.checked_type.shape) != 1:
         raise ModelError("lrn can only be exported along axis 1")
@@ -341,7 +341,7 @@ def write_lrn(graph: GraphWriter, call: Any, data: str) -> str:
 
 @writes("nn.dropout")
 def write_dropout(graph: GraphWriter, call: Any, data: str) -> list[str]:
-    """Nothing is dropped when a model runs."""
+    """Dropout does nothing at inference."""
     return [graph.node("Identity", [data])] * 2
 
 

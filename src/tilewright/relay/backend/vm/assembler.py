@@ -1,9 +1,9 @@
-"""From instructions on as many registers as one likes to the words of a function.
+"""From instructions on virtual registers to the words of a function.
 
 Code only jumps forward, so one pass from the end finds where the value of each register is used for the last time.
-Instructions whose result nobody uses are left out; after a last use, or where a branch does not need a value that the
-other does, the register is ended, so that its memory is free for the next tensor; then registers whose lives do not
-overlap become one.
+Instructions with unused results are removed; after its last use, or where a branch does not need a value that the other
+does, a register is released, so that its memory is free for the next tensor; then registers whose live ranges do not
+overlap are merged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tilewright.runtime.vm_program import LAYOUTS, Opcode
 
-# Instructions that only make a value.
+# Instructions without side effects.
 _PURE = frozenset(
     {
         Opcode.MOVE,
@@ -40,11 +40,11 @@ _LEAVING = frozenset({Opcode.RET, Opcode.FATAL, Opcode.GOTO, Opcode.IF})
 
 @dataclass(eq=False)
 class Label:
-    """A place in the code. ``live`` and ``ended`` are sets of registers, one bit each."""
+    """A jump target. ``live`` and ``ended`` are sets of registers, one bit each."""
 
     live: int = 0
     ended: int = 0
-    """Registers that some jump here still holds, and that nobody needs from here on."""
+    """Registers that are live at some jump here, but not needed from here on."""
     word: int = -1
 
 
@@ -67,7 +67,7 @@ class Assembler:
     _steps: list[_Step | Label] = field(default_factory=list)
     _num_registers: int = 0
     _numbers: int = 0
-    """The registers that hold numbers alone, which need no ending."""
+    """The registers that hold only numbers, which need no release."""
 
     def __post_init__(self) -> None:
         self._num_registers = self.num_parameters
@@ -78,7 +78,7 @@ class Assembler:
         return self._num_registers - 1
 
     def place(self, label: Label) -> None:
-        """The label is here."""
+        """Place the label here."""
         self._steps.append(label)
 
     def emit(self, opcode: Opcode, *operands: Value) -> None:
@@ -98,7 +98,7 @@ class Assembler:
         self._steps.append(step)
 
     def value(self, opcode: Opcode, *operands: Value) -> int:
-        """An instruction that writes a new register, which is left out of the operands; gives the register."""
+        """An instruction that writes a new register, which is left out of the operands; returns the register."""
         made = self.register()
         self.emit(opcode, made, *operands)
         return made
@@ -110,7 +110,7 @@ class Assembler:
         return _encode(steps, places), max([self.num_parameters, *[place + 1 for place in places.values()]])
 
     def _with_endings(self) -> list[_Step | Label]:
-        """The code without what is of no use, and with registers ended where nobody reads them again."""
+        """The code without dead instructions, and with registers released after their last use."""
         made: list[_Step | Label] = []
         live = 0
         for step in reversed(self._steps):
@@ -136,7 +136,7 @@ class Assembler:
         for step in reversed(made):
             finished.append(step)
             if isinstance(step, Label):
-                # All jumps to it, which come before it, have now said what they hold.
+                # All jumps to it come earlier, so their live registers are known.
                 self._end(finished, step.ended)
         return finished
 
@@ -155,14 +155,14 @@ class Assembler:
             made.append(_Step(Opcode.KILL, [tuple(chosen)], registers))
 
     def _assign(self, steps: list[_Step | Label]) -> dict[int, int]:
-        """The place of each register, by the order in which their lives begin."""
+        """The physical register of each virtual one, in the order in which live ranges begin."""
         first: dict[int, int] = {}
         last: dict[int, int] = {}
         for register in range(self.num_parameters):
             first[register] = last[register] = -1
         after_label = False
         for position, step in enumerate(steps):
-            # What is ended at a label was last used before it, on another way.
+            # What is released at a label was last used before it, on another path.
             skipped = isinstance(step, Label) or (after_label and step.opcode is Opcode.KILL)
             after_label = isinstance(step, Label)
             if skipped or isinstance(step, Label):

@@ -24,6 +24,7 @@ from tilewright.relay.analysis import free_vars
 from tilewright.relay.backend.symbolic import has_constant_shape
 from tilewright.relay.backend.vm.assembler import Assembler, Label
 from tilewright.relay.backend.vm.kernels import Kernel, Kernels
+from tilewright.relay.dimension_names import all_dimension_names
 from tilewright.relay.expr import (
     Call,
     Constant,
@@ -83,7 +84,10 @@ class ProgramBuilder:
             self._functions[task.number] = _FunctionBuilder(self, task).build()
             done += 1
         functions = [self._functions[number] for number in range(len(self._functions))]
-        return VMProgram(functions, self.kernels.table, self.constants, self.texts, self.outputs())
+        main = self.module["main"]
+        assert isinstance(main, Function)
+        names = all_dimension_names(main)
+        return VMProgram(functions, self.kernels.table, self.constants, self.texts, self.outputs(), names)
 
     def outputs(self) -> list[VMParameter]:
         """The results of ``main``, if all of them are tensors."""
@@ -113,7 +117,7 @@ class ProgramBuilder:
         return self.add(variable.name_hint, [], function)
 
     def add(self, name: str, captured: list[Var], function: Function, own: Var | None = None) -> int:
-        """One more function to compile; gives its number."""
+        """One more function to compile; returns its number."""
         number = len(self._tasks)
         unique = name
         while unique in self._numbers or (captured and unique in self.module):
@@ -185,7 +189,7 @@ class _FunctionBuilder:
         return VMFunction(task.name, tuple([self.parameter(one) for one in variables]), registers, words)
 
     def parameter(self, variable: Var) -> VMParameter:
-        """How an argument is passed: a tensor is brought to where the program wants it."""
+        """How an argument is passed: a tensor is copied to the device on which the program needs it."""
         kind = getattr(variable, "_checked_type_", None) or variable.type_annotation
         if not isinstance(kind, TensorType):
             return VMParameter(variable.name_hint)
@@ -212,8 +216,8 @@ class _FunctionBuilder:
         return self.value(self.bindings(expr))
 
     def bindings(self, expr: RelayExpr) -> RelayExpr:
-        """Compute the values of a chain of lets; gives what stands at its end, or what the name at its end stands for:
-        a call there is the last thing to do."""
+        """Compute the values of a chain of lets; returns what stands at its end, or what the name at its end stands
+        for: a call there is a tail call."""
         while isinstance(expr, Let):
             if isinstance(expr.value, Function) and not expr.value.is_primitive:
                 self.places[expr.var] = self.closure(expr.value, expr.var)
@@ -266,7 +270,7 @@ class _FunctionBuilder:
         return made
 
     def copy(self, register: int, source: int, target: int) -> int:
-        """A tensor again, on a device of another kind or the same."""
+        """A copy of a tensor, on the same or another device."""
         return self.code.value(Opcode.DEVICE_COPY, register, source, 0, target, 0)
 
     def global_function(self, variable: GlobalVar) -> int:
@@ -319,7 +323,7 @@ class _FunctionBuilder:
     # Control
 
     def branch(self, expr: RelayExpr, result: int | None, end: Label) -> None:
-        """One of several ways to a result: it returns where there is no register for it."""
+        """One of several branches to a result: it returns if there is no register for the result."""
         if result is None:
             self.tail(expr)
             return
@@ -364,7 +368,7 @@ class _FunctionBuilder:
             self.code.place(end)
 
     def test(self, pattern: Pattern, value: int, otherwise: Label) -> bool:
-        """Jump where the value does not match; gives whether that can happen. Binds the pattern's variables."""
+        """Jump where the value does not match; returns whether that can happen. Binds the pattern's variables."""
         can_fail = False
         if isinstance(pattern, PatternVar):
             self.places[pattern.var] = value
@@ -387,9 +391,7 @@ class _FunctionBuilder:
     def call(self, call: Call) -> int:
         callee: Any = call.op
         if isinstance(callee, Op):
-            raise LoweringError(
-                f"operator {callee.name} stands outside of a primitive function", span=call.span
-            )
+            raise LoweringError(f"operator {callee.name} is outside a primitive function", span=call.span)
         arguments = [self.value(argument) for argument in call.args]
         if isinstance(callee, Function) and callee.is_primitive:
             return self.run_kernel(call, callee, arguments)
@@ -426,7 +428,7 @@ class _FunctionBuilder:
         return self.packed(function.body.checked_type, iter(outputs))
 
     def tensors(self, register: int, kind: Type) -> list[int]:
-        """The registers of the tensors of a value, in a row."""
+        """The registers of the tensors of a value, tuples flattened."""
         if not isinstance(kind, TupleType):
             return [register]
         return [
@@ -436,7 +438,7 @@ class _FunctionBuilder:
         ]
 
     def packed(self, kind: Type, registers: Any) -> int:
-        """Tensors in a row as a value of a type."""
+        """Flattened tensors as a value of a type."""
         if isinstance(kind, TupleType):
             return self.data(0, [self.packed(part, registers) for part in kind.fields])
         register: int = next(registers)
@@ -485,7 +487,7 @@ class _FunctionBuilder:
         return self.code.value(Opcode.ALLOC_TENSOR, storage, 0, dtype, extents)
 
     def new_storage(self, shape: int, size: int, dtype: int, device: int) -> int:
-        """Memory for a tensor of the shape in a register, or without one of so many bytes."""
+        """Memory for a tensor whose shape is in a register, or otherwise of this many bytes."""
         if device == _CPU:
             return self.code.value(Opcode.ALLOC_STORAGE, shape, size, dtype)
         return self.code.value(Opcode.ALLOC_STORAGE_ON, shape, size, dtype, device, 0)

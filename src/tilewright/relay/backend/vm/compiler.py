@@ -44,7 +44,7 @@ def compile(
 
 
 class VMCompiler:
-    """The steps of a compilation, for those who want to look in between."""
+    """The steps of a compilation, one by one."""
 
     def __init__(self) -> None:
         self._params: dict[str, Any] = {}
@@ -68,8 +68,8 @@ class VMCompiler:
         target_host: Any = None,
         params: Params | None = None,
     ) -> tuple[IRModule, dict[str, Any]]:
-        """The module as instructions are made from it: in A-normal form, operators in primitive functions. Parameters
-        that have values are part of it."""
+        """The module from which instructions are generated: in A-normal form, operators in primitive functions.
+        Parameters that have values are part of it."""
         targets = build_targets(target, target_host)
         if params:
             self.set_params(params)
@@ -78,7 +78,7 @@ class VMCompiler:
             with dump_passes("graph/2-fuse"):
                 fused = Sequential(fusing_passes(targets.default), name="relay.fuse")(module)
             normal = transform.ToANormalForm()(infer_module(fused))
-            # Where a value is follows from types.
+            # The device of a value follows from types.
             return normal if targets.is_single else infer_module(normal), {}
 
     def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
@@ -131,7 +131,7 @@ class VMExecutor(CompilingExecutor):
 
 
 def _as_lists(value: Any, kind: Type) -> Any:
-    """Tuples as lists, as other executors give them."""
+    """Tuples as lists, as other executors return them."""
     if not isinstance(kind, TupleType):
         return value
     return [_as_lists(part, inner) for part, inner in zip(value, kind.fields, strict=True)]

@@ -10,6 +10,7 @@ from tilewright.ir.op import Op
 from tilewright.relay.expr import Call, Var
 from tilewright.relay.expr_functor import ExprVisitor
 from tilewright.support.errors import ModelError
+from tilewright.support.wording import argument
 
 
 class ShapeNeeded(ModelError):
@@ -32,7 +33,7 @@ def value_needed(message: str, expr: RelayExpr) -> ModelError:
     found = _Variables()
     found.visit(expr)
     if found.shapes and not found.names:
-        return ShapeNeeded(f"{message}; it follows from shapes: fix them with shape=")
+        return ShapeNeeded(f"{message}; it follows from shapes: fix them with {argument('shape')}")
     return ValueNeeded(message, expr)
 
 

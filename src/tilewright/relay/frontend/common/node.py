@@ -17,6 +17,7 @@ from tilewright.relay.frontend.common.needs import ShapeNeeded, value_needed
 from tilewright.relay.infer import TypeInferenceError, type_of
 from tilewright.support.errors import ModelError, TilewrightError
 from tilewright.support.span import SourceName, Span, span_scope
+from tilewright.support.wording import argument
 
 _MISSING = object()
 
@@ -52,7 +53,9 @@ class ModelNode:
 
     def fail(self, reason: str) -> ModelError:
         """An error about this node."""
-        return ModelError(f"{self.where}: {reason}")
+        made = ModelError(f"{self.where}: {reason}")
+        made.node = self.name
+        return made
 
     def reason(self, error: BaseException) -> str:
         """What an error during the conversion says about the node."""
@@ -64,7 +67,8 @@ class ModelNode:
         with span_scope(Span(SourceName(f"{self.op_type} {self.name}"), 0, 0, 0, 0)):
             try:
                 yield
-            except ModelError:
+            except ModelError as error:
+                error.node = error.node or self.name
                 raise
             except _FAILURES as error:
                 raise self.fail(self.reason(error)) from error
@@ -109,7 +113,8 @@ class ModelNode:
         found = self.shape(expr)
         if any(extent is None for extent in found):
             raise ShapeNeeded(
-                f"{self.where}: {what} has the shape {found}, and all of it must be known: fix it with shape="
+                f"{self.where}: {what} has the shape {found}, and all of it must be known: fix it with "
+                f"{argument('shape')}"
             )
         return tuple(extent for extent in found if extent is not None)
 

@@ -40,6 +40,7 @@ from tilewright.relay.interpreter import Interpreter
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError
+from tilewright.support.wording import argument
 
 FOLD_LIMIT = 1 << 24
 """Bytes: larger results are left for the compiler, which folds what pays."""
@@ -384,7 +385,8 @@ class GraphImporter:
             given = shapes.get(name)
             if given is None:
                 raise ShapeNeeded(
-                    f"the input {name!r} is a sequence: give shape= with a list of the shapes of its elements"
+                    f"the input {name!r} is a sequence: give {argument('shape')} with a list of the shapes of its "
+                    "elements"
                 )
             inner = kind.sequence_type.elem_type
             names = [f"{name}.{position}" for position in range(len(given))]
@@ -414,7 +416,7 @@ class GraphImporter:
             ]
         else:
             raise ShapeNeeded(
-                f"the model does not say how many dimensions its input {name!r} has: give shape="
+                f"the model does not say how many dimensions its input {name!r} has: give {argument('shape')}"
             )
         variable = Var(name, input_type(name, extents, dtype))
         self.mark(variable, LOW_PRECISION_TYPES.get(tensor.elem_type))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +33,21 @@ def declared_inputs(model: Any) -> dict[str, DeclaredInput]:
         }
 
 
+def declared_names(tensors: Iterable[Any]) -> dict[str, list[str]]:
+    """The names that a model gives to the dimensions of its inputs or outputs; empty for a dimension without one."""
+    return {
+        info.name: [_name(extent) for extent in info.type.tensor_type.shape.dim]
+        for info in tensors
+        if info.type.HasField("tensor_type")
+    }
+
+
+def _name(extent: Any) -> str:
+    # Some writers call every open dimension "?", which says nothing about their sizes.
+    return str(extent.dim_param).strip("? ")
+
+
 def _dimension(extent: Any) -> int | str | None:
     if extent.HasField("dim_value") and extent.dim_value >= 0:
         return int(extent.dim_value)
-    # Some writers call every open dimension "?", which says nothing about their sizes.
-    return str(extent.dim_param).strip("? ") or None
+    return _name(extent) or None

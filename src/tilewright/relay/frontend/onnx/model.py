@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.ir.module import IRModule
+from tilewright.relay.dimension_names import with_dimension_names
 from tilewright.relay.expr import Tuple, Var
 from tilewright.relay.expr_functor import ExprVisitor
 from tilewright.relay.frontend.common import ModelNode, check_input_names, require_supported
@@ -13,6 +14,7 @@ from tilewright.relay.frontend.onnx import ops as _converters
 from tilewright.relay.frontend.onnx.alternatives import committed, declared_rank
 from tilewright.relay.frontend.onnx.functions import check_functions
 from tilewright.relay.frontend.onnx.importer import GraphImporter
+from tilewright.relay.frontend.onnx.inputs import declared_names
 from tilewright.relay.frontend.onnx.reading import Model, read_model
 from tilewright.relay.frontend.onnx.tensors import dense_array
 from tilewright.relay.frontend.onnx.unsupported import list_unsupported
@@ -92,7 +94,8 @@ def _convert(
     variables = _Variables()
     variables.visit(body)
     weights = [variable for variable in variables.order if variable in graph.param_values]
-    return with_output_names(Function([*inputs, *weights], body), names)
+    function = with_output_names(Function([*inputs, *weights], body), names)
+    return with_dimension_names(function, declared_names([*proto.input, *proto.output]))
 
 
 def _names(name: str, value: Any) -> list[str]:

@@ -130,7 +130,7 @@ def nms_ir(sorted_bbox_buf: Buffer, out_buf: Buffer, nms_threshold: float) -> St
 def prepare_output_ir(sorted_bbox_buf: Buffer, remove_mask_buf: Buffer, out_buf: Buffer) -> Stmt:
     """Loops that write (batch index, x1, y1, x2, y2) of the boxes that are not removed.
 
-    Where there are fewer than asked for, they are repeated from the first.
+    Where there are fewer than requested, they are repeated from the first.
     """
     batch, count, _ = get_const_tuple(sorted_bbox_buf.shape)
     wanted = get_const_int(out_buf.shape[0]) // batch
@@ -171,7 +171,7 @@ def proposal(
 
     ``cls_prob`` is (batch, 2 * anchors, height, width), scores in its second half; ``bbox_pred`` (batch, 4 * anchors,
     height, width); ``im_info`` (batch, 3): height, width and scale of the image. Of all boxes the best
-    ``rpn_pre_nms_top_n`` are looked at.
+    ``rpn_pre_nms_top_n`` are considered.
     """
     batch, channels, height, width = get_const_tuple(cls_prob.shape)
     count = height * width * (channels // 2)

@@ -141,7 +141,7 @@ def roi_align_nchw(
     """Regions (batch index, left, top, right, bottom) of an NCHW image, pooled by "avg" or "max".
 
     Each element of the output reads ``sample_ratio`` squared places, or as many as its part of the region has pixels.
-    A region of an image that is not there is zero. ``aligned`` regions have the centre of the first pixel at 0.5, and
+    A region of an image that does not exist is zero. ``aligned`` regions have the centre of the first pixel at 0.5, and
     may be smaller than a pixel. "max_of_corners" takes the largest of the weighted corners of every place that is read.
     """
     return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, "NCHW", aligned)

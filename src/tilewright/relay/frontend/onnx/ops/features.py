@@ -14,6 +14,7 @@ from tilewright.relay.frontend.onnx.ops.casting import converted
 from tilewright.relay.frontend.onnx.ops.elementwise import is_floating
 from tilewright.relay.frontend.onnx.registry import ML_DOMAIN, converter
 from tilewright.relay.frontend.onnx.tensors import array_of
+from tilewright.support.wording import argument
 
 
 def _vector(values: Any, dtype: str) -> RelayExpr:
@@ -97,7 +98,7 @@ def feature_vectorizer(node: Node, *tensors: RelayExpr) -> RelayExpr:
         own = node.shape(rows)[1]
         width = widths[place] if place < len(widths) else own
         if own is None or width is None:
-            raise node.fail("the number of features is not known: fix it with shape=")
+            raise node.fail(f"the number of features is not known: fix it with {argument('shape')}")
         if width < own:
             rows = relay.strided_slice(rows, begin=[0], end=[width], axes=[1])
         elif width > own:

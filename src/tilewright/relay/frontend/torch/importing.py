@@ -1,0 +1,94 @@
+"""What the importers share: variables for inputs and weights, and the function that the model becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilewright.ir.base import RelayExpr
+from tilewright.ir.module import IRModule
+from tilewright.ir.tensor_type import TensorType, scalar_type
+from tilewright.relay.expr import Constant, Expr, Tuple, Var
+from tilewright.relay.expr_functor import ExprVisitor
+from tilewright.relay.frontend.common import input_type
+from tilewright.relay.frontend.torch.arrays import array_of
+from tilewright.relay.frontend.torch.dtypes import dtype_name
+from tilewright.relay.frontend.torch.node import Scope
+from tilewright.relay.function import Function
+from tilewright.relay.infer import infer_module
+from tilewright.relay.output_names import with_output_names
+from tilewright.runtime.ndarray import NDArray
+from tilewright.support.errors import ModelError
+
+
+class Weights:
+    """The tensors that a model holds: parameters of ``main`` with their values, or constants of the program."""
+
+    def __init__(self, scope: Scope, freeze: bool) -> None:
+        self.scope = scope
+        self.freeze = freeze
+        self.values: dict[str, NDArray] = {}
+
+    def add(self, name: str, tensor: Any) -> Expr:
+        """A tensor of the model. One element, and integers, which may be indices or sizes, are always constants."""
+        stored = array_of(tensor, f"the tensor {name!r}")
+        whole = stored.dtype.is_integral or stored.dtype.is_bool
+        if self.freeze or whole or tensor.numel() <= 1:
+            return Constant(stored)
+        return self.add_parameter(name, stored)
+
+    def add_parameter(self, name: str, stored: NDArray) -> Var:
+        """A parameter of ``main``."""
+        variable = Var(name, TensorType(stored.shape, stored.dtype))
+        self.values[name] = stored
+        self.scope.param_values[variable] = stored
+        return variable
+
+
+def input_variable(name: str, example: Any, shape: Sequence[Any] | None = None) -> Var:
+    """A variable for an input that is like an example, perhaps a fake one; open dimensions stay open unless ``shape``
+    has them."""
+    if not hasattr(example, "shape"):
+        kind = type(example).__name__.removeprefix("Sym").lower()
+        return Var(name, scalar_type({"int": "int64", "float": "float64", "bool": "bool"}[kind]))
+    sizes: list[int | None] = [size if type(size) is int else None for size in example.shape]
+    if shape is not None:
+        if len(shape) != len(sizes) or any(
+            have is not None and given is not None and have != given
+            for have, given in zip(sizes, shape, strict=True)
+        ):
+            raise ModelError(
+                f"the input {name!r} was exported with the shape {list(example.shape)}, it cannot have {list(shape)}: "
+                "export the model with dynamic_shapes, or for this shape"
+            )
+        sizes = [have if given is None else int(given) for have, given in zip(sizes, shape, strict=True)]
+    return Var(name, input_type(name, sizes, dtype_name(example.dtype)))
+
+
+def finished(
+    module: IRModule,
+    inputs: Sequence[Var],
+    outputs: Sequence[RelayExpr],
+    names: Sequence[str],
+    values: Mapping[str, NDArray],
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """The module whose ``main`` takes the inputs and the weights that it uses, and the values of those."""
+    body = outputs[0] if len(outputs) == 1 else Tuple(list(outputs))
+    found = _Variables()
+    found.visit(body)
+    taken = set(inputs)
+    weights = [variable for variable in found.order if variable.name_hint in values and variable not in taken]
+    module["main"] = with_output_names(Function([*inputs, *weights], body), names)
+    used = {variable.name_hint for variable in weights}
+    return infer_module(module), {name: value for name, value in values.items() if name in used}
+
+
+class _Variables(ExprVisitor):
+    """The variables of an expression, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[Var] = []
+
+    def visit_var(self, var: Var) -> None:
+        self.order.append(var)

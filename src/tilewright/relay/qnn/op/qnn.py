@@ -1,0 +1,22 @@
+"""The operators under the path that TVM has them at."""
+
+from tilewright.relay.qnn.op.arithmetic import add, concatenate, mul, subtract
+from tilewright.relay.qnn.op.products import batch_matmul, conv2d, conv2d_transpose, dense
+from tilewright.relay.qnn.op.quantization import dequantize, quantize, requantize
+from tilewright.relay.qnn.op.simulated import simulated_dequantize, simulated_quantize
+
+__all__ = [
+    "add",
+    "batch_matmul",
+    "concatenate",
+    "conv2d",
+    "conv2d_transpose",
+    "dense",
+    "dequantize",
+    "mul",
+    "quantize",
+    "requantize",
+    "simulated_dequantize",
+    "simulated_quantize",
+    "subtract",
+]
