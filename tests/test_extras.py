@@ -15,6 +15,7 @@ IMPORT_NAMES = {
     "silero-vad": "silero_vad",
     "rapidocr-onnxruntime": "rapidocr_onnxruntime",
     "nvidia-cuda-nvcc": "nvidia",
+    "xgboost-cpu": "xgboost",
 }
 """Of packages that are imported under another name."""
 

@@ -22,7 +22,8 @@ SHAPE = (1, 16, 8, 8)
 
 def _graph() -> relay.Function:
     """Two convolutions, the second of which is added to its input."""
-    data, first, second = relay.var("data"), relay.var("w0"), relay.var("w1")
+    data = relay.var("data")
+    first, second = (relay.var(name, shape=(16, 16, 3, 3)) for name in ("w0", "w1"))
     one = relay.nn.conv2d(data, first, padding=(1, 1), channels=16, kernel_size=(3, 3))
     two = relay.nn.conv2d(one, second, padding=(1, 1), channels=16, kernel_size=(3, 3))
     return relay.Function([data, first, second], relay.add(two, one))
@@ -54,10 +55,9 @@ def _transforms(seconds: float) -> list[Any]:
 def test_plans(kind: Any, tmp_path: Any) -> None:
     """With cheap transforms each convolution is fastest by itself; with dear ones their layouts agree."""
     records = _records({(16, 8): 1.0, (8, 8): 1.3, (16, 16): 1.4})
-    shapes = {"data": SHAPE, "w0": (16, 16, 3, 3), "w1": (16, 16, 3, 3)}
     chosen = {}
     for name, seconds in (("cheap", 1e-3), ("dear", 0.5)):
-        tuner = kind(_graph(), shapes, records, [relay.op.get("nn.conv2d")], "llvm")
+        tuner = kind(_graph(), {"data": SHAPE}, records, [relay.op.get("nn.conv2d")], "llvm")
         tuner.benchmark_layout_transform(layout_records=_transforms(seconds), infer_layout=True)
         assert {res.costs[0] for _, res in tuner.layout_transform_perf_records.values()} == {seconds}
         tuner.run()
@@ -71,8 +71,8 @@ def test_plans(kind: Any, tmp_path: Any) -> None:
         assert plan.query(tvm.target.Target("llvm"), workload)["tile_oc"].size == [-1, 8]
 
 
-def test_both_methods_find_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random problems of eight nodes, against trying everything."""
+def test_both_methods_find_the_least() -> None:
+    """Random problems of six nodes, against trying everything."""
     random = np.random.default_rng(0)
     exact, reducing = DPTuner.__new__(DPTuner), PBQPTuner.__new__(PBQPTuner)
     for _ in range(20):
@@ -91,9 +91,8 @@ def test_both_methods_find_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_records_are_said() -> None:
     """The operator and its workload are in the error."""
-    shapes = {"data": SHAPE, "w0": (16, 16, 3, 3), "w1": (16, 16, 3, 3)}
     with pytest.raises(TilewrightError, match="there are no records of nn.conv2d"):
-        DPTuner(_graph(), shapes, [], [relay.op.get("nn.conv2d")], "llvm")
+        DPTuner(_graph(), {"data": SHAPE}, [], [relay.op.get("nn.conv2d")], "llvm")
 
 
 def test_layouts_of_records() -> None:
@@ -102,4 +101,4 @@ def test_layouts_of_records() -> None:
     (before,), (after,) = conv2d_infer_layout(inp.task.workload, inp.config)
     assert before == ((1, 2, 8, 8, 8), "NCHW8c") and after == ((1, 4, 8, 8, 4), "NCHW4c")
     (before,), _ = conv2d_infer_layout(inp.task.workload, ConfigEntity(0, None, {}, []))
-    assert before[1].startswith("NCHW") and before[1] != "NCHW8c" or before[0][1] * before[0][4] == 16
+    assert before[0][1] * before[0][4] == 16 and before[1] == f"NCHW{before[0][4]}c"

@@ -83,8 +83,8 @@ def convolution() -> Any:
     return module, params, task
 
 
-def _build(module: Any, params: Any) -> tuple[np.ndarray, list[str]]:
-    with tvm.transform.PassContext(opt_level=3):
+def _build(module: Any, params: Any, **options: Any) -> tuple[np.ndarray, list[str]]:
+    with tvm.transform.PassContext(opt_level=3, **options):
         library = relay.build(module, "llvm", params=params)
     runner = graph_executor.GraphModule(library["default"](tvm.cpu()))
     runner.set_input("x", np.random.default_rng(1).standard_normal((1, 8, 12, 12)).astype("float32"))
@@ -146,9 +146,8 @@ def test_records_of_tvm_are_used_where_they_fit(convolution: Any) -> None:
         "unroll_kw": OtherOptionEntity(True),
     }
     record = _record(task, ConfigEntity(7, None, entities, []))
-    with tvm.transform.PassContext(config={"relay.winograd.largest_tile": 0}):
-        with autotvm.apply_history_best([record]) as best:
-            _build(module, params)
+    with autotvm.apply_history_best([record]) as best:
+        _build(module, params, config={"relay.winograd.largest_tile": 0})
     fitted = {**best.fit.partly, **dict.fromkeys(best.fit.used)}
     assert list(fitted) == [task.workload] and not best.fit.refused
 
@@ -204,9 +203,9 @@ def test_a_record_of_another_rank_is_used() -> None:
     """A convolution of lines is compiled as one of images; its records count there."""
     module = _call("conv1d", (1, 8, 16), (16, 8, 3), padding=(1,))
     (task,) = autotvm.task.extract_from_program(module, {}, "llvm", ops=(relay.op.get("nn.conv1d"),))
-    with autotvm.apply_history_best([_record(task, task.config_space.get(0))]) as best:
-        with tvm.transform.PassContext(opt_level=3):
-            relay.build(module, "llvm")
+    records = [_record(task, task.config_space.get(0))]
+    with autotvm.apply_history_best(records) as best, tvm.transform.PassContext(opt_level=3):
+        relay.build(module, "llvm")
     assert best.fit.used or best.fit.partly
 
 

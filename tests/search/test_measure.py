@@ -160,11 +160,11 @@ def test_a_candidate_that_eats_memory_fails(good: list[Built]) -> None:
     """What it may take is limited; the measuring process is not the system's victim."""
     (bad,) = build_all([BuildJob(candidates.needs_memory, TARGET)])
     running.close_runners()
-    refused, fine = run_all([bad, good[0]], ARGUMENTS, RunOptions(memory=1 << 28, seconds=20))
+    refused, fine = run_all([bad, good[0]], ARGUMENTS, RunOptions(memory=1 << 28, seconds=120))
     assert refused.error_kind == ErrorKind.RUNTIME_DEVICE and "cannot allocate" in refused.message
     assert fine.is_good
     running.close_runners()
-    (allowed,) = run_all([bad], ARGUMENTS, RunOptions(memory=1 << 32, number=1, repeat=1))
+    (allowed,) = run_all([bad], ARGUMENTS, RunOptions(memory=1 << 32, number=1, repeat=1, seconds=120))
     assert allowed.is_good
 
 

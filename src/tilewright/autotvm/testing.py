@@ -31,14 +31,12 @@ class DummyRunner(Runner):
         return {}
 
 
-@template("testing/matmul")
-def matmul(N: int, L: int, M: int, dtype: str) -> Any:
+def _matmul(N: int, L: int, M: int, dtype: str) -> Any:
     """A matrix product in tiles."""
     return _tiled(N, L, M, dtype, "tile_x")
 
 
-@template("testing/bad_matmul")
-def bad_matmul(N: int, L: int, M: int, dtype: str) -> Any:
+def _bad_matmul(N: int, L: int, M: int, dtype: str) -> Any:
     """The product, with a knob that is not defined for a target of which a device is expected."""
     current = Target.current()
     if current is not None and "bad_device" in current.keys:
@@ -63,6 +61,10 @@ def _tiled(N: int, L: int, M: int, dtype: str, last: str) -> Any:
     ko, ki = config["tile_k"].apply(s, c, k)
     s[c].reorder(yo, xo, ko, ki, yi, xi)
     return s, [a, b, c]
+
+
+matmul = template("testing/matmul", _matmul)
+bad_matmul = template("testing/bad_matmul", _bad_matmul)
 
 
 def get_sample_task(n: int = 128) -> tuple[Task, Target]:

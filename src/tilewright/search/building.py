@@ -6,6 +6,7 @@ earlier batches compiled, in its memory. Otherwise the loops are made here, and 
 
 from __future__ import annotations
 
+import gc
 import json
 import struct
 import time
@@ -112,6 +113,8 @@ def build_number(payload: bytes) -> bytes:
     """What a fork does: build a job of the batch that it has inherited."""
     if not _batch.is_limited:
         _batch.is_limited = True
+        # What the fork has inherited stays: looking for garbage there would copy its memory page by page.
+        gc.freeze()
         end_with_parent()
         limit_memory(_batch.memory)
     return _build(_batch.jobs[int(payload)])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -244,6 +245,16 @@ def test_the_table_fits_a_terminal_of_80_columns(net, tmp_path):
     assert any(re.search(r"\d trials, 0 failed; \d+:\d\d so far", line) for line in lines)
 
 
+def assert_ended(group):
+    """Nothing that a killed command started goes on: neither builders nor what runs candidates."""
+    until = time.monotonic() + 30
+    with suppress(ProcessLookupError):
+        while True:
+            os.killpg(group, 0)
+            assert time.monotonic() < until, "processes of a killed command go on"
+            time.sleep(0.05)
+
+
 @pytest.mark.slow
 def test_kill_at_any_moment_loses_nothing_that_was_measured(net, tmp_path):
     """Killed several times, the file has whole records, and each run goes on where the last ended."""
@@ -256,6 +267,7 @@ def test_kill_at_any_moment_loses_nothing_that_was_measured(net, tmp_path):
             [sys.executable, "-m", "tilewright", "tune", net, "--time", "10m", "-o", str(path)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            process_group=0,
         )
         before = len(counts) and counts[-1]
         until = time.monotonic() + 90
@@ -264,6 +276,7 @@ def test_kill_at_any_moment_loses_nothing_that_was_measured(net, tmp_path):
         time.sleep(float(generator.uniform(0, 1.0)))
         process.send_signal(signal.SIGKILL)
         process.wait()
+        assert_ended(process.pid)
         loaded = file.read(KernelRecord.from_json)
         assert len(loaded.problems) <= len(counts) + 1
         counts.append(len(list(file.lines())))

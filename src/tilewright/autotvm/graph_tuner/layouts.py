@@ -53,8 +53,7 @@ def _block(cfg: Any, name: str) -> int | None:
     return int(entity.val) if isinstance(entity, OtherOptionEntity) else None
 
 
-@template("layout_transform")
-def layout_transform(*args: Any) -> Any:
+def _layout_transform(*args: Any) -> Any:
     """The transform of a tensor from one layout to another, as a build schedules it."""
     data, before, after = args
     config = get_config()
@@ -70,3 +69,6 @@ def _elements(tensor: Any) -> int:
     for extent in tensor.shape:
         total *= int(extent)
     return total
+
+
+layout_transform = template("layout_transform", _layout_transform)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -19,6 +20,7 @@ from tilewright.ir.expr import (
     Div,
     FloorDiv,
     FloorMod,
+    IterVar,
     Max,
     Min,
     Mod,
@@ -48,7 +50,7 @@ def compute_flop(sch: Any) -> int:
         for stage in sch.stages:
             operation = stage.op
             if isinstance(operation, ComputeOp):
-                elements = prod(get_const_int(axis.dom.extent) for axis in operation.axis)
+                elements = _iterations(operation.axis)
                 total += elements * sum(_count(value) for value in operation.body[:1])
     except (TypeError, ValueError) as problem:
         raise FlopCalculationError(
@@ -61,9 +63,18 @@ def compute_flop(sch: Any) -> int:
     return total
 
 
+def _iterations(axes: Sequence[IterVar]) -> int:
+    extents: list[int] = []
+    for axis in axes:
+        if axis.dom is None:
+            raise ValueError(f"the axis {axis.var.name} has no range")
+        extents.append(int(get_const_int(axis.dom.extent)))
+    return prod(extents)
+
+
 def _count(value: Node) -> int:
     if isinstance(value, Reduce):
-        steps = prod(get_const_int(axis.dom.extent) for axis in value.axis)
+        steps = _iterations(value.axis)
         combining = sum(_count(part) for part in value.combiner.result)
         return steps * (combining + sum(_count(part) for part in value.source))
     if isinstance(value, ProducerLoad):

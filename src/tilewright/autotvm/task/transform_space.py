@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from tilewright.ir.expr import IterVar
 from tilewright.support.errors import ScheduleError
@@ -15,7 +16,8 @@ class InstantiationError(ScheduleError, ValueError):
     """A template cannot be instantiated with a configuration."""
 
 
-class Axis(NamedTuple):
+@dataclass(frozen=True)
+class Axis:
     """An axis that a transformation of the space makes."""
 
     space: Any

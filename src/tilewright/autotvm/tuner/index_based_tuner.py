@@ -23,7 +23,7 @@ class IndexBaseTuner(Tuner):
             )
         self.index_offset = 0 if range_idx is None else range_idx[0]
         self._end = space.range_length if range_idx is None else range_idx[1] + 1
-        self.range_length = space.subrange_length(self.index_offset, self._end)
+        self.range_length: int = space.subrange_length(self.index_offset, self._end)
         self.counter = 0
         self.visited: list[int] = []
         self._seen: set[int] = set()
@@ -51,9 +51,14 @@ class IndexBaseTuner(Tuner):
 class GridSearchTuner(IndexBaseTuner):
     """Every index in order."""
 
+    def __init__(self, task: Any, range_idx: tuple[int, int] | None = None) -> None:
+        super().__init__(task, range_idx)
+        self._next: int = self.index_offset
+
     def next_batch(self, batch_size: int) -> list[Any]:
         """The next indices."""
-        space, made = self.task.config_space, []
+        space = self.task.config_space
+        made: list[Any] = []
         while len(made) < batch_size and self.has_next():
             index = self._next
             found = index if space.is_index_valid(index) else space.get_next_index(index, end=self._end)
@@ -65,17 +70,14 @@ class GridSearchTuner(IndexBaseTuner):
                 made.append(space.get(found))
         return made
 
-    def __init__(self, task: Any, range_idx: tuple[int, int] | None = None) -> None:
-        super().__init__(task, range_idx)
-        self._next = self.index_offset
-
 
 class RandomTuner(IndexBaseTuner):
     """Every index in random order."""
 
     def next_batch(self, batch_size: int) -> list[Any]:
         """Random indices that were not proposed before."""
-        space, made = self.task.config_space, []
+        space = self.task.config_space
+        made: list[Any] = []
         while len(made) < batch_size and self.has_next():
             index = space.get_rand_index(self.index_offset, self._end, self._seen)
             if index < 0:

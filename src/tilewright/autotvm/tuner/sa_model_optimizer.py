@@ -51,8 +51,8 @@ class SimulatedAnnealingOptimizer(ModelOptimizer):
                 for index in range(self.space.range_length)
                 if index not in exclusive and self.space.is_index_valid(index)
             ]
-            order = np.argsort(-np.asarray(model.predict(left), dtype=float), kind="stable") if left else []
-            return [left[place] for place in order[:num]]
+            scores = np.asarray(model.predict(left) if left else [], dtype=float)
+            return [left[place] for place in np.argsort(-scores, kind="stable")[:num]]
         if self.persistent and self.points is not None:
             points = self.points
         else:

@@ -49,7 +49,9 @@ class XGBoostCostModel(CostModel):
         self.num_threads = num_threads
         self.log_interval = log_interval
         self.upper_model = upper_model
-        self.feature_cache = FeatureCache() if upper_model is None else upper_model.feature_cache
+        self.feature_cache: FeatureCache = (
+            FeatureCache() if upper_model is None else upper_model.feature_cache
+        )
         self.base_model: XGBoostCostModel | None = None
         self.trees: Trees | None = None
         self.width = 0
@@ -164,7 +166,8 @@ def _itervar(task: Any, config: Any, target: Any) -> Features:
     with target:
         schedule, arguments = _instantiated(task, config)
         found = feature.get_itervar_feature_flatten(schedule, arguments, take_log=True)
-    return np.concatenate([found, config.get_flatten_feature()])
+    # The knobs come first: there are always as many of them, whatever the loops are.
+    return np.concatenate([config.get_flatten_feature(), found])
 
 
 def _curve(task: Any, config: Any, target: Any) -> Features:

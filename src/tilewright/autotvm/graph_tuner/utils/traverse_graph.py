@@ -16,7 +16,6 @@ from tilewright.autotvm.graph_tuner.utils.utils import (
 from tilewright.autotvm.task.constructed.description import described
 from tilewright.autotvm.task.constructed.kinds import workloads_of
 from tilewright.ir.functor import post_order
-from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tilewright.relay.function import Function
@@ -70,7 +69,7 @@ def _entry(part: Any, target_ops: Sequence[Any], node_dict: Mapping[Any, int], t
     return entry
 
 
-def _types(part: Any) -> list[TensorType]:
+def _types(part: Any) -> list[Any]:
     found = part.checked_type
     return list(found.fields) if isinstance(found, TupleType) else [found]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from tilewright.autotvm.task.constructed.description import Description
@@ -106,7 +107,7 @@ def _kinds_of_cpu(suffix: str) -> list[Kind]:
             suffix,
             "nn.conv2d",
             depthwise,
-            lambda *args: conv2d_blocked_call(*args, depthwise=True),
+            partial(conv2d_blocked_call, depthwise=True),
         ),
         Kind(
             f"group_conv2d_nchw.{suffix}", suffix, "nn.conv2d", conv2d_grouped_arguments, conv2d_grouped_call
@@ -132,7 +133,7 @@ def _kinds_of_gpu(suffix: str) -> list[Kind]:
             suffix,
             "nn.conv2d",
             depthwise,
-            lambda *args: conv2d_plain_call(*args, depthwise=True),
+            partial(conv2d_plain_call, depthwise=True),
         ),
         Kind(
             f"group_conv2d_nchw.{suffix}", suffix, "nn.conv2d", conv2d_grouped_arguments, conv2d_grouped_call
@@ -159,7 +160,7 @@ def _kinds_of_all(suffix: str) -> list[Kind]:
             suffix,
             "nn.conv2d",
             _of_form(conv2d_nhwc_arguments, "depthwise"),
-            lambda *args: conv2d_nhwc_call(*args, depthwise=True),
+            partial(conv2d_nhwc_call, depthwise=True),
         ),
         Kind(
             f"conv2d_transpose_nchw.{suffix}",
