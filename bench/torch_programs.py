@@ -4,9 +4,8 @@ Run it:  python bench/torch_programs.py [--only add,nn.functional] [--samples 1]
 
 The programs are the samples of ``torch.testing._internal``'s operator database, the ones that PyTorch tests its
 exporters and backends with. Every operator has a process of its own. A program counts as compiled if nothing was left
-to PyTorch; "no graph" means that TorchDynamo captures none, so that no backend sees it. Results are appended to
-bench/results/torch_programs.jsonl, and what is there is not run again; the summary goes to
-bench/results/torch_programs.md.
+to PyTorch; "no graph" means that TorchDynamo captures none, so that no backend sees it. Results are appended to a file,
+and what is there is not run again; the summary goes to bench/results/torch_programs.md.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ sys.path.insert(0, str(HERE))
 
 import torch  # noqa: E402
 from harness import write_table  # noqa: E402
-from zoo import run  # noqa: E402
+from limited import run  # noqa: E402
+from zoo import CACHE  # noqa: E402
 
 UNFIT = (
     "rand",
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one operator")
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--records", type=Path, default=HERE / "results" / "torch_programs.jsonl")
+    parser.add_argument("--records", type=Path, default=CACHE / "torch_programs.jsonl")
     parser.add_argument("--report", type=Path, default=HERE / "results" / "torch_programs.md")
     options = parser.parse_args()
     dtype = getattr(torch, options.dtype)

@@ -12,16 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
-import resource
-import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +24,13 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import torch  # noqa: E402
+from limited import run  # noqa: E402
 from models import zoo_transformers, zoo_vision  # noqa: E402
 from zoo_doors import DOORS, Refused, compared  # noqa: E402
 from zoo_report import write_report  # noqa: E402
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tilewright-bench"
+"""Where a run that was broken off continues from."""
 
 SOURCES: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "torchvision": zoo_vision.torchvision_cases,
@@ -47,53 +46,12 @@ def one(make: Callable[[], Any], door: str) -> dict[str, Any]:
     with torch.no_grad():
         expected = model(*inputs)
     started = time.perf_counter()
-    found, note = DOORS[door](model, inputs)
+    try:
+        found, note = DOORS[door](model, inputs)
+    except Refused as refused:
+        return {"status": "refused by torch", "note": str(refused)[:300]}
     seconds = time.perf_counter() - started
     return {**compared(found, expected), "seconds": round(seconds, 1), "note": note}
-
-
-def child(work: Callable[[], dict[str, Any]], memory: int, answer: Connection) -> None:
-    """The process of one model and door."""
-    os.setsid()
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, 1)
-    os.dup2(sink, 2)
-    try:
-        answer.send(work())
-    except Refused as refused:
-        answer.send({"status": "refused by torch", "note": str(refused)[:300]})
-    except BaseException as error:  # noqa: BLE001 - whatever it is goes into the table
-        where = "".join(traceback.format_exception(error))[-2000:]
-        answer.send({"status": "error", "note": f"{type(error).__name__}: {error}"[:600], "trace": where})
-
-
-def run(work: Callable[[], dict[str, Any]], limit: float, memory: int) -> dict[str, Any]:
-    """The result of a function in a process with limits, whatever becomes of it."""
-    # The packages are loaded once, here; a child has them from the start.
-    context = multiprocessing.get_context("fork")
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=child, args=(work, memory, send))
-    started = time.perf_counter()
-    process.start()
-    send.close()
-    try:
-        if not receive.poll(limit):
-            return {"status": "time limit", "seconds": limit, "note": ""}
-        return dict(receive.recv())
-    except EOFError:
-        process.join(10)
-        return {
-            "status": "crash",
-            "seconds": round(time.perf_counter() - started, 1),
-            "note": f"exit {process.exitcode}",
-        }
-    finally:
-        if process.is_alive():
-            process.join(1)
-        if process.is_alive() and process.pid is not None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.join()
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -114,7 +72,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="run what failed before once more")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one model and door")
     parser.add_argument("--memory", type=float, default=12.0, help="GB for one model and door")
-    parser.add_argument("--records", type=Path, default=HERE / "results" / "zoo.jsonl")
+    parser.add_argument("--records", type=Path, default=CACHE / "zoo.jsonl")
     parser.add_argument("--report", type=Path, default=HERE / "results" / "zoo.md")
     options = parser.parse_args()
     before = {(each["source"], each["model"], each["door"]): each for each in records(options.records)}

@@ -96,9 +96,8 @@ def main() -> None:
             after = tvm.build(*matmul(given.size), target)
     untuned, tuned = seconds_of(before, arguments), seconds_of(after, arguments)
     np.testing.assert_allclose(arguments[2].numpy(), values[0] @ values[1], rtol=1e-3, atol=1e-3)
-    print(
-        f"first configuration {untuned * 1e3:.3f} ms, best {tuned * 1e3:.3f} ms: {untuned / tuned:.1f} times faster"
-    )
+    print(f"untuned {untuned * 1e3:.3f} ms, tuned {tuned * 1e3:.3f} ms: {untuned / tuned:.1f} times faster")
+    print("matmul: agrees with NumPy")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,11 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
     [
         ("examples/gemm.py", ["100"], "GFLOP/s"),
         ("examples/auto_scheduler_matmul.py", ["32", "4"], "agrees with NumPy"),
+        (
+            "examples/autotvm_matmul.py",
+            ["--size", "64", "--trials", "4", "--log", str(Path(tempfile.mkdtemp()) / "matmul.log")],
+            "agrees with NumPy",
+        ),
         ("examples/custom_sketch_rule.py", ["2"], "blocks_of_rows: agrees with NumPy"),
         ("examples/row_kernels.py", [], "layer_norm:"),
         ("examples/serial_target.py", [], "serial: agrees with NumPy"),
@@ -28,7 +34,9 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
             "agrees with NumPy",
             marks=[
                 pytest.mark.slow,
-                pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="builders on a cluster need ray"),
+                pytest.mark.skipif(
+                    importlib.util.find_spec("ray") is None, reason="builders on a cluster need ray"
+                ),
             ],
         ),
         ("docs/tour.py", [], "dimension 0 of argument 1 (B) is 5, expected 10"),

@@ -81,9 +81,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.frontend.torch.script.utilities": "get_all_op_names",
     },
     "relay.frontend.pytorch_utils": {
-        "relay.frontend.torch.script.utilities": (
-            "is_version_greater_than"
-        ),
+        "relay.frontend.torch.script.utilities": ("is_version_greater_than"),
     },
     "relay.op.image.image": {"relay.op.image": "*"},
     "relay.op.nn.nn": {"relay.op.nn": "*"},

@@ -42,7 +42,9 @@ class OpSpecialization:
     @property
     def applies(self) -> bool:
         """True if the condition holds for the shapes at hand."""
-        return self.condition is None or all(Analyzer().can_prove(clause) for clause in self.condition.clauses)
+        return self.condition is None or all(
+            Analyzer().can_prove(clause) for clause in self.condition.clauses
+        )
 
 
 class OpStrategy:

@@ -148,7 +148,9 @@ def choose(
     else:
         taken, outputs = measured
     refused += [
-        Refusal(other.implementation.name, _comes_after(other, taken)) for other in found if other is not taken
+        Refusal(other.implementation.name, _comes_after(other, taken))
+        for other in found
+        if other is not taken
     ]
     scheduler = taken.scheduler or scheduler_for(target).name_for(outputs)
     choice = Choice(op.name, taken.implementation, taken.computation, scheduler, taken.reason, tuple(refused))

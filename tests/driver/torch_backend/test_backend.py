@@ -145,3 +145,10 @@ def test_mixed_precision_keeps_the_types_of_results(compiled: Callable[..., Any]
     assert found.dtype == torch.float32
     difference = (found - layer(value)).abs().max()
     assert 0 < difference < 0.05
+
+
+@torch.no_grad()
+def test_casts_that_decompositions_make(compiled: Callable[..., Any]) -> None:
+    """They are an operator of their own, ``prims::convert_element_type``."""
+    function = lambda x: torch.ops.prims.convert_element_type(x, torch.int32) + 1
+    assert compiled(function)(torch.tensor([1.5, -2.5])).tolist() == [2, -1]

@@ -300,6 +300,17 @@ def test_statistics_that_training_changes_are_results():
         assert np.allclose(found[names.index(f"mutated.{name}")], array(getattr(model, name)), atol=1e-5)
 
 
+def test_views_of_memory_in_another_order_are_refused():
+    """Where elements are in memory is PyTorch's business."""
+
+    class Strided(nn.Module):
+        def forward(self, x):
+            return x.t().as_strided((2, 2), (1, 2))
+
+    with pytest.raises(ModelError, match="not contiguous"):
+        from_exported_program(torch.export.export(Strided(), (torch.randn(3, 2),)))
+
+
 def test_one_error_names_all_unsupported_operators():
     """Before anything is converted."""
 

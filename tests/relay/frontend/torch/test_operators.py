@@ -390,6 +390,7 @@ def test_views():
             F.pad(x, (-1, 1)),
             F.pad(x, (1, 2, 1, 1), "reflect"),
             F.pad(x[0], (1, 2), "replicate"),
+            F.pad(x[0], (-3, 5), "replicate"),
             F.pad(x, (2, 1, 1, 0), "circular"),
         ),
         "meshes": lambda x: (
@@ -550,6 +551,14 @@ def test_pooling(rank):
         "mean inside": lambda x: getattr(F, f"avg_pool{rank}d")(x, 3, 2, 1, count_include_pad=False),
         "mean up": lambda x: getattr(F, f"avg_pool{rank}d")(x, 2, 2, ceil_mode=True),
         "to size": lambda x: getattr(F, f"adaptive_avg_pool{rank}d")(x, 3),
+        "by": lambda x: (
+            [
+                getattr(F, f"avg_pool{rank}d")(x, 3, 2, 1, ceil_mode=up, divisor_override=5)
+                for up in (False, True)
+            ]
+            if rank > 1
+            else x
+        ),
         "to size max": lambda x: getattr(F, f"adaptive_max_pool{rank}d")(x, 3, return_indices=True),
         "single": lambda x: getattr(F, f"max_pool{rank}d")(x[0], 2),
     }

@@ -13,6 +13,7 @@ from tilewright.relay.frontend.torch.aliasing import needs_functionalization
 from tilewright.relay.frontend.torch.arrays import array_of
 from tilewright.relay.frontend.torch.control_flow import HIGHER_ORDER
 from tilewright.relay.frontend.torch.decomposition import with_definitions
+from tilewright.relay.frontend.torch.dtypes import dtype_name
 from tilewright.relay.frontend.torch.graph import GraphImporter, flat_outputs, list_unsupported
 from tilewright.relay.frontend.torch.importing import Weights, finished, input_variable
 from tilewright.relay.frontend.torch.node import Scope
@@ -48,7 +49,7 @@ def from_exported_program(
     program = with_definitions(program)
     require_supported(list_unsupported(program.graph_module, HIGHER_ORDER))
     module = IRModule()
-    scope = Scope(module)
+    scope = Scope(module, dtype_name(torch.get_default_dtype()))
     weights = Weights(scope, freeze_params)
     values, inputs = _inputs(program, weights, dict(shape or {}))
     with recursion_room():

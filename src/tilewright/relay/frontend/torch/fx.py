@@ -9,6 +9,7 @@ from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Var
 from tilewright.relay.frontend.common import require_supported
 from tilewright.relay.frontend.torch.control_flow import HIGHER_ORDER
+from tilewright.relay.frontend.torch.dtypes import dtype_name
 from tilewright.relay.frontend.torch.graph import GraphImporter, flat_outputs, list_unsupported
 from tilewright.relay.frontend.torch.importing import Weights, finished, input_variable
 from tilewright.relay.frontend.torch.node import Scope
@@ -33,7 +34,7 @@ def from_fx(
         raise ModelError(f"from_fx takes a torch.fx.GraphModule, not a {type(graph_module).__name__}")
     require_supported(list_unsupported(graph_module, HIGHER_ORDER))
     module = IRModule()
-    scope = Scope(module)
+    scope = Scope(module, dtype_name(torch.get_default_dtype()))
     weights = Weights(scope, freeze_params)
     known = params or {}
     values: list[Any] = []

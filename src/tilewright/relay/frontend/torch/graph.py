@@ -96,12 +96,12 @@ class GraphImporter:
         with node.conversion():
             if schema is None:
                 return self._without_schema(node, fx_node)
-            found = find_converter(schema.name, schema.overload_name)
-            if found is None:
-                raise node.fail("the operator is not supported")
-            arguments, defaults = bound_arguments(schema, fx_node.args, fx_node.kwargs)
-            result = found(node, {name: self._argument(value) for name, value in arguments.items()}, defaults)
-            result = self._settled(node, result, fx_node.meta.get("val"))
+            if schema.name == "aten::as_strided":
+                # Its result depends on where the elements of its argument are in memory.
+                example = fx_node.args[0].meta.get("val")
+                node.attributes["contiguous"] = example is None or example.is_contiguous()
+            args, kwargs = self._argument(fx_node.args), self._argument(fx_node.kwargs)
+            result = self._settled(node, self.called(node, target, args, kwargs), fx_node.meta.get("val"))
         for written in written_arguments(schema, fx_node):
             self.values[written] = result
         return result

@@ -71,6 +71,10 @@ def _continued(node: TorchNode, data: Expr, pad: Any, mode: str) -> Expr:
 def _axis_continued(node: TorchNode, data: Expr, axis: int, before: Size, after: Size, mode: str) -> Expr:
     size = node.shape(data)[axis]
     if isinstance(before, int) and isinstance(after, int):
+        if mode == "edge" and size is not None and min(before, after) < 0:
+            # What is taken away on one side may be all that the other side repeats.
+            clipped = np.clip(np.arange(-before, size + after), 0, size - 1)
+            return relay.take(data, const(clipped.astype("int64")), axis=axis)
         if before < 0 or after < 0:
             end: Size = LAST if after >= 0 else after if size is None else size + after
             data = part(node, data, axis, max(-before, 0), end)

@@ -87,11 +87,7 @@ def avg_pool(
     kernel = node.spread(kernel_size, rank, "kernel_size")
     steps = node.spread(stride, rank, "stride") if stride else kernel
     widths = node.spread(padding, rank, "padding")
-    included = bool(count_include_pad)
-    if divisor_override is not None:
-        # The divisor is the same everywhere: padding is part of the data, and what is beyond it is not counted.
-        sides = [(0, 0), (0, 0), *((width, width) for width in widths)]
-        data, widths, included = relay.nn.pad(data, sides, 0) if any(widths) else data, [0] * rank, True
+    included = bool(count_include_pad) or divisor_override is not None
     made: Expr = _AVERAGE[rank](
         data,
         pool_size=kernel,
@@ -102,10 +98,21 @@ def avg_pool(
         count_include_pad=included,
     )
     if divisor_override is not None:
-        if ceil_mode:
-            raise node.fail("divisor_override with ceil_mode is not supported")
-        made = relay.multiply(made, node.constant(float(np.prod(kernel)) / divisor_override, made))
+        sums = _window_sizes(node, data, made, kernel, steps, widths) if ceil_mode else float(np.prod(kernel))
+        made = relay.multiply(made, node.constant(sums / divisor_override, made))
     return _unbatched(made, single)
+
+
+def _window_sizes(
+    node: TorchNode, data: Expr, made: Expr, kernel: list[int], steps: list[int], widths: list[int]
+) -> np.ndarray[Any, Any]:
+    """How many elements each window has, padding among them; the last ones may end before they are full."""
+    counts = np.ones(())
+    for place, (size, step, before) in enumerate(zip(kernel, steps, widths, strict=True)):
+        begins = np.arange(node.known_size(made, 2 + place)) * step - before
+        ends = np.minimum(begins + size, node.known_size(data, 2 + place) + before)
+        counts = counts[..., None] * (ends - begins)
+    return counts
 
 
 @converter(

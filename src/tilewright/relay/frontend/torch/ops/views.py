@@ -244,6 +244,12 @@ def to(node: TorchNode, input: Expr, dtype: str | None = None, other: Expr | Non
     return input if dtype is None else node.cast(input, dtype_name(dtype))
 
 
+@converter("prims::convert_element_type")
+def convert_element_type(node: TorchNode, a: Expr, dtype: str) -> Expr:
+    """In another element type, as decompositions of PyTorch say it."""
+    return node.cast(a, dtype_name(dtype))
+
+
 # Joins and parts
 
 

@@ -18,17 +18,25 @@ from tilewright.relay.frontend.torch.sizes import as_scalar, size_of
 
 @converter("torchvision::nms")
 def nms(node: TorchNode, dets: Expr, scores: Expr, iou_threshold: Any) -> Expr:
-    """The boxes of the best scores that overlap no better box, best first."""
-    boxes = relay.concatenate([relay.expand_dims(scores, 1), dets], 1)
-    count = relay.reshape(relay.cast(as_scalar(size_of(node, dets, 0)), "int32"), (1,))
-    last = relay.cast(as_scalar(size_of(node, dets, 0)), "int32")
-    places = relay.arange(const(0, "int32"), last, const(1, "int32"), "int32")
+    """The boxes of the best scores that overlap no better box, best first.
+
+    Relay's operator skips boxes whose score is not positive, and takes an overlap at the threshold for one above it: it
+    gets boxes in order, ranks for scores, and the next number after the threshold.
+    """
+    order = relay.argsort(scores, 0, False, "int64")
+    count = relay.cast(as_scalar(size_of(node, dets, 0)), "int32")
+    zero, one = const(0, "int32"), const(1, "int32")
+    places = relay.arange(zero, count, one, "int32")
+    dtype = node.dtype(dets)
+    ranks = relay.cast(relay.subtract(count, places), dtype)
+    boxes = relay.concatenate([relay.expand_dims(ranks, 1), relay.take(dets, order, axis=0)], 1)
+    threshold = np.float32(node.number_of(iou_threshold, "iou_threshold"))
     found: Any = relay.vision.non_max_suppression(
         relay.expand_dims(boxes, 0),
-        count,
+        relay.reshape(count, (1,)),
         relay.expand_dims(places, 0),
         max_output_size=-1,
-        iou_threshold=float(node.number_of(iou_threshold, "iou_threshold")),
+        iou_threshold=float(np.nextafter(threshold, np.float32(np.inf))),
         force_suppress=True,
         coord_start=1,
         score_index=0,
@@ -38,7 +46,7 @@ def nms(node: TorchNode, dets: Expr, scores: Expr, iou_threshold: Any) -> Expr:
     kept = relay.squeeze(found[0], axis=[0])
     number = relay.cast(relay.reshape(found[1], (1,)), "int64")
     chosen = relay.strided_slice(kept, const(np.zeros(1, "int64")), number, const(np.ones(1, "int64")))
-    return relay.cast(chosen, "int64")
+    return relay.take(order, relay.cast(chosen, "int64"), axis=0)
 
 
 @converter("torchvision::roi_align")

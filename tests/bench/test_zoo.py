@@ -1,0 +1,50 @@
+"""The zoo compares outputs, and survives what its processes do."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+sys.path.insert(0, str(ROOT / "bench"))
+import limited  # noqa: E402
+import zoo_doors as doors  # noqa: E402
+
+sys.path.remove(str(ROOT / "bench"))
+
+
+def test_a_small_difference_is_relative_to_the_largest_value() -> None:
+    expected = torch.tensor([0.0, 1000.0])
+    assert doors.compared([expected + 0.05], expected)["status"] == "ok"
+    assert doors.compared([expected + 0.5], expected)["status"] == "differs"
+    assert doors.compared([torch.tensor([0.0, float("nan")])], expected)["status"] == "differs"
+    assert doors.compared([torch.zeros(3)], expected)["status"] == "differs"
+    assert doors.compared([], expected)["status"] == "differs"
+
+
+def test_doors_agree_with_eager() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()).eval()
+    inputs = (torch.randn(2, 4),)
+    with torch.no_grad():
+        expected = model(*inputs)
+    for name in ("export", "compile", "script"):
+        found, note = doors.DOORS[name](model, inputs)
+        assert doors.compared(found, expected)["status"] == "ok" and not note, name
+
+
+@pytest.mark.parametrize(("work", "status"), [
+    (lambda: {"status": "ok"}, "ok"),
+    (lambda: os._exit(3), "crash"),
+    (lambda: time.sleep(60), "time limit"),
+    (lambda: 1 / 0, "error"),
+])  # fmt: skip
+def test_whatever_becomes_of_a_process_is_a_result(work: Any, status: str) -> None:
+    assert limited.run(work, 3.0, int(64e9))["status"] == status
