@@ -29,6 +29,9 @@ from tilewright.support.errors import ScheduleError
 
 logger = logging.getLogger("auto_scheduler")
 
+_FIRST_SECONDS = 5.0
+"""How long the first evolution may take; later ones, as long as measuring did."""
+
 _CONFIRMED = 3
 """How many of the best candidates are measured again, in turns with the constructed schedule."""
 
@@ -164,7 +167,7 @@ class SketchPolicy(SearchPolicy):
         self.states: dict[Any, StateObject] = {}
         self._sketches: list[StateObject] | None = None
         self._seeds: list[StateObject] | None = None
-        self._measuring_seconds = float("inf")
+        self._measuring_seconds = _FIRST_SECONDS
         given = init_search_callbacks or ()
         for callback in [given] if isinstance(given, SearchCallback) else given:
             callback.apply(self)

@@ -36,9 +36,9 @@ def test_it_learns(measured: Any, tmp_path: Path) -> None:
     task, inputs, results = measured
     states = [one.state for one in inputs]
     model = auto_scheduler.XGBModel(num_warmup_sample=10, seed=1)
-    assert model.is_random and len(model.predict(task, states)) == len(states)
+    assert not model.has_learned and len(model.predict(task, states)) == len(states)
     model.update(inputs[:30], results[:30])
-    assert not model.is_random
+    assert model.has_learned
     scores = np.asarray(model.predict(task, states))
     fast = np.array([result.costs[0].value == 1e-4 for result in results])
     assert scores[30:][fast[30:]].min() > scores[30:][~fast[30:]].max()
@@ -57,7 +57,7 @@ def test_records_are_learnt_from(measured: Any, tmp_path: Path) -> None:
     auto_scheduler.save_records(path, inputs, results)
     model = auto_scheduler.XGBModel(num_warmup_sample=10, seed=1)
     model.update_from_file(path)
-    assert not model.is_random and len(model.inputs) == len(inputs)
+    assert model.has_learned and len(model.inputs) == len(inputs)
 
 
 def test_failures_are_the_slowest(measured: Any) -> None:
@@ -86,3 +86,19 @@ def test_what_makes_no_program(measured: Any) -> None:
 def test_nothing_to_save() -> None:
     with pytest.raises(TilewrightError, match="has learned nothing yet"):
         auto_scheduler.XGBModel().save("model.json")
+
+
+def test_guesses_before_anything_is_measured() -> None:
+    """Parallel and vectorized is guessed to be faster than neither; what makes no program is not guessed at."""
+    task = auto_scheduler.SearchTask(compute_dag=auto_scheduler.ComputeDAG(matmul(64, 64, 64)), target="llvm")
+    plain = task.compute_dag.get_init_state()
+    better = plain.copy()
+    i, j, k = better.stages[2].iters
+    better.reorder(2, [i, k, j])
+    outer, inner = better.split(2, better.stages[2].iters[2], [16])
+    better.vectorize(2, inner)
+    parallel = better.copy()
+    parallel.parallel(2, parallel.stages[2].iters[0])
+    bad = StateObject((), (SplitStep(2, 9, 32, (4,), True),))
+    scores = auto_scheduler.XGBModel().predict(task, [plain, better, parallel, bad])
+    assert scores[0] < scores[1] <= scores[2] == 1.0 and scores[3] == -np.inf

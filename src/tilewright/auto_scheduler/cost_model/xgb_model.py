@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilewright.auto_scheduler.cost_model.cost_model import PythonBasedModel
+from tilewright.auto_scheduler.cost_model.prior import guessed_scores
 from tilewright.auto_scheduler.features.of_state import Features, features_of_states
 from tilewright.auto_scheduler.measure_record import RecordReader
 from tilewright.auto_scheduler.measure_types import MeasureInput, MeasureResult
@@ -30,8 +31,8 @@ _KEPT = 8192
 class XGBModel(PythonBasedModel):
     """Learns the throughput of programs, relative to the best of their task, from all that was measured.
 
-    Until ``num_warmup_sample`` programs were measured, scores are random. Without the package ``xgboost`` (the extra
-    ``tune``), they always are.
+    Until ``num_warmup_sample`` programs were measured, scores are guesses (see ``prior``), on GPUs random. Without the
+    package ``xgboost`` (the extra ``tune``), they always are.
     """
 
     def __init__(
@@ -59,9 +60,9 @@ class XGBModel(PythonBasedModel):
         has_trees()  # says so where they are not there
 
     @property
-    def is_random(self) -> bool:
-        """True until something was learned."""
-        return self.trees is None
+    def has_learned(self) -> bool:
+        """True if scores come from what was measured; a guess by a simple model of the machine otherwise."""
+        return self.trees is not None
 
     # -- learning -------------------------------------------------------------------------------------------------
 
@@ -135,6 +136,8 @@ class XGBModel(PythonBasedModel):
         found = self._rows(task, states)
         if self.trees is not None:
             return np.asarray(self.trees.predict_packs(found), np.float64)
+        if task.hardware_params.max_threads_per_block <= 0:
+            return guessed_scores(found, task.hardware_params)
         return np.where([len(one) > 0 for one in found], self.generator.random(len(states)), -np.inf)
 
     def predict_stages(self, task: Any, states: Sequence[Any]) -> list[NDArray[np.float64]]:
