@@ -122,7 +122,7 @@ def test_times(model: debug_executor.GraphModuleDebug) -> None:
     assert [run.name for run in report.runs] == ["one", "two"]
     assert report.total_seconds == sum(run.seconds for run in report.runs) > 0
     assert "Total" in str(report)
-    assert [call["Name"] for call in json.loads(report.json())["calls"]] == ["shift", "shift"]
+    assert [call["Name"]["string"] for call in json.loads(report.json())["calls"]] == ["shift", "shift"]
 
 
 def test_own_folder_and_bad_graph() -> None:

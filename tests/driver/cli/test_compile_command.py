@@ -224,7 +224,7 @@ def test_wrong_values_are_explained(options, message, small_onnx, tmp_path, caps
         (
             "model.xyz",
             b"x",
-            "reads onnx (.onnx): if it is one of these under another name, pass --model-format; other models",
+            "if it is one of these under another name, pass --model-format; other models",
         ),
         ("", None, "is a folder: name the model's file in it"),
         (

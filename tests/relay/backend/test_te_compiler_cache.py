@@ -49,7 +49,7 @@ def test_compiled_functions_can_be_called() -> None:
 
 def test_refusals() -> None:
     """A target is needed, and known dimensions."""
-    with pytest.raises(LoweringError, match="for a target"):
+    with pytest.raises(LoweringError, match="a function and a target"):
         te_compiler.TECompiler().lower(function((10,)))
     with pytest.raises(LoweringError, match="relay.vm"):
         te_compiler.TECompiler().lower(function((relay.Any(),)), "llvm")  # type: ignore[arg-type]
