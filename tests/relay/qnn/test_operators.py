@@ -10,6 +10,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import relay
+from tilewright.ir.op import Op
 from tilewright.relay import qnn
 from tilewright.relay.infer import infer_module
 
@@ -345,3 +346,9 @@ def test_bad_calls(name: str) -> None:
     body = make()
     with pytest.raises(tvm.TVMError, match=message):
         infer_module(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)))
+
+
+def test_every_operator_has_programs() -> None:
+    """Of the dialect."""
+    defined = {name.removeprefix("qnn.") for name in Op.list_op_names() if name.startswith("qnn.")}
+    assert defined == set(PROGRAMS)
