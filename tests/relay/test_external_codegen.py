@@ -200,7 +200,7 @@ def test_mistakes(generator: dict[str, Any]) -> None:
         compile_external({name: other})
     mine = function.with_attr("Compiler", "test_codegen")
     generator["result"] = 3
-    with pytest.raises(TilewrightError, match=r"gave int for .*, not a runtime module"):
+    with pytest.raises(TilewrightError, match=r"returned int for .*, not a runtime module"):
         compile_external({name: mine})
     generator["result"] = CSource("", format="c", type_key="c")
     with pytest.raises(TilewrightError, match="has no function"):

@@ -7,6 +7,8 @@ the pointer's known alignment, as far as the index preserves it. Masked-off lane
 
 from __future__ import annotations
 
+from typing import Final
+
 from tilewright.codegen.llvm.emitter import Emitter
 from tilewright.codegen.llvm.indices import linear_form, power_of_two_factor
 from tilewright.codegen.llvm.types import gep_element, vector
@@ -321,11 +323,32 @@ def _masked_load(access: Access, mask: str) -> str:
         pointer = access.at(base, inbounds=False)
         arguments = [
             (access.pointer_type, f"align {access.alignment(base)} {pointer}"),
-            (f"<{lanes} x i1>", mask),
+            (f"<{lanes} x i1>", _widened_safely(access, mask)),
             (access.memory_type, "zeroinitializer"),
         ]
         return emitter.call_llvm("llvm.masked.load", access.memory_type, arguments)
     return _gather(access, mask)
+
+
+_WHOLE_REGISTER_BITS: Final = 128
+
+
+def _widened_safely(access: Access, mask: str) -> str:
+    """A mask that is zero in the lanes that LLVM adds to an access of less than a register.
+
+    With AVX-512, LLVM 22 widens such an access together with its mask. Where the mask is a comparison of narrow
+    integers, it takes the lanes that it added to the comparison for false, which equality makes true: they would be
+    accessed. An instruction that LLVM cannot look through makes it clear them.
+    """
+    lanes = access.dtype.lanes
+    if lanes * max(8, access.dtype.bits) >= _WHOLE_REGISTER_BITS or not mask.startswith("%"):
+        return mask
+    function = access.emitter.function
+    bits = function.value(f"bitcast <{lanes} x i1> {mask} to i{lanes}")
+    wide = function.value(f"zext i{lanes} {bits} to i32")
+    kept = function.value(f'call i32 asm "", "=r,0"(i32 {wide})')
+    narrow = function.value(f"trunc i32 {kept} to i{lanes}")
+    return function.value(f"bitcast i{lanes} {narrow} to <{lanes} x i1>")
 
 
 def _guarded_load(access: Access, condition: str) -> str:
@@ -369,7 +392,7 @@ def _masked_store(access: Access, value: str, mask: str) -> None:
         arguments = [
             (access.memory_type, value),
             (access.pointer_type, f"align {access.alignment(base)} {pointer}"),
-            (f"<{lanes} x i1>", mask),
+            (f"<{lanes} x i1>", _widened_safely(access, mask)),
         ]
         emitter.call_llvm("llvm.masked.store", "void", arguments)
         return

@@ -121,7 +121,7 @@ def test_errors_name_what_is_needed():
     with pytest.raises(ValueNeeded, match="axes has to be a constant; it is computed from a") as found:
         from_onnx(node_model("Squeeze", {"x": data, "a": axes}))
     assert found.value.inputs == ("a",)
-    with pytest.raises(ShapeNeeded, match="fix it with shape="):
+    with pytest.raises(ShapeNeeded, match="fix it with shape"):
         from_onnx(node_model("Squeeze", {"x": data}, unknown=True))
     with pytest.raises(ModelError, match="axis 5 is out of range"):
         from_onnx(node_model("Unsqueeze", {"x": data}, opset=11, axes=[5]))
