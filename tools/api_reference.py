@@ -32,7 +32,8 @@ const search = () => {
   const found = words.length ? names.filter(([path]) => words.every(word => path.toLowerCase().includes(word))) : [];
   const last = path => path.split(".").pop().toLowerCase();
   const rank = ([path]) => last(path) === words.at(-1) ? 0 : last(path).startsWith(words.at(-1)) ? 1 : 2;
-  found.sort((a, b) => rank(a) - rank(b) || a[0].length - b[0].length);
+  const whole = ([path]) => words.filter(word => path.toLowerCase().split(".").includes(word)).length;
+  found.sort((a, b) => rank(a) - rank(b) || whole(b) - whole(a) || a[0].length - b[0].length);
   list.replaceChildren(...found.slice(0, 100).map(([path, link, text]) => {
     const row = document.createElement("tr"), left = row.insertCell(), right = row.insertCell();
     const anchor = document.createElement("a");
