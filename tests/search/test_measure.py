@@ -63,6 +63,7 @@ def eats_memory() -> IRModule:
     raise AssertionError(len(kept))
 
 
+@pytest.mark.unguarded  # in a process of its own: another test's thread would keep this one from forking
 def test_what_a_candidate_does_while_it_is_built_is_its_own() -> None:
     """An error, a crash, a hang and a memory hog have their kinds; the rest of the batch is built."""
     made = [raises, crashes, lambda: candidates.product(4), hangs, eats_memory, candidates.product(4)]

@@ -2,6 +2,9 @@
 
 import sys
 import threading
+from typing import Any
+
+import pytest
 
 from tilewright.support.recursion import recursion_room, with_recursion_room
 
@@ -54,3 +57,21 @@ def test_threads_share_the_room() -> None:
     thread.join(10)
     assert limits[0] >= 1_000_000
     assert sys.getrecursionlimit() == before
+
+
+def test_room_where_somebody_else_evaluates_frames() -> None:
+    """PyTorch's Dynamo calls backends with its own evaluation of frames in place, through which calls use C's stack."""
+    torch = pytest.importorskip("torch")
+    depths = []
+
+    def down(left: int) -> int:
+        return 0 if left == 0 else 1 + down(left - 1)
+
+    def backend(graph: Any, example: Any) -> Any:
+        with recursion_room():
+            depths.append(down(100_000))
+        return graph.forward
+
+    made = torch.compile(lambda x: x + 1, backend=backend)(torch.ones(2))
+    assert made.tolist() == [2, 2]
+    assert depths == [100_000]
