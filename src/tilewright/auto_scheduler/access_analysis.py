@@ -130,7 +130,7 @@ class AccessAnalyzer:
         )
 
     def is_injective(self, operation: Operation) -> bool:
-        """True if an operation is no reduction and all its reads are simple."""
+        """True if an operation does not reduce, and all its reads are simple."""
         return not operation.reduce_axis and self.is_simple_access(operation)
 
     def is_strictly_inlineable(self, operation: Operation) -> bool:

@@ -85,7 +85,7 @@ def layout_changes(operations: Sequence[Operation], state: StateObject, replay: 
     """The layouts that a state's loops want for the inputs that may have any.
 
     An input keeps its layout if it is read more than once or through a copy, if an index is not just an axis, or if a
-    split of one of these axes leaves a rest. A weight that the graph computes itself is no input.
+    split of one of these axes leaves a rest. A weight that the graph computes itself is not an input.
     """
     found: list[LayoutChange] = []
     loops: LoopParts | None = None

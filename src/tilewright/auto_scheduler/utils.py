@@ -12,7 +12,7 @@ from tilewright.support.errors import ScheduleError
 
 
 def decode_workload_key(workload_key: str) -> tuple[str, tuple[Any, ...] | None]:
-    """The name or hash of a workload's key, and its arguments, lists made flat. A text that is no such key is a name
+    """The name or hash of a workload's key, and its arguments, lists made flat. Any other text is a name
     without arguments."""
     try:
         found = json.loads(workload_key)

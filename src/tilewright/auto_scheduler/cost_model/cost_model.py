@@ -11,7 +11,7 @@ from tilewright.auto_scheduler.measure_types import MeasureInput, MeasureResult
 
 
 class CostModel:
-    """Scores programs: the higher, the faster. A score of minus infinity is that of what is no program."""
+    """Scores programs: the higher, the faster. Minus infinity marks a state that is not a valid program."""
 
     @property
     def is_random(self) -> bool:

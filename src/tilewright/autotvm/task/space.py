@@ -252,7 +252,7 @@ class FallbackConfigEntity(ConfigSpace):
         self.is_fallback = True
 
     def fallback_split(self, name: str, constraints: Sequence[int]) -> None:
-        """Split with the largest factors up to ``constraints``, one for each part, innermost first; -1 is no limit."""
+        """Split with the largest factors up to ``constraints``, one for each part, innermost first; -1 for no limit."""
         space = self.space_map[name]
         if not isinstance(space, SplitSpace) or len(constraints) != space.num_output:
             raise RuntimeError(f"the knob {name!r} is not a split into {len(constraints)} parts")

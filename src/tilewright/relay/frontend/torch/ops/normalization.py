@@ -178,7 +178,7 @@ def instance_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Expr:
-    """Channels of each member of the batch normalised alone."""
+    """Each channel of each sample normalised by itself."""
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise node.fail("neither statistics of the input nor saved ones are used")

@@ -192,7 +192,7 @@ def max_pool_with_indices(
     for size, step, before, apart, length, count in settings:
         assert length is not None and count is not None
         window = np.arange(count)[:, None] * step - before + np.arange(size)[None, :] * apart
-        # What is in the padding is read at the nearest element of the same window, so that it never wins alone.
+        # Padding is read at the nearest element of the same window, so that it never wins by itself.
         inside = (window >= 0) & (window < length)
         first = np.where(inside, window, length).min(axis=1, keepdims=True)
         last = np.where(inside, window, -1).max(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
 """Images and signals in another size, as PyTorch computes them.
 
 Where a scale is given, the places of the result follow from it, and not from the sizes: these differ where the scale
-times a size is no whole number.
+times a size is not a whole number.
 """
 
 from __future__ import annotations
