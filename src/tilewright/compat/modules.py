@@ -85,6 +85,12 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     },
     "relay.op.image.image": {"relay.op.image": "*"},
     "relay.op.nn.nn": {"relay.op.nn": "*"},
+    "relay.qnn.op.qnn": {
+        "relay.qnn.op": (
+            "add batch_matmul concatenate conv2d conv2d_transpose dense dequantize mul quantize requantize "
+            "simulated_dequantize simulated_quantize subtract"
+        ),
+    },
     "relay.param_dict": {"runtime.params": "load_param_dict save_param_dict"},
     "relay.transform.transform": {"relay.transform": "*"},
     "relay.ty": {

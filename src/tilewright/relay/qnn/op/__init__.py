@@ -1,6 +1,5 @@
 """Operators of the quantised dialect."""
 
-from tilewright.relay.qnn.op import qnn
 from tilewright.relay.qnn.op.arithmetic import add, concatenate, mul, subtract
 from tilewright.relay.qnn.op.products import batch_matmul, conv2d, conv2d_transpose, dense
 from tilewright.relay.qnn.op.quantization import dequantize, quantize, requantize
@@ -16,7 +15,6 @@ __all__ = [
     "dense",
     "dequantize",
     "mul",
-    "qnn",
     "quantize",
     "register_qnn_canonicalize",
     "register_qnn_legalize",
