@@ -139,7 +139,7 @@ def main() -> None:
         for (kind, shape), path in zip(cases, paths, strict=True):
             row = measure(kind, shape, path)
             rows.append(row)
-            sizes = "×".join(map(str, shape))
+            sizes = "x".join(map(str, shape))
             print(
                 f"| {kind} {sizes} | {row['us']:.2f} | {row['torch']:.2f} | {row['tflops']:.0f} | {row['ratio']:.2f} |"
             )
