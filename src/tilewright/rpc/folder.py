@@ -127,13 +127,12 @@ class Folder:
 
     def names(self, path: str = "") -> list[str]:
         """The regular files and folders in a folder, sorted; the names of folders end with a slash."""
-        with self._parent(f"{path}/any" if path else "any") as (folder, _):
-            with os.scandir(folder) as entries:
-                found = [
-                    entry.name + ("/" if entry.is_dir(follow_symlinks=False) else "")
-                    for entry in entries
-                    if not entry.is_symlink() and not entry.name.startswith(".")
-                ]
+        with self._parent(f"{path}/any" if path else "any") as (folder, _), os.scandir(folder) as entries:
+            found = [
+                entry.name + ("/" if entry.is_dir(follow_symlinks=False) else "")
+                for entry in entries
+                if not entry.is_symlink() and not entry.name.startswith(".")
+            ]
         return sorted(found)
 
     def file(self, path: str) -> Path:

@@ -50,6 +50,7 @@ class Kind(enum.IntEnum):
     WAITING = 0x21
     REQUEST = 0x22
     SUMMARY = 0x23
+    SERVE = 0x24
     OK = 0x80
     ERROR = 0x81
 

@@ -74,7 +74,7 @@ class CipherState:
         """DecryptWithAd(ad, ciphertext); an error for anything but the next thing that the other side encrypted."""
         try:
             plaintext: bytes = self._cipher.decrypt(self._next(), sealed, associated)
-        except Exception as error:  # noqa: BLE001 - InvalidTag is a class of the optional package
+        except Exception as error:
             raise ChannelError(
                 "the connection was refused: another key, or data that was changed on its way"
             ) from error
