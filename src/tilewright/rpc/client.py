@@ -54,6 +54,16 @@ class RPCSession:
         """The session's number in this process, which its devices carry."""
         return self._sess.index
 
+    @property
+    def server(self) -> str:
+        """What the server says it is."""
+        return str(getattr(self._sess.requester, "server", ""))
+
+    @property
+    def library_suffix(self) -> str:
+        """The kind of file that the server loads modules from: a server in Python links objects itself."""
+        return ".tar" if self.server.endswith("python") or self.server == "this process" else ".so"
+
     # ---- functions and modules ----
 
     def system_lib(self) -> RemoteModule:
@@ -63,10 +73,7 @@ class RPCSession:
 
     def get_function(self, name: str) -> PackedFunc:
         """A global function of the server."""
-        found: PackedFunc | None = self._sess.ask(Kind.GET_FUNCTION, text(name))
-        if found is None:
-            raise failure("AttributeError", f"the server has no function {name!r}")
-        return found
+        return self._sess.global_function(name)
 
     def load_module(self, path: str) -> RemoteModule:
         """The module in a file that was uploaded."""

@@ -22,7 +22,7 @@ def serve_pipes(read: int, write: int) -> None:
     """Serves one session over two file descriptors."""
     channel = accept_channel(PipeStream(read, write), None, local=True)
     try:
-        kind, head, bulk = read_frame(channel, 0)
+        kind, head, _ = read_frame(channel, 0)
         if kind != Kind.OPEN:
             raise ProtocolError("the first message of a session is not OPEN")
         asked = OpenRequest(head)

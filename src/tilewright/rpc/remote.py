@@ -22,9 +22,10 @@ from tilewright.runtime.benchmark import BenchmarkResult, require_counts
 from tilewright.runtime.device import RPC_OFFSET, Device, ForeignDevice
 from tilewright.runtime.device_table import Attribute
 from tilewright.runtime.failure import failure
+from tilewright.runtime.foreign import ForeignMachine, ForeignModule
 from tilewright.runtime.library import DLTensor
-from tilewright.runtime.module import ENTRY_NAME, Module
-from tilewright.runtime.ndarray import NDArray, empty, numpy_dtype
+from tilewright.runtime.module import Module
+from tilewright.runtime.ndarray import NDArray, array, empty, numpy_dtype
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.support.dtype import DataType
 
@@ -104,6 +105,21 @@ class Peer:
         if type(value) is Device:
             return self.device(value.device_type, value.device_id)
         return value
+
+    def global_function(self, name: str) -> RemoteFunction:
+        """A function of the server by name."""
+        found: RemoteFunction | None = self.ask(Kind.GET_FUNCTION, text(name))
+        if found is None:
+            raise failure("AttributeError", f"the server has no function {name!r}")
+        return found
+
+    def place(self, device: Device) -> tuple[int, int]:
+        """Type and index, on the server's machine, of a device of this session."""
+        if not isinstance(device, RemoteDevice) or device.peer is not self:
+            raise failure(
+                "ValueError", f"{device} is not a device of {self}; use session.cpu() or another of its own"
+            )
+        return device.remote_type, device.device_id
 
     def call(self, kind: int, start: bytes, args: tuple[Any, ...]) -> Any:
         """A request with arguments."""
@@ -353,7 +369,7 @@ class RemoteFunction(PackedFunc):
         return f"RemoteFunction({self.name or self.remote_handle}, {self.peer})"
 
 
-class RemoteModule(Module):
+class RemoteModule(ForeignModule):
     """A module of a session."""
 
     def __init__(self, peer: Peer, handle: int, type_key: str) -> None:
@@ -413,8 +429,18 @@ class RemoteModule(Module):
         function = self.get_function(func_name, query_imports=True)
         return time_remote(self.peer, function, dev, number, repeat, min_repeat_ms, f_preproc)
 
-    def _why_not_runnable(self) -> str | None:
-        return None
+    def graph_executor(self, graph_json: str, devices: Sequence[Device]) -> Module:
+        """An executor there of a graph whose functions are in this module."""
+        create = self.peer.global_function("tvm.graph_executor.create")
+        places = [number for one in devices for number in self.peer.place(one)]
+        # A text may be longer than the arguments of a request may be.
+        made: Module = create(graph_json.encode(), self, *places)
+        return made
+
+    def virtual_machine(self, devices: Sequence[Device], keeps_memory: bool) -> ForeignMachine:
+        """A machine there for the program that this module imports."""
+        create = self.peer.global_function("tilewright.vm.create")
+        return RemoteMachine(create(self, keeps_memory, *devices), devices[0])
 
     def export_library(self, file_name: str, *args: Any, **kwargs: Any) -> None:
         """An error: the module's code is on the other machine."""
@@ -453,6 +479,45 @@ def time_remote(
         return BenchmarkResult(struct.unpack(f"<{len(seconds) // 8}d", seconds))
 
     return evaluate
+
+
+class RemoteMachine:
+    """A virtual machine of a session. Results that are tuples come as lists."""
+
+    def __init__(self, module: RemoteModule, device: Device) -> None:
+        self._module, self._device = module, device
+
+    def parameters(self, func_name: str) -> list[str]:
+        """The names of a function's parameters."""
+        return list(self._module.get_function("get_function_params")(func_name))
+
+    def convert(self, args: Sequence[Any]) -> list[Any]:
+        """Arrays of this machine are copied to the device."""
+        return [self._converted(value) for value in args]
+
+    def _converted(self, value: Any) -> Any:
+        if isinstance(value, (RemoteArray, RemoteFunction)):
+            return value
+        if isinstance(value, (list, tuple)):
+            return self.convert(value)
+        plain = {bool: "bool", int: "int32", float: "float32"}.get(type(value))
+        return array(np.asarray(value, plain) if plain is not None else value, self._device)
+
+    def function(self, func_name: str) -> PackedFunc:
+        """A function of the program."""
+        return self._module.get_function(func_name)
+
+    def benchmark(
+        self,
+        func_name: str,
+        args: Sequence[Any],
+        device: Device,
+        number: int,
+        repeat: int,
+        min_repeat_ms: int,
+    ) -> BenchmarkResult:
+        """Measures a function there."""
+        return self._module.time_evaluator(func_name, device, number, repeat, min_repeat_ms)(*args)
 
 
 class RemoteGraphExecutor(RemoteModule):
@@ -529,6 +594,17 @@ class RemoteGraphExecutor(RemoteModule):
             name: str(one.dtype) for name, one in found.items()
         }
 
+    def node_names(self) -> list[str]:
+        """The names of all nodes, in the order in which they run."""
+        names: str = self.peer.global_function("tilewright.graph.node_names")(self).decode()
+        return names.split("\n") if names else []
+
+    def run_timed(self, repeat: int = 1) -> list[tuple[list[float], list[float]]]:
+        """When each node began and how long it took, for each of several runs there."""
+        data = self.peer.global_function("tilewright.graph.run_timed")(self, repeat)
+        numbers = np.frombuffer(data, "<f8").reshape(repeat, 2, -1)
+        return [(list(map(float, begins)), list(map(float, seconds))) for begins, seconds in numbers]
+
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Copies saved parameters into the inputs of their names."""
         self.get_function("load_params")(bytes(params_bytes))
@@ -544,12 +620,12 @@ class RemoteGraphExecutor(RemoteModule):
 
 
 __all__ = [
-    "ENTRY_NAME",
     "Peer",
     "RemoteArray",
     "RemoteDevice",
     "RemoteFunction",
     "RemoteGraphExecutor",
+    "RemoteMachine",
     "RemoteModule",
     "time_remote",
 ]

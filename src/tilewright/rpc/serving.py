@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 
 from tilewright import __version__
@@ -72,10 +73,8 @@ def open_answer(label: str, seconds: int) -> bytes:
 
 def refuse(channel: Channel, error: BaseException) -> None:
     """Tells the client why, if it still listens."""
-    try:
+    with contextlib.suppress(ChannelError):
         channel.write(frame(Kind.ERROR, describe_error(error)))
-    except ChannelError:
-        pass
 
 
 def serve(channel: Channel, service: Service) -> None:

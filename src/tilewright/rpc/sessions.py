@@ -95,7 +95,7 @@ class Sessions:
             status = 0
         except ChannelError as error:
             _log.debug("a session ended: %s", error.message)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - it must not go on as the parent
             _log.exception("a session failed")
         finally:
             os._exit(status)
