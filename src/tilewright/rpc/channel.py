@@ -15,6 +15,7 @@ from tilewright.rpc.streams import Buffer, Stream
 
 _BUFFER_BYTES = 1 << 16
 _RECORDS_AT_ONCE = 8
+_PIECE_BYTES = 1 << 24
 _length = struct.Struct(">H")
 
 
@@ -49,8 +50,11 @@ class _Buffered:
         if self._end - at >= size:
             self._at = at + size
             return bytes(self._buffer[at : self._at])
-        made = bytearray(size)
-        self.read_into(memoryview(made))
+        made = bytearray()
+        while len(made) < size:  # memory for what has arrived, not for what was announced
+            piece = bytearray(min(size - len(made), _PIECE_BYTES))
+            self.read_into(memoryview(piece))
+            made += piece
         return bytes(made)
 
     def _take(self, target: memoryview) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import socket
 
-from tilewright.rpc import testing
 from tilewright.rpc.acceptor import Acceptor
 from tilewright.rpc.failures import ProtocolError
 from tilewright.rpc.frames import Kind
@@ -15,8 +14,6 @@ from tilewright.rpc.service import describe_error
 from tilewright.rpc.serving import OpenRequest
 from tilewright.rpc.sessions import Sessions
 from tilewright.rpc.wire import Wire
-
-assert testing  # its functions are registered
 
 MOST_SESSIONS = 64
 

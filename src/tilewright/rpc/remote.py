@@ -589,7 +589,9 @@ class RemoteGraphExecutor(RemoteModule):
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
         """The shapes and the types of the inputs that are not parameters, each by name."""
-        found = {name: self.get_input(name) for name in self.inputs_without_value()}
+        is_parameter = self.get_function("input_is_parameter")
+        names = [name for index, name in enumerate(self.input_names()) if not is_parameter(index)]
+        found = {name: self.get_input(name) for name in names}
         return {name: one.shape for name, one in found.items()}, {
             name: str(one.dtype) for name, one in found.items()
         }

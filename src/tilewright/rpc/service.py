@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.rpc import values
+from tilewright.rpc import testing, values
 from tilewright.rpc.array_bytes import Part
 from tilewright.rpc.failures import ProtocolError, RemoteError
-from tilewright.rpc.folder import Folder
+from tilewright.rpc.folder import Folder, names_of
 from tilewright.rpc.frames import MOST_BULK, MOST_HEAD, Kind, Reader, text
 from tilewright.rpc.streams import Buffer
 from tilewright.rpc.values import DEVICE_LAYOUT, I32, U8, U32, U64, Decoder, Encoder
@@ -30,9 +30,12 @@ from tilewright.runtime.registry import get_global_func
 from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.support.errors import TilewrightError
 
+assert testing  # its functions are registered
+
 MOST_OBJECTS = 1_000_000
 _TIME_LAYOUT = struct.Struct("<iiIII")
 _COPY_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 24
 
 Answer = tuple[bytes, Sequence[Buffer]]
 """The head and the bulk of an answer."""
@@ -51,10 +54,11 @@ class Bulk(Protocol):
 
 def read_all(bulk: Bulk) -> bytes:
     """All of a bulk that was not read so far."""
-    if bulk.size == 0:
-        return b""
-    content = bytearray(bulk.size)
-    bulk.read_into(memoryview(content))
+    content = bytearray()
+    while bulk.size:  # memory for what has arrived, not for what was announced
+        piece = bytearray(min(bulk.size, _PIECE_BYTES))
+        bulk.read_into(memoryview(piece))
+        content += piece
     return bytes(content)
 
 
@@ -84,7 +88,7 @@ class Service:
                 "tvm.rpc.server.remove": self.folder.remove,
                 "tvm.rpc.server.load_module": self._load,
                 "tvm.rpc.server.listdir": lambda path="": ",".join(self.folder.names(path)),
-                "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(path)),
+                "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(*names_of(path))),
                 "tvm.rpc.server.ImportModule": lambda module, other: module.import_module(other),
                 "tvm.rpc.server.download_linked_module": self._download_linked,
                 "tvm.graph_executor.create": _create_executor,

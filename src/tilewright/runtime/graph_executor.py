@@ -40,6 +40,7 @@ _OPERATIONS = (
     "get_input_name",
     "get_output_name",
     "input_has_value",
+    "input_is_parameter",
     "load_params",
     "share_params",
     "debug_get_output",
@@ -233,6 +234,10 @@ class GraphExecutor(Module):
     def input_has_value(self, index: int) -> bool:
         """True if the input at a position was set."""
         return _index(index) in self._given
+
+    def input_is_parameter(self, index: int) -> bool:
+        """True if the input at a position is a parameter of the model."""
+        return self.get_input_name(index) in self._parameters
 
     def input_device(self, index: int) -> Device:
         """Where an input is."""
