@@ -83,10 +83,14 @@ def test_only_regular_files_are_files(folder):
 
 def test_a_failed_upload_leaves_the_old_file(folder):
     write(folder, "file", b"old")
-    opened = folder.writing("file", 3)
-    opened.__enter__().write(b"ne")
+
+    def upload():
+        with folder.writing("file", 3) as file:
+            file.write(b"ne")
+            raise RuntimeError("the client is gone")
+
     with pytest.raises(RuntimeError):
-        opened.__exit__(RuntimeError, RuntimeError("the client is gone"), None)
+        upload()
     assert read(folder, "file") == b"old"
     assert sorted(os.listdir(folder.root)) == ["file"]
 
