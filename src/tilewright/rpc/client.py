@@ -59,11 +59,6 @@ class RPCSession:
         """What the server says it is."""
         return str(getattr(self._sess.requester, "server", ""))
 
-    @property
-    def library_suffix(self) -> str:
-        """The kind of file that the server loads modules from: a server in Python links objects itself."""
-        return ".tar" if self.server.endswith("python") or self.server == "this process" else ".so"
-
     # ---- functions and modules ----
 
     def system_lib(self) -> RemoteModule:

@@ -29,6 +29,8 @@ from tilewright.runtime.ndarray import NDArray, array, empty, numpy_dtype
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.support.dtype import DataType
 
+_LONG_TEXT = 1 << 18
+
 
 class Peer:
     """What the objects of one session share: its connection, and its number among the sessions of this process."""
@@ -433,8 +435,9 @@ class RemoteModule(ForeignModule):
         """An executor there of a graph whose functions are in this module."""
         create = self.peer.global_function("tvm.graph_executor.create")
         places = [number for one in devices for number in self.peer.place(one)]
-        # A text may be longer than the arguments of a request may be.
-        made: Module = create(graph_json.encode(), self, *places)
+        # A text may be longer than the arguments of a request may be; bytes may not.
+        described = graph_json if len(graph_json) < _LONG_TEXT else graph_json.encode()
+        made: Module = create(described, self, *places)
         return made
 
     def virtual_machine(self, devices: Sequence[Device], keeps_memory: bool) -> ForeignMachine:
