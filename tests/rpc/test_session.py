@@ -5,7 +5,7 @@ import pytest
 
 import tilewright as tvm
 from tilewright import nd, te
-from tilewright.rpc.remote import RemoteArray
+from tilewright.rpc.remote_array import RemoteArray
 from tilewright.support.errors import RPCError
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import socket
 
 from tilewright.rpc.acceptor import Acceptor
@@ -16,6 +17,8 @@ from tilewright.rpc.sessions import Sessions
 from tilewright.rpc.wire import Wire
 
 MOST_SESSIONS = 64
+
+_log = logging.getLogger(__name__)
 
 
 def load_once() -> None:
@@ -56,7 +59,12 @@ class Listener:
             wire.send(Kind.ERROR, describe_error(error))
             wire.close()
             return
-        self._sessions.start(wire, asked.label, asked.seconds)
+        try:
+            self._sessions.start(wire, asked.label, asked.seconds)
+        except OSError as error:  # no process, or no room for its folder
+            _log.warning("cannot start a session: %s", error)
+            wire.socket.close()
+            return
         if self._registrar is not None:
             self._registrar.withdraw()
 

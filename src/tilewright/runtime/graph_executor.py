@@ -44,6 +44,8 @@ _OPERATIONS = (
     "load_params",
     "share_params",
     "debug_get_output",
+    "run_node_timed",
+    "node_output",
 )
 
 assert _interrupt  # imported so that runs can be interrupted
@@ -153,6 +155,12 @@ class GraphExecutor(Module):
     def run_node(self, node: int) -> None:
         """Runs one node, on the values that its inputs have now."""
         check(LIBRARY.tilewright_graph_run_node(self._graph.address, _index(node)))
+
+    def run_node_timed(self, node: int) -> float:
+        """Runs one node as ``run_node`` does; the seconds that it took."""
+        begin = time.perf_counter()
+        self.run_node(node)
+        return time.perf_counter() - begin
 
     def run_timed(self, repeat: int = 1) -> list[tuple[list[float], list[float]]]:
         """Runs the graph a number of times, with nothing but the clock between two kernels. Returns for every run when
