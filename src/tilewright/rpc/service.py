@@ -78,25 +78,23 @@ class Service:
         self.folder = folder
         self._objects: dict[int, Any] = {}
         self._handles = itertools.count(1)
-        self._own = {
-            name: convert_to_tvm_func(function)
-            for name, function in {
-                "tvm.rpc.server.upload": self._upload,
-                "tvm.rpc.server.download": self._download,
-                "tvm.rpc.server.remove": self.folder.remove,
-                "tvm.rpc.server.load_module": self._load,
-                "tvm.rpc.server.listdir": lambda path="": ",".join(self.folder.names(path)),
-                "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(*names_of(path))),
-                "tvm.rpc.server.ImportModule": lambda module, other: module.import_module(other),
-                "tvm.rpc.server.download_linked_module": self._download_linked,
-                "tvm.graph_executor.create": create_executor,
-                "tilewright.graph.node_names": node_names,
-                "tilewright.graph.run_timed": run_timed,
-                "tilewright.graph.time_node": time_node,
-                "tilewright.vm.create": create_machine,
-                "testing.echo": lambda value: value,
-            }.items()
+        functions: dict[str, Callable[..., Any]] = {
+            "tvm.rpc.server.upload": self._upload,
+            "tvm.rpc.server.download": self._download,
+            "tvm.rpc.server.remove": self.folder.remove,
+            "tvm.rpc.server.load_module": self._load,
+            "tvm.rpc.server.listdir": lambda path="": ",".join(self.folder.names(path)),
+            "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(*names_of(path))),
+            "tvm.rpc.server.ImportModule": lambda module, other: module.import_module(other),
+            "tvm.rpc.server.download_linked_module": self._download_linked,
+            "tvm.graph_executor.create": create_executor,
+            "tilewright.graph.node_names": node_names,
+            "tilewright.graph.run_timed": run_timed,
+            "tilewright.graph.time_node": time_node,
+            "tilewright.vm.create": create_machine,
+            "testing.echo": lambda value: value,
         }
+        self._own = {name: convert_to_tvm_func(function) for name, function in functions.items()}
 
     # ---- objects ----
 

@@ -72,7 +72,7 @@ class Sessions:
         child = _Child(pid, folder, connection, _exit_descriptor(pid))
         self._children[pid] = child
         if child.exit is not None:
-            self._loop.watch(child.exit, READ, lambda events: self._reap(child))
+            self._loop.watch(child.exit, READ, lambda events: self._ended(child))
         else:
             self._loop.later(_POLL_SECONDS, lambda: self._poll(child))
         # The session's process reads; this one only wants to know when the client is gone.
@@ -114,6 +114,9 @@ class Sessions:
     def _poll(self, child: _Child) -> None:
         if child.pid in self._children and not self._reap(child):
             self._loop.later(_POLL_SECONDS, lambda: self._poll(child))
+
+    def _ended(self, child: _Child) -> None:
+        self._reap(child)
 
     def _reap(self, child: _Child) -> bool:
         """Frees what a session had, if it has ended."""

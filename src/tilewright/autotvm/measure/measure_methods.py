@@ -365,7 +365,7 @@ class DefaultModuleLoader:
         with request_remote(**remote_kwargs) as remote:
             if self.pre_load_function is not None:
                 self.pre_load_function(remote, build_result)
-            path = Path(build_result.filename)
+            path = Path(str(build_result.filename))
             remote.upload(path)
             yield remote, remote.load_module(path.name)
 
