@@ -23,7 +23,7 @@ def _require_inside(array: NDArray, first: int, count: int) -> None:
 
 
 def _as_bytes(values: npt.NDArray[Any]) -> memoryview:
-    return values.reshape(-1).view(np.uint8).data if values.size else memoryview(b"")
+    return values.reshape(-1).view(np.uint8).data if values.size else memoryview(bytearray())
 
 
 class Part:

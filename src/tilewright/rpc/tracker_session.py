@@ -52,6 +52,12 @@ class TrackerSession:
             self._stream.close()
         self._stream = self._channel = None
 
+    def __enter__(self) -> TrackerSession:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Closes the connection."""
         with self._lock:

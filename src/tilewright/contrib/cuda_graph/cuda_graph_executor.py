@@ -30,7 +30,9 @@ class GraphModuleCudaGraph(graph_executor.GraphModule):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         if not isinstance(module, GraphExecutor):
-            raise failure("TypeError", f"a {type(module).__name__} cannot be captured as a CUDA graph from here")
+            raise failure(
+                "TypeError", f"a {type(module).__name__} cannot be captured as a CUDA graph from here"
+            )
         self._executor = module
         self._executor.set_recording(False)
 
