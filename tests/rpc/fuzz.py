@@ -382,7 +382,7 @@ def attack_command(count, command, seed):
 @contextlib.contextmanager
 def logged(path):
     """What processes that are started here say about themselves goes to a file."""
-    os.environ["PYTHONFAULTHANDLER"] = "1"
+    os.environ.update(PYTHONFAULTHANDLER="1", TILEWRIGHT_GUARD_PAGES="1")
     kept = os.dup(2)
     with open(path, "wb") as file:
         os.dup2(file.fileno(), 2)

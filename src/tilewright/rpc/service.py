@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tilewright.rpc import testing, values
-from tilewright.rpc.array_bytes import Part
+from tilewright.rpc.array_bytes import Part, element_bytes
 from tilewright.rpc.executors import create_executor, create_machine, node_names, run_timed, time_node
 from tilewright.rpc.failures import ProtocolError, RemoteError
 from tilewright.rpc.folder import Folder, names_of
@@ -194,7 +194,7 @@ class Service:
         shape, dtype, device = values.read_array_description(reader)
         reader.end()
         _require_device(device)
-        size = dtype.lanes * max(1, dtype.bits // 8)
+        size = element_bytes(dtype)
         for extent in shape:
             if extent < 0:
                 raise ValueError(f"an extent of {extent} in the shape of an array")
