@@ -11,7 +11,6 @@ import atexit
 import hashlib
 import importlib.util
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -23,71 +22,14 @@ from pathlib import Path
 
 from tilewright.support.errors import RuntimeFailure
 from tilewright.support.options import cache_dir
+from tilewright.support.triple import Triple, host_triple, is_host
 
 SOURCES = Path(__file__).resolve().parent.parent / "runtime" / "csrc"
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden")
 
-_MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "i386": "i686", "x86": "i686"}
-
 
 class CompilerError(RuntimeFailure, OSError):
     """No C compiler was found, or it refused its input; carries its output."""
-
-
-@dataclass(frozen=True)
-class Triple:
-    """The parts of a target triple that decide how to compile and link."""
-
-    machine: str
-    system: str
-    environment: str
-
-    @classmethod
-    def parse(cls, text: str) -> Triple:
-        """Reads ``aarch64-unknown-linux-gnu`` and its shorter forms."""
-        parts = text.split("-")
-        machine = _MACHINES.get(parts[0], parts[0])
-        rest = "-".join(parts[1:])
-        systems = (
-            ("windows", "windows"),
-            ("mingw", "windows"),
-            ("darwin", "macos"),
-            ("macos", "macos"),
-            ("linux", "linux"),
-            ("wasi", "wasi"),
-        )
-        system = next(
-            (name for mark, name in systems if mark in rest), "wasi" if machine.startswith("wasm") else "none"
-        )
-        environment = parts[-1] if parts[-1].startswith(("gnu", "musl", "eabi", "android")) else ""
-        return cls(machine, system, environment)
-
-    @property
-    def zig_target(self) -> str:
-        """The name of the target for ``zig cc -target``."""
-        machine = "arm" if self.machine.startswith(("arm", "thumb")) else self.machine
-        if self.system == "windows":
-            return f"{machine}-windows-gnu"
-        if self.system in ("macos", "wasi"):
-            return f"{machine}-{self.system}"
-        if self.system == "none":
-            return f"{machine}-freestanding"
-        return f"{machine}-linux-{self.environment or 'gnu'}"
-
-
-def host_triple() -> Triple:
-    """The machine this process runs on."""
-    machine = platform.machine().lower()
-    system = {"linux": "linux", "darwin": "macos", "win32": "windows"}.get(sys.platform, "none")
-    return Triple(_MACHINES.get(machine, machine), system, "")
-
-
-def is_host(triple: str) -> bool:
-    """True for an empty triple and for triples of this machine's CPU and system."""
-    if not triple:
-        return True
-    parsed, host = Triple.parse(triple), host_triple()
-    return (parsed.machine, parsed.system) == (host.machine, host.system)
 
 
 @dataclass(frozen=True)
@@ -316,7 +258,8 @@ def _key(purpose: str, triple: str) -> str:
 
     Not with the compiler: what one compiler has built stays of use where there is none.
     """
-    digest = hashlib.sha256(repr((purpose, triple, FLAGS, host_triple())).encode())
+    system = Triple.parse(triple).llvm if triple else ""
+    digest = hashlib.sha256(repr((purpose, system, FLAGS, host_triple())).encode())
     for path in sorted(SOURCES.iterdir()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:20]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from tilewright.support.errors import TargetError
+from tilewright.support.triple import Triple
 from tilewright.target.cpu_features import apply_attributes, checked_attribute, close, fma_in, vector_unit
 from tilewright.target.cpu_models import MODELS, RISCV, CPUModel
 from tilewright.target.host import host_caches, host_cores, host_family_triple, host_features, host_llvm
@@ -143,7 +144,7 @@ def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
         triple, cpu, features = host_llvm()
         return triple, cpu, ",".join([features, *machine.attributes] if features else machine.attributes)
     named = [f"+{feature}" for feature in sorted(_features_to_name(machine))]
-    return machine.triple, _llvm_name(machine), ",".join([*named, *machine.attributes])
+    return Triple.parse(machine.triple).llvm, _llvm_name(machine), ",".join([*named, *machine.attributes])
 
 
 def _llvm_name(machine: _Machine) -> str:
