@@ -260,6 +260,6 @@ def _key(purpose: str, triple: str) -> str:
     """
     system = Triple.parse(triple).llvm if triple else ""
     digest = hashlib.sha256(repr((purpose, system, FLAGS, host_triple())).encode())
-    for path in sorted(SOURCES.iterdir()):
+    for path in sorted(path for path in SOURCES.iterdir() if path.is_file()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:20]

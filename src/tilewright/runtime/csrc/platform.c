@@ -162,6 +162,7 @@ void tw_at_thread_exit(void (*release)(void*), void* value) {
   if (exit_key_made) pthread_setspecific(exit_key, value);
 }
 
+#if !defined(TILEWRIGHT_OWN_LOADER) /* a program that links objects itself: rpc/archive.c */
 void tw_pin_library(void) {
 #if defined(RTLD_NOLOAD) && defined(RTLD_NODELETE)
   Dl_info info;
@@ -170,6 +171,16 @@ void tw_pin_library(void) {
   }
 #endif
 }
+
+void* tw_process_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+
+void* tw_open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+const char* tw_open_problem(void) {
+  const char* problem = dlerror();
+  return problem != NULL ? problem : "the system refuses it";
+}
+void* tw_find_symbol(void* library, const char* name) { return dlsym(library, name); }
+#endif
 
 void tw_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
   pthread_atfork(prepare, parent, child);
@@ -197,15 +208,6 @@ static void* system_aligned_alloc(size_t num_bytes) {
   return posix_memalign(&pointer, TW_ALIGNMENT, num_bytes) == 0 ? pointer : NULL;
 }
 static void system_aligned_free(void* pointer) { free(pointer); }
-
-void* tw_process_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
-
-void* tw_open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
-const char* tw_open_problem(void) {
-  const char* problem = dlerror();
-  return problem != NULL ? problem : "the system refuses it";
-}
-void* tw_find_symbol(void* library, const char* name) { return dlsym(library, name); }
 
 #else
 void tw_mutex_init(TwMutex* mutex) { (void)mutex; }
