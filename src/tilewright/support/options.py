@@ -112,3 +112,20 @@ def guard_pages() -> str | None:
 def own_variables() -> dict[str, str]:
     """The variables that this module reads, as they are set now: what a worker process has to be told."""
     return {name: value for name, value in os.environ.items() if name.startswith(("TILEWRIGHT_", "TVM_"))}
+
+
+def tracker_address() -> tuple[str | None, int | None]:
+    """``TVM_TRACKER_HOST`` and ``TVM_TRACKER_PORT``: where the tracker of remote devices is, where nobody says."""
+    port = os.environ.get("TVM_TRACKER_PORT", "")
+    return os.environ.get("TVM_TRACKER_HOST") or None, int(port) if port.isdigit() else None
+
+
+def rpc_key_file() -> Path | None:
+    """``TILEWRIGHT_RPC_KEY_FILE``: the file with the pre-shared key of remote machines."""
+    value = os.environ.get("TILEWRIGHT_RPC_KEY_FILE")
+    return Path(value) if value else None
+
+
+def rpc_key() -> str | None:
+    """``TILEWRIGHT_RPC_KEY``: the pre-shared key of remote machines itself."""
+    return os.environ.get("TILEWRIGHT_RPC_KEY") or None
