@@ -210,6 +210,42 @@ def embedded_objects(triple: str = "") -> list[Path]:
     return objects
 
 
+SERVER_FLAGS = (
+    *("-std=c11", "-Os", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections"),
+    *("-DTILEWRIGHT_STATIC", "-DTILEWRIGHT_OWN_LOADER", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+)
+
+
+def server_sources() -> list[Path]:
+    """The C files of the RPC server, those of the runtime included."""
+    return [*sorted((SOURCES / "rpc").glob("*.c")), *runtime_sources()]
+
+
+def build_rpc_server(output: Path, triple: str = "") -> None:
+    """Builds the RPC server as one static program, for a Linux machine.
+
+    It is linked with musl, whose functions fit into a small program: with a cross compiler for it, or else with zig.
+    """
+    parsed = Triple.parse(triple) if triple else host_triple()
+    if parsed.system != "linux":
+        raise CompilerError(f"the RPC server in C is for Linux, not for {triple}: use the one in Python there")
+    environment = "musleabihf" if parsed.machine.startswith(("arm", "thumb")) else "musl"
+    target = Triple(parsed.machine, "linux", environment)
+    program = shutil.which(f"{target.machine}-linux-{environment}-gcc")
+    zig = zig_command()
+    if program is None and zig is None:
+        raise CompilerError(
+            f"no compiler that links static programs for {target.llvm} was found: `pip install ziglang` (the extra "
+            "tilewright[cross]) has one for all of them"
+        )
+    cpu = "generic+v7a+vfp3d16" if environment == "musleabihf" else "baseline"
+    command = (program,) if program else (*(zig or ()), "-target", target.zig_target, f"-mcpu={cpu}")
+    compiler = Compiler(command)
+    flags = [*SERVER_FLAGS, *server_sources(), "-static", "-Wl,--gc-sections", "-s", "-pthread", "-lm"]
+    write_beside(output, lambda path: compiler.run([*flags, "-o", path]))
+    output.chmod(0o755)
+
+
 def link_shared(output: Path, objects: Sequence[Path], triple: str = "", options: Sequence[str] = ()) -> None:
     """Links objects and the runtime into one self-contained shared library."""
     compiler = find_compiler(triple)

@@ -31,7 +31,7 @@ typedef struct {
   const char *host, *port, *key_file, *parent_folder;
   uint64_t most_folder;
   int most_sessions;
-  bool uses_stdio;
+  int reads, writes; /* of the one session; -1: listen */
   ServerRules rules;
 } Options;
 
@@ -46,6 +46,7 @@ static Options options = {.host = "127.0.0.1",
                           .parent_folder = "/tmp",
                           .most_folder = (uint64_t)4 << 30,
                           .most_sessions = 8,
+                          .reads = -1,
                           .rules = {.label = "", .most_bulk = (uint64_t)1 << 30}};
 static uint8_t key[NOISE_KEY_BYTES];
 static Pending* waiting[MOST_PENDING];
@@ -63,6 +64,7 @@ static int complain(const char* message, const char* detail) {
 
 static const char usage[] =
     "usage: tw-rpc-server [OPTIONS]\n"
+    "       tw-rpc-server [OPTIONS] READS WRITES    one session over two open file descriptors\n"
     "  --host ADDRESS         where to listen (127.0.0.1); any other machine needs a key\n"
     "  --port NUMBER          (9090); 0: one that is free\n"
     "  --key-file FILE        64 hexadecimal digits, as `tilewright rpc keygen` makes them\n"
@@ -72,7 +74,7 @@ static const char usage[] =
     "  --bulk-bytes NUMBER    the largest array or file (1 GiB)\n"
     "  --session-seconds N    the longest session\n"
     "  --sessions N           how many at once (8)\n"
-    "  --stdio                one session over standard input and output\n";
+    "Without --key-file, TILEWRIGHT_RPC_KEY_FILE names the file, or TILEWRIGHT_RPC_KEY is the key.\n";
 
 static int digit_of(int character) {
   if (character >= '0' && character <= '9') return character - '0';
@@ -96,6 +98,7 @@ static int parse_key(const char* text) {
 /* The key from its file or, without one, from the environment. */
 static int read_key(void) {
   char text[256] = "";
+  if (options.key_file == NULL) options.key_file = getenv("TILEWRIGHT_RPC_KEY_FILE");
   if (options.key_file != NULL) {
     int descriptor = open(options.key_file, O_RDONLY | O_CLOEXEC);
     struct stat found;
@@ -126,13 +129,16 @@ static int parse_number(const char* text, uint64_t most, uint64_t* out) {
   return 0;
 }
 
+static bool is_number(const char* text) { return text[0] != 0 && strlen(text) < 6 && text[strspn(text, "0123456789")] == 0; }
+
 static int parse_options(int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
     const char* name = arguments[i];
     uint64_t number = 0;
-    if (strcmp(name, "--stdio") == 0) {
-      options.uses_stdio = true;
-      continue;
+    if (i + 2 == count && is_number(name) && is_number(arguments[i + 1])) {
+      options.reads = atoi(name);
+      options.writes = atoi(arguments[i + 1]);
+      return 0;
     }
     if (strcmp(name, "--help") == 0) {
       fputs(usage, stdout);
@@ -377,20 +383,18 @@ static void serve_connections(int listener) {
   }
 }
 
-/* One session over standard input and output, for tests and for programs that start the server themselves. */
-static int serve_stdio(void) {
+/* One session over pipes, for tests and for programs that start the server themselves. */
+static int serve_pipes(void) {
   Pending* pending = calloc(1, sizeof *pending);
   uint32_t seconds = 0;
   if (pending == NULL) return 1;
-  int writes = dup(1);
-  dup2(2, 1); /* what loaded code prints must not get into the stream */
-  channel_begin(&pending->channel, 0, writes);
+  channel_begin(&pending->channel, options.reads, options.writes);
   pending->is_local = true;
   Progress progress = PENDING_WAITS;
   while (progress == PENDING_WAITS && channel_receive(&pending->channel)) progress = pending_advance(pending, &options.rules, &seconds);
   if (progress != PENDING_OPENED || !start_session(pending, seconds, -1)) return 1;
-  close(0);
-  close(writes);
+  close(options.reads);
+  close(options.writes);
   while (num_running > 0 && !is_ending) {
     struct pollfd watched = {wake_up[0], POLLIN, 0};
     char drained[64];
@@ -409,7 +413,7 @@ int main(int count, char** arguments) {
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGINT, &action, NULL);
   signal(SIGPIPE, SIG_IGN);
-  if (options.uses_stdio) return serve_stdio();
+  if (options.reads >= 0) return serve_pipes();
   int listener = listen_at();
   if (listener < 0) return 2;
   serve_connections(listener);
