@@ -19,7 +19,7 @@ _LABEL = re.compile(r"^([.\w$]+):")
 _INSTRUCTION = re.compile(r"^\s+([a-z][\w.]*)(?:\s+(.*))?$")
 _BRANCH = re.compile(r"^(?:j\w+|b\.\w+|b|bne|beq|blt|bge|bltu|bgeu|bnez|beqz|bgtz|bltz|cbz|cbnz|tbz|tbnz|b(?:ne|eq|lt|le|gt|ge|hi|lo|hs|ls|mi|pl|cc|cs))$")
 _MULTIPLY_ADD = re.compile(
-    r"^(?:v?fn?m(?:add|sub)\w*|fml[as]\w*|fmadd\w*|[su]dot|usdot|[su]mmla|usmmla|bfdot|bfmmla|bfmlal[bt]|"
+    r"^(?:v?fn?m(?:add|sub)\w*|fml[as]\w*(?:\.\w+)?|fmadd\w*|[su]dot|usdot|[su]mmla|usmmla|bfdot|bfmmla|bfmlal[bt]|"
     r"[su]mlal2?|mla|vfm[as](?:\.\w+)*|vml[as]l?(?:\.\w+)*|v[su]dot(?:\.\w+)*|vf(?:madd|macc|msac|nmsac)\.\w+|vmacc\.\w+|"
     r"vwmacc\w*\.\w+|fmadd\.[sdh]|vpdp\w+|pmaddwd|vpmaddwd|vpmaddubsw|tdp\w+)$"
 )
@@ -74,7 +74,7 @@ def innermost_loops(assembly: str) -> list[Loop]:
     lines: list[tuple[str, str]] = []  # labels have the mnemonic ""
     where: dict[str, int] = {}
     for text in assembly.splitlines():
-        plain = text.split("//")[0].split("@")[0].split("#")[0] if "%" not in text else text
+        plain = re.split(r"//|\s;|\s@|\s##?\s", text)[0]
         label = _LABEL.match(plain)
         instruction = _INSTRUCTION.match(plain.rstrip())
         if label is not None:

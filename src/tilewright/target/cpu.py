@@ -78,6 +78,11 @@ class CPUDescription:
         return max(1, self.vector_bits // bits)
 
     @property
+    def folds_loads(self) -> bool:
+        """True if an arithmetic instruction may read one of its operands from memory."""
+        return self.family == "x86"
+
+    @property
     def multiplies_by_element(self) -> bool:
         """True if a multiply-add takes one of its factors from any element of a vector register."""
         return self.family in ("aarch64", "arm") and "neon" in self.features

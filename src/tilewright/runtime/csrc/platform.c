@@ -7,9 +7,15 @@
 #include <time.h>
 
 #include "guard.h"
+#include "tilewright.h"
 
 #if defined(_WIN32)
 #include <malloc.h>
+
+#if defined(TILEWRIGHT_EMBEDDED) && (defined(__x86_64__) || defined(__i386__))
+/* Code for Microsoft's C library that uses floating point refers to this, and only that library has it. */
+int _fltused = 0x9875;
+#endif
 
 void tw_mutex_init(TwMutex* mutex) { InitializeSRWLock(mutex); }
 void tw_mutex_lock(TwMutex* mutex) { AcquireSRWLockExclusive(mutex); }
@@ -254,15 +260,13 @@ void* tw_process_symbol(const char* name) {
   return NULL;
 }
 
-void* tw_open_library(const char* path) {
-  (void)path;
-  return NULL;
-}
-const char* tw_open_problem(void) { return "this system loads no libraries"; }
+/* There is one library, the program itself: what is linked in was registered (`tilewright_register_system_symbol`). */
+static char program_itself;
+
+void* tw_open_library(const char* path) { return path[0] == 0 ? &program_itself : NULL; }
+const char* tw_open_problem(void) { return "this system loads no libraries; an empty path is what is linked in"; }
 void* tw_find_symbol(void* library, const char* name) {
-  (void)library;
-  (void)name;
-  return NULL;
+  return library == &program_itself ? tilewright_system_symbol(name) : NULL;
 }
 #endif
 

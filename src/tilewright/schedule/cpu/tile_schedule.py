@@ -107,9 +107,8 @@ def tile_stages(
     if packed_lanes:
         _reduce_in_matrix_unit(reduction, materialized, found, sizes, packed_lanes)
     else:
-        _reduce_in_tile(
-            reduction, materialized, found, sizes, lanes, _prefetches_panels(materialized, found, sizes, cpu)
-        )
+        prefetch = _prefetches_panels(materialized, found, sizes, cpu)
+        _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, not cpu.folds_loads)
     return shared
 
 
@@ -288,8 +287,11 @@ def _reduce_in_tile(
     sizes: Sequence[int],
     lanes: int,
     prefetch: bool,
+    slides: bool,
 ) -> None:
-    """The loops of the reduction inside one tile; ``prefetch``: prefetch the next panel while one is read."""
+    """The loops of the reduction inside one tile; ``prefetch``: prefetch the next panel while one is read. ``slides``:
+    rows that read overlapping vectors are computed one after the other, so that a vector is loaded once and is in
+    a register no longer than its window lasts."""
     axes = list(reduction.op.axis)
     steps = _reduction_loops(reduction, materialized, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
@@ -324,12 +326,31 @@ def _reduce_in_tile(
             axis = rest
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
             reduction.pragma(axis, "prefetch_next_panel")
-    reduction.reorder(*fixed, *[axis for axis, _ in steps], *[axes[position] for position in tiled])
+    order = [*[axis for axis, _ in steps], *[axes[position] for position in tiled]]
+    window = window_of(found, steps)
+    if slides and window > 1 and not whole and tiled and tiled[-1] == found.vector:
+        taps = steps[-1][0]
+        order.remove(taps)
+        order.insert(-1, taps)
+        reduction.unroll(taps)
+    reduction.reorder(*fixed, *order)
     for position in tiled:
         if position == found.vector:
             reduction.vectorize(axes[position])
         else:
             reduction.unroll(axes[position])
+
+
+LONGEST_WINDOW: Final = 8
+"""Steps of an innermost reduction whose weights and data stay in registers."""
+
+
+def window_of(found: Contraction, steps: Sequence[tuple[IterVar, int | None]]) -> int:
+    """Steps of the innermost reduction where rows read overlapping vectors; 1 if they do not, or there are many."""
+    extent = steps[-1][1] if steps else None
+    if found.shares_panel or found.gathers or extent is None:
+        return 1
+    return extent if extent <= LONGEST_WINDOW else 1
 
 
 def _reduce_in_matrix_unit(
