@@ -17,13 +17,17 @@ from pathlib import Path
 
 _LABEL = re.compile(r"^([.\w$]+):")
 _INSTRUCTION = re.compile(r"^\s+([a-z][\w.]*)(?:\s+(.*))?$")
-_BRANCH = re.compile(r"^(?:j\w+|b\.\w+|b|bne|beq|blt|bge|bltu|bgeu|bnez|beqz|bgtz|bltz|cbz|cbnz|tbz|tbnz|b(?:ne|eq|lt|le|gt|ge|hi|lo|hs|ls|mi|pl|cc|cs))$")
+_BRANCH = re.compile(
+    r"^(?:j\w+|b\.\w+|b|bne|beq|blt|bge|bltu|bgeu|bnez|beqz|bgtz|bltz|cbz|cbnz|tbz|tbnz|b(?:ne|eq|lt|le|gt|ge|hi|lo|hs|ls|mi|pl|cc|cs))$"
+)
 _MULTIPLY_ADD = re.compile(
     r"^(?:v?fn?m(?:add|sub)\w*|fml[as]\w*(?:\.\w+)?|fmadd\w*|[su]dot|usdot|[su]mmla|usmmla|bfdot|bfmmla|bfmlal[bt]|"
     r"[su]mlal2?|mla|vfm[as](?:\.\w+)*|vml[as]l?(?:\.\w+)*|v[su]dot(?:\.\w+)*|vf(?:madd|macc|msac|nmsac)\.\w+|vmacc\.\w+|"
     r"vwmacc\w*\.\w+|fmadd\.[sdh]|vpdp\w+|pmaddwd|vpmaddwd|vpmaddubsw|tdp\w+)$"
 )
-_LOAD = re.compile(r"^(?:ld\w*(?:\.\w+)?|vld\w*(?:\.\w+)?|vle\d+\.v|vlse\d+\.v|fl[wdh]|l[bhwd]u?|v?mov[au]p[sd]|vbroadcast\w+|v?movs[sd]|vmovdq\w+)$")
+_LOAD = re.compile(
+    r"^(?:ld\w*(?:\.\w+)?|vld\w*(?:\.\w+)?|vle\d+\.v|vlse\d+\.v|fl[wdh]|l[bhwd]u?|v?mov[au]p[sd]|vbroadcast\w+|v?movs[sd]|vmovdq\w+)$"
+)
 _STACK = re.compile(r"\[(?:sp|x29|r11|r7)\b|\((?:sp|%rsp|s0)\)|\(%rsp|\(%rbp")
 
 
@@ -42,7 +46,9 @@ class Loop:
     @property
     def loads(self) -> int:
         """Instructions that read memory, those of the stack left out."""
-        return sum(_is_load(name, operands) and not _STACK.search(operands) for name, operands in self.instructions)
+        return sum(
+            _is_load(name, operands) and not _STACK.search(operands) for name, operands in self.instructions
+        )
 
     @property
     def spills(self) -> int:
@@ -66,7 +72,10 @@ def _is_load(name: str, operands: str) -> bool:
     if _LOAD.match(name) is None:
         return False
     # On x86 a move is a load where its first operand is memory.
-    return not name.startswith(("mov", "vmov")) or "(" in operands.split(",")[0] + operands[: operands.find(")") + 1]
+    return (
+        not name.startswith(("mov", "vmov"))
+        or "(" in operands.split(",")[0] + operands[: operands.find(")") + 1]
+    )
 
 
 def innermost_loops(assembly: str) -> list[Loop]:

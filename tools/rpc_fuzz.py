@@ -21,7 +21,7 @@ from tilewright.rpc.keys import read_key
 from tilewright.rpc.noise import Handshake
 
 PREAMBLE = b"TWRPC\x01\x01\x00"
-_TYPES = (*range(0x00, 0x18), 0x20, 0x24, 0x80, 0x81, 0xFF)
+_TYPES = (*range(0x18), 0x20, 0x24, 0x80, 0x81, 0xFF)
 
 
 def frame(kind: int, head: bytes, bulk: bytes = b"", *, bulk_size: int | None = None) -> bytes:
@@ -81,7 +81,9 @@ class Hostile:
             lambda: handle + struct.pack("<I", chance.choice((0, 1, 2, 5000))) + self.value() + self.value(),
             lambda: chance.randbytes(4) + struct.pack("<ii", 1, 0) + shape,
             lambda: b"\x02\x20\x01\x00" + struct.pack("<ii", 1, 0) + shape,
-            lambda: handle + struct.pack("<QQ", chance.choice((0, 1, 1 << 63)), chance.choice((0, 4, 1 << 63))),
+            lambda: (
+                handle + struct.pack("<QQ", chance.choice((0, 1, 1 << 63)), chance.choice((0, 4, 1 << 63)))
+            ),
             lambda: handle + text(self.path()) + b"\x01",
             lambda: handle + handle,
         )
@@ -96,7 +98,9 @@ class Hostile:
     def before_the_handshake(self) -> bytes:
         """What a stranger sends."""
         chance = self.chance
-        made = bytearray(PREAMBLE + b"\x00\x30" + chance.randbytes(48) + chance.randbytes(chance.randrange(200)))
+        made = bytearray(
+            PREAMBLE + b"\x00\x30" + chance.randbytes(48) + chance.randbytes(chance.randrange(200))
+        )
         if chance.random() < 0.7:
             made[chance.randrange(12)] = chance.randrange(256)
         return bytes(made[: chance.randrange(len(made) + 1)] if chance.random() < 0.3 else made)

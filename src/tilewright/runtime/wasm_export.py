@@ -79,7 +79,7 @@ def link_wasm(
     triple: str,
     options: Sequence[str],
 ) -> None:
-    """Links a module into one file; ``imports`` are the modules that travel as data, ``folder`` is for scratch files."""
+    """Links a module into one file; ``imports`` are the modules that travel as data, ``folder`` is scratch space."""
     data = folder / "imports.bin" if imports else None
     if data is not None:
         data.write_bytes(imports)
@@ -88,7 +88,14 @@ def link_wasm(
     exported = [f"-Wl,--export={name}" for name in (*EXPORTS, *(f"__tvm_ffi_{name}" for name in functions))]
     find_compiler(triple).run(
         [
-            *("-mexec-model=reactor", "-std=c11", "-O2", "-s", "-Wno-c23-extensions", "-DTILEWRIGHT_EMBEDDED"),
+            *(
+                "-mexec-model=reactor",
+                "-std=c11",
+                "-O2",
+                "-s",
+                "-Wno-c23-extensions",
+                "-DTILEWRIGHT_EMBEDDED",
+            ),
             *("-I", SOURCES, source, *objects, *embedded_objects(triple), *exported, "-o", output, *options),
         ]
     )

@@ -212,7 +212,12 @@ def embedded_objects(triple: str = "") -> list[Path]:
 
 SERVER_FLAGS = (
     *("-std=c11", "-Os", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections"),
-    *("-DTILEWRIGHT_STATIC", "-DTILEWRIGHT_OWN_LOADER", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+    *(
+        "-DTILEWRIGHT_STATIC",
+        "-DTILEWRIGHT_OWN_LOADER",
+        "-fno-unwind-tables",
+        "-fno-asynchronous-unwind-tables",
+    ),
 )
 
 
@@ -228,7 +233,9 @@ def build_rpc_server(output: Path, triple: str = "") -> None:
     """
     parsed = Triple.parse(triple) if triple else host_triple()
     if parsed.system != "linux":
-        raise CompilerError(f"the RPC server in C is for Linux, not for {triple}: use the one in Python there")
+        raise CompilerError(
+            f"the RPC server in C is for Linux, not for {triple}: use the one in Python there"
+        )
     environment = "musleabihf" if parsed.machine.startswith(("arm", "thumb")) else "musl"
     target = Triple(parsed.machine, "linux", environment)
     program = shutil.which(f"{target.machine}-linux-{environment}-gcc")

@@ -22,7 +22,21 @@ _MACHINES: Final = {
     "x86": "i686",
 }
 _VENDORS: Final = (
-    *("unknown", "pc", "apple", "w64", "none", "suse", "redhat", "alpine", "buildroot", "nvidia", "amd", "oe", "poky"),
+    *(
+        "unknown",
+        "pc",
+        "apple",
+        "w64",
+        "none",
+        "suse",
+        "redhat",
+        "alpine",
+        "buildroot",
+        "nvidia",
+        "amd",
+        "oe",
+        "poky",
+    ),
 )
 # What a word of a triple starts with, and the system and the environment that it stands for.
 _SYSTEMS: Final = (
@@ -39,7 +53,13 @@ _SYSTEMS: Final = (
     ("freebsd", "freebsd", ""),
 )
 _ENVIRONMENTS: Final = ("gnu", "musl", "eabi", "android", "msvc", "elf", "simulator", "macabi")
-_SUFFIXES: Final = {"windows": ".dll", "macos": ".dylib", "ios": ".dylib", "wasi": ".wasm", "emscripten": ".wasm"}
+_SUFFIXES: Final = {
+    "windows": ".dll",
+    "macos": ".dylib",
+    "ios": ".dylib",
+    "wasi": ".wasm",
+    "emscripten": ".wasm",
+}
 
 
 @dataclass(frozen=True)

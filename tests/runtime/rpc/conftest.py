@@ -43,7 +43,9 @@ class StartedServer:
 
     def __init__(self, command: list[str], folder: Path) -> None:
         self.folder = folder
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("TILEWRIGHT_RPC")}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("TILEWRIGHT_RPC")
+        }
         self.process = subprocess.Popen(
             [*command, "--port", "0", "--folder", str(folder)],
             stdout=subprocess.PIPE,

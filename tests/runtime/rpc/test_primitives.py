@@ -119,7 +119,7 @@ def test_cipher_against_a_library(library: ctypes.CDLL) -> None:
     """All sizes around blocks; one changed bit anywhere is refused and leaves the data as it was."""
     ciphers = pytest.importorskip("cryptography.hazmat.primitives.ciphers.aead")
     chance = random.Random(0)
-    for size in [*range(0, 70), 127, 128, 255, 256, 257, 1000, 65519]:
+    for size in [*range(70), 127, 128, 255, 256, 257, 1000, 65519]:
         key, nonce, associated, plain = (chance.randbytes(count) for count in (32, 12, size % 40, size))
         sealed = seal(library, key, nonce, associated, plain)
         assert sealed == ciphers.ChaCha20Poly1305(key).encrypt(nonce, plain, associated), size
@@ -136,7 +136,7 @@ def test_cipher_against_a_library(library: ctypes.CDLL) -> None:
 def test_hashes(library: ctypes.CDLL) -> None:
     """SHA-256 by way of HMAC, for all sizes around blocks and keys longer than one."""
     chance = random.Random(1)
-    for size in [*range(0, 130), 1000]:
+    for size in [*range(130), 1000]:
         key, data = chance.randbytes(1 + size % 100), chance.randbytes(size)
         out = ctypes.create_string_buffer(32)
         library.hmac_sha256(key, ctypes.c_size_t(len(key)), data, ctypes.c_size_t(size), out)

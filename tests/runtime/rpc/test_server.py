@@ -126,14 +126,18 @@ def test_nobody_without_the_key(start_server: Callable[..., Any], key_file: Path
 
 def test_other_machines_need_a_key(server_program: Path) -> None:
     """Without a key, the server refuses to listen anywhere but on this machine; and a key that others can read."""
-    done = subprocess.run([server_program, "--host", "0.0.0.0", "--port", "0"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [server_program, "--host", "0.0.0.0", "--port", "0"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2 and "--key-file" in done.stderr
 
 
 def test_a_key_that_others_can_read_is_refused(server_program: Path, key_file: Path) -> None:
     """As ssh does it."""
     key_file.chmod(0o644)
-    done = subprocess.run([server_program, "--key-file", key_file], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [server_program, "--key-file", key_file], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2 and "chmod 600" in done.stderr
 
 
