@@ -159,9 +159,10 @@ static int32_t read_object(Object* object, const ObjectFile* file) {
   object->sections = (const SectionHeader*)(const void*)(file->data + header->section_headers);
   for (uint32_t i = 0; i < object->num_sections; ++i) {
     const SectionHeader* section = &object->sections[i];
-    if (section->type != SECTION_ZEROS && section->type != 0 && !is_within(object, section->offset, section->size)) return bad("a section is damaged");
+    if (section->type != SECTION_ZEROS && !is_within(object, section->offset, section->size)) return bad("a section is damaged");
     if (section->alignment > 4096 || (section->alignment & (section->alignment - 1)) != 0) return bad("the alignment of a section is damaged");
   }
+  if (object->sections[header->names].type == SECTION_ZEROS) return bad("its table of sections is damaged");
   for (uint32_t i = 0; i < object->num_sections; ++i) {
     const SectionHeader* section = &object->sections[i];
     if (section->type != SECTION_SYMBOLS) continue;
@@ -204,10 +205,7 @@ static int32_t place_sections(Linking* linking) {
 
 /* The most stubs and slots that the relocations can ask for. */
 static int32_t count_made(Linking* linking) {
-  for (int32_t i = 0; i < linking->count; ++i) {
-    const Object* object = &linking->objects[i];
-    for (uint64_t j = 0; j < object->num_symbols; ++j) linking->most_made += object->symbols[j].info >> 4 != BINDING_LOCAL;
-  }
+  for (int32_t i = 0; i < linking->count; ++i) linking->most_made += (size_t)linking->objects[i].num_symbols;
   linking->stubs = calloc(linking->most_made + 1, sizeof *linking->stubs);
   linking->slots = calloc(linking->most_made + 1, sizeof *linking->slots);
   return linking->stubs != NULL && linking->slots != NULL ? 0 : tw_fail("MemoryError", "no memory to load code");

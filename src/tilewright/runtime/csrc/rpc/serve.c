@@ -175,7 +175,6 @@ static int32_t free_handles(Request* request) {
     uint64_t handle = read_u64(&request->reader);
     if (!request->reader.is_bad) objects_free(&request->session->objects, handle);
   }
-  request->has_answered = true;
   return 0;
 }
 
@@ -575,7 +574,7 @@ static bool send_value(Session* session, const TVMFFIAny* value) {
 }
 
 static bool handle(Session* session, uint8_t type, const uint8_t* head, size_t size) {
-  Request request = {.session = session, .reader = {head, head + size, false}};
+  Request request = {.session = session, .reader = {head, head + size, false}, .has_answered = type == FRAME_FREE};
   int32_t status = takes_bulk(type) || session->bulk_left == 0
                        ? handlers[type](&request)
                        : tw_fail("ProtocolError", "this request has no bulk");
