@@ -215,6 +215,7 @@ SERVER_FLAGS = (
     *(
         "-DTILEWRIGHT_STATIC",
         "-DTILEWRIGHT_OWN_LOADER",
+        "-DTILEWRIGHT_NO_CUDA",
         "-fno-unwind-tables",
         "-fno-asynchronous-unwind-tables",
     ),
@@ -222,8 +223,10 @@ SERVER_FLAGS = (
 
 
 def server_sources() -> list[Path]:
-    """The C files of the RPC server, those of the runtime included."""
-    return [*sorted((SOURCES / "rpc").glob("*.c")), *runtime_sources()]
+    """The C files of the RPC server, with those of the runtime that it uses."""
+    unused = ("cuda", "session", "capsule", "call_log")
+    used = [path for path in runtime_sources() if not path.name.startswith(unused)]
+    return [*sorted((SOURCES / "rpc").glob("*.c")), *used]
 
 
 def build_rpc_server(output: Path, triple: str = "") -> None:

@@ -15,7 +15,7 @@ import pytest
 from tilewright.rpc.keys import write_key
 from tilewright.support.cbuild import server_sources
 
-_FLAGS = ("-std=c11", "-O1", "-DTILEWRIGHT_STATIC", "-DTILEWRIGHT_OWN_LOADER")
+_FLAGS = ("-std=c11", "-O1", "-DTILEWRIGHT_STATIC", "-DTILEWRIGHT_OWN_LOADER", "-DTILEWRIGHT_NO_CUDA")
 _SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 
 

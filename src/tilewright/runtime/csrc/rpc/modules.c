@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../json.h"
-#include "../session.h"
+#include "../graph.h"
 
 #define MOST_IMPORTS 64
 #define MOST_DEVICES 8
