@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#if !defined(__x86_64__) /* where instructions are not changed in parts */
 static uint32_t read32(const uint8_t* at) {
   uint32_t value;
   memcpy(&value, at, sizeof value);
   return value;
 }
+#endif
 
 static void write32(uint8_t* at, uint32_t value) { memcpy(at, &value, sizeof value); }
 
