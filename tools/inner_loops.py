@@ -28,7 +28,7 @@ _MULTIPLY_ADD = re.compile(
 _LOAD = re.compile(
     r"^(?:ld\w*(?:\.\w+)?|vld\w*(?:\.\w+)?|vle\d+\.v|vlse\d+\.v|fl[wdh]|l[bhwd]u?|v?mov[au]p[sd]|vbroadcast\w+|v?movs[sd]|vmovdq\w+)$"
 )
-_STACK = re.compile(r"\[(?:sp|x29|r11|r7)\b|\((?:sp|%rsp|s0)\)|\(%rsp|\(%rbp")
+_STACK = re.compile(r"\[sp\b|\(sp\)|\(%rsp")
 
 
 @dataclass(frozen=True)
@@ -79,27 +79,28 @@ def _is_load(name: str, operands: str) -> bool:
 
 
 def innermost_loops(assembly: str) -> list[Loop]:
-    """Every loop that has no other loop in it: from a label to a branch back to it."""
-    lines: list[tuple[str, str]] = []  # labels have the mnemonic ""
+    """Every loop that has no other loop in it: from a label to a branch back to it.
+
+    The assembly may be that of several modules one after the other, whose labels are the same.
+    """
+    lines: list[tuple[str, str]] = []
     where: dict[str, int] = {}
+    loops: list[Loop] = []
+    last = -1  # where the loop that was found last begins
     for text in assembly.splitlines():
-        plain = re.split(r"//|\s;|\s@|\s##?\s", text)[0]
-        label = _LABEL.match(plain)
-        instruction = _INSTRUCTION.match(plain.rstrip())
+        plain = re.split(r"//|\s;|\s@|\s##?\s", text)[0].rstrip()
+        label, instruction = _LABEL.match(plain), _INSTRUCTION.match(plain)
         if label is not None:
             where[label.group(1)] = len(lines)
-            lines.append(("", label.group(1)))
-        elif instruction is not None and not instruction.group(1).startswith("."):
-            lines.append((instruction.group(1), (instruction.group(2) or "").strip()))
-    loops: list[Loop] = []
-    found: list[tuple[int, int]] = []
-    for end, (name, operands) in enumerate(lines):
-        target = re.split(r"[\s,]+", operands)[-1] if name else ""
-        if name and _BRANCH.match(name) and where.get(target, end) < end:
-            begin = where[target]
-            if not any(begin <= inner for inner, _ in found):
-                loops.append(Loop(target, tuple(line for line in lines[begin : end + 1] if line[0])))
-            found.append((begin, end))
+        elif instruction is not None:
+            name, operands = instruction.group(1), (instruction.group(2) or "").strip()
+            lines.append((name, operands))
+            target = re.split(r"[\s,]+", operands)[-1]
+            if _BRANCH.match(name) and target in where:
+                begin = where[target]
+                if begin > last:
+                    loops.append(Loop(target, tuple(lines[begin:])))
+                    last = begin
     return loops
 
 

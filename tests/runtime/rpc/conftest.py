@@ -71,6 +71,9 @@ class StartedServer:
         self.process.terminate()
         self.process.wait(10)
         self._reader.join(5)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
         assert alive, "".join(self.errors)
         assert not self.errors, "".join(self.errors)
 

@@ -30,6 +30,14 @@ def add_library(folder: Path, target: str = "llvm") -> Path:
     return path
 
 
+def wait_until_empty(folder: Path) -> None:
+    """Sessions end, and are cleared away, soon after their connections."""
+    deadline = time.monotonic() + 20
+    while list(folder.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not list(folder.iterdir())
+
+
 @pytest.fixture
 def session(start_server: Callable[..., Any], key_file: Path) -> Any:
     """A session of a server with a key."""
@@ -121,7 +129,7 @@ def test_nobody_without_the_key(start_server: Callable[..., Any], key_file: Path
     with pytest.raises((TilewrightError, OSError), match="board"):
         rpc.connect(server.host, server.port, "another", key_file=key_file)
     check_alive(server.host, server.port, str(key_file))
-    assert not list(server.folder.iterdir())
+    wait_until_empty(server.folder)
 
 
 def test_other_machines_need_a_key(server_program: Path) -> None:
@@ -149,10 +157,7 @@ def test_a_session_ends_at_its_limit(start_server: Callable[..., Any], key_file:
     assert len(list(server.folder.iterdir())) == 1
     with pytest.raises(TilewrightError):
         rpc.connect(server.host, server.port, key_file=key_file)
-    deadline = time.monotonic() + 10
-    while list(server.folder.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not list(server.folder.iterdir())
+    wait_until_empty(server.folder)
     with pytest.raises((TilewrightError, OSError)):
         session.listdir("")
     check_alive(server.host, server.port, str(key_file))
@@ -182,7 +187,5 @@ def test_hostile_messages(start_server: Callable[..., Any], key_file: Path, has_
     hostile = Hostile(1)
     for _ in range(40):
         attack((server.host, server.port), key, hostile, 8)
-    deadline = time.monotonic() + 20
-    while list(server.folder.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until_empty(server.folder)
     check_alive(server.host, server.port, str(key_file) if has_key else None)

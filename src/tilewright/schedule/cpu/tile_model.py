@@ -108,8 +108,8 @@ def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, 
         # Where loads are instructions of their own, the weights and the data of a window stay in registers.
         return 2 if cpu.folds_loads else 2 * problem.window + 1
     if cpu.multiplies_by_element and problem.has_scalars:
-        # The scalars of the next few steps are loaded together, one vector per row.
-        return vectors + rows + 1
+        # The scalars of the next few steps are loaded together, one vector per row, and one ahead of its use.
+        return vectors + rows + 2
     # The vectors of the panel stay in registers while the scalars pass through one; with several panels, the other way
     # around.
     return (min(vectors, rows) if several else vectors) + 1

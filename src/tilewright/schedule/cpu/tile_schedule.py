@@ -307,7 +307,8 @@ def _reduce_in_tile(
     plain = not found.gathers and all(
         constant_extent(materialized.compute.axes[position]) is not None for position in tiled
     )
-    whole = plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW
+    window = window_of(found, steps) if slides else 1
+    whole = plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW and window in (1, total)
     if plain and total is not None and 1 < total <= MOST_WINDOW_STEPS:
         whole = decide("unroll_window", whole, lambda: [True, False])
     if whole:
@@ -327,8 +328,8 @@ def _reduce_in_tile(
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
             reduction.pragma(axis, "prefetch_next_panel")
     order = [*[axis for axis, _ in steps], *[axes[position] for position in tiled]]
-    window = window_of(found, steps)
-    if slides and window > 1 and not whole and tiled and tiled[-1] == found.vector:
+    if 1 < window and not whole and tiled and tiled[-1] == found.vector:
+        # The taps of a row are innermost, rows in the loop around them.
         taps = steps[-1][0]
         order.remove(taps)
         order.insert(-1, taps)

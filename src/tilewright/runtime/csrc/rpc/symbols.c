@@ -29,7 +29,7 @@
   X(__aeabi_l2f) X(__aeabi_l2d) X(__aeabi_ul2f) X(__aeabi_ul2d) X(__aeabi_f2lz) X(__aeabi_d2lz) X(__aeabi_f2ulz) X(__aeabi_d2ulz)        \
   X(__aeabi_llsl) X(__aeabi_llsr) X(__aeabi_lasr) X(__aeabi_memcpy) X(__aeabi_memcpy4) X(__aeabi_memcpy8) X(__aeabi_memmove)             \
   X(__aeabi_memmove4) X(__aeabi_memmove8) X(__aeabi_memset) X(__aeabi_memset4) X(__aeabi_memset8) X(__aeabi_memclr) X(__aeabi_memclr4)   \
-  X(__aeabi_memclr8) X(__aeabi_h2f) X(__aeabi_f2h) X(__aeabi_d2h)
+  X(__aeabi_memclr8) X(__aeabi_d2h)
 
 #define DECLARE(name) extern char name##_of_the_compiler[] __asm__(#name);
 #if UINTPTR_MAX == UINT64_MAX && !defined(TILEWRIGHT_FEW_SYMBOLS)
@@ -62,6 +62,11 @@ void* server_symbol(const char* name) {
       COMPILER_ARM(MADE)
 #endif
   };
+#if defined(__arm__) && !defined(TILEWRIGHT_FEW_SYMBOLS)
+  /* ARM's names for two of them, which not every compiler's library has. */
+  if (strcmp(name, "__aeabi_h2f") == 0 || strcmp(name, "__gnu_h2f_ieee") == 0) name = "__extendhfsf2";
+  if (strcmp(name, "__aeabi_f2h") == 0 || strcmp(name, "__gnu_f2h_ieee") == 0) name = "__truncsfhf2";
+#endif
   for (size_t i = 0; i < sizeof entries / sizeof entries[0]; ++i) {
     if (strcmp(entries[i].name, name) == 0) return entries[i].address;
   }
