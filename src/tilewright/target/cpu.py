@@ -86,7 +86,9 @@ class CPUDescription:
     def multiplies_by_element(self) -> bool:
         """True if a multiply-add takes one of its factors from any element of a vector register."""
         # The fused form of 32-bit ARM takes whole vectors only.
-        return "neon" in self.features and (self.family == "aarch64" or (self.family == "arm" and not self.has_fma))
+        return "neon" in self.features and (
+            self.family == "aarch64" or (self.family == "arm" and not self.has_fma)
+        )
 
 
 @dataclass(frozen=True)

@@ -328,7 +328,7 @@ def _reduce_in_tile(
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
             reduction.pragma(axis, "prefetch_next_panel")
     order = [*[axis for axis, _ in steps], *[axes[position] for position in tiled]]
-    if 1 < window and not whole and tiled and tiled[-1] == found.vector:
+    if window > 1 and not whole and tiled and tiled[-1] == found.vector:
         # The taps of a row are innermost, rows in the loop around them.
         taps = steps[-1][0]
         order.remove(taps)
