@@ -17,7 +17,9 @@ from tilewright.rpc.folder import Folder
 from tilewright.rpc.frames import Kind, text
 from tilewright.rpc.handshake import is_loopback, open_channel
 from tilewright.rpc.keys import find_key
-from tilewright.rpc.remote import Peer, RemoteDevice, RemoteModule
+from tilewright.rpc.peer import Peer
+from tilewright.rpc.remote_array import RemoteDevice
+from tilewright.rpc.remote_module import RemoteModule
 from tilewright.rpc.service import Service
 from tilewright.rpc.streams import PipeStream, SocketStream
 from tilewright.runtime.device import device_number
@@ -58,11 +60,6 @@ class RPCSession:
     def server(self) -> str:
         """What the server says it is."""
         return str(getattr(self._sess.requester, "server", ""))
-
-    @property
-    def library_suffix(self) -> str:
-        """The kind of file that the server loads modules from: a server in Python links objects itself."""
-        return ".tar" if self.server.endswith("python") or self.server == "this process" else ".so"
 
     # ---- functions and modules ----
 

@@ -187,3 +187,7 @@ class DirectConnection:
         if self._open:
             self._open = False
             self._service.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_open", False):
+            self.close()

@@ -6,7 +6,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tilewright.rpc import testing
 from tilewright.rpc.failures import ChannelError, ProtocolError
 from tilewright.rpc.folder import Folder
 from tilewright.rpc.frames import Kind, frame, read_frame
@@ -14,8 +13,6 @@ from tilewright.rpc.handshake import accept_channel
 from tilewright.rpc.service import Service
 from tilewright.rpc.serving import OpenRequest, open_answer, refuse, serve
 from tilewright.rpc.streams import PipeStream
-
-assert testing  # its functions are registered
 
 
 def serve_pipes(read: int, write: int) -> None:

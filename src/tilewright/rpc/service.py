@@ -10,29 +10,30 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright.rpc import values
+from tilewright.rpc import testing, values
 from tilewright.rpc.array_bytes import Part
+from tilewright.rpc.executors import create_executor, create_machine, node_names, run_timed, time_node
 from tilewright.rpc.failures import ProtocolError, RemoteError
-from tilewright.rpc.folder import Folder
+from tilewright.rpc.folder import Folder, names_of
 from tilewright.rpc.frames import MOST_BULK, MOST_HEAD, Kind, Reader, text
 from tilewright.rpc.streams import Buffer
 from tilewright.rpc.values import DEVICE_LAYOUT, I32, U8, U32, U64, Decoder, Encoder
 from tilewright.runtime.benchmark import time_evaluator
-from tilewright.runtime.container import ADT
 from tilewright.runtime.device import Device
 from tilewright.runtime.device_table import Attribute, read_attribute
-from tilewright.runtime.graph_executor import GraphExecutor
 from tilewright.runtime.loading import load_module, system_lib
 from tilewright.runtime.module import Module
 from tilewright.runtime.ndarray import NDArray, array, empty
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
 from tilewright.runtime.registry import get_global_func
-from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.support.errors import TilewrightError
+
+assert testing  # its functions are registered
 
 MOST_OBJECTS = 1_000_000
 _TIME_LAYOUT = struct.Struct("<iiIII")
 _COPY_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 24
 
 Answer = tuple[bytes, Sequence[Buffer]]
 """The head and the bulk of an answer."""
@@ -51,10 +52,11 @@ class Bulk(Protocol):
 
 def read_all(bulk: Bulk) -> bytes:
     """All of a bulk that was not read so far."""
-    if bulk.size == 0:
-        return b""
-    content = bytearray(bulk.size)
-    bulk.read_into(memoryview(content))
+    content = bytearray()
+    while bulk.size:  # memory for what has arrived, not for what was announced
+        piece = bytearray(min(bulk.size, _PIECE_BYTES))
+        bulk.read_into(memoryview(piece))
+        content += piece
     return bytes(content)
 
 
@@ -84,13 +86,14 @@ class Service:
                 "tvm.rpc.server.remove": self.folder.remove,
                 "tvm.rpc.server.load_module": self._load,
                 "tvm.rpc.server.listdir": lambda path="": ",".join(self.folder.names(path)),
-                "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(path)),
+                "tvm.rpc.server.workpath": lambda path: str(self.folder.root.joinpath(*names_of(path))),
                 "tvm.rpc.server.ImportModule": lambda module, other: module.import_module(other),
                 "tvm.rpc.server.download_linked_module": self._download_linked,
-                "tvm.graph_executor.create": _create_executor,
-                "tilewright.graph.node_names": _node_names,
-                "tilewright.graph.run_timed": _run_timed,
-                "tilewright.vm.create": _create_machine,
+                "tvm.graph_executor.create": create_executor,
+                "tilewright.graph.node_names": node_names,
+                "tilewright.graph.run_timed": run_timed,
+                "tilewright.graph.time_node": time_node,
+                "tilewright.vm.create": create_machine,
                 "testing.echo": lambda value: value,
             }.items()
         }
@@ -339,62 +342,6 @@ def _write_all(file: Any, content: memoryview) -> None:
 def _require_device(device: Device) -> None:
     if not device.exist:
         raise ValueError(f"this machine has no {device}")
-
-
-def _create_executor(graph_json: str | bytes, library: Module, *numbers: Any) -> Module:
-    """A graph executor on devices, each given as a Device or as two numbers."""
-    described = graph_json if isinstance(graph_json, str) else graph_json.decode()
-    devices: list[Device] = []
-    rest = list(numbers)
-    while rest:
-        first = rest.pop(0)
-        devices.append(first if isinstance(first, Device) else Device(first, rest.pop(0)))
-    return GraphExecutor(described, library, devices or None)
-
-
-def _executor(module: Any) -> GraphExecutor:
-    if not isinstance(module, GraphExecutor):
-        raise TypeError(f"a {type(module).__name__} is not a graph executor")
-    return module
-
-
-def _node_names(module: Module) -> bytes:
-    """The names of a graph's nodes, one a line."""
-    return "\n".join(_executor(module).node_names()).encode()
-
-
-def _run_timed(module: Module, repeat: int) -> bytes:
-    """Begin and seconds of every node, for each run."""
-    runs = _executor(module).run_timed(repeat)
-    return np.asarray(runs, "<f8").tobytes()
-
-
-class _MachineModule(Module):
-    """A virtual machine as a module: its functions are those of the program."""
-
-    def __init__(self, library: Module, keeps_memory: bool, devices: Sequence[Device]) -> None:
-        executable = Executable(library)
-        super().__init__("VirtualMachine", [*executable.globals, "get_function_params"])
-        self._executable = executable
-        self._machine = VirtualMachine(executable, devices, "pooled" if keeps_memory else "naive")
-
-    def _find(self, name: str) -> PackedFunc | None:
-        if name == "get_function_params":
-            return convert_to_tvm_func(self._executable.get_function_params)
-        if name not in self._executable.globals:
-            return None
-        machine = self._machine
-        return convert_to_tvm_func(lambda *args: _fields(machine.call(name, *args)))
-
-
-def _fields(value: Any) -> Any:
-    """The fields of tuples, as lists."""
-    return [_fields(field) for field in value] if isinstance(value, (ADT, tuple, list)) else value
-
-
-def _create_machine(library: Module, keeps_memory: bool, *devices: Device) -> Module:
-    """A virtual machine for the program that a library imports."""
-    return _MachineModule(library, keeps_memory, devices)
 
 
 _HANDLERS: dict[int, Callable[[Service, Reader, Bulk], Answer | None]] = {

@@ -66,6 +66,22 @@ class GraphOperations(Protocol):
         """An output of any node."""
 
 
+@runtime_checkable
+class NodeOperations(GraphOperations, Protocol):
+    """What a debugging executor needs: a graph executor that runs node by node."""
+
+    def run_node_timed(self, node: int) -> float:
+        """Runs one node; the seconds that it took."""
+
+    def node_output(self, node: int, index: int = 0) -> NDArray:
+        """An output of a node."""
+
+    def time_node(
+        self, node: int, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
+    ) -> BenchmarkResult:
+        """Measures one node."""
+
+
 class ForeignMachine(Protocol):
     """A virtual machine of another process."""
 
@@ -88,6 +104,9 @@ class ForeignMachine(Protocol):
         min_repeat_ms: int,
     ) -> BenchmarkResult:
         """Measures a function there."""
+
+    def profile(self, func_name: str, args: Sequence[Any]) -> list[tuple[str, float, float]]:
+        """The kernels that a run there calls: name, begin and seconds of each."""
 
 
 class ForeignModule(Module):

@@ -117,7 +117,7 @@ def _send(session: RPCSession, unit: bytes) -> str:
     """Uploads the code of a candidate; its name there."""
     read = Unit.from_bytes(unit)
     with tempfile.TemporaryDirectory(prefix="tilewright-measure-") as folder:
-        path = Path(folder) / f"candidate{session.library_suffix}"
+        path = Path(folder) / "candidate.tar"  # every server links objects itself
         link([read], read.host.target).export_library(str(path))
         session.upload(path)
     return path.name

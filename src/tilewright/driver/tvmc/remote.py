@@ -12,7 +12,9 @@ from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.executors import FunctionRunnable, Runnable, Values, flat
 from tilewright.driver.tvmc.model import TVMCPackage
 from tilewright.rpc.client import RPCSession, connect
-from tilewright.rpc.remote import RemoteDevice, RemoteGraphExecutor, RemoteModule
+from tilewright.rpc.remote_array import RemoteDevice
+from tilewright.rpc.remote_executor import RemoteGraphExecutor
+from tilewright.rpc.remote_module import RemoteModule
 from tilewright.rpc.tracker_session import connect_tracker
 from tilewright.runtime.benchmark import BenchmarkResult
 from tilewright.runtime.ndarray import NDArray, array
