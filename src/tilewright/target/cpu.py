@@ -83,6 +83,11 @@ class CPUDescription:
         return self.family == "x86"
 
     @property
+    def holds_broadcasts(self) -> bool:
+        """True if a factor that all lanes share has to be loaded into a vector register of its own."""
+        return not self.folds_loads and not self.multiplies_by_element and self.family != "riscv"
+
+    @property
     def multiplies_by_element(self) -> bool:
         """True if a multiply-add takes one of its factors from any element of a vector register."""
         # The fused form of 32-bit ARM takes whole vectors only.

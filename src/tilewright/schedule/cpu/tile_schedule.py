@@ -108,7 +108,7 @@ def tile_stages(
         _reduce_in_matrix_unit(reduction, materialized, found, sizes, packed_lanes)
     else:
         prefetch = _prefetches_panels(materialized, found, sizes, cpu)
-        _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, not cpu.folds_loads)
+        _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, cpu)
     return shared
 
 
@@ -287,11 +287,13 @@ def _reduce_in_tile(
     sizes: Sequence[int],
     lanes: int,
     prefetch: bool,
-    slides: bool,
+    cpu: CPUDescription,
 ) -> None:
-    """The loops of the reduction inside one tile; ``prefetch``: prefetch the next panel while one is read. ``slides``:
-    rows that read overlapping vectors are computed one after the other, so that a vector is loaded once and is in
-    a register no longer than its window lasts."""
+    """The loops of the reduction inside one tile; ``prefetch``: prefetch the next panel while one is read.
+
+    Where loads are instructions of their own, rows that read overlapping vectors are computed one after the other, so
+    that a vector is loaded once and is in a register no longer than its window lasts.
+    """
     axes = list(reduction.op.axis)
     steps = _reduction_loops(reduction, materialized, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
@@ -307,7 +309,7 @@ def _reduce_in_tile(
     plain = not found.gathers and all(
         constant_extent(materialized.compute.axes[position]) is not None for position in tiled
     )
-    window = window_of(found, steps) if slides else 1
+    window = 1 if cpu.folds_loads else window_of(found, steps)
     whole = plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW and window in (1, total)
     if plain and total is not None and 1 < total <= MOST_WINDOW_STEPS:
         whole = decide("unroll_window", whole, lambda: [True, False])
@@ -317,6 +319,8 @@ def _reduce_in_tile(
     elif steps:
         axis, extent = steps[-1]
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
+        if cpu.holds_broadcasts:
+            most = 0  # LLVM would load the broadcasts of several steps first, and spill them
         factor = _unroll_factor(extent, most // max(vectors, 1)) if plain else 1
         if plain and extent is not None:
             factor = decide("unroll", factor, lambda: _unroll_factors(extent))

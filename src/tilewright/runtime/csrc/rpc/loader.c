@@ -152,7 +152,7 @@ static int32_t read_object(Object* object, const ObjectFile* file) {
   }
   if (header->type != 1) return bad("it is not a relocatable object; export a .tar");
   object->num_sections = header->num_sections;
-  if (header->section_header_size != sizeof(SectionHeader) || header->section_headers % 8 != 0 || header->names >= header->num_sections ||
+  if (header->section_header_size != sizeof(SectionHeader) || header->section_headers % sizeof(uintptr_t) != 0 || header->names >= header->num_sections ||
       !is_within(object, header->section_headers, (uint64_t)header->num_sections * sizeof(SectionHeader))) {
     return bad("its table of sections is damaged");
   }
@@ -166,7 +166,7 @@ static int32_t read_object(Object* object, const ObjectFile* file) {
   for (uint32_t i = 0; i < object->num_sections; ++i) {
     const SectionHeader* section = &object->sections[i];
     if (section->type != SECTION_SYMBOLS) continue;
-    if (object->symbols != NULL || section->offset % 8 != 0 || section->link >= object->num_sections || section->entry_size != sizeof(Symbol)) {
+    if (object->symbols != NULL || section->offset % sizeof(uintptr_t) != 0 || section->link >= object->num_sections || section->entry_size != sizeof(Symbol)) {
       return bad("its table of symbols is damaged");
     }
     object->symbols = (const Symbol*)(const void*)(file->data + section->offset);
