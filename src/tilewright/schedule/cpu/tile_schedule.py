@@ -317,7 +317,11 @@ def _reduce_in_tile(
         for axis, _ in steps:
             reduction.unroll(axis)
     elif steps:
-        axis, extent = steps[-1]
+        # The innermost step; on machines where every instruction of a loop counts, the innermost that is a loop.
+        last = len(steps) - 1
+        while not cpu.folds_loads and last > 0 and steps[last][1] == 1:
+            last -= 1
+        axis, extent = steps[last]
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
         if cpu.holds_broadcasts:
             most = 0  # LLVM would load the broadcasts of several steps first, and spill them
@@ -327,7 +331,7 @@ def _reduce_in_tile(
         if factor > 1:
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
-            steps = [*steps[:-1], (rest, None), (part, factor)]
+            steps = [*steps[:last], (rest, None), (part, factor), *steps[last + 1 :]]
             axis = rest
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
             reduction.pragma(axis, "prefetch_next_panel")
