@@ -86,16 +86,6 @@ def link_wasm(
     source = folder / "program.c"
     source.write_text(_source(functions, data))
     exported = [f"-Wl,--export={name}" for name in (*EXPORTS, *(f"__tvm_ffi_{name}" for name in functions))]
-    find_compiler(triple).run(
-        [
-            *(
-                "-mexec-model=reactor",
-                "-std=c11",
-                "-O2",
-                "-s",
-                "-Wno-c23-extensions",
-                "-DTILEWRIGHT_EMBEDDED",
-            ),
-            *("-I", SOURCES, source, *objects, *embedded_objects(triple), *exported, "-o", output, *options),
-        ]
-    )
+    flags = ("-mexec-model=reactor", "-std=c11", "-O2", "-s", "-Wno-c23-extensions", "-DTILEWRIGHT_EMBEDDED")
+    parts: list[str | Path] = [*flags, "-I", SOURCES, source, *objects, *embedded_objects(triple)]
+    find_compiler(triple).run([*parts, *exported, "-o", output, *options])

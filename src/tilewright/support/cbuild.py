@@ -251,7 +251,8 @@ def build_rpc_server(output: Path, triple: str = "") -> None:
     cpu = "generic+v7a+vfp3d16" if environment == "musleabihf" else "baseline"
     command = (program,) if program else (*(zig or ()), "-target", target.zig_target, f"-mcpu={cpu}")
     compiler = Compiler(command)
-    flags = [*SERVER_FLAGS, *server_sources(), "-static", "-Wl,--gc-sections", "-s", "-pthread", "-lm"]
+    flags: list[str | Path] = [*SERVER_FLAGS, *server_sources(), "-static", "-Wl,--gc-sections", "-s"]
+    flags += ["-pthread", "-lm"]
     write_beside(output, lambda path: compiler.run([*flags, "-o", path]))
     output.chmod(0o755)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilewright as tvm
-from inner_loops import Loop, innermost_loops, micro_kernel
+from inner_loops import innermost_loops, micro_kernel
 from tilewright import relay
 
 AARCH64 = ("cortex-a53", "cortex-a72", "neoverse-v1", "apple-m1")
@@ -50,13 +50,14 @@ def depthwise() -> tuple[Any, dict[str, tuple[int, ...]]]:
     return relay.nn.conv2d(*made, padding=(1, 1), groups=64), shapes
 
 
-def kernel_of(make: Any, target: str) -> Loop:
-    """The micro-kernel of an operator whose weights are constants."""
+def assembly_of(make: Any, target: str) -> str:
+    """The code of an operator whose weights are constants."""
     body, shapes = make()
     module = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
     with tvm.transform.PassContext(opt_level=3):
         library = relay.build(module, target, params={"w": np.ones(shapes["w"], "float32")})
-    return micro_kernel(library.get_lib().get_source("asm"))
+    assembly: str = library.get_lib().get_source("asm")
+    return assembly
 
 
 def target_of(processor: str) -> str:
@@ -71,8 +72,32 @@ def target_of(processor: str) -> str:
 )
 def test_aarch64(processor: str, make: Any) -> None:
     """Accumulators, weights and pixels stay in the 32 vector registers."""
-    loop = kernel_of(make, target_of(processor))
+    loop = micro_kernel(assembly_of(make, target_of(processor)))
     assert loop.spills == 0 and loop.useful >= LEAST_USEFUL, str(loop)
+
+
+@pytest.mark.parametrize("processor", ["cortex-a72", "neoverse-v1"])
+def test_depthwise_on_aarch64(processor: str) -> None:
+    """The loops of the inside and of the borders keep a window in registers; that of the inside has little else."""
+    loops = innermost_loops(assembly_of(depthwise, target_of(processor)))
+    most = max(loop.multiply_adds for loop in loops)
+    kernels = [loop for loop in loops if loop.multiply_adds == most]
+    assert not any(loop.spills for loop in kernels), list(map(str, kernels))
+    assert max(loop.useful for loop in kernels) >= LEAST_USEFUL, list(map(str, kernels))
+
+
+@pytest.mark.parametrize("make", [product, convolution, pointwise])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "llvm -mtriple=armv7a-linux-gnueabihf -mcpu=cortex-a7",
+        "llvm -mtriple=riscv64-linux-gnu -mcpu=rv64gcv",
+    ],
+)
+def test_other_machines(target: str, make: Any) -> None:
+    """No spill on 32-bit ARM and RISC-V's vectors; broadcasts and addresses take more of their loops."""
+    loop = micro_kernel(assembly_of(make, target))
+    assert loop.spills == 0 and loop.useful >= 0.6, str(loop)
 
 
 def test_loops_are_found_and_counted() -> None:

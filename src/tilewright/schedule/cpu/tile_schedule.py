@@ -317,10 +317,7 @@ def _reduce_in_tile(
         for axis, _ in steps:
             reduction.unroll(axis)
     elif steps:
-        # The innermost step; on machines where every instruction of a loop counts, the innermost that is a loop.
-        last = len(steps) - 1
-        while not cpu.folds_loads and last > 0 and steps[last][1] == 1:
-            last -= 1
+        last = len(steps) - 1 if cpu.folds_loads else _last_loop(steps)
         axis, extent = steps[last]
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
         if cpu.holds_broadcasts:
@@ -379,6 +376,16 @@ def _reduce_in_matrix_unit(
     reduction.reorder(*fixed, *order)
     reduction.vectorize(axes[found.vector])
     reduction.pragma(order[0], MATRIX_UNIT)
+
+
+def _last_loop(steps: Sequence[tuple[IterVar, int | None]]) -> int:
+    """The innermost step that is a loop, behind steps of one iteration, where that is long; otherwise the last step. A
+    window stays a loop: LLVM would keep what its steps share in registers, and spill."""
+    last = len(steps) - 1
+    while last > 0 and steps[last][1] == 1:
+        last -= 1
+    extent = steps[last][1]
+    return last if extent is not None and extent % 4 == 0 else len(steps) - 1
 
 
 def _unroll_factor(extent: int | None, most: int) -> int:
