@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.runtime.artefact import Archive, StoredModule, append_checksum, pack_imports
 from tilewright.runtime.elf_linker import link, links
 from tilewright.runtime.failure import failure
+from tilewright.runtime.wasm_export import link_wasm
 from tilewright.support.cbuild import (
     Triple,
     embedded_objects,
@@ -152,6 +153,16 @@ def _export_shared(
     for index, code in enumerate(collected.objects):
         objects.append(folder / f"lib{index}.o")
         objects[-1].write_bytes(code)
+    if fcompile is None and _is_wasm(triple):
+        if kwargs:
+            raise failure("TypeError", f"export_library does not know the option {', '.join(sorted(kwargs))}")
+        imports = pack_imports(collected.stored) if collected.stored else b""
+        parts = [*objects, *(Path(addon) for addon in addons)]
+        write_beside(
+            path,
+            lambda output: link_wasm(output, parts, collected.functions, imports, folder, triple, options),
+        )
+        return
     if collected.stored or len(objects) > 1:  # a single object has these itself
         objects.append(_compile_data(collected, folder, triple))
     objects += [Path(addon) for addon in addons]
@@ -160,8 +171,12 @@ def _export_shared(
         return
     if options:
         kwargs = {**kwargs, "options": list(options)}
-    parts = [str(part) for part in [*objects, *embedded_objects(triple)]]
-    write_beside(path, lambda temporary: fcompile(str(temporary), parts, **kwargs))
+    linked = [str(part) for part in [*objects, *embedded_objects(triple)]]
+    write_beside(path, lambda temporary: fcompile(str(temporary), linked, **kwargs))
+
+
+def _is_wasm(triple: str) -> bool:
+    return bool(triple) and Triple.parse(triple).machine.startswith("wasm")
 
 
 def links_without_compiler(triple: str = "") -> bool:

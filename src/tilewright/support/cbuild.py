@@ -11,7 +11,6 @@ import atexit
 import hashlib
 import importlib.util
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -23,71 +22,14 @@ from pathlib import Path
 
 from tilewright.support.errors import RuntimeFailure
 from tilewright.support.options import cache_dir
+from tilewright.support.triple import Triple, host_triple, is_host
 
 SOURCES = Path(__file__).resolve().parent.parent / "runtime" / "csrc"
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden")
 
-_MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "i386": "i686", "x86": "i686"}
-
 
 class CompilerError(RuntimeFailure, OSError):
     """No C compiler was found, or it refused its input; carries its output."""
-
-
-@dataclass(frozen=True)
-class Triple:
-    """The parts of a target triple that decide how to compile and link."""
-
-    machine: str
-    system: str
-    environment: str
-
-    @classmethod
-    def parse(cls, text: str) -> Triple:
-        """Reads ``aarch64-unknown-linux-gnu`` and its shorter forms."""
-        parts = text.split("-")
-        machine = _MACHINES.get(parts[0], parts[0])
-        rest = "-".join(parts[1:])
-        systems = (
-            ("windows", "windows"),
-            ("mingw", "windows"),
-            ("darwin", "macos"),
-            ("macos", "macos"),
-            ("linux", "linux"),
-            ("wasi", "wasi"),
-        )
-        system = next(
-            (name for mark, name in systems if mark in rest), "wasi" if machine.startswith("wasm") else "none"
-        )
-        environment = parts[-1] if parts[-1].startswith(("gnu", "musl", "eabi", "android")) else ""
-        return cls(machine, system, environment)
-
-    @property
-    def zig_target(self) -> str:
-        """The name of the target for ``zig cc -target``."""
-        machine = "arm" if self.machine.startswith(("arm", "thumb")) else self.machine
-        if self.system == "windows":
-            return f"{machine}-windows-gnu"
-        if self.system in ("macos", "wasi"):
-            return f"{machine}-{self.system}"
-        if self.system == "none":
-            return f"{machine}-freestanding"
-        return f"{machine}-linux-{self.environment or 'gnu'}"
-
-
-def host_triple() -> Triple:
-    """The machine this process runs on."""
-    machine = platform.machine().lower()
-    system = {"linux": "linux", "darwin": "macos", "win32": "windows"}.get(sys.platform, "none")
-    return Triple(_MACHINES.get(machine, machine), system, "")
-
-
-def is_host(triple: str) -> bool:
-    """True for an empty triple and for triples of this machine's CPU and system."""
-    if not triple:
-        return True
-    parsed, host = Triple.parse(triple), host_triple()
-    return (parsed.machine, parsed.system) == (host.machine, host.system)
 
 
 @dataclass(frozen=True)
@@ -268,6 +210,53 @@ def embedded_objects(triple: str = "") -> list[Path]:
     return objects
 
 
+SERVER_FLAGS = (
+    *("-std=c11", "-Os", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections"),
+    *(
+        "-DTILEWRIGHT_STATIC",
+        "-DTILEWRIGHT_OWN_LOADER",
+        "-DTILEWRIGHT_NO_CUDA",
+        "-fno-unwind-tables",
+        "-fno-asynchronous-unwind-tables",
+    ),
+)
+
+
+def server_sources() -> list[Path]:
+    """The C files of the RPC server, with those of the runtime that it uses."""
+    unused = ("cuda", "session", "capsule", "call_log")
+    used = [path for path in runtime_sources() if not path.name.startswith(unused)]
+    return [*sorted((SOURCES / "rpc").glob("*.c")), *used]
+
+
+def build_rpc_server(output: Path, triple: str = "") -> None:
+    """Builds the RPC server as one static program, for a Linux machine.
+
+    It is linked with musl, whose functions fit into a small program: with a cross compiler for it, or else with zig.
+    """
+    parsed = Triple.parse(triple) if triple else host_triple()
+    if parsed.system != "linux":
+        raise CompilerError(
+            f"the RPC server in C is for Linux, not for {triple}: use the one in Python there"
+        )
+    environment = "musleabihf" if parsed.machine.startswith(("arm", "thumb")) else "musl"
+    target = Triple(parsed.machine, "linux", environment)
+    program = shutil.which(f"{target.machine}-linux-{environment}-gcc")
+    zig = zig_command()
+    if program is None and zig is None:
+        raise CompilerError(
+            f"no compiler that links static programs for {target.llvm} was found: `pip install ziglang` (the extra "
+            "tilewright[cross]) has one for all of them"
+        )
+    cpu = "generic+v7a+vfp3d16" if environment == "musleabihf" else "baseline"
+    command = (program,) if program else (*(zig or ()), "-target", target.zig_target, f"-mcpu={cpu}")
+    compiler = Compiler(command)
+    flags: list[str | Path] = [*SERVER_FLAGS, *server_sources(), "-static", "-Wl,--gc-sections", "-s"]
+    flags += ["-pthread", "-lm"]
+    write_beside(output, lambda path: compiler.run([*flags, "-o", path]))
+    output.chmod(0o755)
+
+
 def link_shared(output: Path, objects: Sequence[Path], triple: str = "", options: Sequence[str] = ()) -> None:
     """Links objects and the runtime into one self-contained shared library."""
     compiler = find_compiler(triple)
@@ -316,7 +305,8 @@ def _key(purpose: str, triple: str) -> str:
 
     Not with the compiler: what one compiler has built stays of use where there is none.
     """
-    digest = hashlib.sha256(repr((purpose, triple, FLAGS, host_triple())).encode())
-    for path in sorted(SOURCES.iterdir()):
+    system = Triple.parse(triple).llvm if triple else ""
+    digest = hashlib.sha256(repr((purpose, system, FLAGS, host_triple())).encode())
+    for path in sorted(path for path in SOURCES.iterdir() if path.is_file()):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:20]

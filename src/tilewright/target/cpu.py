@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from tilewright.support.errors import TargetError
+from tilewright.support.triple import Triple
 from tilewright.target.cpu_features import apply_attributes, checked_attribute, close, fma_in, vector_unit
 from tilewright.target.cpu_models import MODELS, RISCV, CPUModel
 from tilewright.target.host import host_caches, host_cores, host_family_triple, host_features, host_llvm
@@ -77,9 +78,22 @@ class CPUDescription:
         return max(1, self.vector_bits // bits)
 
     @property
+    def folds_loads(self) -> bool:
+        """True if an arithmetic instruction may read one of its operands from memory."""
+        return self.family == "x86"
+
+    @property
+    def holds_broadcasts(self) -> bool:
+        """True if a factor that all lanes share has to be loaded into a vector register of its own."""
+        return not self.folds_loads and not self.multiplies_by_element and self.family != "riscv"
+
+    @property
     def multiplies_by_element(self) -> bool:
         """True if a multiply-add takes one of its factors from any element of a vector register."""
-        return self.family in ("aarch64", "arm") and "neon" in self.features
+        # The fused form of 32-bit ARM takes whole vectors only.
+        return "neon" in self.features and (
+            self.family == "aarch64" or (self.family == "arm" and not self.has_fma)
+        )
 
 
 @dataclass(frozen=True)
@@ -143,7 +157,7 @@ def llvm_machine_options(target: TargetLike) -> tuple[str, str, str]:
         triple, cpu, features = host_llvm()
         return triple, cpu, ",".join([features, *machine.attributes] if features else machine.attributes)
     named = [f"+{feature}" for feature in sorted(_features_to_name(machine))]
-    return machine.triple, _llvm_name(machine), ",".join([*named, *machine.attributes])
+    return Triple.parse(machine.triple).llvm, _llvm_name(machine), ",".join([*named, *machine.attributes])
 
 
 def _llvm_name(machine: _Machine) -> str:

@@ -95,9 +95,40 @@ def _add_cpu(name: str, mcpu: str, cores: int, **attributes: Any) -> None:
 _ARM_LINUX: Final = {"device": "arm_cpu", "keys": ["arm_cpu", "cpu"], "mtriple": "aarch64-linux-gnu"}
 _X86_LINUX: Final = {"mtriple": "x86_64-linux-gnu"}
 
-_add_cpu("raspberry-pi/3b-aarch64", "cortex-a53", 4, model="bcm2837", **_ARM_LINUX)
-_add_cpu("raspberry-pi/4b-aarch64", "cortex-a72", 4, model="bcm2711", **_ARM_LINUX)
-_add_cpu("raspberry-pi/5-aarch64", "cortex-a76", 4, model="bcm2712", **_ARM_LINUX)
+_ARM_32_LINUX: Final = {**_ARM_LINUX, "mtriple": "armv7a-linux-gnueabihf"}
+_ARM_ANDROID: Final = {**_ARM_LINUX, "mtriple": "aarch64-linux-android"}
+_RISCV_LINUX: Final = {"mtriple": "riscv64-linux-gnu"}
+
+for _board, _cpu, _chip in (
+    ("3b", "cortex-a53", "bcm2837"),
+    ("zero-2w", "cortex-a53", "bcm2837"),
+    ("4b", "cortex-a72", "bcm2711"),
+    ("5", "cortex-a76", "bcm2712"),
+):
+    # Without a suffix, what the 64-bit system on the board runs.
+    for _suffix in ("", "-aarch64"):
+        _add_cpu(f"raspberry-pi/{_board}{_suffix}", _cpu, 4, model=_chip, **_ARM_LINUX)
+_add_cpu("raspberry-pi/2b", "cortex-a7", 4, model="bcm2836", **_ARM_32_LINUX)
+_add_cpu("raspberry-pi/3b-armv7", "cortex-a53", 4, model="bcm2837", **_ARM_32_LINUX)
+_add_cpu("raspberry-pi/4b-armv7", "cortex-a72", 4, model="bcm2711", **_ARM_32_LINUX)
+_add_cpu("rockchip/rk3399", "cortex-a72", 2, model="rk3399", **_ARM_LINUX)
+_add_cpu("rockchip/rk3588", "cortex-a76", 4, model="rk3588", **_ARM_LINUX)
+_add_cpu("nxp/imx8m-plus", "cortex-a53", 4, model="imx8mp", **_ARM_LINUX)
+_add_cpu("nvidia/jetson-nano-cpu", "cortex-a57", 4, **_ARM_LINUX)
+_add_cpu("nvidia/jetson-orin-cpu", "cortex-a78ae", 8, **_ARM_LINUX)
+_add_cpu("google/pixel-6", "cortex-x1", 2, **_ARM_ANDROID)
+_add_cpu("google/pixel-8", "cortex-x3", 1, **_ARM_ANDROID)
+_add_cpu("qualcomm/snapdragon-855", "cortex-a76", 4, **_ARM_ANDROID)
+_add_cpu("qualcomm/snapdragon-888", "cortex-x1", 1, **_ARM_ANDROID)
+_add_cpu("qualcomm/snapdragon-8-gen-1", "cortex-x2", 1, **_ARM_ANDROID)
+_add_cpu("qualcomm/snapdragon-8-gen-3", "cortex-x4", 1, **_ARM_ANDROID)
+_add_cpu("starfive/visionfive-2", "sifive-u74", 4, **_RISCV_LINUX)
+_add_cpu("sifive/unmatched", "sifive-u74", 4, **_RISCV_LINUX)
+_add_cpu("banana-pi/bpi-f3", "spacemit-x60", 8, **_RISCV_LINUX)
+_add_cpu("ampere/altra", "neoverse-n1", 80, **_ARM_LINUX)
+_add_cpu("azure/cobalt-100", "neoverse-n2", 96, **_ARM_LINUX)
+_add_cpu("google/axion", "neoverse-v2", 72, **_ARM_LINUX)
+_add_cpu("nvidia/grace-cpu", "grace", 72, **_ARM_LINUX)
 _add_cpu("arm/neoverse-n1", "neoverse-n1", 16, **_ARM_LINUX)
 _add_cpu("arm/neoverse-v1", "neoverse-v1", 16, **_ARM_LINUX)
 _add_cpu("arm/neoverse-n2", "neoverse-n2", 16, **_ARM_LINUX)
@@ -108,6 +139,7 @@ _add_cpu("aws/graviton4", "neoverse-v2", 96, **_ARM_LINUX)
 _add_cpu("apple/m1", "apple-m1", 4, **{**_ARM_LINUX, "mtriple": "arm64-apple-macos"})
 _add_cpu("apple/m2", "apple-m2", 4, **{**_ARM_LINUX, "mtriple": "arm64-apple-macos"})
 _add_cpu("apple/m3", "apple-m3", 4, **{**_ARM_LINUX, "mtriple": "arm64-apple-macos"})
+_add_cpu("apple/m4", "apple-m4", 4, **{**_ARM_LINUX, "mtriple": "arm64-apple-macos"})
 _add_cpu("intel/haswell", "haswell", 4, **_X86_LINUX)
 _add_cpu("intel/skylake", "skylake", 4, **_X86_LINUX)
 _add_cpu("intel/skylake-avx512", "skylake-avx512", 16, **_X86_LINUX)

@@ -103,6 +103,10 @@ class ExpressionEmitter(Emitter):
             for product, addend in ((node.b, node.a), (node.a, node.b)):
                 if is_dot_product(product):
                     return dot_product(self, product, addend)
+                if isinstance(product, Mul) and self._fuses(dtype):
+                    kind = self.types.register(dtype)
+                    operands = [(kind, self.visit(part)) for part in (product.a, product.b, addend)]
+                    return self.call_llvm("llvm.fma", kind, operands, self.machine.float_flags)
         if dtype.is_float:
             return self._float_operation(node)
         left, right = self.visit(node.a), self.visit(node.b)
@@ -133,6 +137,13 @@ class ExpressionEmitter(Emitter):
     def visit_floor_mod(self, node: FloorMod) -> str:
         """The remainder of a division rounded down."""
         return division.floored(self, node.a, node.b)[1]
+
+    def _fuses(self, dtype: DataType) -> bool:
+        """True for vectors whose product and sum have to be written as one operation: LLVM joins the two by itself,
+        where the flags allow it, but for NEON on 32-bit ARM."""
+        machine = self.machine
+        is_vector = dtype.is_float and dtype.bits == 32 and dtype.lanes > 1
+        return is_vector and machine.family == "arm" and machine.has_fma and bool(machine.float_flags)
 
     def _float_operation(self, node: BinaryOpExpr) -> str:
         dtype = node.dtype

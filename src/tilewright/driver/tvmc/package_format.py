@@ -35,7 +35,7 @@ DESCRIPTION = "package.json"
 GRAPH = "mod.json"
 PARAMS = "mod.params"
 LIBRARIES = ("mod.so", "mod.tar", "mod.dll", "mod.dylib")
-SHARED_SUFFIXES = (".so", ".dll", ".dylib")
+SHARED_SUFFIXES = (".so", ".dll", ".dylib", ".wasm")
 _MODEL_SUFFIXES = (".onnx", ".pb", ".tflite", ".h5", ".pth", ".pt", ".pdmodel")
 
 

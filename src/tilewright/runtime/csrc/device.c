@@ -15,8 +15,13 @@
 #define STAGE_BYTES ((uint64_t)16 << 20)
 
 /* What is known without a registration. Entries are never taken out again. */
-static _Atomic(const TilewrightDeviceTable*) tables[MOST_TYPES] = {[kDLCPU] = &tw_cpu_device, [kDLCUDAHost] = &tw_pinned_device,
-                                                                  [kDLCUDA] = &tw_cuda_table};
+static _Atomic(const TilewrightDeviceTable*) tables[MOST_TYPES] = {
+    [kDLCPU] = &tw_cpu_device,
+#if !defined(TILEWRIGHT_NO_CUDA) /* a static program, which could not open the driver */
+    [kDLCUDAHost] = &tw_pinned_device,
+    [kDLCUDA] = &tw_cuda_table,
+#endif
+};
 
 /* The runtime that loaded this artefact, if it shares its devices; NULL where the tables are our own. */
 static const TilewrightHost* host_with_devices(void) {

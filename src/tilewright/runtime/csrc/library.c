@@ -31,17 +31,21 @@ static bool lacks_feature(void* library, char* missing, size_t size) {
   return false;
 }
 
+#if !defined(TILEWRIGHT_OWN_LOADER) /* which links archives itself */
 static bool ends_with(const char* text, const char* end) {
   size_t length = strlen(text), size = strlen(end);
   return length >= size && strcmp(text + length - size, end) == 0;
 }
+#endif
 
 void* tilewright_library_open(const char* path) {
   void* library = open_file(path);
   if (library == NULL) {
     const char* problem = tw_open_problem();
     const char* advice = "";
+#if !defined(TILEWRIGHT_OWN_LOADER)
     if (ends_with(path, ".tar")) advice = "; a package is for Python: compile the model with -o model.so";
+#endif
     if (strstr(problem, "tilewright_") != NULL) advice = "; it has no runtime inside: link the program with the shared runtime library";
     tw_fail("OSError", "cannot load %s: %s%s", path, problem, advice);
     return NULL;

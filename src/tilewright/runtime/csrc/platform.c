@@ -7,9 +7,15 @@
 #include <time.h>
 
 #include "guard.h"
+#include "tilewright.h"
 
 #if defined(_WIN32)
 #include <malloc.h>
+
+#if defined(TILEWRIGHT_EMBEDDED) && (defined(__x86_64__) || defined(__i386__))
+/* Code for Microsoft's C library that uses floating point refers to this, and only that library has it. */
+int _fltused = 0x9875;
+#endif
 
 void tw_mutex_init(TwMutex* mutex) { InitializeSRWLock(mutex); }
 void tw_mutex_lock(TwMutex* mutex) { AcquireSRWLockExclusive(mutex); }
@@ -162,6 +168,7 @@ void tw_at_thread_exit(void (*release)(void*), void* value) {
   if (exit_key_made) pthread_setspecific(exit_key, value);
 }
 
+#if !defined(TILEWRIGHT_OWN_LOADER) /* a program that links objects itself: rpc/archive.c */
 void tw_pin_library(void) {
 #if defined(RTLD_NOLOAD) && defined(RTLD_NODELETE)
   Dl_info info;
@@ -170,6 +177,16 @@ void tw_pin_library(void) {
   }
 #endif
 }
+
+void* tw_process_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+
+void* tw_open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+const char* tw_open_problem(void) {
+  const char* problem = dlerror();
+  return problem != NULL ? problem : "the system refuses it";
+}
+void* tw_find_symbol(void* library, const char* name) { return dlsym(library, name); }
+#endif
 
 void tw_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
   pthread_atfork(prepare, parent, child);
@@ -197,15 +214,6 @@ static void* system_aligned_alloc(size_t num_bytes) {
   return posix_memalign(&pointer, TW_ALIGNMENT, num_bytes) == 0 ? pointer : NULL;
 }
 static void system_aligned_free(void* pointer) { free(pointer); }
-
-void* tw_process_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
-
-void* tw_open_library(const char* path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
-const char* tw_open_problem(void) {
-  const char* problem = dlerror();
-  return problem != NULL ? problem : "the system refuses it";
-}
-void* tw_find_symbol(void* library, const char* name) { return dlsym(library, name); }
 
 #else
 void tw_mutex_init(TwMutex* mutex) { (void)mutex; }
@@ -252,15 +260,13 @@ void* tw_process_symbol(const char* name) {
   return NULL;
 }
 
-void* tw_open_library(const char* path) {
-  (void)path;
-  return NULL;
-}
-const char* tw_open_problem(void) { return "this system loads no libraries"; }
+/* There is one library, the program itself: what is linked in was registered (`tilewright_register_system_symbol`). */
+static char program_itself;
+
+void* tw_open_library(const char* path) { return path[0] == 0 ? &program_itself : NULL; }
+const char* tw_open_problem(void) { return "this system loads no libraries; an empty path is what is linked in"; }
 void* tw_find_symbol(void* library, const char* name) {
-  (void)library;
-  (void)name;
-  return NULL;
+  return library == &program_itself ? tilewright_system_symbol(name) : NULL;
 }
 #endif
 

@@ -17,7 +17,7 @@ from tilewright.schedule.cpu.matrix_unit import matrix_tile
 from tilewright.schedule.cpu.row_reduction import row_reduction_axes
 from tilewright.schedule.cpu.split_reduction import reduction_split_of, schedule_split_reduction
 from tilewright.schedule.cpu.tile_model import Tile, TileProblem, choose_tile, ranked_tiles
-from tilewright.schedule.cpu.tile_schedule import tile_stages
+from tilewright.schedule.cpu.tile_schedule import tile_stages, window_of
 from tilewright.schedule.decisions import decide
 from tilewright.target.cpu import CPUDescription
 from tilewright.te.schedule.schedule import Schedule
@@ -111,6 +111,7 @@ def tile_problem(
         found.shares_panel,
         bool(found.scalars),
         group is not None,
+        window_of(found, [(axis, constant_extent(axis)) for axis in materialized.compute.reduce_axis]),
     )
 
 

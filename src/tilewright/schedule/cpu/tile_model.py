@@ -42,6 +42,7 @@ class TileProblem:
     there is none). An extent that is not constant is None. ``steps`` is the length of the reduction.
     ``shares_panel``: all rows read the same panel; ``has_scalars``: each row reads a number that all vectors share.
     ``is_group``: the panels are a part of their axis, and a tile that reaches beyond them is computed whole.
+    ``window``: steps of the innermost reduction, where neighbouring rows read overlapping vectors.
     """
 
     rows: tuple[int | None, int | None]
@@ -53,6 +54,7 @@ class TileProblem:
     shares_panel: bool
     has_scalars: bool
     is_group: bool = False
+    window: int = 1
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,11 @@ def _candidates(cpu: CPUDescription, problem: TileProblem) -> Iterator[Tile]:
 def _beside(cpu: CPUDescription, problem: TileProblem, rows: int, vectors: int, several: bool) -> int:
     """Registers that a tile needs beside its accumulators; ``several``: its vectors belong to several panels."""
     if not problem.shares_panel:
-        return 2
+        # Where loads are instructions of their own, the weights and the data of a window stay in registers.
+        return 2 if cpu.folds_loads else 2 * problem.window + 1
     if cpu.multiplies_by_element and problem.has_scalars:
-        # The scalars of the next few steps are loaded together, one vector per row.
-        return vectors + rows + 1
+        # The scalars of the next few steps are loaded together, one vector per row, and one ahead of its use.
+        return vectors + rows + 2
     # The vectors of the panel stay in registers while the scalars pass through one; with several panels, the other way
     # around.
     return (min(vectors, rows) if several else vectors) + 1

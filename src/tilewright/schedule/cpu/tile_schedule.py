@@ -107,9 +107,8 @@ def tile_stages(
     if packed_lanes:
         _reduce_in_matrix_unit(reduction, materialized, found, sizes, packed_lanes)
     else:
-        _reduce_in_tile(
-            reduction, materialized, found, sizes, lanes, _prefetches_panels(materialized, found, sizes, cpu)
-        )
+        prefetch = _prefetches_panels(materialized, found, sizes, cpu)
+        _reduce_in_tile(reduction, materialized, found, sizes, lanes, prefetch, cpu)
     return shared
 
 
@@ -288,8 +287,13 @@ def _reduce_in_tile(
     sizes: Sequence[int],
     lanes: int,
     prefetch: bool,
+    cpu: CPUDescription,
 ) -> None:
-    """The loops of the reduction inside one tile; ``prefetch``: prefetch the next panel while one is read."""
+    """The loops of the reduction inside one tile; ``prefetch``: prefetch the next panel while one is read.
+
+    Where loads are instructions of their own, rows that read overlapping vectors are computed one after the other, so
+    that a vector is loaded once and is in a register no longer than its window lasts.
+    """
     axes = list(reduction.op.axis)
     steps = _reduction_loops(reduction, materialized, found)
     vectors = prod(size for position, size in enumerate(sizes) if position != found.vector)
@@ -305,31 +309,54 @@ def _reduce_in_tile(
     plain = not found.gathers and all(
         constant_extent(materialized.compute.axes[position]) is not None for position in tiled
     )
-    whole = plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW
+    window = 1 if cpu.folds_loads else window_of(found, steps)
+    whole = plain and total is not None and vectors * total <= MOST_UNROLLED_WINDOW and window in (1, total)
     if plain and total is not None and 1 < total <= MOST_WINDOW_STEPS:
         whole = decide("unroll_window", whole, lambda: [True, False])
     if whole:
         for axis, _ in steps:
             reduction.unroll(axis)
     elif steps:
-        axis, extent = steps[-1]
+        last = len(steps) - 1 if cpu.folds_loads else _last_loop(steps)
+        axis, extent = steps[last]
         most = MOST_UNROLLED if found.shares_panel else MOST_UNROLLED_OF_WINDOWS
+        if cpu.holds_broadcasts:
+            most = 0  # LLVM would load the broadcasts of several steps first, and spill them
         factor = _unroll_factor(extent, most // max(vectors, 1)) if plain else 1
         if plain and extent is not None:
             factor = decide("unroll", factor, lambda: _unroll_factors(extent))
         if factor > 1:
             rest, part = reduction.split(axis, factor=factor)
             reduction.unroll(part)
-            steps = [*steps[:-1], (rest, None), (part, factor)]
+            steps = [*steps[:last], (rest, None), (part, factor), *steps[last + 1 :]]
             axis = rest
         if decide("prefetch", prefetch, lambda: [True, False]) if found.is_product else prefetch:
             reduction.pragma(axis, "prefetch_next_panel")
-    reduction.reorder(*fixed, *[axis for axis, _ in steps], *[axes[position] for position in tiled])
+    order = [*[axis for axis, _ in steps], *[axes[position] for position in tiled]]
+    if window > 1 and not whole and tiled and tiled[-1] == found.vector:
+        # The taps of a row are innermost, rows in the loop around them.
+        taps = steps[-1][0]
+        order.remove(taps)
+        order.insert(-1, taps)
+        reduction.unroll(taps)
+    reduction.reorder(*fixed, *order)
     for position in tiled:
         if position == found.vector:
             reduction.vectorize(axes[position])
         else:
             reduction.unroll(axes[position])
+
+
+LONGEST_WINDOW: Final = 8
+"""Steps of an innermost reduction whose weights and data stay in registers."""
+
+
+def window_of(found: Contraction, steps: Sequence[tuple[IterVar, int | None]]) -> int:
+    """Steps of the innermost reduction where rows read overlapping vectors; 1 if they do not, or there are many."""
+    extent = steps[-1][1] if steps else None
+    if found.shares_panel or found.gathers or extent is None:
+        return 1
+    return extent if extent <= LONGEST_WINDOW else 1
 
 
 def _reduce_in_matrix_unit(
@@ -349,6 +376,16 @@ def _reduce_in_matrix_unit(
     reduction.reorder(*fixed, *order)
     reduction.vectorize(axes[found.vector])
     reduction.pragma(order[0], MATRIX_UNIT)
+
+
+def _last_loop(steps: Sequence[tuple[IterVar, int | None]]) -> int:
+    """The innermost step that is a loop, behind steps of one iteration, where that is long; otherwise the last step. A
+    window stays a loop: LLVM would keep what its steps share in registers, and spill."""
+    last = len(steps) - 1
+    while last > 0 and steps[last][1] == 1:
+        last -= 1
+    extent = steps[last][1]
+    return last if extent is not None and extent % 4 == 0 else len(steps) - 1
 
 
 def _unroll_factor(extent: int | None, most: int) -> int:

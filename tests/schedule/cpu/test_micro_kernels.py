@@ -1,0 +1,123 @@
+"""Inner loops of products and convolutions for other processors: no spill, and arithmetic and loads for the most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright as tvm
+from inner_loops import innermost_loops, micro_kernel
+from tilewright import relay
+
+AARCH64 = ("cortex-a53", "cortex-a72", "neoverse-v1", "apple-m1")
+MORE_AARCH64 = (
+    "cortex-a55",
+    "cortex-a76",
+    "cortex-x1",
+    "neoverse-n1",
+    "neoverse-n2",
+    "neoverse-v2",
+    "apple-m2",
+)
+LEAST_USEFUL = 0.85
+
+
+def product() -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """Rows of 256 by a square matrix."""
+    shapes = {"x": (64, 256), "w": (256, 256)}
+    return relay.nn.dense(*(relay.var(name, shape=shape) for name, shape in shapes.items())), shapes
+
+
+def convolution() -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """A window of 3 x 3 with a stride, which Winograd does not serve."""
+    shapes = {"x": (1, 64, 28, 28), "w": (64, 64, 3, 3)}
+    made = (relay.var(name, shape=shape) for name, shape in shapes.items())
+    return relay.nn.conv2d(*made, padding=(1, 1), strides=(2, 2)), shapes
+
+
+def pointwise() -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """A window of one pixel."""
+    shapes = {"x": (1, 64, 28, 28), "w": (128, 64, 1, 1)}
+    return relay.nn.conv2d(*(relay.var(name, shape=shape) for name, shape in shapes.items())), shapes
+
+
+def depthwise() -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """Each channel with its own window."""
+    shapes = {"x": (1, 64, 28, 28), "w": (64, 1, 3, 3)}
+    made = (relay.var(name, shape=shape) for name, shape in shapes.items())
+    return relay.nn.conv2d(*made, padding=(1, 1), groups=64), shapes
+
+
+def assembly_of(make: Any, target: str) -> str:
+    """The code of an operator whose weights are constants."""
+    body, shapes = make()
+    module = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    with tvm.transform.PassContext(opt_level=3):
+        library = relay.build(module, target, params={"w": np.ones(shapes["w"], "float32")})
+    assembly: str = library.get_lib().get_source("asm")
+    return assembly
+
+
+def target_of(processor: str) -> str:
+    """The target of an AArch64 processor."""
+    system = "arm64-apple-macos" if processor.startswith("apple") else "aarch64-linux-gnu"
+    return f"llvm -mtriple={system} -mcpu={processor}"
+
+
+@pytest.mark.parametrize("make", [product, convolution, pointwise])
+@pytest.mark.parametrize(
+    "processor", [*AARCH64, *(pytest.param(one, marks=pytest.mark.slow) for one in MORE_AARCH64)]
+)
+def test_aarch64(processor: str, make: Any) -> None:
+    """Accumulators, weights and pixels stay in the 32 vector registers."""
+    loop = micro_kernel(assembly_of(make, target_of(processor)))
+    assert loop.spills == 0 and loop.useful >= LEAST_USEFUL, str(loop)
+
+
+@pytest.mark.parametrize("processor", ["cortex-a72", "neoverse-v1"])
+def test_depthwise_on_aarch64(processor: str) -> None:
+    """The loops of the inside and of the borders keep a window in registers; that of the inside has little else."""
+    loops = innermost_loops(assembly_of(depthwise, target_of(processor)))
+    most = max(loop.multiply_adds for loop in loops)
+    kernels = [loop for loop in loops if loop.multiply_adds == most]
+    assert not any(loop.spills for loop in kernels), list(map(str, kernels))
+    assert max(loop.useful for loop in kernels) >= LEAST_USEFUL, list(map(str, kernels))
+
+
+@pytest.mark.parametrize("make", [product, convolution, pointwise])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "llvm -mtriple=armv7a-linux-gnueabihf -mcpu=cortex-a7",
+        "llvm -mtriple=riscv64-linux-gnu -mcpu=rv64gcv",
+    ],
+)
+def test_other_machines(target: str, make: Any) -> None:
+    """No spill on 32-bit ARM and RISC-V's vectors; broadcasts and addresses take more of their loops."""
+    loop = micro_kernel(assembly_of(make, target))
+    assert loop.spills == 0 and loop.useful >= 0.6, str(loop)
+
+
+def test_loops_are_found_and_counted() -> None:
+    """An outer loop is not an innermost one; the stack is told from other memory; labels may come again."""
+    text = """
+.LBB0_1:
+\tmov\tx9, x0
+.LBB0_2:
+\tldp\tq0, q1, [x9], #32
+\tfmla\tv2.4s, v0.4s, v1.s[0]
+\tstr\tq2, [sp, #16]
+\tsubs\tx8, x8, #1
+\tb.ne\t.LBB0_2
+\tsubs\tx7, x7, #1
+\tb.ne\t.LBB0_1
+.LBB0_2:
+\tvfma.f32\tq0, q1, q2
+\tbne\t.LBB0_2
+"""
+    first, second = innermost_loops(text)
+    assert (len(first.instructions), first.multiply_adds, first.loads, first.spills) == (5, 1, 1, 1)
+    assert (len(second.instructions), second.multiply_adds) == (2, 1)
+    assert first.useful == pytest.approx(2 / 5)
