@@ -5,8 +5,12 @@ import importlib
 from typing import Any
 
 _MODULES = (
+    "cblas",
     "cc",
     "clang",
+    "cublas",
+    "cublaslt",
+    "cudnn",
     "debugger",
     "dlpack",
     "download",
