@@ -12,7 +12,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.relay import transform
-from tilewright.relay.backend.byoc.symbols import external_functions, external_symbol
+from tilewright.relay.backend.external.symbols import external_functions, external_symbol
 from tilewright.relay.backend.preparation import Params, bind_params_by_name, with_main
 from tilewright.relay.expr import Call
 from tilewright.relay.function import Function

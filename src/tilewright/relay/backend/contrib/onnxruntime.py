@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.ir.type import TupleType
-from tilewright.relay.backend.byoc.symbols import external_symbol
+from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.backend.onnx_export import to_onnx
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr

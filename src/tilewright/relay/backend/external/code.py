@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.relay.backend.byoc.hooks import compile_by_hooks, has_hooks
+from tilewright.relay.backend.external.hooks import compile_by_hooks, has_hooks
 from tilewright.relay.function import Function
 from tilewright.runtime.external import ConstLoader
 from tilewright.runtime.module import Module
