@@ -9,7 +9,6 @@ _MODULES = (
     "cc",
     "clang",
     "cublas",
-    "cublaslt",
     "cudnn",
     "debugger",
     "dlpack",

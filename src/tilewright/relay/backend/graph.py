@@ -58,6 +58,8 @@ class GraphNode:
     """Which inputs, one after the other, are the output, if they can be written there."""
     device: int = CPU
     """DLPack's number for the kind of device that the outputs are on."""
+    backend: str = ""
+    """The other code generator that the kernel is from; empty for our own."""
     is_flat: bool = False
     """The kernel takes the elements of each tensor as one row, whatever their shape."""
 
@@ -237,7 +239,9 @@ class GraphBuilder(ExprFunctor):
         if call.op.attrs.get("Compiler"):
             symbol = external_symbol(call.op)
             self.external[symbol] = call.op
-            return self._add(GraphNode(f"{symbol}_{len(self.nodes)}", kinds, inputs, symbol, device=device))
+            backend = str(call.op.attrs["Compiler"])
+            name = f"{symbol}_{len(self.nodes)}"
+            return self._add(GraphNode(name, kinds, inputs, symbol, device=device, backend=backend))
         if is_device_copy(call.op):
             return self._add(GraphNode(f"device_copy_{len(self.nodes)}", kinds, inputs, COPY, device=device))
         name = self.kernel(call.op, device)
