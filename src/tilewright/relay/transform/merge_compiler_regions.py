@@ -188,7 +188,6 @@ class MergeCompilerRegions(FunctionPass):
 
     name = "MergeCompilerRegions"
     opt_level = 0
-    typed = False
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Merge within one function."""
