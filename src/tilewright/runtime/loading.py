@@ -53,7 +53,7 @@ def _loader_of(type_key: str) -> Callable[[str, Any], Module] | None:
         return found
     function = get_global_func(f"runtime.module.loadbinary_{type_key}", allow_missing=True)
     if function is not None:
-        return lambda _, content: function(content)  # type: ignore[no-any-return]
+        return lambda _, content: function(content)
     for point in metadata.entry_points(group=LOADER_ENTRY_POINTS, name=type_key):
         register_module_loader(type_key, point.load())
     return _loaders.get(type_key)
