@@ -1,8 +1,8 @@
 """MergeCompilerRegions: merges neighbouring regions of one target.
 
 A region and one that consumes its result are merged unless the result also reaches it through something outside both:
-the merged region would then depend on itself. Regions for "default" are not merged: their contents go back into the
-program anyway. Nor are regions of which one is in another block: a let's value, a branch or a function. A merged region
+the merged region would then depend on itself. Regions for "default" come last, so that they are in nobody's way.
+Regions are not merged of which one is in another block: a let's value, a branch or a function. A merged region
 is called where its first result is needed, and what is bound in the block of another is not there.
 """
 
@@ -114,9 +114,9 @@ class _Merger:
 
     def run(self) -> None:
         """Merge each region with those before it, in the order of evaluation."""
-        for unit in list(self.units.values()):
-            if unit.region is None or unit.region.target == DEFAULT:
-                continue
+        units = [unit for unit in self.units.values() if unit.region is not None]
+        for unit in sorted(units, key=lambda one: one.region is not None and one.region.target == DEFAULT):
+            assert unit.region is not None
             for begin in list(unit.region.args):
                 source = self.of[begin.args[0]].find()
                 current = unit.find()
