@@ -24,7 +24,8 @@ from tilewright.relay.backend.byoc.partition import (
 from tilewright.relay.backend.byoc.report import COMPILED, Part, Partition, refusals
 from tilewright.relay.backend.external.symbols import external_functions
 from tilewright.relay.backend.preparation import Params
-from tilewright.relay.expr import Call, Var
+from tilewright.relay.expr import Call, Constant, Var
+from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.support.cbuild import is_host
 from tilewright.target import Target
@@ -106,6 +107,24 @@ def take_all(
     return _all(prepared, list(backends), mod_name, refusals(prepared, backends), "all of it was asked for")
 
 
+class _Lifted(ExprMutator):
+    """A function with parameters for its constants: layers that differ in their weights take the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lifted: list[Var] = []
+
+    def apart(self, function: Function) -> Function:
+        """The function without constants."""
+        body = self.visit(function.body)
+        return Function([*function.params, *self.lifted], body)
+
+    def visit_constant(self, const: Constant) -> Var:
+        made = Var(f"constant{len(self.lifted)}", const.tensor_type)
+        self.lifted.append(made)
+        return made
+
+
 class _Times:
     """The times of parts; those of one structure are taken once."""
 
@@ -118,7 +137,7 @@ class _Times:
         """A part timed by its backend and compiled."""
         backend = str(part.attrs["Compiler"])
         plain = plain_function(part)
-        key = (backend, structural_hash(plain))
+        key = (backend, structural_hash(_Lifted().apart(plain)))
         if key not in self._known:
             whole = IRModule.from_expr(plain)
             external = IRModule.from_expr(_calling(part))
