@@ -13,7 +13,7 @@ from typing import Any
 
 from tilewright.ir.module import IRModule
 from tilewright.ir.structural_hash import structural_hash
-from tilewright.relay.backend.byoc.measuring import Contestant, race
+from tilewright.relay.backend.byoc.measuring import Contestant, is_faster, race
 from tilewright.relay.backend.byoc.partition import (
     operators_of,
     partition_for,
@@ -131,7 +131,7 @@ class _Times:
     def __init__(self, target: Target, context: Any) -> None:
         self.target = target
         self.context = context
-        self._known: dict[tuple[str, int], tuple[float, float]] = {}
+        self._known: dict[tuple[str, int], tuple[float, float, bool]] = {}
 
     def part(self, symbol: str, part: Function) -> Part:
         """A part timed by its backend and compiled."""
@@ -145,9 +145,9 @@ class _Times:
                 Contestant(external, self.target, context=self.context),
                 Contestant(whole, self.target, context=self.context),
             ]
-            self._known[key] = tuple(race(contest, 3))  # type: ignore[assignment]
-        seconds, compiled = self._known[key]
-        taken = seconds < MARGIN * compiled
+            seconds, compiled = race(contest, 3)
+            self._known[key] = (seconds, compiled, is_faster(*contest, MARGIN))
+        seconds, compiled, taken = self._known[key]
         ratio = compiled / seconds
         reason = f"{ratio:.2f} times as fast as compiled code" if taken else "not faster than compiled code"
         return Part(symbol, backend, tuple(operators_of(part)), seconds, compiled, taken, reason)
@@ -166,10 +166,10 @@ def _best(
     if not candidates:
         return COMPILED, {}
     modules = {COMPILED: prepared, **candidates}
-    contest = [Contestant(module, target, context=context) for module in modules.values()]
-    totals = dict(zip(modules, race(contest), strict=True))
-    best = min(totals, key=lambda name: totals[name])
-    return (best if totals[best] < MARGIN * totals[COMPILED] else COMPILED), totals
+    contest = {name: Contestant(module, target, context=context) for name, module in modules.items()}
+    totals = dict(zip(modules, race(list(contest.values())), strict=True))
+    faster = [name for name in candidates if is_faster(contest[name], contest[COMPILED], MARGIN)]
+    return min(faster, key=lambda name: totals[name], default=COMPILED), totals
 
 
 def _decided(
