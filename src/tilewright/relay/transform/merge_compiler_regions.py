@@ -112,8 +112,8 @@ class _Merger:
                 unit.before[other] = None
 
     def run(self) -> None:
-        """Merge each region with those before it, in the order of evaluation."""
-        for unit in list(self.units.values()):
+        """Merge each region with those before it, in the order in which they are complete."""
+        for unit in sorted(self.units.values(), key=lambda one: one.last):
             if unit.region is None:
                 continue
             for begin in list(unit.region.args):
