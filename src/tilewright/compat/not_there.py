@@ -45,7 +45,6 @@ _MODULES: Final[dict[str, str]] = {
             "cmsisnn",
             "coreml",
             "cutlass",
-            "dnnl",
             "ethosn",
             "ethosu",
             "tensorrt",
@@ -67,10 +66,9 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
-    "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
     **{
         f"contrib.{name}": _COMPILED
-        for name in ("cublas", "cublaslt", "cudnn", "miopen", "mkl", "mps", "nnpack", "rocblas", "thrust")
+        for name in ("cublaslt", "miopen", "mkl", "mps", "nnpack", "rocblas", "thrust")
     },
     "contrib.random": "use relay.random, or NumPy's random numbers as inputs",
     "contrib.sort": "use topi.sort and topi.argsort",

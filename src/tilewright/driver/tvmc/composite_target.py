@@ -1,7 +1,7 @@
-"""External code generators, named before the target: ``--target "name --option=x, llvm"``.
+"""External code generators, named beside the target: ``--target "llvm, onednn"``, ``--target "name --option=x, llvm"``.
 
-None comes with this version. One that is registered here (its pass pipeline partitions the graph, and the build finds
-its compiler) is then known to the command line.
+Those with a ``Backend`` are known, and chosen by measured cost. Another one that is registered here (its pass pipeline
+partitions the graph, and the build finds its compiler) is then known to the command line too.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tilewright as tvm
 from tilewright.driver.tvmc.errors import TVMCException
 
 REGISTERED_CODEGEN: dict[str, dict[str, Any]] = {}
@@ -21,14 +22,23 @@ def register_codegen(name: str, pass_pipeline: Callable[..., Any], config_key: s
 
 
 def get_codegen_names() -> list[str]:
-    """The names that can precede the target."""
-    return list(REGISTERED_CODEGEN)
+    """The names that can stand beside the target."""
+    return [*REGISTERED_CODEGEN, *(name for name in _backends() if name not in REGISTERED_CODEGEN)]
+
+
+def _backends() -> dict[str, Any]:
+    """The backends by name: they load the graph level, which a command without them does without."""
+    found: dict[str, Any] = tvm.relay.op.contrib.BACKENDS
+    return found
 
 
 def get_codegen_by_target(name: str) -> dict[str, Any]:
     """The code generator registered under a name."""
     found = REGISTERED_CODEGEN.get(name)
+    if found is None and name in _backends():
+        pipeline = tvm.relay.backend.byoc.partition.partition_function(name)
+        return {"config_key": None, "pass_pipeline": pipeline}
     if found is None:
-        known = ", ".join(REGISTERED_CODEGEN) or "none are registered"
+        known = ", ".join(get_codegen_names())
         raise TVMCException(f"the composite target {name} is not known ({known})")
     return found
