@@ -75,18 +75,11 @@ _MODULES: Final[dict[str, str]] = {
         f"contrib.{name}": _COMPILED
         for name in ("cublas", "cublaslt", "cudnn", "miopen", "mkl", "mps", "nnpack", "rocblas", "thrust")
     },
-    "contrib.random": "use relay.random, or NumPy's random numbers as inputs",
-    "contrib.sort": "use topi.sort and topi.argsort",
-    "contrib.sparse": "use topi.nn.sparse_dense",
     "contrib.rpc": _RPC,
     "contrib.tflite_runtime": _EXPORT,
     "contrib.coreml_runtime": _EXPORT,
-    "contrib.ndk": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
-    "contrib.xcode": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
-    "contrib.emcc": "use the target llvm -mtriple=wasm32",
     "contrib.tedd": "print the schedule, or tvm.lower(..., simple_mode=True)",
     "contrib.pipeline_executor": "run one graph executor for each part",
-    "contrib.popen_pool": "use concurrent.futures",
 }
 """What is missing, and what to use instead."""
 
