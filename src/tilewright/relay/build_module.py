@@ -13,13 +13,13 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.relay.backend.aot import compile_aot
+from tilewright.relay.backend.byoc.external import compile_external
 from tilewright.relay.backend.executor import CompilingExecutor, Executor, ordered_arguments
 from tilewright.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
     ExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
-from tilewright.relay.backend.external import compile_external
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
 from tilewright.relay.backend.kernel_units import compile_kernels
@@ -170,8 +170,10 @@ def _build(
     }
     units, report = compile_kernels(kernels, targets.host)
     library = link(list(units.values()), targets.host)
-    for part in compile_external(graph.external):
+    external = compile_external(graph.external, targets.host)
+    for part in external.modules:
         library.import_module(part)
+    values |= external.constants
     return GraphExecutorFactoryModule(
         fused, target, text, library, mod_name, values, memory=memory, cache_report=report
     )

@@ -13,7 +13,7 @@ from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.analysis.contiguity import joined_parameters, view_offsets
-from tilewright.relay.backend.external import external_symbol
+from tilewright.relay.backend.byoc.symbols import external_symbol
 from tilewright.relay.backend.te_compiler import kernel_name
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
