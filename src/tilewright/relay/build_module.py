@@ -13,7 +13,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext, Sequential
 from tilewright.relay.backend.aot import compile_aot
-from tilewright.relay.backend.byoc.external import compile_external
+from tilewright.relay.backend.byoc.external import compile_external, lower_external
 from tilewright.relay.backend.executor import CompilingExecutor, Executor, ordered_arguments
 from tilewright.relay.backend.executor_factory import (
     AOTExecutorFactoryModule,
@@ -157,12 +157,8 @@ def _build(
     values = dict(zip(constants, owned(list(constants.values()), params), strict=True))
     text = graph_json(graph, memory)
     if executor == "aot":
-        if graph.external:
-            raise TargetError(
-                f"a model ahead of time is compiled as a whole, and {', '.join(graph.external)} are for other code "
-                "generators; use the graph executor"
-            )
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
+        loops += lower_external(graph.external)
         model = compile_aot(graph, values, loops, target, mod_name)
         return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
     kernels = {
