@@ -78,8 +78,6 @@ _MODULES: Final[dict[str, str]] = {
     "contrib.rpc": _RPC,
     "contrib.tflite_runtime": _EXPORT,
     "contrib.coreml_runtime": _EXPORT,
-    "contrib.tedd": "print the schedule, or tvm.lower(..., simple_mode=True)",
-    "contrib.pipeline_executor": "run one graph executor for each part",
 }
 """What is missing, and what to use instead."""
 

@@ -20,6 +20,7 @@ _MODULES = (
     "sort",
     "sparse",
     "tar",
+    "tedd",
     "utils",
     "xcode",
 )
