@@ -26,7 +26,7 @@ CC = shutil.which("cc")
 
 @pytest.fixture(scope="module")
 def example() -> Iterator[Any]:
-    """The example's modules, its backend registered, every layer worth it."""
+    """The example's modules."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(FOLDER))
         import matrix_engine
@@ -75,7 +75,8 @@ def dense(example: Any, rows: int, depth: int, units: int, **options: Any) -> re
     x = relay.var("x", shape=(rows, depth), dtype="int8")
     zeros = (relay.const(options.get("zero", 3)), relay.const(options.get("weight_zero", 0)))
     scales = (relay.const(0.1), relay.const(0.02))
-    made = relay.qnn.op.dense(x, relay.const(int8(units, depth)), *zeros, *scales, units=units)
+    weights = np.sign(int8(units, depth)) if "scale" in options else int8(units, depth)
+    made = relay.qnn.op.dense(x, relay.const(weights), *zeros, *scales, units=units)
     scale = options.get("scale", 1e-3 / depth**0.5)
     return example.network.requantized(made, scale, (0.1, 5), rounding=options.get("rounding", "UPWARD"))
 
@@ -86,8 +87,8 @@ def dense(example: Any, rows: int, depth: int, units: int, **options: Any) -> re
         (1, 1, 1, {}),
         (17, 33, 19, {"rounding": "TONEAREST", "weight_zero": -2}),
         (5, 1800, 40, {}),
-        (3, 20, 7, {"scale": 0.4}),
-        (3, 20, 7, {"scale": 0.1}),
+        (20, 2, 7, {"scale": 0.4}),
+        (20, 2, 7, {"scale": 0.1}),
     ],
 )
 def test_dense_layers(
@@ -119,8 +120,8 @@ def test_convolutions(
     x = relay.var("x", shape=shape, dtype="int8")
     made = example.network.convolution(x, int8(*kernel, shape[3], units), zero=-9, **options)
     made = relay.add(made, relay.const(GENERATOR.integers(-999, 999, units).astype("int32")))
-    scales = GENERATOR.uniform(1e-4, 3e-4, units) / shape[3] ** 0.5
-    made = relay.nn.relu(example.network.requantized(made, scales, (0.1, -20)))
+    scales = GENERATOR.uniform(5e-4, 1e-3, units) / (shape[3] * kernel[0] * kernel[1]) ** 0.5
+    made = relay.nn.relu(example.network.requantized(made, scales, (0.1, 20)))
     compare(engine, made, shape)
 
 
@@ -155,7 +156,7 @@ def test_ahead_of_time(example: Any, engine: Any, tmp_path: Path) -> None:
     made = relay.build(partitioned, "c -executor=aot", mod_name="model")
     made.lib.export_library(str(tmp_path / "model.c"))
     text = (tmp_path / "model.c").read_text()
-    assert text.count("static int32_t matrix_engine_run(") == 1 and text.count("_commands[] =") == 3
+    assert text.count("int8_t scratchpad[") == 1 and text.count("_commands[] =") == 3
     x = int8(*example.network.SHAPE)
     (tmp_path / "main.c").write_text(
         '#include <stdio.h>\n#include "model.h"\n'
@@ -235,7 +236,7 @@ def run_stream(simulator: ctypes.CDLL, words: np.ndarray, arrays: list[np.ndarra
     report = Report()
     stream = np.ascontiguousarray(words, "int32")
     simulator.matrix_engine_run(
-        ctypes.c_void_p(stream.ctypes.data), len(stream) // 12, buffers, len(arrays), ctypes.byref(report)
+        ctypes.c_void_p(stream.ctypes.data), stream.size // 12, buffers, len(arrays), ctypes.byref(report)
     )
     return report
 

@@ -118,12 +118,15 @@ def _window(product: Call) -> Window:
     batch, height, width, channels = (int(extent) for extent in product.args[0].checked_type.shape)
     _, out_height, out_width, _ = (int(extent) for extent in product.checked_type.shape)
     attrs = product.attrs
-    kernel, strides, dilation = (
-        tuple(int(extent) for extent in given) for given in (attrs.kernel_size, attrs.strides, attrs.dilation)
+    kernel, strides, dilation, padding = (
+        [int(extent) for extent in np.atleast_1d(given)]
+        for given in (attrs.kernel_size, attrs.strides, attrs.dilation, attrs.padding)
     )
-    padding = tuple(int(extent) for extent in attrs.padding)
-    top_left = (padding[0], padding[-1] if len(padding) < 4 else padding[1])
-    return Window(batch, height, width, channels, out_height, out_width, kernel, strides, top_left, dilation)
+    # One number is for all sides, two are for top and left, and four go around from the top.
+    top_left = (padding[0], padding[0] if len(padding) == 1 else padding[1])
+    steps_of = [(one[0], one[-1]) for one in (strides, dilation)]
+    window = (batch, height, width, channels, out_height, out_width, (kernel[0], kernel[-1]))
+    return Window(*window, steps_of[0], top_left, steps_of[1])
 
 
 def _factors(requantize: Call, units: int) -> tuple[np.ndarray, np.ndarray]:
