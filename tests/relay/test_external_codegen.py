@@ -262,11 +262,13 @@ class NumPyRuntime(tvm.runtime.JSONRuntime):
             output.copyfrom(values[number])
 
 
+for _operator, _backend in (("add", "json"), ("multiply", "json"), ("add", "hooks"), ("sin", "hostile")):
+    tvm.ir.register_op_attr(_operator, f"target.test_{_backend}", lambda expr: True)
+
+
 @pytest.fixture
 def json_backend() -> Iterator[None]:
     """A code generator whose modules are JSON."""
-    for operator in ("add", "multiply"):
-        tvm.ir.register_op_attr(operator, "target.test_json", lambda expr: True)
     register_func("relay.ext.test_json", json_compiler(NumPyRuntime), override=True)
     yield
     remove_global_func("relay.ext.test_json")
@@ -321,7 +323,6 @@ def test_hooks() -> None:
         return tvm.lower(te.create_schedule(result.op), [left, right, result], name=name.name_hint)
 
     register_kind(TargetKind("test_hooks", 1, ("cpu",), relay_to_tir=lower))
-    tvm.ir.register_op_attr("add", "target.test_hooks", lambda expr: True)
     try:
         module = partitioned(relay.add(x_of("x"), x_of("y")), "test_hooks")
         np.testing.assert_allclose(run(relay.build(module, "llvm"), x=A, y=B)[0], A - B)
@@ -339,7 +340,6 @@ def test_hostile_code_generators(fault: str) -> None:
         return None if fault == "nothing" else CSourceModule("", ["other"])
 
     register_func("relay.ext.test_hostile", generate_code, override=True)
-    tvm.ir.register_op_attr("sin", "target.test_hostile", lambda expr: True)
     module = partitioned(relay.sin(x_of("x")), "test_hostile")
     with pytest.raises(TilewrightError, match="'test_hostile'"):
         relay.build(module, "llvm")

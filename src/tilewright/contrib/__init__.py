@@ -5,8 +5,11 @@ import importlib
 from typing import Any
 
 _MODULES = (
+    "cblas",
     "cc",
     "clang",
+    "cublas",
+    "cudnn",
     "debugger",
     "dlpack",
     "download",

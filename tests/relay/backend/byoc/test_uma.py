@@ -95,6 +95,7 @@ def test_a_backend_of_declarations(tmp_path: Path) -> None:
     backend = Backend()
     backend.register()
     assert tvm.target.Target(f"{NAME} -lanes=8").attrs["lanes"] == 8
+    assert [name for name, *_ in relay.op.contrib.get_pattern_table(NAME)] == [f"{NAME}.dense"]
     module = backend.partition(network())
     (function,) = (one for one in module.functions.values() if one.attrs.get("Compiler") == NAME)
     assert len(function.params) == 3, "the constants are arguments"

@@ -16,7 +16,7 @@ from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
-from tilewright.relay.backend.byoc.symbols import external_symbol
+from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
 from tilewright.relay.function import Function

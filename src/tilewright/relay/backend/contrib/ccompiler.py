@@ -15,7 +15,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op, register_op_attr
 from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.backend.byoc.symbols import external_symbol
+from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.expr import Call, Constant, Tuple, Var
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr

@@ -13,8 +13,8 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay import transform
-from tilewright.relay.backend.byoc.external import compile_external
 from tilewright.relay.backend.executor import CompilingExecutor, ordered_arguments
+from tilewright.relay.backend.external.code import compile_external
 from tilewright.relay.backend.kernel_units import compile_kernels, compile_shape_functions
 from tilewright.relay.backend.preparation import Params, as_module, owned, prepared
 from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of

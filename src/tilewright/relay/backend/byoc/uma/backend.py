@@ -31,6 +31,7 @@ from tilewright.relay.backend.preparation import bind_params_by_name
 from tilewright.relay.dataflow_pattern import DFPattern
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
+from tilewright.relay.op.contrib.register import register_pattern_table
 from tilewright.relay.transform.annotate_target import AnnotateTarget
 from tilewright.relay.transform.merge_compiler_regions import MergeCompilerRegions
 from tilewright.relay.transform.merge_composite import MergeComposite
@@ -177,7 +178,7 @@ class UMABackend(ABC):
             raise self._error(f"target_name is a name like my_accelerator, not {name!r}")
         if name in KINDS:
             raise self._error(f"there is a kind of target {name!r} already; a backend is registered once")
-        self._checked_patterns()
+        table = self._checked_patterns()
         strategies = self._guarded("strategies", lambda: list(self.strategies()))
         for entry in strategies:
             if not (isinstance(entry, tuple) and len(entry) == 2 and callable(entry[1])):
@@ -187,6 +188,7 @@ class UMABackend(ABC):
             raise self._error("register_target did not register a kind of target of that name")
         for op, strategy in strategies:
             register_strategy_for(op, name, strategy)
+        register_pattern_table(name, lambda: table)
         register_scheduler(name, Scheduler(name, _in_order), override=True)
 
     def partition(self, mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:

@@ -7,15 +7,13 @@ with the first hook only has its loops compiled for the host.
 
 from __future__ import annotations
 
-from tilewright import codegen
+from tilewright.compile import compile_unit, link, lower_module
 from tilewright.ir.module import IRModule
-from tilewright.ir.transform import Sequential
 from tilewright.relay.function import Function
 from tilewright.runtime.module import Module
 from tilewright.support.errors import TilewrightError
 from tilewright.target import Target
 from tilewright.target.kind import KINDS
-from tilewright.tir.build_pipeline import host_passes
 from tilewright.tir.function import PrimFunc
 
 
@@ -45,4 +43,4 @@ def compile_by_hooks(name: str, function: Function, compiler: str, host: Target)
     lowered = lower_by_hooks(name, function, compiler)
     if kind.tir_to_runtime is not None:
         return kind.tir_to_runtime(lowered, Target(compiler))  # type: ignore[no-any-return]
-    return codegen.build(Sequential(host_passes(host, host), name="hooks")(lowered), host)
+    return link([compile_unit(lower_module(lowered), host)], host)

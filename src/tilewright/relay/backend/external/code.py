@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.relay.backend.byoc.hooks import compile_by_hooks, has_hooks, lower_by_hooks
 from tilewright.ir.module import IRModule
+from tilewright.relay.backend.external.hooks import compile_by_hooks, has_hooks, lower_by_hooks
 from tilewright.relay.function import Function
 from tilewright.runtime.external import ConstLoader
 from tilewright.runtime.module import Module
