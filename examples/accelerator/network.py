@@ -10,7 +10,9 @@ from tilewright import relay
 SHAPE = (1, 12, 12, 3)
 
 
-def requantized(data: relay.Expr, scale: float | np.ndarray, out: tuple[float, int], **options: str) -> relay.Expr:
+def requantized(
+    data: relay.Expr, scale: float | np.ndarray, out: tuple[float, int], **options: str
+) -> relay.Expr:
     """int32 sums as int8 of another scale and zero point."""
     return relay.qnn.op.requantize(
         data,

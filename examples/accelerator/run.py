@@ -1,7 +1,7 @@
 """An accelerator in a day: partition a network for the matrix engine, run it, store it, and write it as C.
 
-``python examples/accelerator/run.py [FOLDER]`` leaves the artefact and the C in FOLDER. docs/accelerator.md walks through
-it.
+``python examples/accelerator/run.py [FOLDER]`` leaves the artefact and the C in FOLDER. docs/accelerator.md walks
+through it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def main(folder: Path) -> None:
 
     source = folder / "model.c"
     relay.build(partitioned, "c -executor=aot", mod_name="model").lib.export_library(str(source))
-    print(f"as C for a microcontroller: {source.name}, {len(source.read_text().splitlines())} lines, and model.h")
+    print(
+        f"as C for a microcontroller: {source.name}, {len(source.read_text().splitlines())} lines, and model.h"
+    )
 
 
 if __name__ == "__main__":

@@ -61,7 +61,9 @@ def test_the_tree_of_stages(tmp_path: Path) -> None:
     path = tmp_path / "tree.dot"
     text = tedd.viz_schedule_tree(schedule, dot_file_path=str(path), output_dot_string=True)
     assert path.read_text() == text and shared.op.name == "A.shared"
-    assert re.search(r"Stage_1 .*A\.shared<br/>Scope: shared.+>0<.+ax0\(kDataPar\).+>1<.+ax1\(kDataPar\)", text)
+    assert re.search(
+        r"Stage_1 .*A\.shared<br/>Scope: shared.+>0<.+ax0\(kDataPar\).+>1<.+ax1\(kDataPar\)", text
+    )
     assert re.search(r"bj\(kVectorized\)", text) and "bound to blockIdx.x" in text and "label=ROOT" in text
     assert re.search(r'Stage_2:stage -> Stage_3:IterVar_3_0 \[color="#000000"\]', text)
     assert re.search(r'Stage_1:stage -> ROOT \[color="#000000"\]', text)

@@ -41,6 +41,7 @@ def example() -> Iterator[Any]:
 @pytest.fixture
 def engine(example: Any) -> Iterator[Any]:
     """The backend; a processor beside it that computes next to nothing, so that every layer is worth it."""
+    KINDS.pop("matrix_engine", None)
     made = example.MatrixEngine(host_products=1e-9)
     made.register()
     yield made
@@ -172,9 +173,20 @@ def test_ahead_of_time(example: Any, engine: Any, tmp_path: Path) -> None:
     flags = ["-std=c11", "-O1", "-Wall", "-Werror=implicit-function-declaration"]
     subprocess.run([CC, *flags, "main.c", "model.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
     printed = subprocess.run(["./main"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    assert [int(line) for line in printed.split()] == output_of(relay.build(model, "llvm"), x).ravel().tolist()
+    assert [int(line) for line in printed.split()] == output_of(
+        relay.build(model, "llvm"), x
+    ).ravel().tolist()
     with pytest.raises(tvm.TVMError, match="use the target c, not llvm"):
         relay.build(partitioned, "llvm -executor=aot")
+
+
+def test_the_page_quotes_the_example() -> None:
+    """Every excerpt of docs/accelerator.md stands in the file that it names."""
+    page = (FOLDER.parents[1] / "docs" / "accelerator.md").read_text()
+    found = re.findall(r"^```py\n# (\S+)\n(.*?)^```$", page, re.M | re.S)
+    assert len(found) >= 5
+    for name, lines in found:
+        assert lines in (FOLDER.parents[1] / name).read_text(), name
 
 
 def test_reasons(example: Any) -> None:
@@ -245,6 +257,7 @@ def test_the_cost_is_what_the_engine_counts(example: Any, simulator: ctypes.CDLL
     """The code generator's cycles are the simulator's."""
     from matrix_engine.layers import read_layer
     from matrix_engine.schedule import command_stream, table_of
+
     from tilewright.relay.infer import infer_expr
 
     layer = read_layer(infer_expr(dense(example, 20, 1000, 21)))

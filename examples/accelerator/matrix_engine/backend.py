@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import tilewright as tvm
 from matrix_engine.checks import supported
 from matrix_engine.layers import read_layer
 from matrix_engine.patterns import CONV2D, DENSE
 from matrix_engine.schedule import command_stream
 from matrix_engine.source import driver, layer_source
-
-import tilewright as tvm
 from tilewright import relay, tir
 from tilewright.relay.backend.byoc.uma import UMABackend
 from tilewright.relay.infer import infer_expr
@@ -20,7 +19,9 @@ class MatrixEngine(UMABackend):
     """The simulated int8 matrix engine. ``host_products`` is what the processor beside it multiplies in a cycle of the
     engine: layers that it computes sooner stay there."""
 
-    lifts_constants = False  # weights are packed into the artefact, in the order in which the engine reads them
+    lifts_constants = (
+        False  # weights are packed into the artefact, in the order in which the engine reads them
+    )
 
     def __init__(self, host_products: float = 2.0) -> None:
         super().__init__()
@@ -82,7 +83,9 @@ class MatrixEngine(UMABackend):
         relay.analysis.post_order_visit(
             body,
             lambda one: (
-                found.append(one) if isinstance(one, relay.Call) and isinstance(one.op, relay.Function) else None
+                found.append(one)
+                if isinstance(one, relay.Call) and isinstance(one.op, relay.Function)
+                else None
             ),
         )
         return found

@@ -37,11 +37,15 @@ class Program:
     def __len__(self) -> int:
         return len(self.words) // WORDS
 
-    def load(self, buffer: int, offset: int, stride: int, to: int, to_stride: int, rows: int, size: int) -> None:
+    def load(
+        self, buffer: int, offset: int, stride: int, to: int, to_stride: int, rows: int, size: int
+    ) -> None:
         """DMA into the scratchpad: ``rows`` rows of ``size`` bytes."""
         self._add(Opcode.LOAD, _moved(rows, size), buffer, offset, stride, to, to_stride, rows, size)
 
-    def store(self, buffer: int, offset: int, stride: int, of: int, of_stride: int, rows: int, size: int) -> None:
+    def store(
+        self, buffer: int, offset: int, stride: int, of: int, of_stride: int, rows: int, size: int
+    ) -> None:
         """DMA out of the scratchpad."""
         self._add(Opcode.STORE, _moved(rows, size), buffer, offset, stride, of, of_stride, rows, size)
 
@@ -54,7 +58,15 @@ class Program:
         self._add(Opcode.START, SIDE, bias, columns)
 
     def multiply(
-        self, a: int, a_stride: int, b: int, b_stride: int, rows: int, columns: int, depth: int, zeros: tuple[int, int]
+        self,
+        a: int,
+        a_stride: int,
+        b: int,
+        b_stride: int,
+        rows: int,
+        columns: int,
+        depth: int,
+        zeros: tuple[int, int],
     ) -> None:
         """Add the products of rows of A and rows of B, less their zero points."""
         self._add(Opcode.MULTIPLY, SIDE + depth, a, a_stride, b, b_stride, rows, columns, depth, *zeros)

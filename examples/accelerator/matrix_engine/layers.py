@@ -1,7 +1,7 @@
 """A layer as the engine sees it: read from a composite function, with its weights packed for the engine.
 
-Both dense layers and convolutions are products of a matrix of *rows* (one an output pixel) and a matrix of weights, whose
-depth is a sequence of *taps*: one for a dense layer, one for each place of a convolution's kernel.
+Both dense layers and convolutions are products of a matrix of *rows* (one an output pixel) and a matrix of weights,
+whose depth is a sequence of *taps*: one for a dense layer, one for each place of a convolution's kernel.
 """
 
 from __future__ import annotations

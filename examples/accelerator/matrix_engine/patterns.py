@@ -9,7 +9,9 @@ def _chain(product: str) -> DFPattern:
     made = is_op(product)(
         wildcard(), is_constant(), is_constant(), is_constant(), is_constant(), is_constant()
     )
-    made = made.optional(lambda root: is_op("nn.bias_add")(root, is_constant()) | is_op("add")(root, is_constant()))
+    made = made.optional(
+        lambda root: is_op("nn.bias_add")(root, is_constant()) | is_op("add")(root, is_constant())
+    )
     made = is_op("qnn.requantize")(made, is_constant(), is_constant(), is_constant(), is_constant())
     return made.optional(lambda root: is_op("clip")(root) | is_op("nn.relu")(root))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
 from matrix_engine.commands import SIDE, Program
 from matrix_engine.layers import Layer, Window
 

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+
 from matrix_engine.commands import Program
 from matrix_engine.layers import Layer
 from matrix_engine.schedule import table_of

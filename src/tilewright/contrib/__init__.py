@@ -1,5 +1,5 @@
-"""Bridges to external tools and libraries: compilers and linkers, other tensor libraries, worker processes, the runtime's
-own random numbers and sorting, downloads, temporary files."""
+"""Bridges to external tools and libraries: compilers and linkers, other tensor libraries, worker processes, the
+runtime's own random numbers and sorting, pictures of schedules, downloads, temporary files."""
 
 import importlib
 from typing import Any

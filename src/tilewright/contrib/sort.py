@@ -1,5 +1,5 @@
-"""Sorting by the runtime rather than by compiled loops. ``topi.sort``, ``topi.argsort`` and ``topi.topk`` are compiled, and
-are what models use; these serve code that calls the runtime's functions by name."""
+"""Sorting by the runtime rather than by compiled loops. ``topi.sort``, ``topi.argsort`` and ``topi.topk`` are compiled,
+and are what models use; these serve code that calls the runtime's functions by name."""
 
 from __future__ import annotations
 

@@ -21,9 +21,7 @@ class CSRNDArray:
 
     stype = "csr"
 
-    def __init__(
-        self, arg1: Any, device: Device | None = None, shape: Sequence[int] | None = None
-    ) -> None:
+    def __init__(self, arg1: Any, device: Device | None = None, shape: Sequence[int] | None = None) -> None:
         where = cpu(0) if device is None else device
         if isinstance(arg1, tuple):
             if len(arg1) != 3 or shape is None:

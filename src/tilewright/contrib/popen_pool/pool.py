@@ -68,12 +68,14 @@ class PopenPoolExecutor:
         ``ChildProcessError`` where its process ended."""
         return self._threads.submit(self._do, fn, args, kwargs)
 
-    def map_with_error_catching(self, fn: Callable[[Any], Any], iterator: Iterable[Any]) -> Iterator[MapResult]:
+    def map_with_error_catching(
+        self, fn: Callable[[Any], Any], iterator: Iterable[Any]
+    ) -> Iterator[MapResult]:
         """The outcome of the function for each value, in order, whatever became of it."""
         for future in [self.submit(fn, value) for value in iterator]:
             try:
                 yield MapResult(StatusKind.COMPLETE, future.result())
             except TimeoutError as problem:
                 yield MapResult(StatusKind.TIMEOUT, problem)
-            except Exception as problem:
+            except Exception as problem:  # noqa: BLE001 - what became of the job is the result
                 yield MapResult(StatusKind.EXCEPTION, problem)

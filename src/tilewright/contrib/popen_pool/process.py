@@ -67,7 +67,7 @@ class PopenWorker:
         theirs_in, outgoing = os.pipe()
         code = (
             "from tilewright.contrib.popen_pool.worker import serve; "
-            f"serve({theirs_in}, {theirs_out}, {[entry for entry in sys.path]!r})"
+            f"serve({theirs_in}, {theirs_out}, {list(sys.path)!r})"
         )
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The other side of a ``PopenWorker``: receives a function and its arguments, says that it starts, calls, and answers."""
+"""The other side of a ``PopenWorker``: receives a function with arguments, says that it starts, calls it, answers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def _answer(content: bytes, out: int) -> bytes:
         with os.fdopen(os.dup(out), "wb") as stream:
             write_frame(stream, packed((STARTED, None)))
         return packed((DONE, function(*args, **kwargs)))
-    except Exception as problem:
+    except Exception as problem:  # noqa: BLE001 - it is the answer
         problem.add_note(f"in the worker process:\n{traceback.format_exc()}")
         try:
             return packed((RAISED, problem))
-        except Exception:
+        except Exception:  # noqa: BLE001 - pickling runs code of the exception's class
             # An exception that cannot travel: its text can.
             return packed((RAISED, RuntimeError(f"{type(problem).__name__}: {problem}")))
 

@@ -78,18 +78,16 @@ def _stage(stage: Stage, places: ObjectManager, ranges: Mapping[IterVar, Any]) -
         "scope": stage.scope,
         "inlined": placed.attach_type in (AttachType.INLINE, AttachType.INLINED_ALREADY),
         "attaching_to": attach,
-        "op": f"[{', '.join(str(one) for one in body)}]" if isinstance(body, (list, tuple)) else stage.op.name,
+        "op": f"[{', '.join(str(one) for one in body)}]"
+        if isinstance(body, (list, tuple))
+        else stage.op.name,
         "all_itervars": [_axis(stage, axis, places, ranges) for axis in stage.all_iter_vars],
         "leaf_itervars": [stage.all_iter_vars.index(axis) for axis in stage.leaf_iter_vars],
         "relations": [
-            _relation(one, number, places)
-            for number, one in enumerate(stage.relations)
-            if type(one) in _ENDS
+            _relation(one, number, places) for number, one in enumerate(stage.relations) if type(one) in _ENDS
         ],
         "input_tensors": [_tensor(one, places) for one in stage.op.input_tensors],
-        "output_tensors": [
-            _tensor(stage.op.outputs[index], places) for index in range(stage.op.num_outputs)
-        ],
+        "output_tensors": [_tensor(stage.op.outputs[index], places) for index in range(stage.op.num_outputs)],
     }
 
 
@@ -118,7 +116,13 @@ def _relation(relation: Any, number: int, places: ObjectManager) -> dict[str, An
             port: list(places.get_dom_path(getattr(relation, field)) or ()) for port, field in ports.items()
         }
 
-    return {"type": f"{kind}_Relation", "kind": kind, "number": number, "inputs": at(inputs), "outputs": at(outputs)}
+    return {
+        "type": f"{kind}_Relation",
+        "kind": kind,
+        "number": number,
+        "inputs": at(inputs),
+        "outputs": at(outputs),
+    }
 
 
 def _tensor(tensor: Tensor, places: ObjectManager) -> dict[str, Any]:
@@ -135,7 +139,9 @@ def get_or_create_dot_id(obj: dict[str, Any], prefix: str = "", assert_on_missin
     """The name of a described object in the picture, which is its place."""
     if "dot_id" not in obj:
         if assert_on_missing:
-            raise KeyError(f"{obj.get('name', 'an object')} has no name in the picture: insert_dot_id gives them")
+            raise KeyError(
+                f"{obj.get('name', 'an object')} has no name in the picture: insert_dot_id gives them"
+            )
         obj["dot_id"] = dom_path_to_string(obj["path"], prefix or obj["type"])
     return str(obj["dot_id"])
 

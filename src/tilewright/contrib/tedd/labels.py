@@ -50,10 +50,7 @@ def get_itervar_label_color(itervar: Mapping[str, Any], iv_type: int) -> tuple[s
 def itervar_label(itervar: Mapping[str, Any], index: Any, index_color: str, label: str) -> str:
     """The row of an axis in the table of its stage."""
     port = html.escape(str(itervar.get("dot_id", itervar["name"])))
-    return (
-        f'<TR><TD BGCOLOR="{index_color}">{index}</TD>'
-        f'<TD BGCOLOR="white" PORT="{port}">{label}</TD></TR>'
-    )
+    return f'<TR><TD BGCOLOR="{index_color}">{index}</TD><TD BGCOLOR="white" PORT="{port}">{label}</TD></TR>'
 
 
 def stage_label(stage: Mapping[str, Any]) -> str:

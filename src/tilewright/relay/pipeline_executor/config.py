@@ -35,9 +35,13 @@ class Binding:
     def connect(self, binding: Binding) -> None:
         """Let the values of this end go to another."""
         if not isinstance(binding, Binding) or binding.config is not self.config:
-            raise TilewrightError(f"{self} can be connected to an end of the same configuration, not {binding!r}")
+            raise TilewrightError(
+                f"{self} can be connected to an end of the same configuration, not {binding!r}"
+            )
         if (self.stage is None) != (self.direction == "input"):
-            raise TilewrightError(f"{self} gives no values: connect outputs of stages and inputs of the pipeline")
+            raise TilewrightError(
+                f"{self} gives no values: connect outputs of stages and inputs of the pipeline"
+            )
         if (binding.stage is None) != (binding.direction == "output"):
             raise TilewrightError(
                 f"{binding} takes no values: connect to inputs of stages and outputs of the pipeline"

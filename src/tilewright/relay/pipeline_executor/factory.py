@@ -23,7 +23,9 @@ def pipeline_executor_enabled() -> bool:
     return True
 
 
-def build(pipe_configs: PipelineConfig | Mapping[IRModule, Mapping[str, Any]]) -> PipelineExecutorFactoryModule:
+def build(
+    pipe_configs: PipelineConfig | Mapping[IRModule, Mapping[str, Any]],
+) -> PipelineExecutorFactoryModule:
     """Build every stage of a configuration, or of what its ``get_config`` gives.
 
     Inputs of stages that nothing is connected to are inputs of the pipeline, of the same name.
@@ -37,7 +39,9 @@ def build(pipe_configs: PipelineConfig | Mapping[IRModule, Mapping[str, Any]]) -
     entries: dict[int, dict[str, Any]] = {}
     for module, entry in described.items():
         if not isinstance(module, IRModule) or "pipeline" not in entry:
-            raise TilewrightError("a configuration goes from modules to what PipelineConfig.get_config says of them")
+            raise TilewrightError(
+                "a configuration goes from modules to what PipelineConfig.get_config says of them"
+            )
         number = int(entry["pipeline"]["mod_idx"])
         compile_stage = entry.get("build") or build_stage
         libraries[number] = compile_stage(

@@ -26,8 +26,8 @@ class _Run:
 
 
 class PipelineModule:
-    """A pipeline that runs. ``set_input`` and ``run`` start an input on its way and return at once; ``get_output`` waits
-    for the results, in the order of the runs."""
+    """A pipeline that runs. ``set_input`` and ``run`` start an input on its way and return at once; ``get_output``
+    waits for the results, in the order of the runs."""
 
     def __init__(self, module: PipelineExecutorFactoryModule) -> None:
         executors, text = module.graph_executor_create(module.pipeline_mods, module.mods_config)
@@ -60,7 +60,9 @@ class PipelineModule:
         path = Path(config_file_name)
         try:
             config = json.loads(path.read_text())
-            libraries = [load_module(str(path.parent / Path(stage["library"]).name)) for stage in config["stages"]]
+            libraries = [
+                load_module(str(path.parent / Path(stage["library"]).name)) for stage in config["stages"]
+            ]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise TilewrightError(f"{path} is not a stored pipeline: {error}") from error
         return PipelineModule(PipelineExecutorFactoryModule(libraries, config))
@@ -131,7 +133,9 @@ class PipelineModule:
         for stage in self._outputs:
             for one in stage:
                 wanted |= {
-                    str(place["input_name"]) for place in one["dependencies"] if place.get("mod_idx") == number
+                    str(place["input_name"])
+                    for place in one["dependencies"]
+                    if place.get("mod_idx") == number
                 }
         position = 0
         while True:
@@ -162,9 +166,10 @@ class PipelineModule:
                 executor.set_input(name, value)
             executor.run()
             values = {
-                one["output_idx"]: executor.get_output(one["output_idx"]).numpy() for one in self._outputs[number]
+                one["output_idx"]: executor.get_output(one["output_idx"]).numpy()
+                for one in self._outputs[number]
             }
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whoever takes the outputs gets it
             with self._changed:
                 run.failure = error
                 self._changed.notify_all()

@@ -159,7 +159,11 @@ def raising(*_: Any) -> Any:
 @pytest.mark.parametrize(
     ("step", "wrong", "said"),
     [
-        ("patterns", lambda: [("dense", "nn.dense")], r"patterns gives entries .*not \('dense', 'nn.dense'\)"),
+        (
+            "patterns",
+            lambda: [("dense", "nn.dense")],
+            r"patterns gives entries .*not \('dense', 'nn.dense'\)",
+        ),
         ("patterns", raising, "patterns failed: KeyError: 'left out'"),
         ("patterns", lambda: None, "patterns failed: TypeError"),
         ("strategies", lambda: ["nn.dense"], "strategies gives pairs"),
@@ -198,7 +202,10 @@ def test_hostile_declarations() -> None:
     """Refused where they are made, or where they are used."""
     backend = Backend()
     for declare, said in [
-        (lambda: backend._register_operator_strategy("nn.dence", dense_strategy), "operator 'nn.dence' is not registered"),
+        (
+            lambda: backend._register_operator_strategy("nn.dence", dense_strategy),
+            "operator 'nn.dence' is not registered",
+        ),
         (lambda: backend._register_codegen("fortran"), "as c or llvm, not 'fortran'"),
         (lambda: backend._register_target_attr("speed", 1.5), "a string, an integer or a bool, not 1.5"),
         (lambda: backend._register_relay_pass(PassPhase.TIR_PHASE_0, raising), "for PRE_PARTITIONING"),
@@ -209,7 +216,9 @@ def test_hostile_declarations() -> None:
             declare()
     backend._register_relay_pass(PassPhase.PRE_PARTITIONING, lambda mod: 7)
     backend.register()
-    with pytest.raises(TilewrightError, match=f"'{NAME}': the pass .* of PRE_PARTITIONING gave 7, not a module"):
+    with pytest.raises(
+        TilewrightError, match=f"'{NAME}': the pass .* of PRE_PARTITIONING gave 7, not a module"
+    ):
         backend.partition(network())
     with pytest.raises(TilewrightError, match="a backend is registered once"):
         backend.register()

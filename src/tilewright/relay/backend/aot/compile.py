@@ -75,7 +75,8 @@ def compile_aot(
     brought = brought_sources(_functions(kernels))
     if brought and chosen.kind.name != "c":
         raise TargetError(
-            f"kernels of this model bring C source, which is part of the model's: use the target c, not {chosen.kind.name}"
+            "kernels of this model bring C source, which becomes part of the model's: "
+            f"use the target c, not {chosen.kind.name}"
         )
     plain = plain_kernels(kernels, chosen)
     scratch = _check_calls(graph, plain)

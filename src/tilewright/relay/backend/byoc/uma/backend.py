@@ -1,8 +1,8 @@
 """``UMABackend``: everything that a backend says about itself, in one class.
 
-A backend derives from it, says its ``target_name``, and declares the rest in its constructor with ``_register_pattern``,
-``_register_relay_pass``, ``_register_operator_strategy``, ``_register_tir_pass``, ``_register_codegen`` and
-``_register_target_attr``; or it overrides a step as a whole:
+A backend derives from it, says its ``target_name``, and declares the rest in its constructor with
+``_register_pattern``, ``_register_relay_pass``, ``_register_operator_strategy``, ``_register_tir_pass``,
+``_register_codegen`` and ``_register_target_attr``; or it overrides a step as a whole:
 
 * ``register_target``: the kind of target and its options;
 * ``patterns``: what the backend takes, as a pattern table;
@@ -23,8 +23,8 @@ from typing import Any
 
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.relay.backend.byoc.uma.loops import lowered
 from tilewright.relay.backend.byoc.uma.lift_constants import lift_constants
+from tilewright.relay.backend.byoc.uma.loops import lowered
 from tilewright.relay.backend.byoc.uma.phases import PassPhase
 from tilewright.relay.backend.byoc.uma.source import compiled
 from tilewright.relay.backend.preparation import bind_params_by_name
@@ -117,7 +117,9 @@ class UMABackend(ABC):
     ) -> None:
         """The form of the code: ``c``, with lines that ``includes`` puts before it, or ``llvm`` for machine code."""
         if fmt not in ("c", "llvm"):
-            raise self._error(f"code is generated as c or llvm, not {fmt!r}; override tir_to_runtime for others")
+            raise self._error(
+                f"code is generated as c or llvm, not {fmt!r}; override tir_to_runtime for others"
+            )
         if options:
             raise self._error(f"code generation has no option {', '.join(options)}")
         if includes is not None and fmt != "c":
@@ -182,7 +184,9 @@ class UMABackend(ABC):
         strategies = self._guarded("strategies", lambda: list(self.strategies()))
         for entry in strategies:
             if not (isinstance(entry, tuple) and len(entry) == 2 and callable(entry[1])):
-                raise self._error(f"strategies gives pairs of an operator's name and a function, not {entry!r}")
+                raise self._error(
+                    f"strategies gives pairs of an operator's name and a function, not {entry!r}"
+                )
         self._guarded("register_target", self.register_target)
         if name not in KINDS:
             raise self._error("register_target did not register a kind of target of that name")

@@ -55,7 +55,9 @@ def lift_constants(module: IRModule, compiler: str) -> IRModule:
         if isinstance(function, Function) and function.attrs.get("Compiler") == compiler:
             lift = _Lift(variable.name_hint)
             body = lift.visit(straight_line(function))
-            functions[variable] = function.replace(params=[*function.params, *lift.lifted.values()], body=body)
+            functions[variable] = function.replace(
+                params=[*function.params, *lift.lifted.values()], body=body
+            )
             constants[variable.name_hint] = list(lift.lifted)
     for variable, function in functions.items():
         if isinstance(function, Function) and not function.attrs.get("Compiler"):
