@@ -73,9 +73,21 @@ _MODULES: Final[dict[str, str]] = {
     "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
     **{
         f"contrib.{name}": _COMPILED
-        for name in ("cublas", "cublaslt", "cudnn", "miopen", "mkl", "mps", "nnpack", "rocblas", "thrust")
+        for name in ("cublaslt", "cutlass", "miopen", "mkl", "mkldnn", "mps", "nnpack", "rocblas", "thrust")
     },
+    "contrib.binutil": "compiled code is linked in this process; readelf and objdump show what an artefact has",
+    "contrib.edgetpu_runtime": _EXPORT,
+    "contrib.ethosu": _PARTITION,
+    "contrib.hexagon": "use the target llvm -mtriple=hexagon, and link with Hexagon's own tools",
+    "contrib.mxnet": "hand arrays over through DLPack: tvm.nd.from_dlpack",
+    "contrib.peak": "tilewright profile measures this machine's peak, and compares each kernel with it",
+    "contrib.rocm": "code for AMD's GPUs is the source that the target opencl gives",
     "contrib.rpc": _RPC,
+    "contrib.sdaccel": "export the loops as C (target c) for high-level synthesis",
+    "contrib.spirv_utils": "use the targets opencl and webgpu",
+    "contrib.tf_op": "hand arrays over through DLPack: tvm.nd.from_dlpack",
+    "contrib.tvmjs": "use the target llvm -mtriple=wasm32",
+    "contrib.vitis_ai": _PARTITION,
     "contrib.tflite_runtime": _EXPORT,
     "contrib.coreml_runtime": _EXPORT,
 }
