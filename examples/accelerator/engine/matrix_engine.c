@@ -11,9 +11,11 @@ typedef struct {
   int64_t cycles;
 } matrix_engine;
 
-/* True if rows of so many bytes lie within memory of `size` bytes. */
+/* True if rows of so many bytes lie within memory of `size` bytes, and are not more than the scratchpad holds: rows may
+ * overlap, and nothing else would bound the time that a command takes. */
 static int matrix_engine_fits(int64_t start, int64_t stride, int64_t rows, int64_t bytes, int64_t size) {
-  return start >= 0 && stride >= 0 && rows >= 1 && bytes >= 1 && start + (rows - 1) * stride + bytes <= size;
+  if (start < 0 || stride < 0 || rows < 1 || bytes < 1 || rows * bytes > MATRIX_ENGINE_SCRATCHPAD) return 0;
+  return start + (rows - 1) * stride + bytes <= size;
 }
 
 static int32_t matrix_engine_int32(const matrix_engine* engine, int32_t address) {
@@ -68,7 +70,7 @@ static int32_t matrix_engine_multiply(matrix_engine* engine, const int32_t* of) 
     for (int32_t column = 0; column < columns; ++column) {
       const int8_t* b = engine->scratchpad + of[2] + (int64_t)column * of[3];
       uint32_t sum = (uint32_t)engine->accumulators[row][column];
-      for (int32_t k = 0; k < depth; ++k) sum += (uint32_t)((a[k] - of[7]) * (b[k] - of[8]));
+      for (int32_t k = 0; k < depth; ++k) sum += ((uint32_t)a[k] - (uint32_t)of[7]) * ((uint32_t)b[k] - (uint32_t)of[8]);
       engine->accumulators[row][column] = (int32_t)sum;
     }
   }
@@ -80,11 +82,11 @@ static int32_t matrix_engine_multiply(matrix_engine* engine, const int32_t* of) 
  * leaves the value as it is. */
 static int64_t matrix_engine_scaled(int32_t value, int32_t multiplier, int32_t shift, int32_t away) {
   if (multiplier == 0) return value;
-  int64_t product = (int64_t)value * ((int64_t)1 << (shift > 0 ? shift : 0)) * multiplier;
+  int64_t product = (int64_t)(((uint64_t)(int64_t)value << (shift > 0 ? shift : 0)) * (uint64_t)(int64_t)multiplier);
   int32_t down = 31 - (shift < 0 ? shift : 0);
   int64_t half = (int64_t)1 << (down - 1);
   if (away && product < 0) half -= 1;
-  return (product + half) >> down;
+  return (int64_t)((uint64_t)product + (uint64_t)half) >> down;
 }
 
 static int32_t matrix_engine_requantize(matrix_engine* engine, const int32_t* of) {
