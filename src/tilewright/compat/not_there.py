@@ -48,7 +48,6 @@ _MODULES: Final[dict[str, str]] = {
             "cmsisnn",
             "coreml",
             "cutlass",
-            "dnnl",
             "ethosn",
             "ethosu",
             "tensorrt",
@@ -70,7 +69,6 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
-    "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
     **{
         f"contrib.{name}": _COMPILED
         for name in ("cublaslt", "cutlass", "miopen", "mkl", "mkldnn", "mps", "nnpack", "rocblas", "thrust")

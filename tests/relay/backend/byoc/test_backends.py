@@ -180,3 +180,18 @@ def test_products_of_rows_of_matrices() -> None:
         multiply(tvm.nd.array(a), tvm.nd.array(b), made, False, False)
     with pytest.raises(TypeError, match="float32 and float64"):
         multiply(tvm.nd.array(a.astype("int32")), tvm.nd.array(b.astype("int32")), made, False, True)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_products_by_the_library_of_a_target(level: int) -> None:
+    """``-libs=cblas`` has kernels call OpenBLAS for products, with what follows them compiled."""
+    needs("openblas")
+    x, y = relay.var("x", shape=(9, 16)), relay.var("y", shape=(12, 16))
+    module = tvm.IRModule.from_expr(relay.Function([x, y], relay.nn.relu(relay.nn.dense(x, y))))
+    with tvm.transform.PassContext(opt_level=level):
+        factory = relay.build(module, "llvm -libs=cblas")
+    assert "tvm.contrib.cblas.matmul" in factory.get_lib().get_source("ll")
+    executor = graph_executor.GraphModule(factory["default"](tvm.cpu()))
+    a, b = (GENERATOR.uniform(-1, 1, size=shape).astype("float32") for shape in ((9, 16), (12, 16)))
+    executor.run(x=a, y=b)
+    np.testing.assert_allclose(executor.get_output(0).numpy(), np.maximum(a @ b.T, 0), rtol=1e-5, atol=1e-6)

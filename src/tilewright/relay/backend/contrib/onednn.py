@@ -10,6 +10,7 @@ from tilewright.ir.op import Op
 from tilewright.relay.backend.byoc.json_serializer import JSONSerializer, call_attributes, json_compiler
 from tilewright.relay.expr import Call, Constant
 from tilewright.relay.function import Function
+from tilewright.relay.op.contrib.dnnl import BACKEND as DNNL
 from tilewright.relay.op.contrib.onednn import BACKEND
 from tilewright.runtime.external.onednn import OneDNNRuntime
 from tilewright.runtime.registry import register_func
@@ -137,4 +138,6 @@ class OneDNNSerializer(JSONSerializer):
         return {**made, "post": post}
 
 
-compile_function = register_func(f"relay.ext.{BACKEND.name}")(json_compiler(OneDNNRuntime, OneDNNSerializer))
+compile_function = json_compiler(OneDNNRuntime, OneDNNSerializer)
+for _backend in (BACKEND, DNNL):
+    register_func(f"relay.ext.{_backend.name}", compile_function)

@@ -128,35 +128,34 @@ def _addend_fits(call: Call, result: tuple[int, ...]) -> bool:
     return all(shape_of(argument) in (result, *rows) for argument in call.args)
 
 
-def _with_tail(anchor: DFPattern, sums: bool) -> list[DFPattern]:
-    """An anchor with a bias, a sum and an activation, the longest first."""
+def _with_tail(anchor: DFPattern) -> list[tuple[str, DFPattern]]:
+    """An anchor with a bias, a sum and an activation, the longest first, each with the name of what follows."""
     biased = [
-        is_op("nn.bias_add")(anchor, is_constant()),
-        is_op("add")(anchor, is_constant()),
+        ("_bias", is_op("nn.bias_add")(anchor, is_constant())),
+        ("_bias", is_op("add")(anchor, is_constant())),
     ]
-    heads = [*biased, anchor]
-    summed = [is_op("add")(head, wildcard()) for head in heads] if sums else []
-    longest: list[DFPattern] = []
-    for head in (*summed, *heads):
-        activated = is_op(ACTIVATIONS[0])(head)
-        for name in ACTIVATIONS[1:]:
-            activated = activated | is_op(name)(head)
-        longest.append(activated)
-    return [*longest, *summed, *biased]
+    heads = [*biased, ("", anchor)]
+    summed = [(f"{name}_sum", is_op("add")(head, wildcard())) for name, head in heads]
+    activated = []
+    for name, head in (*summed, *heads):
+        for activation in ACTIVATIONS:
+            activated.append((f"{name}_{activation.removeprefix('nn.')}", is_op(activation)(head)))
+    return [*activated, *summed, *biased]
 
 
-def pattern_table() -> PatternTable:
+def pattern_table(name: str = NAME) -> PatternTable:
     """Convolutions and products with their bias, a sum and an activation."""
     table: list[tuple[Any, ...]] = []
-    for name, operator, sums in (("conv2d", "nn.conv2d", True), ("dense", "nn.dense", True)):
-        anchor = is_op(operator)(wildcard(), wildcard())
-        for number, pattern in enumerate(_with_tail(anchor, sums)):
-            table.append((f"{NAME}.{name}_{number}", pattern, _accepted))
+    for operator in ("conv2d", "dense"):
+        anchor = is_op(f"nn.{operator}")(wildcard(), wildcard())
+        for tail, pattern in _with_tail(anchor):
+            table.append((f"{name}.{operator}{tail}", pattern, _accepted))
     return table
 
 
-def _why_missing() -> str | None:
+def why_missing() -> str | None:
+    """What to install where the library is not there."""
     return None if is_available() else "oneDNN is not installed: pip install 'tilewright[onednn]'"
 
 
-BACKEND = register_backend(Backend(NAME, pattern_table, OPERATORS, _why_missing, heavy=HEAVY))
+BACKEND = register_backend(Backend(NAME, pattern_table, OPERATORS, why_missing, heavy=HEAVY))
