@@ -95,14 +95,15 @@ static int32_t matrix_engine_requantize(matrix_engine* engine, const int32_t* of
   if (!matrix_engine_fits(of[0], 0, 1, 4 * (int64_t)columns, MATRIX_ENGINE_SCRATCHPAD)) return MATRIX_ENGINE_BAD_ADDRESS;
   if (!matrix_engine_fits(of[1], 0, 1, 4 * (int64_t)columns, MATRIX_ENGINE_SCRATCHPAD)) return MATRIX_ENGINE_BAD_ADDRESS;
   if (!matrix_engine_fits(of[2], of[3], rows, columns, MATRIX_ENGINE_SCRATCHPAD)) return MATRIX_ENGINE_BAD_ADDRESS;
-  for (int32_t column = 0; column < columns; ++column) {
-    int32_t shift = matrix_engine_int32(engine, of[1] + 4 * column);
-    if (shift < -30 || shift > 30) return MATRIX_ENGINE_BAD_SIZE;
+  int32_t multipliers[MATRIX_ENGINE_SIDE], shifts[MATRIX_ENGINE_SIDE];
+  for (int32_t column = 0; column < columns; ++column) { /* before anything is written: the result may lie over the tables */
+    multipliers[column] = matrix_engine_int32(engine, of[0] + 4 * column);
+    shifts[column] = matrix_engine_int32(engine, of[1] + 4 * column);
+    if (shifts[column] < -30 || shifts[column] > 30) return MATRIX_ENGINE_BAD_SIZE;
   }
   for (int32_t row = 0; row < rows; ++row) {
     for (int32_t column = 0; column < columns; ++column) {
-      int32_t multiplier = matrix_engine_int32(engine, of[0] + 4 * column), shift = matrix_engine_int32(engine, of[1] + 4 * column);
-      int64_t value = matrix_engine_scaled(engine->accumulators[row][column], multiplier, shift, of[9]) + of[6];
+      int64_t value = matrix_engine_scaled(engine->accumulators[row][column], multipliers[column], shifts[column], of[9]) + of[6];
       if (value < of[7]) value = of[7];
       if (value > of[8]) value = of[8];
       engine->scratchpad[of[2] + (int64_t)row * of[3] + column] = (int8_t)value;

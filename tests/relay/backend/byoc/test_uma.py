@@ -168,6 +168,8 @@ def raising(*_: Any) -> Any:
         ("patterns", lambda: None, "patterns failed: TypeError"),
         ("strategies", lambda: ["nn.dense"], "strategies gives pairs"),
         ("strategies", raising, "strategies failed: KeyError"),
+        ("strategies", lambda: [("nn.dense", raising)], "relay_to_tir failed: KeyError: 'left out'"),
+        ("strategies", lambda: [("nn.dense", lambda *given: None)], "relay_to_tir failed"),
         ("register_target", lambda: None, "did not register a kind of target"),
         ("register_target", raising, "register_target failed: KeyError"),
         ("relay_to_relay", lambda mod: None, "relay_to_relay gave None, not a module"),
