@@ -17,6 +17,7 @@ import pytest
 import tilewright as tvm
 from tilewright import relay
 from tilewright.contrib.graph_executor import GraphModule
+from tilewright.support.cbuild import zig_command
 from tilewright.target.kind import KINDS
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "accelerator"
@@ -149,9 +150,24 @@ def test_the_network_stays_together(example: Any, engine: Any, tmp_path: Path) -
     assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
 
 
-@pytest.mark.skipif(CC is None, reason="there is no C compiler here")
-def test_ahead_of_time(example: Any, engine: Any, tmp_path: Path) -> None:
-    """C99 without a runtime: command streams, the driver once, and the pooling as compiled loops."""
+ZIG = zig_command()
+BUILDS = {
+    "here": ([CC], [], CC is not None),
+    "arm": (
+        [*(ZIG or ()), "-target", "arm-linux-musleabihf", "-static"],
+        ["qemu-arm"],
+        ZIG is not None and shutil.which("qemu-arm") is not None,
+    ),
+}
+"""How to compile for a machine, how to run there, and whether both can be done."""
+
+
+@pytest.mark.parametrize("machine", BUILDS)
+def test_ahead_of_time(example: Any, engine: Any, tmp_path: Path, machine: str) -> None:
+    """C without a runtime: command streams, the driver once, and the pooling as compiled loops."""
+    compiler, runner, is_there = BUILDS[machine]
+    if not is_there:
+        pytest.skip("there is no compiler for this machine, or nothing to run it")
     model = example.network.network()
     partitioned = engine.partition(model)
     made = relay.build(partitioned, "c -executor=aot", mod_name="model")
@@ -171,8 +187,9 @@ def test_ahead_of_time(example: Any, engine: Any, tmp_path: Path) -> None:
         '  for (int i = 0; i < 32; ++i) printf("%d\\n", y[i]);\n  return 0;\n}\n'
     )
     flags = ["-std=c11", "-O1", "-Wall", "-Werror=implicit-function-declaration"]
-    subprocess.run([CC, *flags, "main.c", "model.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
-    printed = subprocess.run(["./main"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    subprocess.run([*compiler, *flags, "main.c", "model.c", "-lm", "-o", "main"], cwd=tmp_path, check=True)
+    ran = subprocess.run([*runner, "./main"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    printed = ran.stdout
     assert [int(line) for line in printed.split()] == output_of(
         relay.build(model, "llvm"), x
     ).ravel().tolist()
