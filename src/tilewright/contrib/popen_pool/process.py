@@ -63,6 +63,8 @@ class PopenWorker:
             self.kill()
 
     def _start(self) -> None:
+        if os.name != "posix":
+            raise TilewrightError("worker processes inherit a pair of pipes, which needs a POSIX system")
         incoming, theirs_out = os.pipe()
         theirs_in, outgoing = os.pipe()
         code = (
