@@ -17,6 +17,8 @@ import pytest
 import tilewright as tvm
 from tilewright import relay
 from tilewright.contrib.graph_executor import GraphModule
+from tilewright.driver import tvmc
+from tilewright.driver.tvmc import composite_target
 from tilewright.support.cbuild import zig_command
 from tilewright.target.kind import KINDS
 
@@ -148,6 +150,20 @@ def test_the_network_stays_together(example: Any, engine: Any, tmp_path: Path) -
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
+
+
+def test_as_a_target_of_tvmc(example: Any, engine: Any) -> None:
+    """The backend beside the processor, in the text of a target."""
+    composite_target.register_codegen("matrix_engine", engine.partition)
+    try:
+        model = tvmc.TVMCModel(example.network.network(), {})
+        package = tvmc.compile(model, target="matrix_engine, llvm")
+    finally:
+        del composite_target.REGISTERED_CODEGEN["matrix_engine"]
+    x = int8(*example.network.SHAPE)
+    found = tvmc.run(package, device="cpu", inputs={"x": x}).get_output("output_0")
+    assert len(engine.cycles) == 3
+    assert np.array_equal(found, output_of(relay.build(example.network.network(), "llvm"), x))
 
 
 ZIG = zig_command()
