@@ -107,6 +107,14 @@ def test_a_backend_of_declarations(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(tvm.runtime.load_module(str(tmp_path / "model.so"))), EXPECTED, rtol=1e-5)
 
 
+def test_the_strategy_of_the_highest_level_counts() -> None:
+    """Whatever the order in which they were declared."""
+    backend = Backend()
+    backend._register_operator_strategy("nn.dense", raising, plevel=5)
+    backend.register()
+    np.testing.assert_allclose(run(relay.build(backend.partition(network()), "llvm")), EXPECTED, rtol=1e-5)
+
+
 def test_refusals_have_reasons() -> None:
     """What a predicate refuses stays where it was, and the reason is kept."""
     backend = Backend()

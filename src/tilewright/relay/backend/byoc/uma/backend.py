@@ -64,7 +64,7 @@ class UMABackend(ABC):
         self._target_attrs: dict[str, Any] = {}
         self._passes: dict[PassPhase, list[Callable[[Any], Any]]] = {phase: [] for phase in PassPhase}
         self._patterns: list[Pattern] = []
-        self._strategies: list[tuple[str, Callable[..., Any]]] = []
+        self._strategies: list[tuple[int, str, Callable[..., Any]]] = []
         self._format = "c"
         self._includes: Callable[[], str] | None = None
 
@@ -108,9 +108,9 @@ class UMABackend(ABC):
 
     def _register_operator_strategy(self, op: str, strategy: Callable[..., Any], plevel: int = 11) -> None:
         """How an operator is computed in the backend's functions: (attrs, inputs, out_type, target) to an
-        ``OpStrategy``. Of several strategies for one operator, the last counts."""
+        ``OpStrategy``. Of several strategies for one operator, that of the highest level counts."""
         self._guarded("_register_operator_strategy", lambda: Op.get(op))
-        self._strategies.append((op, strategy))
+        self._strategies.append((plevel, op, strategy))
 
     def _register_codegen(
         self, fmt: str = "c", includes: Callable[[], str] | None = None, **options: Any
@@ -147,8 +147,9 @@ class UMABackend(ABC):
         return self._patterns
 
     def strategies(self) -> Sequence[tuple[str, Callable[..., Any]]]:
-        """Pairs of an operator's name and its strategy."""
-        return self._strategies
+        """Pairs of an operator's name and its strategy; a later pair for the same operator takes precedence."""
+        ordered = sorted(self._strategies, key=lambda one: one[0])
+        return [(op, strategy) for _, op, strategy in ordered]
 
     def relay_to_relay(self, mod: IRModule) -> IRModule:
         """The module with a function for each part that the backend takes."""
