@@ -50,6 +50,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
+    "contrib.pipeline_executor": {"relay.pipeline_executor": "*"},
     "contrib.target": {},
     "contrib.target.onnx": {"relay.backend.onnx_export": "to_onnx"},
     "driver.build_module": {"compile": "OperatorModule build get_binds lower schedule_to_module"},
@@ -71,6 +72,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.parser": "SpanCheck",
     },
     "relay.analysis.analysis": {"relay.analysis": "*"},
+    "relay.backend.contrib.uma": {"relay.backend.byoc.uma": "*"},
+    "relay.backend.contrib.uma.api": {},
+    "relay.backend.contrib.uma.api.utils": {"relay.backend.byoc.uma": "PassPhase"},
+    "relay.backend.contrib.uma.backend": {"relay.backend.byoc.uma": "UMABackend"},
     "relay.backend.compile_engine": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc CompileEngine=TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",

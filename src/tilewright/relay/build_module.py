@@ -19,7 +19,7 @@ from tilewright.relay.backend.executor_factory import (
     ExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
-from tilewright.relay.backend.external.code import compile_external
+from tilewright.relay.backend.external.code import compile_external, lower_external
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
 from tilewright.relay.backend.kernel_units import compile_kernels
@@ -157,12 +157,8 @@ def _build(
     values = dict(zip(constants, owned(list(constants.values()), params), strict=True))
     text = graph_json(graph, memory)
     if executor == "aot":
-        if graph.external:
-            raise TargetError(
-                f"a model ahead of time is compiled as a whole, and {', '.join(graph.external)} are for other code "
-                "generators; use the graph executor"
-            )
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
+        loops += lower_external(graph.external)
         model = compile_aot(graph, values, loops, target, mod_name)
         return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
     kernels = {

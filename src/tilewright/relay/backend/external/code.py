@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.relay.backend.external.hooks import compile_by_hooks, has_hooks
+from tilewright.ir.module import IRModule
+from tilewright.relay.backend.external.hooks import compile_by_hooks, has_hooks, lower_by_hooks
 from tilewright.relay.function import Function
 from tilewright.runtime.external import ConstLoader
 from tilewright.runtime.module import Module
@@ -43,6 +44,21 @@ def compile_external(functions: Mapping[str, Function], host: Target | None = No
             module = loader
         made.modules.append(module)
         made.constants.update(constants)
+    return made
+
+
+def lower_external(functions: Mapping[str, Function]) -> list[IRModule]:
+    """The loops of each function, for models that are compiled ahead of time: by the hooks of their target kinds."""
+    made = []
+    for name, function in functions.items():
+        compiler = str(function.attrs["Compiler"])
+        if not has_hooks(compiler):
+            raise TilewrightError(
+                f"{name} is for the code generator {compiler!r}, which makes a runtime module; compiled ahead of time, "
+                "a model has no runtime, and needs a code generator that makes loops (relay_to_tir, as UMABackend has)"
+            )
+        lower = lambda given, name=name, compiler=compiler: lower_by_hooks(name, given, compiler)
+        made.append(_guarded(lower, f"lowering {name}", compiler, function))
     return made
 
 

@@ -22,8 +22,8 @@ def has_hooks(compiler: str) -> bool:
     return compiler in KINDS and KINDS[compiler].relay_to_tir is not None
 
 
-def compile_by_hooks(name: str, function: Function, compiler: str, host: Target) -> Module:
-    """The code of one function by the hooks of its target kind."""
+def lower_by_hooks(name: str, function: Function, compiler: str) -> IRModule:
+    """The loops of one function by the hook of its target kind, under the same name."""
     kind = KINDS[compiler]
     assert kind.relay_to_tir is not None
     lowered = kind.relay_to_tir(IRModule({name: function}))
@@ -34,6 +34,13 @@ def compile_by_hooks(name: str, function: Function, compiler: str, host: Target)
         raise TilewrightError(f"relay_to_tir of {compiler!r} left {name} a {type(loops).__name__}")
     if "global_symbol" not in loops.attrs:
         lowered[name] = loops.with_attr("global_symbol", name)
+    return lowered
+
+
+def compile_by_hooks(name: str, function: Function, compiler: str, host: Target) -> Module:
+    """The code of one function by the hooks of its target kind."""
+    kind = KINDS[compiler]
+    lowered = lower_by_hooks(name, function, compiler)
     if kind.tir_to_runtime is not None:
         return kind.tir_to_runtime(lowered, Target(compiler))  # type: ignore[no-any-return]
     return link([compile_unit(lower_module(lowered), host)], host)
