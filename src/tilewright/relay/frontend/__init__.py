@@ -5,6 +5,7 @@ from typing import Any
 from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.frontend.registry import Frontend, import_model, register_frontend
 from tilewright.relay.frontend.torch import from_exported_program, from_fx, from_pytorch
+from tilewright.relay.frontend.tflite import from_tflite
 
 __all__ = [
     "Frontend",
