@@ -4,8 +4,9 @@ from typing import Any
 
 from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.frontend.registry import Frontend, import_model, register_frontend
-from tilewright.relay.frontend.torch import from_exported_program, from_fx, from_pytorch
+from tilewright.relay.frontend.tensorflow import from_tensorflow
 from tilewright.relay.frontend.tflite import from_tflite
+from tilewright.relay.frontend.torch import from_exported_program, from_fx, from_pytorch
 
 __all__ = [
     "Frontend",
@@ -13,6 +14,8 @@ __all__ = [
     "from_fx",
     "from_onnx",
     "from_pytorch",
+    "from_tensorflow",
+    "from_tflite",
     "import_model",
     "register_frontend",
 ]

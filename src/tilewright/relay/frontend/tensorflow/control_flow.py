@@ -12,6 +12,8 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.tensorflow.values import PendingList
+from tilewright.relay.frontend.torch.sizes import as_scalar, broadcast_to
 from tilewright.relay.function import Function
 from tilewright.relay.infer import type_of
 
@@ -39,14 +41,19 @@ def branched(
 
 def looped(
     node: GraphNode,
-    initial: Sequence[Expr],
+    initial: Sequence[Any],
     test: Callable[[list[Any]], Expr],
-    body: Callable[[list[Any]], Sequence[Expr]],
-) -> list[Expr]:
+    body: Callable[[list[Any]], Sequence[Any]],
+) -> list[Any]:
     """Values that a body replaces while a test of them holds.
 
     Sizes that the body changes are unknown in the types of the loop's variables.
     """
+    initial = _started(node, initial, body)
+    # What is no tensor (a list to which the loop never writes) goes through as it is.
+    passed = [place for place, value in enumerate(initial) if not isinstance(value, RelayExpr)]
+    if passed:
+        return _looped_without(node, initial, passed, test, body)
     kinds: list[Type] = [type_of(value, node.module) for value in initial]
     for _ in range(_ATTEMPTS):
         variables = [Var(f"carried_{place}", kind) for place, kind in enumerate(kinds)]
@@ -66,6 +73,58 @@ def looped(
     function = Function(variables, If(condition, again, Tuple(variables)))
     final = Call(Let(loop, function, loop), list(initial))
     return [TupleGetItem(final, place) for place in range(len(initial))]
+
+
+def _started(
+    node: GraphNode, initial: Sequence[Any], body: Callable[[list[Any]], Sequence[Any]]
+) -> list[Any]:
+    """The values with which a loop begins. A list to which only the loop writes has zeros of the type that the body
+    gives it."""
+    pending = [place for place, value in enumerate(initial) if isinstance(value, PendingList)]
+    if not pending:
+        return list(initial)
+    variables = [
+        Var(f"carried_{place}", type_of(value, node.module)) if isinstance(value, RelayExpr) else value
+        for place, value in enumerate(initial)
+    ]
+    results = list(body(list(variables)))
+    made = list(initial)
+    for place in pending:
+        result, value = results[place], initial[place]
+        if isinstance(result, RelayExpr) and isinstance(value, PendingList):
+            shape = node.static_shape(result, "a list")[1:]
+            count = as_scalar(value.count)
+            zero = node.constant(0, value.dtype)
+            made[place] = (
+                relay.full(zero, (value.count, *shape), value.dtype)
+                if isinstance(value.count, int)
+                else broadcast_to(node, zero, [count, *shape])
+            )
+    return made
+
+
+def _looped_without(
+    node: GraphNode,
+    initial: Sequence[Any],
+    passed: Sequence[int],
+    test: Callable[[list[Any]], Expr],
+    body: Callable[[list[Any]], Sequence[Any]],
+) -> list[Any]:
+    """A loop over the tensors among its values."""
+    carried = [place for place in range(len(initial)) if place not in passed]
+
+    def whole(values: list[Any]) -> list[Any]:
+        everything = list(initial)
+        for place, value in zip(carried, values, strict=True):
+            everything[place] = value
+        return everything
+
+    def following(values: list[Any]) -> list[Any]:
+        results = list(body(whole(values)))
+        return [results[place] for place in carried]
+
+    final = looped(node, [initial[place] for place in carried], lambda values: test(whole(values)), following)
+    return whole(list(final))
 
 
 def _general(node: GraphNode, one: Type, other: Type) -> Type:

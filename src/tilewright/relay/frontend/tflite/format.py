@@ -80,7 +80,7 @@ def describe(path: str) -> Described:
 
 def _described(graph: Subgraph, places: Sequence[int]) -> list[DescribedTensor]:
     tensors: list[Tensor] = [graph.tensors[place] for place in places]
-    return [DescribedTensor(one.name, one.dtype, one.shape) for one in tensors]
+    return [DescribedTensor(one.name, one.dtype, one.signature) for one in tensors]
 
 
 FRONTEND: Final = Frontend("tflite", ("tflite",), load, is_tflite, unsupported_in, describe)

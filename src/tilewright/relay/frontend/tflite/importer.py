@@ -45,7 +45,7 @@ class GraphImporter:
         for place in self.subgraph.inputs:
             tensor = self.subgraph.tensors[place]
             shape = shapes.get(tensor.name, tensor.shape)
-            made.append(Var(tensor.name, input_type(tensor.name, shape or (), dtypes.get(tensor.name, tensor.dtype))))
+            made.append(Var(tensor.name, input_type(tensor.name, shape, dtypes.get(tensor.name, tensor.dtype))))
             self.values[place] = made[-1]
         return made
 

@@ -48,7 +48,10 @@ class Tensor:
 
     index: int
     name: str
-    shape: tuple[int | None, ...] | None
+    shape: tuple[int, ...]
+    """Sizes that are open in the model are 1."""
+    signature: tuple[int | None, ...]
+    """The shape with None for sizes that are open."""
     dtype: str
     quantization: Quantization | None
     value: np.ndarray[Any, Any] | None
@@ -202,9 +205,10 @@ def dtype_name(number: int) -> str:
 
 def _tensor(place: int, table: Table, buffers: list[Any]) -> Tensor:
     sizes, signature = table.vector(0, "int32"), table.vector(7, "int32")
-    shape: tuple[int | None, ...] = () if sizes is None else tuple(int(size) for size in sizes)
+    shape = () if sizes is None else tuple(max(int(size), 0) for size in sizes)
+    declared: tuple[int | None, ...] = shape
     if signature is not None and len(signature) == len(shape):
-        shape = tuple(None if open_ < 0 else size for size, open_ in zip(shape, signature, strict=True))
+        declared = tuple(None if open_ < 0 else size for size, open_ in zip(shape, signature, strict=True))
     dtype = dtype_name(table.number(1, "int8", 0))
     name = table.text(3) or f"tensor_{place}"
     number = table.number(2, "uint32", 0)
@@ -213,10 +217,10 @@ def _tensor(place: int, table: Table, buffers: list[Any]) -> Tensor:
     stored = buffers[number] if number < len(buffers) else None
     value = None
     if stored is not None and len(stored):
-        value = _value(name, stored, dtype, tuple(size or 0 for size in shape), table.table(6))
+        value = _value(name, stored, dtype, shape, table.table(6))
     elif number and 0 in shape and dtype not in ("string", "resource", "variant"):
-        value = np.zeros(tuple(size or 0 for size in shape), _numpy_dtype(name, dtype))
-    return Tensor(place, name, shape, dtype, _quantization(table.table(4)), value)
+        value = np.zeros(shape, _numpy_dtype(name, dtype))
+    return Tensor(place, name, shape, declared, dtype, _quantization(table.table(4)), value)
 
 
 def _numpy_dtype(name: str, dtype: str) -> np.dtype[Any]:

@@ -3,11 +3,16 @@
 from tilewright.relay.frontend.tensorflow.ops import (
     convolution,
     elementwise,
+    functions,
     images,
+    lists,
     matrices,
     normalization,
     pooling,
+    random,
+    recurrent,
     reduction,
     shape,
     slicing,
+    sparse,
 )

@@ -343,6 +343,16 @@ def matrix_diag(node: GraphNode, diagonal: Expr) -> Expr:
     return relay.matrix_set_diag(zeros, diagonal)
 
 
+@converter("MatrixDiagV2", "MatrixDiagV3")
+def matrix_diag_v3(
+    node: GraphNode, diagonal: Expr, place: Expr, rows: Expr, columns: Expr, padding: Expr
+) -> Expr:
+    """Matrices that are zero off the main diagonal."""
+    if node.ints(place, "the diagonal") not in ([0], [0, 0]) or node.number(padding, "the padding") != 0:
+        raise node.fail("only the main diagonal, and zeros elsewhere, are supported")
+    return matrix_diag(node, diagonal)
+
+
 @converter("MatrixSetDiag", "MATRIX_SET_DIAG", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def matrix_set_diag(node: GraphNode, data: Expr, diagonal: Expr, places: Expr | None = None) -> Expr:
     """Matrices with another diagonal, or with other diagonals side by side."""

@@ -127,7 +127,7 @@ def conv2d(node: LiteNode, data: Expr, weight: Expr, bias: Expr | None = None) -
     outputs, rows, columns, inputs = node.static_shape(weight, "the kernel")
     window = window_of(with_window(node), data, "NHWC", (rows, columns))
     if is_integer_layer(node, 0, 1):
-        channels = node.static_shape(data)[-1] if node.shape(data)[-1] is not None else inputs
+        channels = node.shape(data)[-1] or inputs
         kernel = permuted_values(node.input(1), weight, (1, 2, 3, 0))
         sums = _integer_convolution(node, data, kernel, window, channels // inputs, outputs, "HWIO")
         of, to = (quantization_of(node, node.input(place)) for place in (0, 1))

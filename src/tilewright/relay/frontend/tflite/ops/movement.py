@@ -34,7 +34,7 @@ def reshape(node: LiteNode, data: Expr, shape: Expr | None = None) -> Expr:
     if shape is None or node.rank(shape) != 1:
         wanted = node.attr("new_shape", None)
         if wanted is None:
-            wanted = [-1 if size is None else size for size in node.outputs[0].shape or ()]
+            wanted = [-1 if size is None else size for size in node.outputs[0].signature]
         shape = const(np.asarray(wanted, "int32"))
     made = reshape_to(node, data, shape)
     given, output = node.input(0), node.outputs[0]
@@ -115,8 +115,10 @@ def mean(node: LiteNode, data: Expr, axes: Expr) -> Expr:
         return reduction.reduced(node, relay.mean, data, axes)
     of, to = quantization_of(node, given), quantization_of(node, output)
     sums = reduction.reduced(node, relay.sum, relay.cast(data, "int32"), axes)
-    shape = node.static_shape(data)
-    count = int(np.prod([shape[axis] for axis in reduction.axes_of(node, data, axes)]))
+    sizes = [node.shape(data)[axis] for axis in reduction.axes_of(node, data, axes)]
+    if None in sizes:
+        raise node.fail("the sizes of the axes of a quantised mean have to be known")
+    count = int(np.prod(sizes))
     factor = float(of.scale[0]) / float(to.scale[0])
     shift = float(to.zero_point[0]) - factor * float(of.zero_point[0])
     scaled = relay.add(
