@@ -16,6 +16,7 @@ IMPORT_NAMES = {
     "rapidocr-onnxruntime": "rapidocr_onnxruntime",
     "nvidia-cuda-nvcc": "nvidia",
     "xgboost-cpu": "xgboost",
+    "tensorflow-cpu": "tensorflow",
 }
 """Of packages that are imported under another name."""
 

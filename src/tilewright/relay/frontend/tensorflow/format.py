@@ -13,7 +13,7 @@ from tilewright.relay.frontend.common import Unsupported, require_supported
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.relay.frontend.tensorflow.importer import PLACEHOLDERS, GraphImporter, list_unsupported
 from tilewright.relay.frontend.tensorflow.node import Scope
-from tilewright.relay.frontend.tensorflow.reading import FrozenGraph, read_graph
+from tilewright.relay.frontend.tensorflow.reading import FrozenGraph, is_saved_model, read_graph
 from tilewright.relay.frontend.torch.importing import finished
 from tilewright.relay.transform import ConvertLayout
 from tilewright.support.errors import ModelError
@@ -136,3 +136,5 @@ def _names_a_node(head: bytes) -> bool:
 
 
 FRONTEND: Final = Frontend("pb", ("pb",), load, is_graph, unsupported_in)
+SAVED_MODEL: Final = Frontend("saved_model", (), load, list_unsupported=unsupported_in, is_folder=is_saved_model)
+FRONTENDS: Final = (FRONTEND, SAVED_MODEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from tilewright.ir.module import IRModule
@@ -10,6 +11,7 @@ from tilewright.relay.frontend.common import Unsupported, check_input_names, req
 from tilewright.relay.frontend.common.description import Described, Weights
 from tilewright.relay.frontend.common.description import Tensor as DescribedTensor
 from tilewright.relay.frontend.registry import Frontend, Imported
+from tilewright.relay.frontend.tflite.converter import ConstantTable, OperatorConverter
 from tilewright.relay.frontend.tflite.importer import GraphImporter, list_unsupported, new_scope
 from tilewright.relay.frontend.tflite.model import IDENTIFIER, Subgraph, Tensor, read_model
 from tilewright.relay.frontend.torch.importing import finished
@@ -20,22 +22,24 @@ def from_tflite(
     model: Any,
     shape_dict: Mapping[str, Any] | None = None,
     dtype_dict: Mapping[str, str] | None = None,
-    op_converter: Any = None,
+    op_converter: type[OperatorConverter] = OperatorConverter,
 ) -> tuple[IRModule, dict[str, Any]]:
     """A module and its parameters from a TFLite model: a path, the bytes of a file, or a ``tflite.Model``.
 
     ``shape_dict`` and ``dtype_dict`` give shapes and element types of inputs by name, and win over what the model says.
     Models stay in the layout they have, NHWC; the compiler chooses another where that pays. Quantised operators become
     those of the qnn dialect. A model that cannot be converted raises one error that names all that is missing.
-    ``op_converter`` is accepted for programs that pass TVM's own class and do not change it.
+    ``op_converter`` is ``OperatorConverter`` or a subclass of it with converters of one's own.
     """
     read = read_model(model)
-    require_supported(list_unsupported(read))
     main = read.subgraphs[0]
+    custom = op_converter(read, main, ConstantTable())
+    overrides = {name: partial(custom.convert, method=method) for name, method in custom.overrides().items()}
+    require_supported(list_unsupported(read, overrides))
     names = [main.tensors[place].name for place in main.inputs]
     check_input_names(shape_dict or {}, names, names)
     scope = new_scope()
-    graph = GraphImporter(read, main, scope)
+    graph = GraphImporter(read, main, scope, overrides)
     with recursion_room():
         inputs = graph.input_variables(shape_dict or {}, dtype_dict or {})
         outputs = graph.convert()

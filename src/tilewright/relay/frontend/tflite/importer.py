@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tilewright.ir.module import IRModule
@@ -10,7 +10,7 @@ from tilewright.relay.expr import TupleWrapper, Var
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported, input_type
 from tilewright.relay.frontend.tensorflow.node import Expr, Scope
 from tilewright.relay.frontend.tflite import ops as _converters
-from tilewright.relay.frontend.tflite.model import Model, Operator, Subgraph, Tensor
+from tilewright.relay.frontend.tflite.model import Model, Operator, Subgraph
 from tilewright.relay.frontend.tflite.node import LiteNode, operator_name
 from tilewright.relay.frontend.tflite.quantization import dequantized, is_quantized, quantized, requantized
 from tilewright.relay.frontend.tflite.registry import MOVING, find_own, find_shared
@@ -22,10 +22,13 @@ assert _converters  # importing it registers the converters
 class GraphImporter:
     """Converts one graph of a model; a graph inside it, of a branch or loop, has an importer of its own."""
 
-    def __init__(self, model: Model, subgraph: Subgraph, scope: Scope) -> None:
+    def __init__(
+        self, model: Model, subgraph: Subgraph, scope: Scope, overrides: Mapping[str, Callable[[Any], Any]]
+    ) -> None:
         self.model = model
         self.subgraph = subgraph
         self.scope = scope
+        self.overrides = overrides
         self.values: dict[int, Any] = {}
 
     # Values
@@ -53,7 +56,7 @@ class GraphImporter:
         """The results of another graph of the model for these inputs."""
         if not 0 <= number < len(self.model.subgraphs):
             raise ModelError(f"the model has no graph {number}")
-        inner = GraphImporter(self.model, self.model.subgraphs[number], self.scope)
+        inner = GraphImporter(self.model, self.model.subgraphs[number], self.scope, self.overrides)
         inner.values.update(zip(inner.subgraph.inputs, inputs, strict=True))
         return inner.convert()
 
@@ -75,6 +78,9 @@ class GraphImporter:
                     self.values[place] = self.scope.folder.settled(result)
 
     def _results(self, node: LiteNode, inputs: list[Any]) -> list[Any]:
+        override = self.overrides.get(node.op_type)
+        if override is not None:
+            return _listed(override(node))
         own = find_own(node.op_type)
         if own is not None:
             return _listed(own(node, *inputs))
@@ -119,13 +125,15 @@ def _listed(made: Any) -> list[Any]:
     return list(made) if isinstance(made, (list, tuple, TupleWrapper)) else [made]
 
 
-def list_unsupported(model: Model) -> list[Unsupported]:
+def list_unsupported(model: Model, overrides: Collection[str] = ()) -> list[Unsupported]:
     """The operators of a model, in all its graphs, that cannot be converted."""
     return collect_unsupported(
         (operator.name, operator_name(operator, graph))
         for graph in model.subgraphs
         for operator in graph.operators
-        if find_own(operator.name) is None and find_shared(operator.name) is None
+        if operator.name not in overrides
+        and find_own(operator.name) is None
+        and find_shared(operator.name) is None
     )
 
 
@@ -133,7 +141,3 @@ def new_scope() -> Scope:
     """The scope of a new module."""
     return Scope(IRModule())
 
-
-def declared_tensors(graph: Subgraph, places: Sequence[int]) -> list[Tensor]:
-    """The tensors at these places."""
-    return [graph.tensors[place] for place in places]
