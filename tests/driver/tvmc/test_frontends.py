@@ -52,7 +52,9 @@ def test_files_that_are_no_models_are_refused(suffix, tmp_path):
     """Whether the framework that wrote the format is installed or not."""
     path = tmp_path / f"model.{suffix}"
     path.write_bytes(b"x")
-    with pytest.raises(ModelError, match=r"not a TFLite model|is not a TensorFlow graph|Keras cannot|pip install"):
+    with pytest.raises(
+        ModelError, match=r"not a TFLite model|is not a TensorFlow graph|Keras cannot|pip install"
+    ):
         tvmc.load(str(path))
 
 

@@ -1,8 +1,9 @@
 """The open registry of frontends: which formats of models can be read, and which one a file is in.
 
 A frontend is a folder beside this file whose ``__init__.py`` has a :class:`Frontend` under the name ``FRONTEND`` (or
-several, in a tuple ``FRONTENDS``); the folder needs no other change. Another package adds one through an entry point of the group ``tilewright.frontends``, and
-a program through :func:`register_frontend`. Nothing is looked for before the first model is read.
+several, in a tuple ``FRONTENDS``); the folder needs no other change. Another package adds one through an entry point
+of the group ``tilewright.frontends``, and a program through :func:`register_frontend`. Nothing is looked for before the
+first model is read.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ def convert_to_list(x: Any) -> list[Any]:
     return x if isinstance(x, list) else [x]
 
 
-def ProcessGraphDefParam(graph_def: Any) -> Any:  # noqa: N802 - TVM's name
+def ProcessGraphDefParam(graph_def: Any) -> Any:
     """A graph; the bytes of one are parsed."""
     proto = tensorflow_package().compat.v1.GraphDef
     if isinstance(graph_def, proto):
@@ -22,7 +22,7 @@ def ProcessGraphDefParam(graph_def: Any) -> Any:  # noqa: N802 - TVM's name
     return parsed
 
 
-def AddShapesToGraphDef(session: Any, out_node: Any) -> Any:  # noqa: N802 - TVM's name
+def AddShapesToGraphDef(session: Any, out_node: Any) -> Any:
     """The frozen graph of a session, with the shapes of all outputs of nodes."""
     graph_def = session.graph.as_graph_def(add_shapes=True)
     freeze = tensorflow_package().compat.v1.graph_util.convert_variables_to_constants

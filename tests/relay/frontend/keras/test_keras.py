@@ -76,9 +76,15 @@ CHAINS: dict[str, Callable[[], Any]] = {
     "transposed valid": lambda: chain(IMAGE, layers.Conv2DTranspose(3, 2, strides=3)),
     "pooling": lambda: chain(IMAGE, layers.AveragePooling2D(3, 2, "same"), layers.MaxPooling2D(2)),
     "global": lambda: chain(IMAGE, layers.GlobalAveragePooling2D(keepdims=True), layers.GlobalMaxPooling2D()),
-    "borders": lambda: chain(IMAGE, layers.ZeroPadding2D(((1, 0), (2, 3))), layers.Cropping2D(((1, 1), (0, 2)))),
-    "larger": lambda: chain(IMAGE, layers.UpSampling2D((2, 3)), layers.UpSampling2D(2, interpolation="bilinear")),
-    "norms": lambda: chain(IMAGE, layers.BatchNormalization(), layers.LayerNormalization(), layers.ReLU(2.0, 0.1)),
+    "borders": lambda: chain(
+        IMAGE, layers.ZeroPadding2D(((1, 0), (2, 3))), layers.Cropping2D(((1, 1), (0, 2)))
+    ),
+    "larger": lambda: chain(
+        IMAGE, layers.UpSampling2D((2, 3)), layers.UpSampling2D(2, interpolation="bilinear")
+    ),
+    "norms": lambda: chain(
+        IMAGE, layers.BatchNormalization(), layers.LayerNormalization(), layers.ReLU(2.0, 0.1)
+    ),
     "activations": lambda: chain((5,), layers.LeakyReLU(), layers.PReLU(), layers.ELU(0.7), layers.Softmax()),
     "shapes": lambda: chain(IMAGE, layers.Permute((3, 1, 2)), layers.Reshape((2, -1)), layers.Flatten()),
     "repeat": lambda: chain((5,), layers.RepeatVector(3), layers.TimeDistributed(layers.Dense(2))),
@@ -103,7 +109,9 @@ def branching() -> Any:
     image, row = layers.Input(IMAGE, batch_size=1), layers.Input((4,), batch_size=1)
     inner = keras.Sequential([layers.Input(IMAGE), layers.Conv2D(4, 3, padding="same")])
     left, right = inner(image), inner(image * 2.0)
-    joined = layers.Concatenate()([left + right, layers.Multiply()([left, right]), layers.Average()([left, right])])
+    joined = layers.Concatenate()(
+        [left + right, layers.Multiply()([left, right]), layers.Average()([left, right])]
+    )
     gated = layers.Dense(12)(row)
     return keras.Model([image, row], [layers.GlobalAveragePooling2D()(joined) * gated, joined[:, ::2, 1]])
 
@@ -115,7 +123,9 @@ def test_a_functional_model() -> None:
 
 def test_channels_first() -> None:
     """NCHW, the default: images go in and come out that way, and no convolution is left in another layout."""
-    model = chain(IMAGE, layers.Conv2D(6, 3, padding="same"), layers.BatchNormalization(), layers.MaxPooling2D(2))
+    model = chain(
+        IMAGE, layers.Conv2D(6, 3, padding="same"), layers.BatchNormalization(), layers.MaxPooling2D(2)
+    )
     module, params = relay.frontend.from_keras(model)
     assert 'data_layout="NHWC"' not in module.astext()
     data = floats(1, *IMAGE)
@@ -163,7 +173,9 @@ def test_files(tmp_path: Path) -> None:
     model.save(tmp_path / "model.keras")
     loaded = tvmc.load(str(tmp_path / "model.keras"))
     data = floats(1, 5)
-    np.testing.assert_allclose(run(loaded.mod, loaded.params, data)[0], expected_of(model, data)[0], rtol=1e-5)
+    np.testing.assert_allclose(
+        run(loaded.mod, loaded.params, data)[0], expected_of(model, data)[0], rtol=1e-5
+    )
     (tmp_path / "bad.keras").write_bytes(b"no archive")
     with pytest.raises(ModelError, match="Keras cannot load"):
         tvmc.load(str(tmp_path / "bad.keras"))

@@ -1,4 +1,4 @@
-"""TensorFlow graphs, SavedModels and concrete functions against TensorFlow itself; skipped where it is not installed."""
+"""TensorFlow graphs, SavedModels and concrete functions against TensorFlow; skipped where it is not installed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def frozen_v1(function: Callable[..., Any], *data: Any) -> tuple[Any, list[str]]
         graph = tf.Graph()
         with graph.as_default():
             inputs = [
-                tf.compat.v1.placeholder(one.dtype, one.shape, name=f"in{place}") for place, one in enumerate(data)
+                tf.compat.v1.placeholder(one.dtype, one.shape, name=f"in{place}")
+                for place, one in enumerate(data)
             ]
             outputs = tf.nest.flatten(function(*inputs))
         return graph.as_graph_def(), [one.name for one in outputs]
@@ -105,7 +106,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "nested loops": (nested_loops, (floats(2),)),
     "condition": (lambda x: tf.cond(tf.reduce_sum(x) > 0, lambda: x + 1, lambda: 3.0 - x), (floats(2, 3),)),
-    "constant side": (lambda p, x: tf.cond(p, lambda: tf.ones([2]), lambda: x), (np.asarray(True), floats(2))),
+    "constant side": (
+        lambda p, x: tf.cond(p, lambda: tf.ones([2]), lambda: x),
+        (np.asarray(True), floats(2)),
+    ),
     "nested conditions": (
         lambda p, x: tf.cond(p, lambda: tf.cond(x[0] > 0, lambda: x + 1, lambda: x * 2), lambda: x - 1),
         (np.asarray(True), floats(2)),
@@ -134,7 +138,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "products": (lambda a, b: tf.matmul(a, b, transpose_b=True), (floats(2, 3, 4), floats(2, 5, 4))),
     "suppression": (
         lambda b, s: tf.image.non_max_suppression(b, s, 3, 0.5, 0.2),
-        (np.asarray([[0, 0, 1, 1], [0, 0, 1, 0.9], [2, 2, 3, 3]], "float32"), np.asarray([0.9, 0.8, 0.7], "float32")),
+        (
+            np.asarray([[0, 0, 1, 1], [0, 0, 1, 0.9], [2, 2, 3, 3]], "float32"),
+            np.asarray([0.9, 0.8, 0.7], "float32"),
+        ),
     ),
 }
 FILTER = floats(3, 3, 4, 5)
@@ -152,7 +159,10 @@ def test_a_loop_that_grows_its_value() -> None:
     grown = [tf.TensorShape([]), tf.TensorShape([None, 3])]
     check(
         lambda x: tf.while_loop(
-            lambda i, y: i < 3, lambda i, y: (i + 1, tf.concat([y, x], 0)), (0, x), shape_invariants=tuple(grown)
+            lambda i, y: i < 3,
+            lambda i, y: (i + 1, tf.concat([y, x], 0)),
+            (0, x),
+            shape_invariants=tuple(grown),
         )[1],
         floats(1, 3),
     )
@@ -183,7 +193,9 @@ def test_a_saved_model(tmp_path: Path) -> None:
 
 def test_a_frozen_graph_in_a_file(tmp_path: Path) -> None:
     """Without outputs the last node is the output; shapes can be given; NCHW is asked for once."""
-    graph, _ = frozen_v1(lambda x: tf.nn.relu(tf.nn.conv2d(x, tf.constant(FILTER), 1, "SAME")), floats(1, 6, 6, 4))
+    graph, _ = frozen_v1(
+        lambda x: tf.nn.relu(tf.nn.conv2d(x, tf.constant(FILTER), 1, "SAME")), floats(1, 6, 6, 4)
+    )
     path = tmp_path / "graph.pb"
     path.write_bytes(graph.SerializeToString())
     assert relay.frontend.registry.guess_frontend(str(path)).name == "pb"

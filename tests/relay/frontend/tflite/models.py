@@ -12,7 +12,15 @@ from tilewright import relay
 from tilewright.relay.frontend.tflite.schema import ACTIVATIONS, OPERATORS, OPTIONS, TENSOR_TYPES
 from tilewright.relay.interpreter import Interpreter
 
-_FORMATS = {"bool": "<?", "int8": "<b", "uint8": "<B", "int32": "<i", "uint32": "<I", "float32": "<f", "int64": "<q"}
+_FORMATS = {
+    "bool": "<?",
+    "int8": "<b",
+    "uint8": "<B",
+    "int32": "<i",
+    "uint32": "<I",
+    "float32": "<f",
+    "int64": "<q",
+}
 
 
 @dataclass
@@ -133,7 +141,13 @@ def model(*graphs: Graph, version: int = 3) -> bytes:
     buffers: list[Fields] = [{}]
     tables = [_graph(graph, codes, buffers) for graph in graphs]
     return flatbuffer(
-        {0: Number("uint32", version), 1: [_code(name) for name in codes], 2: tables, 3: "made by hand", 4: buffers}
+        {
+            0: Number("uint32", version),
+            1: [_code(name) for name in codes],
+            2: tables,
+            3: "made by hand",
+            4: buffers,
+        }
     )
 
 

@@ -109,7 +109,10 @@ def _traced(
     if getattr(model, "inputs", None):
         specs = [
             tensorflow.TensorSpec(
-                shapes.get(one.name, [1 if size is None and not place else size for place, size in enumerate(one.shape)]),
+                shapes.get(
+                    one.name,
+                    [1 if size is None and not place else size for place, size in enumerate(one.shape)],
+                ),
                 one.dtype,
                 name=str(one.name).replace(":", "_"),
             )
@@ -132,7 +135,7 @@ def load(path: str, shape: Mapping[str, Any] | None = None, **options: Any) -> I
     keras = keras_package()
     try:
         model = keras.saving.load_model(path, compile=False, safe_mode=True)
-    except Exception as error:  # noqa: BLE001 - whatever Keras says of a damaged file
+    except Exception as error:
         raise ModelError(f"Keras cannot load {path}: {error}") from error
     return from_keras(model, shape, **options)
 

@@ -119,5 +119,9 @@ def _missing(model: Any) -> Iterator[tuple[str, str]]:
         else:
             inner = [getattr(operation, name, None) for name in ("layer", "forward_layer")]
             for one in inner:
-                if isinstance(one, keras.layers.Layer) and not isinstance(one, keras.Model) and find_converter(one) is None:
+                if (
+                    isinstance(one, keras.layers.Layer)
+                    and not isinstance(one, keras.Model)
+                    and find_converter(one) is None
+                ):
                     yield type(one).__name__, str(one.name)

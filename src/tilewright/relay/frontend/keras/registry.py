@@ -15,7 +15,9 @@ _LAYERS: Final[dict[str, Converter]] = {}
 _OPERATIONS: Final[dict[str, Converter]] = {}
 
 
-def _registering(table: dict[str, Converter], names: tuple[str, ...]) -> Callable[[AnyConverter], AnyConverter]:
+def _registering(
+    table: dict[str, Converter], names: tuple[str, ...]
+) -> Callable[[AnyConverter], AnyConverter]:
     def register(function: AnyConverter) -> AnyConverter:
         for name in names:
             if name in table:

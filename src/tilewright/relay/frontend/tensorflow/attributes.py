@@ -66,8 +66,8 @@ def array_of(proto: Any, name: str) -> np.ndarray[Any, Any]:
     dtype = dtype_name(proto.dtype)
     if dtype in _OTHERS.values():
         raise ModelError(
-            f"the constant {name!r} is of the type {dtype}, which is not supported: strings and vocabularies have to be "
-            "looked up before the model runs"
+            f"the constant {name!r} is of the type {dtype}, which is not supported: strings and vocabularies have to "
+            "be looked up before the model runs"
         )
     made: np.ndarray[Any, Any] = tensorflow_package().make_ndarray(proto)
     return made

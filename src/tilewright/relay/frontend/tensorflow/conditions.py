@@ -64,7 +64,7 @@ class Conditions:
         if known is not None:
             place = 0 if bool(known.reshape(-1)[0]) == first else 1
             return [inputs[place], const(place, "int32")]
-        yes, no = (inputs if first else inputs[::-1])
+        yes, no = inputs if first else inputs[::-1]
         places = (0, 1) if first else (1, 0)
         chosen = If(
             as_condition(node, condition),

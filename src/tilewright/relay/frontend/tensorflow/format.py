@@ -19,7 +19,9 @@ from tilewright.relay.transform import ConvertLayout
 from tilewright.support.errors import ModelError
 from tilewright.support.recursion import recursion_room
 
-_LAYOUTS: Final = {"NCHW": {"nn.conv2d": ["NCHW", "default"], "nn.max_pool2d": ["NCHW"], "nn.avg_pool2d": ["NCHW"]}}
+_LAYOUTS: Final = {
+    "NCHW": {"nn.conv2d": ["NCHW", "default"], "nn.max_pool2d": ["NCHW"], "nn.avg_pool2d": ["NCHW"]}
+}
 """What each layout that a caller may ask for means for operators."""
 
 
@@ -34,8 +36,8 @@ def from_tensorflow(
     a concrete function.
 
     ``shape`` gives the shapes of inputs by name, and wins over what the graph says. ``outputs`` names nodes, or outputs
-    of nodes ("split:1"); without it, they are the model's own, or the last node. With ``layout="NCHW"`` convolutions and
-    pooling are turned to that layout once, here; else the model keeps its layout and the compiler chooses.
+    of nodes ("split:1"); without it, they are the model's own, or the last node. With ``layout="NCHW"`` convolutions
+    and pooling are turned to that layout once, here; else the model keeps its layout and the compiler chooses.
     ``convert_config["signature"]`` picks a signature of a SavedModel. A model that cannot be converted raises one error
     that names all that is missing.
     """
@@ -123,7 +125,9 @@ def unsupported_in(path: str) -> Sequence[Unsupported]:
 
 def is_graph(head: bytes) -> bool:
     """True if a file begins as protobuf writes graphs (a node, and in it its name) or SavedModels (version 1)."""
-    return (head[:1] == b"\x0a" and b"\x12" in head[2:] and _names_a_node(head)) or head[:3] == b"\x08\x01\x12"
+    return (head[:1] == b"\x0a" and b"\x12" in head[2:] and _names_a_node(head)) or head[
+        :3
+    ] == b"\x08\x01\x12"
 
 
 def _names_a_node(head: bytes) -> bool:
@@ -136,5 +140,7 @@ def _names_a_node(head: bytes) -> bool:
 
 
 FRONTEND: Final = Frontend("pb", ("pb",), load, is_graph, unsupported_in)
-SAVED_MODEL: Final = Frontend("saved_model", (), load, list_unsupported=unsupported_in, is_folder=is_saved_model)
+SAVED_MODEL: Final = Frontend(
+    "saved_model", (), load, list_unsupported=unsupported_in, is_folder=is_saved_model
+)
 FRONTENDS: Final = (FRONTEND, SAVED_MODEL)

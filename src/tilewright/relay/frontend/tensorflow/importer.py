@@ -60,7 +60,9 @@ class GraphImporter:
         self.require(found.node)
         values = self.values[found.node]
         if found.output >= len(values):
-            raise ModelError(f"the node {found.node!r} has {len(values)} outputs, output {found.output} is read")
+            raise ModelError(
+                f"the node {found.node!r} has {len(values)} outputs, output {found.output} is read"
+            )
         return values[found.output]
 
     def require(self, name: str) -> None:
@@ -140,8 +142,8 @@ class GraphImporter:
         dtype = str(node.attr("dtype"))
         if dtype in ("string", "resource", "variant"):
             raise node.fail(
-                f"the input is of the type {dtype}: strings have to be looked up, and variables frozen, before the model "
-                "is read"
+                f"the input is of the type {dtype}: strings have to be looked up, and variables frozen, before the "
+                "model is read"
             )
         shape = self.shapes.get(node.name, node.attr("shape", None))
         if shape is None:

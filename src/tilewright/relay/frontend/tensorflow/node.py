@@ -26,8 +26,8 @@ LONGEST_VECTOR = 64
 class Scope:
     """What the converters of a model share: its module, its parameters, and the vectors whose elements are followed.
 
-    ``vectors`` maps tensors of integers with at most one dimension to their elements, each a number or a scalar, so that
-    the arithmetic of shapes folds away where sizes are known.
+    ``vectors`` maps tensors of integers with at most one dimension to their elements, each a number or a scalar, so
+    that the arithmetic of shapes folds away where sizes are known.
     """
 
     def __init__(self, module: IRModule) -> None:
@@ -66,7 +66,9 @@ class Scope:
 class GraphNode(ModelNode):
     """A node: its operator, its name, its attributes, and what is known of its inputs."""
 
-    def __init__(self, op_type: str, name: str, scope: Scope, attributes: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, op_type: str, name: str, scope: Scope, attributes: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(op_type, name, dict(attributes or {}), scope.module)
         self.scope = scope
 
@@ -130,7 +132,7 @@ class GraphNode(ModelNode):
     def of_elements(self, sizes: Sequence[Size], dtype: str, scalar: bool = False) -> Expr:
         """The vector (or scalar) of these elements, which are followed from here on."""
         if all_known(sizes):
-            return const(np.asarray(list(sizes)[0] if scalar else list(sizes), dtype))
+            return const(np.asarray(sizes[0] if scalar else list(sizes), dtype))
         made = as_scalar(sizes[0], dtype) if scalar else vector(sizes)
         if not scalar and dtype != "int64":
             made = relay.cast(made, dtype)

@@ -65,7 +65,7 @@ def _parsed(content: bytes, where: str) -> Any:
     graph = tensorflow.compat.v1.GraphDef()
     try:
         graph.ParseFromString(content)
-    except Exception as error:  # noqa: BLE001 - protobuf raises a class of its own
+    except Exception as error:
         raise ModelError(f"{where} is not a TensorFlow graph: {error}") from error
     if not graph.node:
         raise ModelError(f"{where} is not a TensorFlow graph: it has no nodes")
@@ -78,13 +78,15 @@ def _saved_model(path: Path, signature: str | None) -> FrozenGraph:
         raise ModelError(f"{path} is a folder without a saved_model.pb: not a SavedModel")
     try:
         loaded = tensorflow.saved_model.load(str(path))
-    except Exception as error:  # noqa: BLE001 - whatever TensorFlow says of a damaged folder
+    except Exception as error:
         raise ModelError(f"TensorFlow cannot load the SavedModel {path}: {error}") from error
     known = dict(loaded.signatures)
     if not known:
         raise ModelError(f"the SavedModel {path} has no signatures: save it with signatures=")
     if signature is not None and signature not in known:
-        raise ModelError(f"the SavedModel {path} has no signature {signature!r}; it has {', '.join(sorted(known))}")
+        raise ModelError(
+            f"the SavedModel {path} has no signature {signature!r}; it has {', '.join(sorted(known))}"
+        )
     chosen = signature or ("serving_default" if "serving_default" in known else sorted(known)[0])
     return frozen_function(known[chosen])
 
@@ -98,5 +100,8 @@ def frozen_function(function: Any) -> FrozenGraph:
     structured = function.structured_outputs
     names = list(structured) if isinstance(structured, dict) and len(structured) == len(outputs) else outputs
     return FrozenGraph(
-        frozen.graph.as_graph_def(), [one.op.name for one in frozen.inputs], outputs, [str(one) for one in names]
+        frozen.graph.as_graph_def(),
+        [one.op.name for one in frozen.inputs],
+        outputs,
+        [str(one) for one in names],
     )

@@ -1,15 +1,15 @@
 """Converters of one's own, as TVM's programs write them: a subclass of ``OperatorConverter`` changes ``convert_map``.
 
-    class Mine(OperatorConverter):
-        def __init__(self, model, subgraph, exp_tab):
-            super().__init__(model, subgraph, exp_tab)
-            self.convert_map["SUB"] = self.convert_sub
+class Mine(OperatorConverter):
+    def __init__(self, model, subgraph, exp_tab):
+        super().__init__(model, subgraph, exp_tab)
+        self.convert_map["SUB"] = self.convert_sub
 
-        def convert_sub(self, op):
-            left, right = (self.get_expr(one.tensor_idx) for one in self.get_input_tensors(op))
-            return relay.add(left, relay.negative(right))
+    def convert_sub(self, op):
+        left, right = (self.get_expr(one.tensor_idx) for one in self.get_input_tensors(op))
+        return relay.add(left, relay.negative(right))
 
-    relay.frontend.from_tflite(model, op_converter=Mine)
+relay.frontend.from_tflite(model, op_converter=Mine)
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class TensorView:
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor
 
-    def Name(self) -> bytes:  # noqa: N802 - the package's own name
+    def Name(self) -> bytes:
         """Its name."""
         return self._tensor.name.encode()
 
-    def Type(self) -> int:  # noqa: N802
+    def Type(self) -> int:
         """The number of its element type."""
         return TENSOR_TYPES.index(self._tensor.dtype)
 
-    def ShapeAsNumpy(self) -> np.ndarray[Any, Any]:  # noqa: N802
+    def ShapeAsNumpy(self) -> np.ndarray[Any, Any]:
         """Its shape."""
         return np.asarray(self._tensor.shape, "int32")
 

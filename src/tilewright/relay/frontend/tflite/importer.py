@@ -48,7 +48,9 @@ class GraphImporter:
         for place in self.subgraph.inputs:
             tensor = self.subgraph.tensors[place]
             shape = shapes.get(tensor.name, tensor.shape)
-            made.append(Var(tensor.name, input_type(tensor.name, shape, dtypes.get(tensor.name, tensor.dtype))))
+            made.append(
+                Var(tensor.name, input_type(tensor.name, shape, dtypes.get(tensor.name, tensor.dtype)))
+            )
             self.values[place] = made[-1]
         return made
 
@@ -140,4 +142,3 @@ def list_unsupported(model: Model, overrides: Collection[str] = ()) -> list[Unsu
 def new_scope() -> Scope:
     """The scope of a new module."""
     return Scope(IRModule())
-

@@ -22,7 +22,8 @@ VERSION: Final = 3
 
 @dataclass(frozen=True)
 class Quantization:
-    """What integers stand for: ``(integer - zero_point) * scale``, with numbers for all or for each place of an axis."""
+    """What integers stand for: ``(integer - zero_point) * scale``, with numbers for all or for each place of an
+    axis."""
 
     scale: np.ndarray[Any, Any]
     zero_point: np.ndarray[Any, Any]
@@ -106,9 +107,7 @@ def _buffer(model: Any) -> memoryview:
             raise ModelError(f"there is no TFLite model {path}")
         content = path.read_bytes()
     else:
-        raise ModelError(
-            f"a TFLite model is a path, bytes, or a tflite.Model, not a {type(model).__name__}"
-        )
+        raise ModelError(f"a TFLite model is a path, bytes, or a tflite.Model, not a {type(model).__name__}")
     if len(content) < 8:
         raise ModelError(f"not a TFLite model: it has only {len(content)} bytes")
     if content[4:8] != IDENTIFIER:
@@ -122,7 +121,9 @@ def _buffer(model: Any) -> memoryview:
 def _model(root: Table) -> Model:
     version = root.number(0, "uint32", 0)
     if version != VERSION:
-        raise ModelError(f"the TFLite model has version {version} of the schema; this one reads version {VERSION}")
+        raise ModelError(
+            f"the TFLite model has version {version} of the schema; this one reads version {VERSION}"
+        )
     codes = [_operator_name(code) for code in root.tables(1)]
     buffers = [table.vector(0, "uint8") for table in root.tables(4)]
     subgraphs = [_subgraph(table, codes, buffers) for table in root.tables(2)]
@@ -183,7 +184,9 @@ def _options(name: str, table: Table | None) -> dict[str, Any]:
         elif kind == "pad":
             found[option] = "VALID" if table is not None and table.number(number, "int8", 0) else "SAME"
         elif kind == "mirror":
-            found[option] = "SYMMETRIC" if table is not None and table.number(number, "int8", 0) else "REFLECT"
+            found[option] = (
+                "SYMMETRIC" if table is not None and table.number(number, "int8", 0) else "REFLECT"
+            )
         elif kind == "type":
             found[option] = dtype_name(default if table is None else table.number(number, "int8", default))
         elif kind == "int32s":

@@ -50,7 +50,9 @@ def dense_values(
             ).astype("int64")
             places = indices[parents]
         coordinates = np.concatenate([coordinates[rows], places[:, None]], axis=1)
-    sizes = [int(levels[order.index(len(shape) + place)].number(1, "int32", 1)) for place in range(len(blocks))]
+    sizes = [
+        int(levels[order.index(len(shape) + place)].number(1, "int32", 1)) for place in range(len(blocks))
+    ]
     target = np.zeros((len(coordinates), len(shape)), "int64")
     for level, axis in enumerate(order):
         if axis < len(shape):

@@ -111,5 +111,3 @@ def softmax(node: LayerNode, data: Expr) -> Expr:
             raise node.fail("softmax along several axes is not supported")
         (axis,) = axis
     return relay.nn.softmax(data, axis=int(axis))
-
-

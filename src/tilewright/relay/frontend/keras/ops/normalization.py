@@ -44,7 +44,8 @@ def layer_normalization(node: LayerNode, data: Expr) -> Expr:
         mean = relay.mean(data, axis=axes, keepdims=True)
         spread = relay.variance(data, axis=axes, keepdims=True)
         made = relay.multiply(
-            relay.subtract(data, mean), relay.rsqrt(relay.add(spread, node.constant(float(layer.epsilon), data)))
+            relay.subtract(data, mean),
+            relay.rsqrt(relay.add(spread, node.constant(float(layer.epsilon), data))),
         )
     shape = [extent if axis in axes else 1 for axis, extent in enumerate(node.shape(data))]
     for name, function in (("gamma", relay.multiply), ("beta", relay.add)):

@@ -88,7 +88,9 @@ def cropping(node: LayerNode, data: Expr) -> Expr:
 def up_sampling(node: LayerNode, data: Expr) -> Expr:
     """An image enlarged: elements repeated, or interpolated."""
     layer, layout = node.layer, node.layout_of(_space(node))
-    factors = [int(layer.size)] * _space(node) if isinstance(layer.size, int) else [int(one) for one in layer.size]
+    factors = (
+        [int(layer.size)] * _space(node) if isinstance(layer.size, int) else [int(one) for one in layer.size]
+    )
     method = str(getattr(layer, "interpolation", "nearest"))
     if method == "nearest":
         for axis, factor in zip(axes_of_space(layout), factors, strict=True):
@@ -108,7 +110,11 @@ def up_sampling(node: LayerNode, data: Expr) -> Expr:
 def resizing(node: LayerNode, data: Expr) -> Expr:
     """An image in another size."""
     layer, layout = node.layer, node.layout_of(2)
-    if layer.crop_to_aspect_ratio or layer.pad_to_aspect_ratio or layer.interpolation not in ("bilinear", "nearest"):
+    if (
+        layer.crop_to_aspect_ratio
+        or layer.pad_to_aspect_ratio
+        or layer.interpolation not in ("bilinear", "nearest")
+    ):
         raise node.fail("only plain bilinear and nearest resizing is supported")
     nearest = layer.interpolation == "nearest"
     return relay.image.resize2d(

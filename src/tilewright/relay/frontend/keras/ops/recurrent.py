@@ -22,9 +22,11 @@ def _unrolled(node: LayerNode, data: Expr, states: list[Expr], step: Step) -> An
     count = node.shape(data)[1]
     if count is None:
         raise node.fail("the number of steps has to be known")
-    rows = [relay.squeeze(part, axis=[1]) for part in relay.split(data, count, 1)] if count > 1 else [
-        relay.squeeze(data, axis=[1])
-    ]
+    rows = (
+        [relay.squeeze(part, axis=[1]) for part in relay.split(data, count, 1)]
+        if count > 1
+        else [relay.squeeze(data, axis=[1])]
+    )
     if layer.go_backwards:
         rows.reverse()
     outputs = []
@@ -75,7 +77,9 @@ def lstm(node: LayerNode, data: Expr, initial_state: Any = None) -> Any:
     def step(row: Expr, states: list[Expr]) -> list[Expr]:
         total = relay.add(_product(node, row, kernel, bias), _product(node, states[0], recurrent))
         into, forget, new, out = relay.split(total, 4, axis=1)
-        opened, kept, shown = (activated(node, one, layer.recurrent_activation) for one in (into, forget, out))
+        opened, kept, shown = (
+            activated(node, one, layer.recurrent_activation) for one in (into, forget, out)
+        )
         memory = relay.add(
             relay.multiply(kept, states[1]), relay.multiply(opened, activated(node, new, layer.activation))
         )
@@ -94,7 +98,9 @@ def gru(node: LayerNode, data: Expr, initial_state: Any = None) -> Any:
     if bias is not None and node.rank(bias) == 2:
         known = node.value(bias)
         assert known is not None
-        input_bias, recurrent_bias = (node.scope.stored(f"{layer.name}/bias_{place}", known[place]) for place in (0, 1))
+        input_bias, recurrent_bias = (
+            node.scope.stored(f"{layer.name}/bias_{place}", known[place]) for place in (0, 1)
+        )
 
     def step(row: Expr, states: list[Expr]) -> list[Expr]:
         update, reset, new = relay.split(_product(node, row, kernel, input_bias), 3, axis=1)

@@ -110,7 +110,8 @@ def dot(node: LayerNode, parts: Sequence[Expr]) -> Expr:
     axes = [axis % node.rank(part) for axis, part in zip(given, parts, strict=True)]
     if layer.normalize:
         left, right = (
-            relay.nn.l2_normalize(part, eps=1e-12, axis=[axis]) for part, axis in zip(parts, axes, strict=True)
+            relay.nn.l2_normalize(part, eps=1e-12, axis=[axis])
+            for part, axis in zip(parts, axes, strict=True)
         )
     ranks = [node.rank(part) for part in (left, right)]
     if ranks == [2, 2]:

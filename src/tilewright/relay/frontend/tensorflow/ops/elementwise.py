@@ -222,9 +222,7 @@ def atan2(node: GraphNode, rise: Expr, run: Expr) -> Expr:
     """The angle of a point, in all four quadrants."""
     zero, pi = node.constant(0, rise), node.constant(math.pi, rise)
     angle = relay.atan(relay.divide(rise, run))
-    turned = relay.where(
-        relay.greater_equal(rise, zero), relay.add(angle, pi), relay.subtract(angle, pi)
-    )
+    turned = relay.where(relay.greater_equal(rise, zero), relay.add(angle, pi), relay.subtract(angle, pi))
     made = relay.where(relay.less(run, zero), turned, angle)
     upright = relay.multiply(relay.sign(rise), node.constant(math.pi / 2, rise))
     return relay.where(relay.equal(run, zero), upright, made)

@@ -100,7 +100,9 @@ def _suppressed(
     return relay.squeeze(TupleGetItem(left, 0), axis=[0]), relay.reshape(TupleGetItem(left, 1), (1,))
 
 
-def _chosen(node: GraphNode, boxes: Expr, scores: Expr, limit: Expr, overlap: float, least: float | None) -> Expr:
+def _chosen(
+    node: GraphNode, boxes: Expr, scores: Expr, limit: Expr, overlap: float, least: float | None
+) -> Expr:
     indices, count = _suppressed(node, boxes, scores, overlap, least)
     most = relay.reshape(relay.cast(limit, "int32"), (1,))
     ends = relay.cast(relay.minimum(count, most), "int64")
@@ -162,3 +164,53 @@ def non_max_suppression_v5(
         places = const(np.arange(node.static_shape(made)[0], dtype="int32"))
         chosen = relay.where(relay.less(places, count), chosen, relay.zeros_like(chosen))
     return [made, chosen, count]
+
+
+@converter("CombinedNonMaxSuppression")
+def combined_non_max_suppression(
+    node: GraphNode, boxes: Expr, scores: Expr, per_class: Expr, total: Expr, overlap: Expr, least: Expr
+) -> list[Expr]:
+    """The best boxes of all classes, in which each class is suppressed by itself: boxes, scores, classes, counts."""
+    batch, count, shared, _ = node.static_shape(boxes)
+    classes = node.static_shape(scores)[2]
+    if shared != 1:
+        raise node.fail("boxes of their own for each class are not supported")
+    if node.attr("pad_per_class", False):
+        raise node.fail("pad_per_class is not supported")
+    most = int(node.number(total, "max_total_size"))
+    places = relay.reshape(boxes, (batch, count, 4))
+    found = relay.vision.all_class_non_max_suppression(
+        places,
+        relay.transpose(scores, (0, 2, 1)),
+        int(node.number(per_class, "max_output_size_per_class")),
+        _number(node, overlap),
+        _number(node, least),
+        output_format="tensorflow",
+    )
+    indices, kept, counts = found[0], found[1], found[2]
+    order = const(np.arange(count * classes, dtype="int64")[None])
+    inside = relay.less(order, relay.reshape(relay.cast(counts, "int64"), (batch, 1)))
+    nothing = const(np.full((batch, count * classes), -np.inf, "float32"))
+    width = min(most, count * classes)
+    best = relay.topk(relay.where(inside, kept, nothing), k=width, axis=1, dtype="int64")
+    valid = relay.minimum(
+        relay.reshape(relay.cast(counts, "int64"), (batch, 1)), const(np.asarray([[width]], "int64"))
+    )
+    shown = relay.less(const(np.arange(width, dtype="int64")[None]), valid)
+    labels, rows = (
+        relay.gather(relay.squeeze(part, axis=[2]), 1, best[1]) for part in relay.split(indices, 2, axis=2)
+    )
+    corners = relay.take(places, rows, axis=1, batch_dims=1)
+    if node.attr("clip_boxes", True):
+        corners = relay.clip(corners, 0, 1)
+    masked = [
+        relay.where(relay.expand_dims(shown, 2), corners, relay.zeros_like(corners)),
+        relay.where(shown, best[0], relay.zeros_like(best[0])),
+        relay.where(shown, relay.cast(labels, "float32"), relay.zeros_like(best[0])),
+    ]
+    extra = most - width
+    if extra:
+        widths = [(0, 0), (0, extra)]
+        zero = const(np.float32(0))
+        masked = [relay.nn.pad(one, widths + [(0, 0)] * (node.rank(one) - 2), zero) for one in masked]
+    return [*masked, relay.cast(relay.squeeze(valid, axis=[1]), "int32")]

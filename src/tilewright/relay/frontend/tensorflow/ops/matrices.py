@@ -42,7 +42,9 @@ def products(node: GraphNode, left: Expr, right: Expr, flip_left: bool, flip_rig
     stacks = []
     for one in (left, right):
         matrix = sizes_of(node, one)[-2:]
-        spread = one if len(lead) == 1 and _fits(node, one, lead) else broadcast_to(node, one, [*lead, *matrix])
+        spread = (
+            one if len(lead) == 1 and _fits(node, one, lead) else broadcast_to(node, one, [*lead, *matrix])
+        )
         stacks.append(reshaped(node, spread, [multiplied(lead), *matrix]))
     made = relay.nn.batch_matmul(stacks[0], stacks[1], transpose_a=False, transpose_b=flip_right)
     last = sizes_of(node, right)[-2 if flip_right else -1]

@@ -70,5 +70,3 @@ def local_response_normalization(node: GraphNode, data: Expr) -> Expr:
 def l2_loss(node: GraphNode, data: Expr) -> Expr:
     """Half the sum of squares."""
     return relay.multiply(relay.sum(relay.multiply(data, data)), node.constant(0.5, data))
-
-

@@ -365,7 +365,9 @@ def matrix_set_diag(node: GraphNode, data: Expr, diagonal: Expr, places: Expr | 
 
 
 @converter("MatrixDiagPart", "MatrixDiagPartV3")
-def matrix_diag_part(node: GraphNode, data: Expr, place: Expr | None = None, padding: Expr | None = None) -> Expr:
+def matrix_diag_part(
+    node: GraphNode, data: Expr, place: Expr | None = None, padding: Expr | None = None
+) -> Expr:
     """The diagonal of matrices."""
     which = 0 if place is None else node.ints(place, "the diagonal")
     if which not in (0, [0], [0, 0]):
@@ -384,5 +386,3 @@ def matrix_band_part(node: GraphNode, data: Expr, lower: Expr, upper: Expr) -> E
     row, column = np.ogrid[:rows, :columns]
     inside = ((below < 0) | (row - column <= below)) & ((above < 0) | (column - row <= above))
     return relay.where(const(inside), data, relay.zeros_like(data))
-
-

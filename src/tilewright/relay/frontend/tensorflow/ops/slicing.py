@@ -52,9 +52,7 @@ def strided_slice(node: GraphNode, data: Expr, begin: Expr, end: Expr, strides: 
         ends = [added(first, length) for first, length in zip(begins, ends, strict=True)]
     rank = node.rank(data)
     specified = len(steps)
-    visible = sum(
-        not (masks["ellipsis"] | masks["new_axis"]) >> place & 1 for place in range(specified)
-    )
+    visible = sum(not (masks["ellipsis"] | masks["new_axis"]) >> place & 1 for place in range(specified))
     subscripts: list[Any] = []
     for place in range(specified):
         if masks["ellipsis"] >> place & 1:
@@ -140,7 +138,9 @@ def gathered(node: GraphNode, data: Expr, indices: Expr, axis: int, batch_dims: 
     if followed is not None and places is not None and places.ndim <= 1:
         chosen = [followed[int(place)] for place in places.reshape(-1)]
         return node.of_elements(chosen, node.dtype(data), scalar=places.ndim == 0)
-    return relay.take(data, indices, axis=along, batch_dims=batch_dims % (node.rank(indices) + 1), mode="clip")
+    return relay.take(
+        data, indices, axis=along, batch_dims=batch_dims % (node.rank(indices) + 1), mode="clip"
+    )
 
 
 @converter("Gather")
@@ -209,8 +209,10 @@ def dynamic_update_slice(node: GraphNode, data: Expr, update: Expr, begin: Expr)
     starts = node.elements(begin, "the begin")
     places: list[Any] = []
     for axis, (start, extent, length) in enumerate(zip(starts, sizes, part, strict=True)):
-        base = relay.clip(start, 0, extent - length) if not isinstance(start, int) else const(
-            min(max(start, 0), extent - length), "int64"
+        base = (
+            relay.clip(start, 0, extent - length)
+            if not isinstance(start, int)
+            else const(min(max(start, 0), extent - length), "int64")
         )
         shape = [1] * len(sizes)
         shape[axis] = length
@@ -288,3 +290,9 @@ def unsorted_segment_sum(node: GraphNode, data: Expr, segments: Expr, count: Exp
     zeros = filled(node, [node.elements(count)[0], *sizes[leading:]], node.constant(0, data))
     assert rank >= leading
     return relay.scatter_nd(zeros, relay.expand_dims(flat, 0), rows, "add")
+
+
+@converter("UnravelIndex")
+def unravel_index(node: GraphNode, indices: Expr, shape: Expr) -> Expr:
+    """Positions along each axis of the elements with these numbers."""
+    return relay.unravel_index(indices, shape)

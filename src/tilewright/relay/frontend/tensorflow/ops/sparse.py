@@ -60,7 +60,9 @@ def sparse_reshape(node: GraphNode, indices: Expr, shape: Expr, wanted: Expr) ->
 # Segments of rows
 
 
-def _segments(node: GraphNode, data: Expr, indices: Expr, segments: Expr, count: Expr | None) -> tuple[Expr, Expr]:
+def _segments(
+    node: GraphNode, data: Expr, indices: Expr, segments: Expr, count: Expr | None
+) -> tuple[Expr, Expr]:
     """Sums of the rows of each segment, and how many each has."""
     rows = relay.take(data, indices, axis=0)
     number = None if count is None else relay.reshape(relay.cast(count, "int64"), (1,))
@@ -71,17 +73,23 @@ def _segments(node: GraphNode, data: Expr, indices: Expr, segments: Expr, count:
     ones = filled(node, sizes_of(node, segments)[:1], node.constant(1, data))
     counts = relay.segment_sum(ones, segments, number)
     rank = node.rank(sums)
-    return sums, relay.maximum(relay.expand_dims(counts, 1, rank - 1) if rank > 1 else counts, node.constant(1, data))
+    return sums, relay.maximum(
+        relay.expand_dims(counts, 1, rank - 1) if rank > 1 else counts, node.constant(1, data)
+    )
 
 
 @converter("SparseSegmentSum", "SparseSegmentSumWithNumSegments")
-def sparse_segment_sum(node: GraphNode, data: Expr, indices: Expr, segments: Expr, count: Expr | None = None) -> Expr:
+def sparse_segment_sum(
+    node: GraphNode, data: Expr, indices: Expr, segments: Expr, count: Expr | None = None
+) -> Expr:
     """Sums of chosen rows by segment."""
     return _segments(node, data, indices, segments, count)[0]
 
 
 @converter("SparseSegmentMean", "SparseSegmentMeanWithNumSegments")
-def sparse_segment_mean(node: GraphNode, data: Expr, indices: Expr, segments: Expr, count: Expr | None = None) -> Expr:
+def sparse_segment_mean(
+    node: GraphNode, data: Expr, indices: Expr, segments: Expr, count: Expr | None = None
+) -> Expr:
     """Means of chosen rows by segment."""
     return relay.divide(*_segments(node, data, indices, segments, count))
 

@@ -71,7 +71,9 @@ def window_of(node: GraphNode, data: Expr, layout: str, kernel: Sequence[int]) -
                     f"{node.where}: dimension {axis} of the input has to be known for padding SAME with a stride: "
                     "fix it with shape="
                 )
-            pads.append(same_padding(extent or size, size, stride, apart) if stride != 1 else _half(size, apart))
+            pads.append(
+                same_padding(extent or size, size, stride, apart) if stride != 1 else _half(size, apart)
+            )
     else:
         raise node.fail(f"the padding {mode!r} is not known")
     before, after = zip(*pads, strict=True)

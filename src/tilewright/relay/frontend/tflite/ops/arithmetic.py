@@ -21,7 +21,12 @@ from tilewright.relay.frontend.tflite.quantization import (
 )
 from tilewright.relay.frontend.tflite.registry import lite_converter
 
-_FUNCTIONS: dict[str, Any] = {"ADD": relay.add, "SUB": relay.subtract, "MUL": relay.multiply, "DIV": relay.divide}
+_FUNCTIONS: dict[str, Any] = {
+    "ADD": relay.add,
+    "SUB": relay.subtract,
+    "MUL": relay.multiply,
+    "DIV": relay.divide,
+}
 _INTEGER_FUNCTIONS: dict[str, Any] = {
     "ADD": relay.qnn.op.add,
     "SUB": relay.qnn.op.subtract,

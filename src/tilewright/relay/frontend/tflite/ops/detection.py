@@ -108,7 +108,10 @@ def detection_postprocess(node: LiteNode, boxes: Expr, scores: Expr, anchors: Ex
     which = relay.cast(relay.argmax(likely, axis=[2]), "float32")
     rows = relay.concatenate([relay.expand_dims(one, -1) for one in (which, best)] + [corners], axis=-1)
     counted = relay.vision.get_valid_counts(
-        rows, score_threshold=const(float(options["nms_score_threshold"]), "float32"), id_index=0, score_index=1
+        rows,
+        score_threshold=const(float(options["nms_score_threshold"]), "float32"),
+        id_index=0,
+        score_index=1,
     ).tuple_value
     count, data, indices = (TupleGetItem(counted, place) for place in range(3))
     left = relay.vision.non_max_suppression(

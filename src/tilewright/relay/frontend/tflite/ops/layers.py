@@ -173,9 +173,7 @@ def conv3d(node: LiteNode, data: Expr, weight: Expr, bias: Expr | None = None) -
 
 
 @lite_converter("TRANSPOSE_CONV")
-def transpose_conv(
-    node: LiteNode, sizes: Expr, weight: Expr, data: Expr, bias: Expr | None = None
-) -> Expr:
+def transpose_conv(node: LiteNode, sizes: Expr, weight: Expr, data: Expr, bias: Expr | None = None) -> Expr:
     """A transposed convolution; the kernel's axes are outputs, rows, columns, inputs."""
     with_window(node)
     wanted = node.ints(sizes, "the sizes")
@@ -196,7 +194,11 @@ def fully_connected(node: LiteNode, data: Expr, weight: Expr, bias: Expr | None 
         raise node.fail("shuffled weights are not supported")
     units, features = node.static_shape(weight, "the weight")
     lead = sizes_of(node, data)[:-1]
-    rows = data if node.rank(data) == 2 and node.shape(data)[-1] == features else reshaped(node, data, [-1, features])
+    rows = (
+        data
+        if node.rank(data) == 2 and node.shape(data)[-1] == features
+        else reshaped(node, data, [-1, features])
+    )
     if is_integer_layer(node, 0, 1):
         of, to = (quantization_of(node, node.input(place)) for place in (0, 1))
         scale, zero = parameters(of)
@@ -212,5 +214,3 @@ def fully_connected(node: LiteNode, data: Expr, weight: Expr, bias: Expr | None 
     if node.attr("keep_num_dims", False):
         return reshaped(node, made, [*lead, units])
     return made
-
-

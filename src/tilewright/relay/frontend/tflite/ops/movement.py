@@ -122,7 +122,8 @@ def mean(node: LiteNode, data: Expr, axes: Expr) -> Expr:
     factor = float(of.scale[0]) / float(to.scale[0])
     shift = float(to.zero_point[0]) - factor * float(of.zero_point[0])
     scaled = relay.add(
-        relay.multiply(relay.cast(sums, "float32"), const(np.float32(factor / count))), const(np.float32(shift))
+        relay.multiply(relay.cast(sums, "float32"), const(np.float32(factor / count))),
+        const(np.float32(shift)),
     )
     limits = np.iinfo(output.dtype)
     return relay.cast(relay.clip(relay.round(scaled), int(limits.min), int(limits.max)), output.dtype)
@@ -176,7 +177,9 @@ def fake_quant(node: LiteNode, data: Expr) -> Expr:
     nudged = low if zero < low else high if zero > high else int(np.floor(zero + 0.5))
     floor, ceiling = (low - nudged) * scale, (high - nudged) * scale
     clipped = relay.clip(data, floor, ceiling)
-    steps = relay.multiply(relay.subtract(clipped, node.constant(floor, data)), node.constant(1 / scale, data))
+    steps = relay.multiply(
+        relay.subtract(clipped, node.constant(floor, data)), node.constant(1 / scale, data)
+    )
     whole = relay.floor(relay.add(steps, node.constant(0.5, data)))
     return relay.add(relay.multiply(whole, node.constant(scale, data)), node.constant(floor, data))
 
@@ -185,7 +188,11 @@ def fake_quant(node: LiteNode, data: Expr) -> Expr:
 def position(node: LiteNode, data: Expr, axis: Expr) -> Expr:
     """Where the greatest or least elements are; integers serve as well as the numbers they stand for."""
     node.attributes["output_type"] = node.outputs[0].dtype
-    return reduction.arg_max(node, data, axis) if node.op_type == "ARG_MAX" else reduction.arg_min(node, data, axis)
+    return (
+        reduction.arg_max(node, data, axis)
+        if node.op_type == "ARG_MAX"
+        else reduction.arg_min(node, data, axis)
+    )
 
 
 @lite_converter("SPARSE_TO_DENSE")
