@@ -13,8 +13,8 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, ExprWithOp, Var, const
 from tilewright.relay.frontend.common import ModelNode
-from tilewright.relay.frontend.torch.script.folding import Folder
-from tilewright.relay.frontend.torch.sizes import Size, all_known, as_scalar, vector
+from tilewright.relay.frontend.common.folding import Folder
+from tilewright.relay.frontend.common.sizes import Size, all_known, as_scalar, vector
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilewright.relay.frontend.torch.sizes import Size
+from tilewright.relay.frontend.common.sizes import Size
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common import Unsupported, check_input_names, require_supported
 from tilewright.relay.frontend.common.description import Described, Weights
 from tilewright.relay.frontend.common.description import Tensor as DescribedTensor
+from tilewright.relay.frontend.common.finishing import finished
 from tilewright.relay.frontend.registry import Frontend, Imported
 from tilewright.relay.frontend.tflite.converter import ConstantTable, OperatorConverter
 from tilewright.relay.frontend.tflite.importer import GraphImporter, list_unsupported, new_scope
 from tilewright.relay.frontend.tflite.model import IDENTIFIER, Subgraph, Tensor, read_model
-from tilewright.relay.frontend.torch.importing import finished
 from tilewright.support.recursion import recursion_room
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp
+from tilewright.relay.frontend.common.sizes import reshaped
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.registry import operation_converter
 from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops import elementwise
 from tilewright.relay.frontend.tensorflow.ops.matrices import products
 from tilewright.relay.frontend.tensorflow.ops.slicing import subscripted
-from tilewright.relay.frontend.torch.sizes import reshaped
 
 _BINARY: dict[str, Any] = {
     "Add": relay.add,

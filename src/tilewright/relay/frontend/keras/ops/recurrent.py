@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.sizes import reshaped, sizes_of
 from tilewright.relay.frontend.keras.node import LayerNode
 from tilewright.relay.frontend.keras.ops.activations import activated
 from tilewright.relay.frontend.keras.registry import layer_converter
 from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
-from tilewright.relay.frontend.torch.sizes import reshaped, sizes_of
 
 Step = Callable[[Expr, list[Expr]], list[Expr]]
 """From the input of a step and the states before it to the states after it; the first is the output."""

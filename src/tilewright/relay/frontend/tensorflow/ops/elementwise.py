@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.sizes import Size, added, multiplied
 from tilewright.relay.frontend.onnx.low_precision import round_half_even
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
-from tilewright.relay.frontend.torch.sizes import Size, added, multiplied
 
 _UNARY: Final[dict[str, Callable[..., Any]]] = {
     "Abs": relay.abs,

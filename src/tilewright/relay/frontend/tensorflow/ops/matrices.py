@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import relay
+from tilewright.relay.frontend.common.sizes import Size, broadcast_to, multiplied, reshaped, sizes_of
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
-from tilewright.relay.frontend.torch.sizes import Size, broadcast_to, multiplied, reshaped, sizes_of
 
 
 @converter("MatMul")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tilewright import relay
+from tilewright.relay.frontend.common.sizes import multiplied
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
-from tilewright.relay.frontend.torch.sizes import multiplied
 
 _REDUCTIONS: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
     "Max": ("REDUCE_MAX", relay.max),

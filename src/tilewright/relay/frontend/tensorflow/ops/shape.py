@@ -8,9 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
-from tilewright.relay.frontend.tensorflow.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     all_known,
     as_scalar,
@@ -19,6 +17,8 @@ from tilewright.relay.frontend.torch.sizes import (
     reshaped,
     sizes_of,
 )
+from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.tensorflow.registry import converter
 
 
 @converter("Shape", "SHAPE")

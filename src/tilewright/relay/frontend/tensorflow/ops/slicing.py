@@ -8,10 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
-from tilewright.relay.frontend.tensorflow.ops.shape import filled
-from tilewright.relay.frontend.tensorflow.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     added,
     all_known,
@@ -20,6 +17,9 @@ from tilewright.relay.frontend.torch.sizes import (
     sizes_of,
     vector,
 )
+from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
+from tilewright.relay.frontend.tensorflow.ops.shape import filled
+from tilewright.relay.frontend.tensorflow.registry import converter
 
 _END: Final = 2**31 - 1
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.sizes import sizes_of
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.ops.shape import filled
 from tilewright.relay.frontend.tensorflow.registry import converter
-from tilewright.relay.frontend.torch.sizes import sizes_of
 
 
 @converter("SparseToDense")

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.sizes import reshaped, sizes_of
 from tilewright.relay.frontend.tensorflow.node import Expr
 from tilewright.relay.frontend.tensorflow.ops.convolution import convolved, transposed, transposed_window
 from tilewright.relay.frontend.tensorflow.ops.windows import Window, window_of
@@ -23,7 +24,6 @@ from tilewright.relay.frontend.tflite.quantization import (
     real,
 )
 from tilewright.relay.frontend.tflite.registry import lite_converter
-from tilewright.relay.frontend.torch.sizes import reshaped, sizes_of
 
 
 def with_window(node: LiteNode) -> LiteNode:
