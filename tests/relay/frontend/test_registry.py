@@ -126,7 +126,7 @@ def test_a_frontend_can_be_registered(fresh, tmp_path, capsys):
     path = tmp_path / "m.LINES"
     path.write_bytes(b"LINES")
     assert registry.guess_frontend(str(path)) is frontend
-    assert tvmc.frontends.get_frontend_names()[-1] == "lines"
+    assert "lines" in tvmc.frontends.get_frontend_names()
     made = tvmc.frontends.get_frontend_by_name("lines")
     assert (made.name(), made.suffixes()) == ("lines", ["lines"])
     assert tvm.ir.structural_equal(tvmc.load(str(path)).mod, PROGRAM)

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
-from tilewright.ir.transform import Sequential
 from tilewright.relay.expr import Var
 from tilewright.relay.frontend.common import Unsupported, require_supported
 from tilewright.relay.frontend.common.finishing import finished
@@ -47,7 +46,7 @@ def from_tensorflow(
     require_supported(_needed_unsupported(frozen, outputs))
     module, params = converted(frozen, shape or {}, outputs)
     if layout == "NCHW":
-        module = Sequential([ConvertLayout(_LAYOUTS["NCHW"])])(module)
+        module = ConvertLayout(_LAYOUTS["NCHW"])(module)
     return module, params
 
 

@@ -1,4 +1,4 @@
-"""What the importers share: variables for inputs and weights, and the function that the model becomes."""
+"""What the importers share: variables for inputs and weights."""
 
 from __future__ import annotations
 
