@@ -462,14 +462,14 @@ def test_the_command_line_reads_a_file(tmp_path: Path) -> None:
 # Files that TensorFlow wrote
 
 
-@pytest.mark.parametrize("name", ["float", "int8", "hybrid"])
+@pytest.mark.parametrize("name", ["float", "int8"])
 def test_files_of_tensorflow(name: str) -> None:
-    """A small network (convolution, depthwise, pooling, dense, softmax) gives what TensorFlow's interpreter gave."""
+    """A small network (convolution, depthwise, pooling, dense) gives what TensorFlow's interpreter gave."""
     stored = np.load(DATA / "expected.npz")
     given, expected = stored[f"{name}_input"], stored[f"{name}_output"]
     made = run((DATA / f"{name}.tflite").read_bytes(), given)[0]
     assert made.dtype == expected.dtype
     if name == "int8":
-        assert np.abs(made.astype(int) - expected.astype(int)).max() <= 1
+        assert np.abs(made.astype(int) - expected.astype(int)).max() <= 1 and np.ptp(expected) > 50
     else:
-        np.testing.assert_allclose(made, expected, rtol=1e-4, atol=2e-2 if name == "hybrid" else 1e-6)
+        np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-5)
