@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
+from tilewright.ir.tensor_type import TensorType
 from tilewright.relay import transpose
 from tilewright.relay.expr import Var
 from tilewright.relay.frontend.common import Unsupported, check_input_names, input_type
@@ -81,7 +82,8 @@ def _converted(model: Any, shapes: Mapping[str, Any], layout: str) -> tuple[IRMo
 
 
 def _channels_first(scope: Scope, data: Any) -> Any:
-    return transpose(data, [0, 3, 1, 2]) if len(type_of(data, scope.module).shape) == 4 else data
+    kind = type_of(data, scope.module)
+    return transpose(data, [0, 3, 1, 2]) if isinstance(kind, TensorType) and len(kind.shape) == 4 else data
 
 
 def _flat(values: Any) -> list[Any]:

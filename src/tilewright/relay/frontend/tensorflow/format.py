@@ -85,7 +85,7 @@ def converted(
 def _last(proto: Any) -> str:
     """The last node with a value, which is the output of a graph that does not say."""
     for node in reversed(proto.node):
-        if node.op not in ("NoOp", "Assert"):
+        if node.op != "NoOp":
             return str(node.name)
     return str(proto.node[-1].name)
 

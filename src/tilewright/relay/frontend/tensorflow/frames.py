@@ -102,8 +102,6 @@ class Frames:
 
 def convert_loop(graph: GraphImporter, node: TensorFlowNode) -> None:
     """Convert the loop that an Exit leaves; all its exits get their values."""
-    from tilewright.relay.frontend.tensorflow.importer import GraphImporter as Importer
-
     frame = graph.frames.of_exit(node.name)
     carried = [graph.value(graph.nodes[frame.entered[merge]].input[0]) for merge in frame.merges]
     fixed = [one for one in frame.enters if one not in frame.entered.values()]
@@ -115,9 +113,8 @@ def convert_loop(graph: GraphImporter, node: TensorFlowNode) -> None:
         if isinstance(outside[one], RelayExpr) and not isinstance(outside[one], (Constant, Var))
     ]
 
-    def inside(values: list[Any]) -> Importer:
-        inner = Importer(graph.nodes.values(), graph.library, graph.scope)
-        inner.frames = graph.frames
+    def inside(values: list[Any]) -> GraphImporter:
+        inner = graph.without_values()
         for merge, value in zip(frame.merges, values, strict=False):
             inner.define(merge, [value])
             inner.define(frame.switches.get(merge, f"{merge}/none"), [value, value])

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.expr import TupleWrapper, Var
+from tilewright.relay.expr import TupleWrapper, Var, const
 from tilewright.relay.frontend.common import ShapeNeeded, Unsupported, collect_unsupported, input_type
 from tilewright.relay.frontend.tensorflow import ops as _converters
 from tilewright.relay.frontend.tensorflow.attributes import array_of, attribute_value
@@ -21,7 +21,6 @@ from tilewright.relay.frontend.tensorflow.names import Reference, parsed
 from tilewright.relay.frontend.tensorflow.node import Scope
 from tilewright.relay.frontend.tensorflow.registry import find_converter
 from tilewright.relay.frontend.tensorflow.tensorflow_node import TensorFlowNode
-from tilewright.relay.frontend.tensorflow.values import Ignored
 from tilewright.support.errors import ModelError
 from tilewright.support.wording import argument
 
@@ -90,7 +89,12 @@ class GraphImporter:
         """The nodes whose values a node reads. Those of a loop are read by the loop as a whole."""
         if node.op in ("Exit", "RefExit"):
             return self.frames.outside_of(node.name)
-        return [parsed(one, self).node for one in node.input if not one.startswith("^")]
+        if node.op in ("NoOp", "Assert"):
+            return []
+        # A constant inside a condition waits for a copy of the condition, which tells on which side it is.
+        waits = [one[1:] for one in node.input if one.startswith("^")]
+        sides = [one for one in waits if one in self.nodes and self.nodes[one].op in ("Identity", "Switch")]
+        return [parsed(one, self).node for one in node.input if not one.startswith("^")] + sides
 
     # Conversion
 
@@ -102,7 +106,8 @@ class GraphImporter:
             return
         attributes = {name: attribute_value(value) for name, value in node.attr.items()}
         wrapped = TensorFlowNode(node, attributes, self)
-        references = [parsed(one, self) for one in node.input if not one.startswith("^")]
+        data = [] if node.op in ("NoOp", "Assert") else [one for one in node.input if not one.startswith("^")]
+        references = [parsed(one, self) for one in data]
         inputs = [self.values[one.node][one.output] for one in references]
         with wrapped.conversion():
             if node.op in ("Switch", "RefSwitch"):
@@ -124,7 +129,8 @@ class GraphImporter:
         if node.op_type == "Const":
             return [self.scope.stored(node.name, array_of(node.attr("value"), node.name))]
         if node.op_type in ("NoOp", "Assert"):
-            return [Ignored()]
+            # They have no value; as an output they are the number zero, as in TVM.
+            return [const(0, "int32")]
         if node.op_type in ("_Retval", "LoopCond", "NextIteration", "RefNextIteration"):
             return [inputs[0]]
         convert = find_converter(node.op_type)
@@ -158,6 +164,10 @@ class GraphImporter:
         return variable
 
     # Functions
+
+    def without_values(self) -> GraphImporter:
+        """An importer of the same nodes that has converted none of them."""
+        return GraphImporter(self.nodes.values(), self.library, self.scope)
 
     def call(self, name: str, inputs: Sequence[Any]) -> list[Any]:
         """The results of a function of the library."""

@@ -22,8 +22,3 @@ class PendingList:
         if self.shape is None or any(size is None for size in self.shape):
             return None
         return [size for size in self.shape if size is not None]
-
-
-@dataclass(frozen=True)
-class Ignored:
-    """An output that has no value: of an assertion, or of an operator that does nothing."""

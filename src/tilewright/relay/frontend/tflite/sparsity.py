@@ -54,12 +54,12 @@ def dense_values(
         int(levels[order.index(len(shape) + place)].number(1, "int32", 1)) for place in range(len(blocks))
     ]
     target = np.zeros((len(coordinates), len(shape)), "int64")
-    for level, axis in enumerate(order):
+    for depth, axis in enumerate(order):
         if axis < len(shape):
             factor = sizes[blocks.index(axis)] if axis in blocks else 1
-            target[:, axis] += coordinates[:, level] * factor
+            target[:, axis] += coordinates[:, depth] * factor
         else:
-            target[:, blocks[axis - len(shape)]] += coordinates[:, level]
+            target[:, blocks[axis - len(shape)]] += coordinates[:, depth]
     if len(stored) < len(target) or (target >= np.asarray(shape)).any():
         raise ModelError(f"the TFLite model is damaged: the sparse tensor {name!r} does not fit its shape")
     made = np.zeros(shape, stored.dtype)

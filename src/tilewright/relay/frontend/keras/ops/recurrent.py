@@ -109,7 +109,7 @@ def gru(node: LayerNode, data: Expr, initial_state: Any = None) -> Any:
             inner = relay.split(_product(node, state, recurrent, recurrent_bias), 3, axis=1)
             gate = activated(node, relay.add(update, inner[0]), layer.recurrent_activation)
             cleared = activated(node, relay.add(reset, inner[1]), layer.recurrent_activation)
-            candidate = relay.add(new, relay.multiply(cleared, inner[2]))
+            candidate: Expr = relay.add(new, relay.multiply(cleared, inner[2]))
         else:
             if recurrent is None:
                 raise node.fail("the layer has no weights: build the model first")

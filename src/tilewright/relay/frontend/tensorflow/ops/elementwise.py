@@ -92,7 +92,8 @@ def _names(name: str) -> tuple[str, ...]:
 def _register_unary(name: str, function: Callable[..., Any]) -> None:
     @converter(*_names(name))
     def convert(node: GraphNode, data: Expr) -> Expr:
-        return function(data)
+        made: Expr = function(data)
+        return made
 
 
 def _register_binary(name: str, function: Callable[..., Any]) -> None:
@@ -174,7 +175,11 @@ def negative(node: GraphNode, data: Expr) -> Expr:
 def round_(node: GraphNode, data: Expr) -> Expr:
     """The nearest integer, halfway to the even one."""
     dtype = node.dtype(data)
-    return round_half_even(data, dtype) if dtype.startswith("float") else data
+    if not dtype.startswith("float"):
+        return data
+    made = round_half_even(data, dtype)
+    assert isinstance(made, Expr)
+    return made
 
 
 @converter("Square", "SQUARE")

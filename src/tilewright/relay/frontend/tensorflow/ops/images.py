@@ -83,7 +83,7 @@ def _suppressed(
         rows, score_threshold=const(threshold, "float32"), id_index=-1, score_index=0
     ).tuple_value
     count, data, indices = (TupleGetItem(counted, place) for place in range(3))
-    left = relay.vision.non_max_suppression(
+    left: Any = relay.vision.non_max_suppression(
         data,
         count,
         indices,
@@ -96,8 +96,8 @@ def _suppressed(
         id_index=-1,
         return_indices=True,
         invalid_to_bottom=False,
-    ).tuple_value
-    return relay.squeeze(TupleGetItem(left, 0), axis=[0]), relay.reshape(TupleGetItem(left, 1), (1,))
+    )
+    return relay.squeeze(left[0], axis=[0]), relay.reshape(left[1], (1,))
 
 
 def _chosen(
@@ -192,7 +192,7 @@ def combined_non_max_suppression(
     inside = relay.less(order, relay.reshape(relay.cast(counts, "int64"), (batch, 1)))
     nothing = const(np.full((batch, count * classes), -np.inf, "float32"))
     width = min(most, count * classes)
-    best = relay.topk(relay.where(inside, kept, nothing), k=width, axis=1, dtype="int64")
+    best: Any = relay.topk(relay.where(inside, kept, nothing), k=width, axis=1, dtype="int64")
     valid = relay.minimum(
         relay.reshape(relay.cast(counts, "int64"), (batch, 1)), const(np.asarray([[width]], "int64"))
     )

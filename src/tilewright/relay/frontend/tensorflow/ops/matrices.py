@@ -66,7 +66,7 @@ def _broadcast(node: GraphNode, left: Expr, right: Expr) -> list[Size]:
     """The leading axes of a product."""
     one, other = sizes_of(node, left)[:-2], sizes_of(node, right)[:-2]
     count = max(len(one), len(other))
-    one, other = [1] * (count - len(one)) + one, [1] * (count - len(other)) + other
+    one, other = ([*[1] * (count - len(sizes)), *sizes] for sizes in (one, other))
     return [
         second if isinstance(first, int) and first == 1 else first
         for first, second in zip(one, other, strict=True)

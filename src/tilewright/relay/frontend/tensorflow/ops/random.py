@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilewright import relay
+from tilewright.ir.base import RelayExpr
 from tilewright.relay.frontend.common import random as draws
 from tilewright.relay.frontend.tensorflow.node import Expr, GraphNode
 from tilewright.relay.frontend.tensorflow.registry import converter
@@ -25,6 +26,5 @@ def random_normal(node: GraphNode, shape: Expr, *seed: Expr) -> Expr:
     return _cast(node, draws.normal(node, _shape(node, shape)))
 
 
-def _cast(node: GraphNode, data: Expr) -> Expr:
-    dtype = str(node.attr("dtype", "float32"))
-    return data if dtype == "float32" else relay.cast(data, dtype)
+def _cast(node: GraphNode, data: RelayExpr) -> Expr:
+    return relay.cast(data, str(node.attr("dtype", "float32")))

@@ -233,7 +233,7 @@ def broadcast_args(node: GraphNode, left: Expr, right: Expr) -> Expr:
     """The shape that two shapes broadcast to."""
     one, other = node.elements(left), node.elements(right)
     count = max(len(one), len(other))
-    one, other = [1] * (count - len(one)) + one, [1] * (count - len(other)) + other
+    one, other = ([*[1] * (count - len(sizes)), *sizes] for sizes in (one, other))
     found: list[Size] = []
     for first, second in zip(one, other, strict=True):
         if isinstance(first, int) and isinstance(second, int):

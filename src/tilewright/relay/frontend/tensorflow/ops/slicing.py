@@ -255,7 +255,7 @@ def top_k(node: GraphNode, data: Expr, count: Expr | None = None) -> list[Expr]:
     wanted: Any = int(node.attr("k")) if count is None else node.elements(count, "k")[0]
     if not isinstance(wanted, int):
         wanted = relay.reshape(relay.cast(wanted, "int64"), (1,))
-    made = relay.topk(data, k=wanted, axis=-1, ret_type="both", is_ascend=False, dtype="int32")
+    made: Any = relay.topk(data, k=wanted, axis=-1, ret_type="both", is_ascend=False, dtype="int32")
     return [made[0], made[1]]
 
 

@@ -65,7 +65,7 @@ def _segments(
 ) -> tuple[Expr, Expr]:
     """Sums of the rows of each segment, and how many each has."""
     rows = relay.take(data, indices, axis=0)
-    number = None if count is None else relay.reshape(relay.cast(count, "int64"), (1,))
+    number: Expr | None = None if count is None else relay.reshape(relay.cast(count, "int64"), (1,))
     known = node.value(segments)
     if number is None and known is not None:
         number = const(np.asarray([known.max() + 1 if known.size else 0], "int64"))

@@ -71,7 +71,7 @@ def concatenation(node: LiteNode, *parts: Expr) -> Expr:
 def l2_normalization(node: LiteNode, data: Expr) -> Expr:
     """Vectors along the last axis divided by their lengths."""
     numbers = real(node, data, node.input(0))
-    made = relay.nn.l2_normalize(numbers, eps=1e-12, axis=[node.rank(data) - 1])
+    made: Expr = relay.nn.l2_normalize(numbers, eps=1e-12, axis=[node.rank(data) - 1])
     made = activated(node, made, str(node.attr("activation", "NONE")))
     return quantized(node, made, node.outputs[0]) if is_quantized(node.outputs[0]) else made
 

@@ -114,7 +114,7 @@ def detection_postprocess(node: LiteNode, boxes: Expr, scores: Expr, anchors: Ex
         score_index=1,
     ).tuple_value
     count, data, indices = (TupleGetItem(counted, place) for place in range(3))
-    left = relay.vision.non_max_suppression(
+    left: Any = relay.vision.non_max_suppression(
         data,
         count,
         indices,

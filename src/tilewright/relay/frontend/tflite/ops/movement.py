@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,11 @@ def mean(node: LiteNode, data: Expr, axes: Expr) -> Expr:
         return reduction.reduced(node, relay.mean, data, axes)
     of, to = quantization_of(node, given), quantization_of(node, output)
     sums = reduction.reduced(node, relay.sum, relay.cast(data, "int32"), axes)
-    sizes = [node.shape(data)[axis] for axis in reduction.axes_of(node, data, axes)]
-    if None in sizes:
+    shape, along = node.shape(data), reduction.axes_of(node, data, axes)
+    sizes = [size for axis, size in enumerate(shape) if axis in along and size is not None]
+    if len(sizes) < len(along):
         raise node.fail("the sizes of the axes of a quantised mean have to be known")
-    count = int(np.prod(sizes))
+    count = prod(sizes)
     factor = float(of.scale[0]) / float(to.scale[0])
     shift = float(to.zero_point[0]) - factor * float(of.zero_point[0])
     scaled = relay.add(
