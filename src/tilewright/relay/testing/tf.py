@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.relay.frontend.tensorflow.package import tensorflow_package
+from tilewright.runtime.ndarray import NDArray
 
 
 def convert_to_list(x: Any) -> list[Any]:
@@ -27,3 +28,10 @@ def AddShapesToGraphDef(session: Any, out_node: Any) -> Any:
     graph_def = session.graph.as_graph_def(add_shapes=True)
     freeze = tensorflow_package().compat.v1.graph_util.convert_variables_to_constants
     return freeze(session, graph_def, convert_to_list(out_node))
+
+
+def vmobj_to_list(o: Any) -> list[Any]:
+    """The tensors of a result of the virtual machine, whatever they are nested in, as arrays."""
+    if isinstance(o, NDArray):
+        return [o.numpy()]
+    return [one for part in o for one in vmobj_to_list(part)]
