@@ -44,7 +44,9 @@ def _guarded_load(emitter: Emitter, condition: PrimExpr, load: Load, otherwise: 
     if bits not in _WORDS or not is_run or load.dtype.is_bool or not _is_one(load.predicate):
         return None
     # An index that itself has to be loaded may only be loaded under the condition.
-    if access.pointer_type != _GLOBAL or any(isinstance(part, (Load, Call)) for part in post_order(load.index)):
+    if access.pointer_type != _GLOBAL or any(
+        isinstance(part, (Load, Call)) for part in post_order(load.index)
+    ):
         return None
     assert access.base is not None
     if access.volatile or access.alignment(access.base) * 8 < bits:

@@ -16,6 +16,7 @@ import pytest
 
 from tilewright import relay
 from tilewright.driver import tvmc
+from tilewright.relay.frontend.keras.importer import list_unsupported
 from tilewright.relay.interpreter import Interpreter
 from tilewright.support.errors import ModelError
 
@@ -165,6 +166,26 @@ def test_a_subclass_is_traced() -> None:
         return
     found = run(*relay.frontend.from_keras(model, {"x": (2, 4)}, layout="NHWC"), data)
     np.testing.assert_allclose(found[0], expected_of(model, data)[0], rtol=1e-5)
+
+
+def test_what_layers_do_in_training_or_with_masks_is_not_left_out() -> None:
+    """A mask, a layer that always trains and an activation of one's own are named, unless TensorFlow traces them."""
+    keras.utils.set_random_seed(1)
+    row = layers.Input((4,), batch_size=1)
+    masked = layers.LSTM(2)(layers.Embedding(5, 3, mask_zero=True)(row))
+    trained = layers.BatchNormalization()(
+        layers.Dense(2, activation=lambda one: one * 3.0)(row), training=True
+    )
+    found = {
+        one.operator.partition(" at 0x")[0] for one in list_unsupported(keras.Model(row, [masked, trained]))
+    }
+    assert found == {
+        "Embedding with mask_zero",
+        "BatchNormalization in training",
+        "the activation '<lambda>'",
+    }
+    if keras.backend.backend() == "tensorflow":
+        check(keras.Model(row, masked), np.asarray([[1, 2, 0, 0]], "float32"))
 
 
 def test_files(tmp_path: Path) -> None:

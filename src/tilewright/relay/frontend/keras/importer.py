@@ -10,6 +10,7 @@ from tilewright.relay.expr import TupleWrapper
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported
 from tilewright.relay.frontend.keras import ops as _converters
 from tilewright.relay.frontend.keras.node import LayerNode
+from tilewright.relay.frontend.keras.ops.activations import is_known
 from tilewright.relay.frontend.keras.package import keras_package
 from tilewright.relay.frontend.keras.registry import find_converter
 from tilewright.relay.frontend.tensorflow.node import Scope
@@ -112,16 +113,31 @@ def _missing(model: Any) -> Iterator[tuple[str, str]]:
         return
     for node in nodes_of(graph):
         operation = node.operation
-        if isinstance(operation, keras.Model):
+        if node.arguments.kwargs.get("training"):
+            yield f"{type(operation).__name__} in training", str(operation.name)
+        elif isinstance(operation, keras.Model):
             yield from _missing(operation)
-        elif find_converter(operation) is None:
-            yield type(operation).__name__, str(operation.name)
         else:
-            inner = [getattr(operation, name, None) for name in ("layer", "forward_layer")]
-            for one in inner:
-                if (
-                    isinstance(one, keras.layers.Layer)
-                    and not isinstance(one, keras.Model)
-                    and find_converter(one) is None
-                ):
-                    yield type(one).__name__, str(one.name)
+            yield from _missing_in_layer(operation)
+
+
+def _missing_in_layer(layer: Any) -> Iterator[tuple[str, str]]:
+    """A layer that cannot be converted, or what in it cannot."""
+    keras = keras_package()
+    name = str(layer.name)
+    if find_converter(layer) is None:
+        yield type(layer).__name__, name
+    elif getattr(layer, "mask_zero", False):
+        yield f"{type(layer).__name__} with mask_zero", name
+    for attribute in ("activation", "recurrent_activation"):
+        activation = getattr(layer, attribute, None)
+        if isinstance(activation, keras.layers.Layer):
+            yield from _missing_in_layer(activation)
+        elif not is_known(activation):
+            yield f"the activation {getattr(activation, '__name__', activation)!r}", name
+    for attribute in ("layer", "forward_layer"):
+        inner = getattr(layer, attribute, None)
+        if isinstance(inner, keras.Model):
+            yield from _missing(inner)
+        elif isinstance(inner, keras.layers.Layer):
+            yield from _missing_in_layer(inner)

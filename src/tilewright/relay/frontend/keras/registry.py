@@ -39,10 +39,8 @@ def operation_converter(*names: str) -> Callable[[AnyConverter], AnyConverter]:
 
 
 def find_converter(operation: Any) -> Converter | None:
-    """The converter of a layer or operation: of its class, else of a class that it derives from."""
+    """The converter of a layer or operation. Classes of other packages than Keras have none, whatever their names."""
     kinds = [kind.__name__ for kind in type(operation).__mro__]
-    table = _LAYERS if "Layer" in kinds else _OPERATIONS
-    own = table.get(kinds[0])
-    # A user's class with a call of its own is not what it derives from.
-    defined = str(type(operation).__module__).startswith("keras.")
-    return own if defined else None
+    if not str(type(operation).__module__).startswith("keras."):
+        return None
+    return (_LAYERS if "Layer" in kinds else _OPERATIONS).get(kinds[0])

@@ -51,15 +51,17 @@ def activated(node: LayerNode, data: Expr, activation: Any) -> Expr:
         return data
     if not callable(activation) or hasattr(activation, "compute_output_spec"):
         return node.inside(activation, [data])  # type: ignore[no-any-return]
-    name = str(getattr(activation, "__name__", activation))
-    if name not in _NAMED or not str(getattr(activation, "__module__", "")).startswith("keras."):
-        raise node.fail(f"the activation {name!r} is not supported")
-    return _NAMED[name](node, data)  # type: ignore[no-any-return]
+    if not is_known(activation):
+        raise node.fail(f"the activation {activation!r} is not supported")
+    return _NAMED[str(activation.__name__)](node, data)  # type: ignore[no-any-return]
 
 
 def is_known(activation: Any) -> bool:
-    """True if an activation can be converted."""
-    return activation is None or str(getattr(activation, "__name__", "")) in _NAMED
+    """True if an activation is None or a function of Keras that can be converted."""
+    return activation is None or (
+        str(getattr(activation, "__name__", "")) in _NAMED
+        and str(getattr(activation, "__module__", "")).startswith("keras.")
+    )
 
 
 @layer_converter("Activation")

@@ -83,9 +83,7 @@ def transpose(node: GraphNode, data: Expr, order: Expr | None = None) -> Expr:
     """The axes in another order."""
     if order is None:
         return relay.transpose(data)
-    known = node.value(order)
-    axes = [int(axis) for axis in known] if known is not None else list(range(node.rank(data)))[::-1]
-    return relay.transpose(data, axes)
+    return relay.transpose(data, node.ints(order, "the order of the axes"))
 
 
 @converter("Pack", "PACK")
