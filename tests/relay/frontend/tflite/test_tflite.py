@@ -153,7 +153,7 @@ def steps_of(numbers: Any, scale: Any, zero: int, dtype: str) -> np.ndarray[Any,
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("operator", ["ADD", "SUB", "MUL"])
 def test_quantised_arithmetic(operator: str, dtype: str) -> None:
-    """Within one step of the same on numbers, with three scales and zero points."""
+    """As on numbers, with three scales and zero points, rounded once; products within one step."""
     function = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}[operator]
     scales, zeros = (0.05, 0.03, 0.09), (3, 7, 5)
     left, right = (
@@ -170,11 +170,9 @@ def test_quantised_arithmetic(operator: str, dtype: str) -> None:
         scales[0] * (left.astype(float) - zeros[0]), scales[1] * (right.astype(float) - zeros[1])
     )
     expected = steps_of(np.clip(numbers, 0, 6), scales[2], zeros[2], dtype)
-    assert (
-        f"qnn.{operator.lower().replace('sub', 'subtract')}"
-        in relay.frontend.from_tflite(content)[0].astext()
-    )
-    assert np.abs(run(content, left, right)[0].astype(int) - expected.astype(int)).max() <= 1
+    made = run(content, left, right)[0].astype(int)
+    # One rounding: only ties may differ.
+    assert np.abs(made - expected.astype(int)).max() <= (1 if operator == "MUL" else 0)
 
 
 @pytest.mark.parametrize("per_channel", [False, True])

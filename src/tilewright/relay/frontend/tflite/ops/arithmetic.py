@@ -27,22 +27,20 @@ _FUNCTIONS: dict[str, Any] = {
     "MUL": relay.multiply,
     "DIV": relay.divide,
 }
-_INTEGER_FUNCTIONS: dict[str, Any] = {
-    "ADD": relay.qnn.op.add,
-    "SUB": relay.qnn.op.subtract,
-    "MUL": relay.qnn.op.mul,
-}
 
 
 @lite_converter("ADD", "SUB", "MUL", "DIV")
 def arithmetic(node: LiteNode, left: Expr, right: Expr) -> Expr:
-    """Sum, difference, product or quotient, and an activation."""
+    """Sum, difference, product or quotient, and an activation.
+
+    Sums of integers are taken on the numbers they stand for, and rounded once, as TFLite does; ``qnn.add`` would bring
+    each term to the output's scale first, and round three times. Products need one rounding on integers as well.
+    """
     output, activation = node.outputs[0], str(node.attr("activation", "NONE"))
-    function = _INTEGER_FUNCTIONS.get(node.op_type)
     tensors = (node.input(0), node.input(1), output)
-    if function is not None and all(is_quantized(one) and one.dtype in ("uint8", "int8") for one in tensors):
+    if node.op_type == "MUL" and all(is_quantized(one) and one.dtype in ("uint8", "int8") for one in tensors):
         given = [one for tensor in tensors for one in parameters(quantization_of(node, tensor))]
-        return clamped(node, function(left, right, *given), output, activation)
+        return clamped(node, relay.qnn.op.mul(left, right, *given), output, activation)
     numbers = [real(node, data, node.input(place)) for place, data in enumerate((left, right))]
     made = followed(node, *numbers) or _FUNCTIONS[node.op_type](*numbers)
     made = activated(node, made, activation)
