@@ -17,6 +17,7 @@ IMPORT_NAMES = {
     "nvidia-cuda-nvcc": "nvidia",
     "xgboost-cpu": "xgboost",
     "scipy-openblas32": "scipy_openblas32",
+    "tensorflow-cpu": "tensorflow",
 }
 """Of packages that are imported under another name."""
 

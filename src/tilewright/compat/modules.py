@@ -81,6 +81,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.backend.implementation": "get_valid_implementations select_implementation",
         "relay.backend.te_compiler": "LoweredOutput get_shape lower_call",
     },
+    "relay.frontend.tensorflow2": {"relay.frontend.tensorflow": "from_tensorflow"},
     "relay.frontend.pytorch": {
         "relay.frontend.torch.script.model": "from_pytorch",
         "relay.frontend.torch.script.utilities": "get_all_op_names",

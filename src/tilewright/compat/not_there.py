@@ -52,11 +52,7 @@ _MODULES: Final[dict[str, str]] = {
         )
     },
     "relay.quantize": _QUANTIZE,
-    "relay.frontend.tensorflow": _EXPORT,
-    "relay.frontend.tensorflow2": _EXPORT,
-    "relay.frontend.tflite": _EXPORT,
     "relay.frontend.mxnet": _EXPORT,
-    "relay.frontend.keras": _EXPORT,
     "relay.frontend.caffe": _EXPORT,
     "relay.frontend.caffe2": _EXPORT,
     "relay.frontend.coreml": _EXPORT,
@@ -97,10 +93,7 @@ _NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.frontend": {
         name: _EXPORT
         for name in (
-            "from_tensorflow",
-            "from_tflite",
             "from_mxnet",
-            "from_keras",
             "from_caffe",
             "from_caffe2",
             "from_coreml",

@@ -52,9 +52,8 @@ def lines_frontend(**changes):
 
 def test_the_package_has_its_folders():
     """Every folder but the shared one is a frontend; formats to be converted are known, and not readable."""
-    assert list(registry._own()) == ["onnx", "pytorch"]
-    assert {"keras", "pb", "tflite", "paddle"} <= registry.known_formats().keys()
-    assert "keras" not in registry.readable_formats()
+    assert {"keras", "onnx", "pb", "pytorch", "saved_model", "tflite"} <= registry._own().keys()
+    assert "paddle" in registry.known_formats()
 
 
 def test_importing_relay_imports_no_frontend():
@@ -81,16 +80,11 @@ def test_onnx_is_told_by_its_content(name, tmp_path, onnx_bytes):
         (b"\x1c\0\0\0TFL3" + bytes(8), "tflite"),
     ],
 )
-def test_formats_to_be_converted_are_told_by_their_content(content, name, tmp_path):
-    """The error names the format, and how to convert."""
+def test_formats_are_told_by_their_content(content, name, tmp_path):
+    """A file without a suffix goes to the frontend whose files begin like it."""
     path = tmp_path / "model"
     path.write_bytes(content)
-    with pytest.raises(
-        FormatError, match=f"in the format {name} are not in this version. Convert it to ONNX"
-    ):
-        registry.import_model(str(path))
-    with pytest.raises(FormatError, match="Convert it to ONNX"):
-        tvmc.inspection.unsupported_operators(str(path))
+    assert registry.guess_frontend(str(path)).name == name
 
 
 def test_torchscript_is_a_zip(tmp_path):
@@ -106,7 +100,7 @@ def test_other_content_is_no_format(content, tmp_path):
     path = tmp_path / "model.onnxx"
     path.write_bytes(content)
     with pytest.raises(
-        FormatError, match=r"did you mean .onnx\?\) nor from its content. This version reads onnx"
+        FormatError, match=r"did you mean .onnx\?\) nor from its content. This version reads .*onnx"
     ):
         registry.guess_frontend(str(path))
     with pytest.raises(FormatError, match="is a folder"):
@@ -132,7 +126,7 @@ def test_a_frontend_can_be_registered(fresh, tmp_path, capsys):
     path = tmp_path / "m.LINES"
     path.write_bytes(b"LINES")
     assert registry.guess_frontend(str(path)) is frontend
-    assert tvmc.frontends.get_frontend_names()[-1] == "lines"
+    assert "lines" in tvmc.frontends.get_frontend_names()
     made = tvmc.frontends.get_frontend_by_name("lines")
     assert (made.name(), made.suffixes()) == ("lines", ["lines"])
     assert tvm.ir.structural_equal(tvmc.load(str(path)).mod, PROGRAM)
@@ -149,8 +143,8 @@ def test_names_are_taken_once(fresh):
         registry.register_frontend(lines_frontend())
     other = registry.register_frontend(lines_frontend(), override=True)
     assert registry.find_frontend("lines") is other
-    keras = registry.register_frontend(lines_frontend(name="keras", suffixes=("h5",)))
-    assert registry.guess_frontend("m.h5") is keras
+    paddle = registry.register_frontend(lines_frontend(name="paddle", suffixes=("pdmodel",)), override=True)
+    assert registry.guess_frontend("m.pdmodel") is paddle
 
 
 def test_content_decides_between_two_of_one_suffix(fresh, tmp_path):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NoReturn
+from typing import Any
 
 from tilewright.driver.tvmc.errors import TVMCException
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.relay.frontend import registry
 from tilewright.relay.frontend.conversions import FormatError
+from tilewright.relay.frontend.keras.package import keras_package
 from tilewright.relay.frontend.registry import Imported
+from tilewright.relay.frontend.tensorflow.package import tensorflow_package
 
 
 class Frontend(ABC):
@@ -59,9 +61,9 @@ class OnnxFrontend(_Registered):
     format = "onnx"
 
 
-def import_keras() -> NoReturn:
-    """Keras, for those who load models with it."""
-    KerasFrontend()._refuse()
+def import_keras() -> tuple[Any, Any]:
+    """TensorFlow and Keras, for those who load models with them."""
+    return tensorflow_package(), keras_package()
 
 
 class KerasFrontend(_Registered):
@@ -69,17 +71,15 @@ class KerasFrontend(_Registered):
 
     format = "keras"
 
-    def _refuse(self) -> NoReturn:
-        self.load("a Keras model")
-        raise TVMCException("models are read from files: load the model's file")
-
     def is_sequential_p(self, model: Any) -> bool:
         """True for a model that is a row of layers."""
-        self._refuse()
+        return isinstance(model, keras_package().Sequential)
 
     def sequential_to_functional(self, model: Any) -> Any:
         """A row of layers as a functional model."""
-        self._refuse()
+        if not self.is_sequential_p(model):
+            raise TVMCException(f"the model is a {type(model).__name__}, not a Sequential")
+        return keras_package().Model(model.inputs, model.outputs, name=model.name)
 
 
 class TensorflowFrontend(_Registered):

@@ -2,16 +2,22 @@
 
 from typing import Any
 
+from tilewright.relay.frontend.keras import from_keras
 from tilewright.relay.frontend.onnx import from_onnx
 from tilewright.relay.frontend.registry import Frontend, import_model, register_frontend
+from tilewright.relay.frontend.tensorflow import from_tensorflow
+from tilewright.relay.frontend.tflite import from_tflite
 from tilewright.relay.frontend.torch import from_exported_program, from_fx, from_pytorch
 
 __all__ = [
     "Frontend",
     "from_exported_program",
     "from_fx",
+    "from_keras",
     "from_onnx",
     "from_pytorch",
+    "from_tensorflow",
+    "from_tflite",
     "import_model",
     "register_frontend",
 ]

@@ -36,25 +36,6 @@ class Conversion:
 
 CONVERSIONS: Final = (
     Conversion(
-        "keras",
-        ("h5",),
-        "pip install tf2onnx && python -m tf2onnx.convert --keras model.h5 --output model.onnx",
-        b"\x89HDF\r\n\x1a\n",
-    ),
-    Conversion(
-        "pb",
-        ("pb",),
-        "pip install tf2onnx && python -m tf2onnx.convert --graphdef model.pb --inputs x:0 --outputs y:0 "
-        "--output model.onnx",
-    ),
-    Conversion(
-        "tflite",
-        ("tflite",),
-        "pip install tf2onnx && python -m tf2onnx.convert --tflite model.tflite --output model.onnx",
-        b"TFL3",
-        4,
-    ),
-    Conversion(
         "paddle",
         ("pdmodel", "pdiparams"),
         "pip install paddle2onnx && paddle2onnx --model_dir . --model_filename m.pdmodel --save_file model.onnx",

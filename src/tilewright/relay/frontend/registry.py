@@ -1,8 +1,9 @@
 """The open registry of frontends: which formats of models can be read, and which one a file is in.
 
-A frontend is a folder beside this file whose ``__init__.py`` has a :class:`Frontend` under the name ``FRONTEND``; the
-folder needs no other change. Another package adds one through an entry point of the group ``tilewright.frontends``, and
-a program through :func:`register_frontend`. Nothing is looked for before the first model is read.
+A frontend is a folder beside this file whose ``__init__.py`` has a :class:`Frontend` under the name ``FRONTEND`` (or
+several, in a tuple ``FRONTENDS``); the folder needs no other change. Another package adds one through an entry point
+of the group ``tilewright.frontends``, and a program through :func:`register_frontend`. Nothing is looked for before the
+first model is read.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Frontend:
     sniff: Callable[[bytes], bool] = _never
     list_unsupported: Callable[[str], Sequence[Unsupported]] | None = None
     describe: Callable[[str], Described] | None = None
+    is_folder: Callable[[str], bool] | None = None
+    """Tells whether a folder is a model in the format."""
 
 
 _registered: dict[str, Frontend] = {}
@@ -89,8 +92,9 @@ def _own() -> Mapping[str, Frontend]:
     found: dict[str, Frontend] = {}
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         if module.ispkg and module.name not in _SHARED:
-            made = import_module(f"{_PACKAGE}.{module.name}").FRONTEND
-            found[made.name] = made
+            package = import_module(f"{_PACKAGE}.{module.name}")
+            for made in getattr(package, "FRONTENDS", None) or (package.FRONTEND,):
+                found[made.name] = made
     return found
 
 
@@ -126,6 +130,9 @@ def guess_frontend(path: str) -> Frontend:
     """The frontend for a file: by its suffix, and where that does not tell, by its first bytes."""
     file = Path(path)
     if file.is_dir():
+        for one in readable_formats().values():
+            if one.is_folder is not None and one.is_folder(path):
+                return one
         raise FormatError(f"{path} is a folder: name the model's file in it")
     suffix = file.suffix.lstrip(".").lower()
     # A frontend comes before a conversion that claims the same suffix or the same bytes.

@@ -10,9 +10,9 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Call, ExprWithOp, If, Tuple, TupleGetItem, Var, const
+from tilewright.relay.frontend.common.sizes import size_of
 from tilewright.relay.frontend.torch.graph import GraphImporter, HigherOrder, flat_outputs
 from tilewright.relay.frontend.torch.node import TorchNode
-from tilewright.relay.frontend.torch.sizes import size_of
 from tilewright.relay.infer import type_of
 from tilewright.relay.loops import while_loop as recursive_loop
 

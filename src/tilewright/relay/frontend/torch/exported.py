@@ -9,13 +9,14 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Var
 from tilewright.relay.frontend.common import check_input_names, require_supported
+from tilewright.relay.frontend.common.finishing import finished
 from tilewright.relay.frontend.torch.aliasing import needs_functionalization
 from tilewright.relay.frontend.torch.arrays import array_of
 from tilewright.relay.frontend.torch.control_flow import HIGHER_ORDER
 from tilewright.relay.frontend.torch.decomposition import with_definitions
 from tilewright.relay.frontend.torch.dtypes import dtype_name
 from tilewright.relay.frontend.torch.graph import GraphImporter, flat_outputs, list_unsupported
-from tilewright.relay.frontend.torch.importing import Weights, finished, input_variable
+from tilewright.relay.frontend.torch.importing import Weights, input_variable
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.runtime.ndarray import NDArray

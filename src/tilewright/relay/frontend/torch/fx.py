@@ -8,10 +8,11 @@ from typing import Any
 from tilewright.ir.module import IRModule
 from tilewright.relay.expr import Var
 from tilewright.relay.frontend.common import require_supported
+from tilewright.relay.frontend.common.finishing import finished
 from tilewright.relay.frontend.torch.control_flow import HIGHER_ORDER
 from tilewright.relay.frontend.torch.dtypes import dtype_name
 from tilewright.relay.frontend.torch.graph import GraphImporter, flat_outputs, list_unsupported
-from tilewright.relay.frontend.torch.importing import Weights, finished, input_variable
+from tilewright.relay.frontend.torch.importing import Weights, input_variable
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.runtime.ndarray import NDArray

@@ -9,6 +9,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Constant, ExprWithOp, Tuple, TupleWrapper
 from tilewright.relay.frontend.common import ModelNode, Unsupported, collect_unsupported
+from tilewright.relay.frontend.common.sizes import with_known
 from tilewright.relay.frontend.torch import ops  # noqa: F401 - registers the converters
 from tilewright.relay.frontend.torch.aliasing import schema_of, written_arguments
 from tilewright.relay.frontend.torch.arrays import array_of
@@ -17,7 +18,6 @@ from tilewright.relay.frontend.torch.node import Scope, TorchNode
 from tilewright.relay.frontend.torch.numbers import find_number_function
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.registry import find_converter
-from tilewright.relay.frontend.torch.sizes import with_known
 from tilewright.relay.infer import type_of
 from tilewright.support.errors import ModelError
 

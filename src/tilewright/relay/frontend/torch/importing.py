@@ -1,22 +1,16 @@
-"""What the importers share: variables for inputs and weights, and the function that the model becomes."""
+"""What the importers share: variables for inputs and weights."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tilewright.ir.base import RelayExpr
-from tilewright.ir.module import IRModule
 from tilewright.ir.tensor_type import TensorType, scalar_type
-from tilewright.relay.expr import Constant, Expr, Tuple, Var
-from tilewright.relay.expr_functor import ExprVisitor
+from tilewright.relay.expr import Constant, Expr, Var
 from tilewright.relay.frontend.common import input_type
 from tilewright.relay.frontend.torch.arrays import array_of
 from tilewright.relay.frontend.torch.dtypes import dtype_name
 from tilewright.relay.frontend.torch.node import Scope
-from tilewright.relay.function import Function
-from tilewright.relay.infer import infer_module
-from tilewright.relay.output_names import with_output_names
 from tilewright.runtime.ndarray import NDArray
 from tilewright.support.errors import ModelError
 
@@ -63,32 +57,3 @@ def input_variable(name: str, example: Any, shape: Sequence[Any] | None = None) 
             )
         sizes = [have if given is None else int(given) for have, given in zip(sizes, shape, strict=True)]
     return Var(name, input_type(name, sizes, dtype_name(example.dtype)))
-
-
-def finished(
-    module: IRModule,
-    inputs: Sequence[Var],
-    outputs: Sequence[RelayExpr],
-    names: Sequence[str],
-    values: Mapping[str, NDArray],
-) -> tuple[IRModule, dict[str, NDArray]]:
-    """The module whose ``main`` takes the inputs and the weights that it uses, and the values of those."""
-    body = outputs[0] if len(outputs) == 1 else Tuple(list(outputs))
-    found = _Variables()
-    found.visit(body)
-    taken = set(inputs)
-    weights = [variable for variable in found.order if variable.name_hint in values and variable not in taken]
-    module["main"] = with_output_names(Function([*inputs, *weights], body), names)
-    used = {variable.name_hint for variable in weights}
-    return infer_module(module), {name: value for name, value in values.items() if name in used}
-
-
-class _Variables(ExprVisitor):
-    """The variables of an expression, in the order in which they are met."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.order: list[Var] = []
-
-    def visit_var(self, var: Var) -> None:
-        self.order.append(var)

@@ -7,11 +7,11 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
+from tilewright.relay.frontend.common.sizes import reshaped, size_of, sizes_of
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.creation import positions
 from tilewright.relay.frontend.torch.ops.matrices import linear, matmul
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import reshaped, size_of, sizes_of
 
 
 def attend(

@@ -10,10 +10,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.torch.dtypes import is_floating
-from tilewright.relay.frontend.torch.node import Operand, TorchNode
-from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     all_known,
     as_scalar,
@@ -24,6 +21,9 @@ from tilewright.relay.frontend.torch.sizes import (
     vector,
     with_known,
 )
+from tilewright.relay.frontend.torch.dtypes import is_floating
+from tilewright.relay.frontend.torch.node import Operand, TorchNode
+from tilewright.relay.frontend.torch.registry import converter
 
 LARGEST_CONSTANT = 1 << 16
 """Elements: what is computed at import and stored in the program is not larger."""

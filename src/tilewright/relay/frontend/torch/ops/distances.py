@@ -9,13 +9,13 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.sizes import broadcast_to, sizes_of
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.elementwise import mul, sub
 from tilewright.relay.frontend.torch.ops.matrices import common_sizes
 from tilewright.relay.frontend.torch.ops.reductions import norm_of
 from tilewright.relay.frontend.torch.ops.views import select
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import broadcast_to, sizes_of
 
 
 @converter("aten::cdist", "aten::_cdist_forward", "aten::_euclidean_dist")

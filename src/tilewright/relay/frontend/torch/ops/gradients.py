@@ -9,12 +9,12 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.sizes import multiplied, reshaped, sizes_of
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.convolution import convolution
 from tilewright.relay.frontend.torch.ops.creation import filled
 from tilewright.relay.frontend.torch.ops.resizing import times_matrix
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import multiplied, reshaped, sizes_of
 
 Array = np.ndarray[Any, Any]
 

@@ -9,9 +9,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.torch.node import Operand, TorchNode
-from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     as_scalar,
     broadcast_to,
@@ -20,6 +18,8 @@ from tilewright.relay.frontend.torch.sizes import (
     size_of,
     sizes_of,
 )
+from tilewright.relay.frontend.torch.node import Operand, TorchNode
+from tilewright.relay.frontend.torch.registry import converter
 
 
 def from_front(node: TorchNode, indices: Expr, size: Size) -> Expr:

@@ -7,12 +7,12 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
+from tilewright.relay.frontend.common.sizes import Size, broadcast_to, reshaped, sizes_of
 from tilewright.relay.frontend.torch.node import Operand, TorchNode
 from tilewright.relay.frontend.torch.ops.matrices import common_sizes
 from tilewright.relay.frontend.torch.ops.reductions import any_
 from tilewright.relay.frontend.torch.ops.views import cat, split, split_with_sizes, tensor_split
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import Size, broadcast_to, reshaped, sizes_of
 
 _AXES = {"h": 1, "v": 0, "d": 2}
 

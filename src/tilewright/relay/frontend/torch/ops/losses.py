@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
+from tilewright.relay.frontend.common.sizes import as_scalar, multiplied, sizes_of
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.activations import log_sigmoid, log_softmax
 from tilewright.relay.frontend.torch.ops.elementwise import xlogy
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import as_scalar, multiplied, sizes_of
 
 _MEAN, _SUM = 1, 2
 

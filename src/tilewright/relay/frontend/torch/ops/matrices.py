@@ -6,10 +6,7 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
-from tilewright.relay.frontend.torch.node import TorchNode
-from tilewright.relay.frontend.torch.ops.elementwise import add, mul
-from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     broadcast_to,
     multiplied,
@@ -17,6 +14,9 @@ from tilewright.relay.frontend.torch.sizes import (
     size_of,
     sizes_of,
 )
+from tilewright.relay.frontend.torch.node import TorchNode
+from tilewright.relay.frontend.torch.ops.elementwise import add, mul
+from tilewright.relay.frontend.torch.registry import converter
 
 
 def flattened_rows(node: TorchNode, data: Expr) -> Expr:

@@ -6,10 +6,10 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
+from tilewright.relay.frontend.common.sizes import as_scalar, multiplied, reshaped, sizes_of
 from tilewright.relay.frontend.torch.dtypes import common_dtype
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import as_scalar, multiplied, reshaped, sizes_of
 
 _TRAINING = "batch normalisation in training mode changes its statistics: call model.eval() before exporting"
 

@@ -9,10 +9,10 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.sizes import as_scalar, reshaped, sizes_of
 from tilewright.relay.frontend.torch.node import Operand, TorchNode
 from tilewright.relay.frontend.torch.ops.views import part, select
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import as_scalar, reshaped, sizes_of
 
 
 def _sortable(node: TorchNode, data: Expr) -> Expr:

@@ -9,10 +9,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.torch.node import TorchNode
-from tilewright.relay.frontend.torch.ops.views import LAST, part
-from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     added,
     all_known,
@@ -21,6 +18,9 @@ from tilewright.relay.frontend.torch.sizes import (
     vector,
     with_known,
 )
+from tilewright.relay.frontend.torch.node import TorchNode
+from tilewright.relay.frontend.torch.ops.views import LAST, part
+from tilewright.relay.frontend.torch.registry import converter
 
 
 def _pairs(node: TorchNode, data: Expr, pad: Any) -> list[tuple[Size, Size]]:

@@ -8,10 +8,10 @@ from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.common.random import Extents, extents_of, normal, uniform
+from tilewright.relay.frontend.common.sizes import all_known
 from tilewright.relay.frontend.torch.node import Operand, TorchNode
 from tilewright.relay.frontend.torch.ops.creation import filled
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import all_known
 
 
 def _extents(node: TorchNode, sizes: Any) -> Extents:

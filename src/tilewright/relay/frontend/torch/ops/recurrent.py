@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
+from tilewright.relay.frontend.common.sizes import multiplied, reshaped, sizes_of
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.matrices import linear
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import multiplied, reshaped, sizes_of
 from tilewright.topi.nn import recurrent_block
 
 _ORDERS: Final = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "tanh": (0,), "relu": (0,)}

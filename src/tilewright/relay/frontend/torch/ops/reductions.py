@@ -7,10 +7,10 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
+from tilewright.relay.frontend.common.sizes import Size, as_scalar, multiplied, size_of
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.elementwise import add
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import Size, as_scalar, multiplied, size_of
 
 
 def _summand(node: TorchNode, data: Expr, dtype: str | None) -> Expr:

@@ -14,9 +14,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.torch.node import TorchNode
-from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     all_known,
     known_or_none,
@@ -26,6 +24,8 @@ from tilewright.relay.frontend.torch.sizes import (
     vector,
     with_known,
 )
+from tilewright.relay.frontend.torch.node import TorchNode
+from tilewright.relay.frontend.torch.registry import converter
 
 Array = np.ndarray[Any, Any]
 _RESIZE: Final = {1: relay.image.resize1d, 2: relay.image.resize2d, 3: relay.image.resize3d}

@@ -9,12 +9,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.torch.node import Operand, TorchNode
-from tilewright.relay.frontend.torch.ops.creation import positions
-from tilewright.relay.frontend.torch.ops.indexing import from_front, index_places
-from tilewright.relay.frontend.torch.ops.views import LAST, part
-from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     as_scalar,
     broadcast_to,
@@ -23,6 +18,11 @@ from tilewright.relay.frontend.torch.sizes import (
     size_of,
     sizes_of,
 )
+from tilewright.relay.frontend.torch.node import Operand, TorchNode
+from tilewright.relay.frontend.torch.ops.creation import positions
+from tilewright.relay.frontend.torch.ops.indexing import from_front, index_places
+from tilewright.relay.frontend.torch.ops.views import LAST, part
+from tilewright.relay.frontend.torch.registry import converter
 
 _MODES: Final = {
     "add": "add",

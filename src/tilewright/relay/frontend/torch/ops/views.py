@@ -8,10 +8,7 @@ from typing import Any
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.torch.dtypes import dtype_name
-from tilewright.relay.frontend.torch.node import TorchNode
-from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import (
+from tilewright.relay.frontend.common.sizes import (
     Size,
     as_scalar,
     broadcast_to,
@@ -22,6 +19,9 @@ from tilewright.relay.frontend.torch.sizes import (
     vector,
     with_known,
 )
+from tilewright.relay.frontend.torch.dtypes import dtype_name
+from tilewright.relay.frontend.torch.node import TorchNode
+from tilewright.relay.frontend.torch.registry import converter
 
 LAST = 2**63 - 1
 """The end of a slice that has none."""

@@ -10,10 +10,10 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.sizes import as_scalar, size_of
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.views import part
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import as_scalar, size_of
 
 
 @converter("torchvision::nms")

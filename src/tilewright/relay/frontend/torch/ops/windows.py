@@ -9,10 +9,10 @@ import numpy as np
 from tilewright import relay
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.expr import const
+from tilewright.relay.frontend.common.sizes import multiplied, reshaped, size_of, sizes_of
 from tilewright.relay.frontend.torch.node import TorchNode
 from tilewright.relay.frontend.torch.ops.creation import filled, positions
 from tilewright.relay.frontend.torch.registry import converter
-from tilewright.relay.frontend.torch.sizes import multiplied, reshaped, size_of, sizes_of
 
 LARGEST_VIEW = 1 << 22
 """Elements of a view with arbitrary strides, whose places are a constant."""

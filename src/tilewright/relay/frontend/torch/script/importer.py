@@ -14,18 +14,18 @@ from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import Constant, TupleWrapper, const
 from tilewright.relay.frontend.common import Unsupported, collect_unsupported
+from tilewright.relay.frontend.common.folding import Folder
+from tilewright.relay.frontend.common.sizes import broadcast_to, sizes_of
 from tilewright.relay.frontend.torch.node import Scope
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.registry import Converter, find_converter
 from tilewright.relay.frontend.torch.script.attributes import Attributes
-from tilewright.relay.frontend.torch.script.folding import Folder
 from tilewright.relay.frontend.torch.script.node import ScriptNode, node_name, source_of
 from tilewright.relay.frontend.torch.script.quantized.elementwise import converted, has_quantized
 from tilewright.relay.frontend.torch.script.registry import find_operator
 from tilewright.relay.frontend.torch.script.schema import Schema
 from tilewright.relay.frontend.torch.script.store import Store
 from tilewright.relay.frontend.torch.script.values import ListValue, Tensor, Unsettled
-from tilewright.relay.frontend.torch.sizes import broadcast_to, sizes_of
 
 CustomConverter = Callable[[list[Any], list[str]], Any]
 """A converter of a user's map: from the inputs and their types."""

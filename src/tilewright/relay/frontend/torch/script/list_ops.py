@@ -13,6 +13,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType
 from tilewright.relay.expr import Call, TupleGetItem, const
+from tilewright.relay.frontend.common.sizes import as_scalar, multiplied, reshaped, size_of, sizes_of
 from tilewright.relay.frontend.torch.registry import find_converter
 from tilewright.relay.frontend.torch.script.node import ScriptNode
 from tilewright.relay.frontend.torch.script.registry import operator
@@ -32,7 +33,6 @@ from tilewright.relay.frontend.torch.script.values import (
     Stack,
     Tensor,
 )
-from tilewright.relay.frontend.torch.sizes import as_scalar, multiplied, reshaped, size_of, sizes_of
 from tilewright.relay.prelude import Prelude
 
 # Construction

@@ -7,11 +7,11 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
+from tilewright.relay.frontend.common.sizes import broadcast_to, sizes_of
 from tilewright.relay.frontend.torch.registry import find_converter
 from tilewright.relay.frontend.torch.script.node import ScriptNode
 from tilewright.relay.frontend.torch.script.registry import operator
 from tilewright.relay.frontend.torch.script.values import Tensor
-from tilewright.relay.frontend.torch.sizes import broadcast_to, sizes_of
 
 
 @operator("aten::copy_", "aten::fill_")

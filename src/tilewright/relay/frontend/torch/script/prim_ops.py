@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import Constant, const
+from tilewright.relay.frontend.common.sizes import multiplied, size_of, sizes_of
 from tilewright.relay.frontend.torch.dtypes import SCALAR_TYPES, dtype_name, is_floating
 from tilewright.relay.frontend.torch.package import torch_package
 from tilewright.relay.frontend.torch.script.attributes import stored_tensor
@@ -20,7 +21,6 @@ from tilewright.relay.frontend.torch.script.values import (
     ModuleValue,
     Tensor,
 )
-from tilewright.relay.frontend.torch.sizes import multiplied, size_of, sizes_of
 
 # Constants and attributes
 

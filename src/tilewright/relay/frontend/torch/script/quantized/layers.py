@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import Constant
+from tilewright.relay.frontend.common.sizes import multiplied, reshaped, sizes_of
 from tilewright.relay.frontend.torch.node import Expr
 from tilewright.relay.frontend.torch.ops.convolution import convolution
 from tilewright.relay.frontend.torch.package import torch_package
@@ -20,7 +21,6 @@ from tilewright.relay.frontend.torch.script.quantized.arithmetic import (
 from tilewright.relay.frontend.torch.script.quantized.packed import Packed, bias_of, unpacked
 from tilewright.relay.frontend.torch.script.registry import operator
 from tilewright.relay.frontend.torch.script.values import Quantization, Tensor
-from tilewright.relay.frontend.torch.sizes import multiplied, reshaped, sizes_of
 
 
 def _factor(node: ScriptNode, of: Quantization, packed: Packed, rank: int, axis: int) -> Expr:

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import ExprWithOp, const
-from tilewright.relay.frontend.common import ModelNode
+from tilewright.relay.frontend.common.node import ModelNode
 
 Expr = ExprWithOp
 Size = int | Expr

@@ -9,7 +9,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
-from tilewright.relay.frontend.common import check_size, tensor_bytes
+from tilewright.relay.frontend.common.shapes import check_size, tensor_bytes
 from tilewright.relay.infer import type_of
 from tilewright.relay.interpreter import Interpreter
 

@@ -1,0 +1,18 @@
+"""Converters of operators, a file a family. Importing this registers them all."""
+
+from tilewright.relay.frontend.tensorflow.ops import (
+    convolution,
+    elementwise,
+    functions,
+    images,
+    lists,
+    matrices,
+    normalization,
+    pooling,
+    random,
+    recurrent,
+    reduction,
+    shape,
+    slicing,
+    sparse,
+)

@@ -1,0 +1,239 @@
+"""TensorFlow graphs, SavedModels and concrete functions against TensorFlow; skipped where it is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilewright import relay
+from tilewright.driver import tvmc
+from tilewright.relay.frontend.common import UnsupportedOperators
+from tilewright.relay.interpreter import Interpreter
+from tilewright.support.errors import ModelError
+
+tf = pytest.importorskip("tensorflow")
+
+RANDOM = np.random.default_rng(0)
+
+
+def floats(*shape: int) -> np.ndarray[Any, Any]:
+    """Numbers around zero."""
+    return RANDOM.standard_normal(shape).astype("float32")
+
+
+def run(module: Any, params: Any, *inputs: Any) -> list[Any]:
+    """What the reference interpreter computes."""
+    given = iter(inputs)
+    values = [
+        params[one.name_hint].numpy() if one.name_hint in params else next(given)
+        for one in module["main"].params
+    ]
+    made = Interpreter(module).run(module["main"], values)
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def concrete(function: Callable[..., Any], *data: Any) -> Any:
+    """A concrete function for arrays like these."""
+    specs = [tf.TensorSpec(one.shape, one.dtype, name=f"in{place}") for place, one in enumerate(data)]
+    return tf.function(function).get_concrete_function(*specs)
+
+
+def frozen_v1(function: Callable[..., Any], *data: Any) -> tuple[Any, list[str]]:
+    """A graph with control flow of version 1, and its outputs."""
+    tf.compat.v1.disable_control_flow_v2()
+    try:
+        graph = tf.Graph()
+        with graph.as_default():
+            inputs = [
+                tf.compat.v1.placeholder(one.dtype, one.shape, name=f"in{place}")
+                for place, one in enumerate(data)
+            ]
+            outputs = tf.nest.flatten(function(*inputs))
+        return graph.as_graph_def(), [one.name for one in outputs]
+    finally:
+        tf.compat.v1.enable_control_flow_v2()
+
+
+def check(function: Callable[..., Any], *data: Any, version_1: bool = True) -> None:
+    """A function gives the same through a concrete function and through a graph of version 1."""
+    made = concrete(function, *data)
+    expected = [one.numpy() for one in tf.nest.flatten(made(*map(tf.constant, data)))]
+    results = [run(*relay.frontend.from_tensorflow(made), *data)]
+    if version_1:
+        graph, outputs = frozen_v1(function, *data)
+        results.append(run(*relay.frontend.from_tensorflow(graph, outputs=outputs), *data))
+    for found in results:
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def array_of_sums(data: Any) -> Any:
+    """A TensorArray that a loop writes, and its last element."""
+    found = tf.TensorArray(tf.float32, size=4)
+    _, found, last = tf.while_loop(
+        lambda step, written, total: step < 4,
+        lambda step, written, total: (step + 1, written.write(step, total + data[step]), total + data[step]),
+        (0, found, tf.zeros([3])),
+    )
+    return found.stack(), last
+
+
+def nested_loops(data: Any) -> Any:
+    """A loop inside a loop that reads the outer one's counter."""
+    return tf.while_loop(
+        lambda outer, value: outer < 3,
+        lambda outer, value: (
+            outer + 1,
+            tf.while_loop(
+                lambda inner, kept: inner < 2,
+                lambda inner, kept: (inner + 1, kept * 1.5 + tf.cast(outer, tf.float32)),
+                (0, value),
+            )[1],
+        ),
+        (0, data),
+    )[1]
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "loop": (
+        lambda x: tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * 2 + x), (0, x))[1],
+        (floats(2, 3),),
+    ),
+    "nested loops": (nested_loops, (floats(2),)),
+    "condition": (lambda x: tf.cond(tf.reduce_sum(x) > 0, lambda: x + 1, lambda: 3.0 - x), (floats(2, 3),)),
+    "constant side": (
+        lambda p, x: tf.cond(p, lambda: tf.ones([2]), lambda: x),
+        (np.asarray(True), floats(2)),
+    ),
+    "nested conditions": (
+        lambda p, x: tf.cond(p, lambda: tf.cond(x[0] > 0, lambda: x + 1, lambda: x * 2), lambda: x - 1),
+        (np.asarray(True), floats(2)),
+    ),
+    "tensor array": (array_of_sums, (floats(4, 3),)),
+    "map": (lambda x: tf.map_fn(lambda row: row * 2 + tf.reduce_sum(row), x), (floats(3, 4),)),
+    "layers": (
+        lambda x: tf.nn.max_pool2d(
+            tf.nn.relu(tf.nn.conv2d(x, tf.constant(FILTER), [1, 2, 2, 1], "SAME") + 0.5), 2, 2, "SAME"
+        ),
+        (floats(1, 9, 8, 4),),
+    ),
+    "transposed": (
+        lambda x: tf.nn.conv2d_transpose(x, tf.constant(FILTER), [1, 8, 10, 4], [1, 2, 2, 1], "SAME"),
+        (floats(1, 4, 5, 5),),
+    ),
+    "depthwise": (
+        lambda x: tf.nn.depthwise_conv2d(x, tf.constant(FILTER[..., :2]), [1, 1, 1, 1], "VALID"),
+        (floats(1, 6, 6, 4),),
+    ),
+    "subscripts": (lambda x: (x[:, 1:5:2, None, ::-1], x[1, ..., 2]), (floats(2, 6, 3),)),
+    "shapes": (
+        lambda x: tf.reshape(x, [tf.shape(x)[0] * 2, -1]) + tf.cast(tf.size(x), tf.float32),
+        (floats(3, 4),),
+    ),
+    "products": (lambda a, b: tf.matmul(a, b, transpose_b=True), (floats(2, 3, 4), floats(2, 5, 4))),
+    "suppression": (
+        lambda b, s: tf.image.non_max_suppression(b, s, 3, 0.5, 0.2),
+        (
+            np.asarray([[0, 0, 1, 1], [0, 0, 1, 0.9], [2, 2, 3, 3]], "float32"),
+            np.asarray([0.9, 0.8, 0.7], "float32"),
+        ),
+    ),
+}
+FILTER = floats(3, 3, 4, 5)
+
+
+@pytest.mark.parametrize("name", list(FUNCTIONS))
+def test_functions(name: str) -> None:
+    """Control flow of both versions, and families of operators."""
+    function, data = FUNCTIONS[name]
+    check(function, *data)
+
+
+def test_a_loop_that_grows_its_value() -> None:
+    """A size that changes from round to round is unknown in the program."""
+    grown = [tf.TensorShape([]), tf.TensorShape([None, 3])]
+    check(
+        lambda x: tf.while_loop(
+            lambda i, y: i < 3,
+            lambda i, y: (i + 1, tf.concat([y, x], 0)),
+            (0, x),
+            shape_invariants=tuple(grown),
+        )[1],
+        floats(1, 3),
+    )
+
+
+def test_a_saved_model(tmp_path: Path) -> None:
+    """Variables become parameters; the folder's format is told by what is in it; outputs have the model's names."""
+
+    class Scaled(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = tf.Variable(floats(4, 3))
+
+        @tf.function(input_signature=[tf.TensorSpec((2, 4), tf.float32, name="x")])
+        def __call__(self, x: Any) -> Any:
+            return {"scaled": x @ self.weight}
+
+    saved, data = Scaled(), floats(2, 4)
+    tf.saved_model.save(saved, str(tmp_path / "model"))
+    loaded = tvmc.load(str(tmp_path / "model"))
+    assert relay.frontend.registry.guess_frontend(str(tmp_path / "model")).name == "saved_model"
+    (made,) = run(loaded.mod, loaded.params, data)
+    np.testing.assert_allclose(made, data @ saved.weight.numpy(), rtol=1e-5)
+    assert len(loaded.params) == 1
+    with pytest.raises(ModelError, match="no signature 'other'; it has serving_default"):
+        relay.frontend.from_tensorflow(str(tmp_path / "model"), convert_config={"signature": "other"})
+
+
+def test_a_frozen_graph_in_a_file(tmp_path: Path) -> None:
+    """Without outputs the last node is the output; shapes can be given; NCHW is asked for once."""
+    graph, _ = frozen_v1(
+        lambda x: tf.nn.relu(tf.nn.conv2d(x, tf.constant(FILTER), 1, "SAME")), floats(1, 6, 6, 4)
+    )
+    path = tmp_path / "graph.pb"
+    path.write_bytes(graph.SerializeToString())
+    assert relay.frontend.registry.guess_frontend(str(path)).name == "pb"
+    module, params = relay.frontend.from_tensorflow(str(path), shape={"in0": (2, 6, 6, 4)})
+    data = floats(2, 6, 6, 4)
+    (made,) = run(module, params, data)
+    np.testing.assert_allclose(made, tf.nn.relu(tf.nn.conv2d(data, FILTER, 1, "SAME")), rtol=1e-4, atol=1e-5)
+    turned, params = relay.frontend.from_tensorflow(str(path), layout="NCHW", shape={"in0": (2, 6, 6, 4)})
+    assert 'data_layout="NHWC"' not in turned.astext()
+    np.testing.assert_allclose(run(turned, params, data)[0], made, rtol=1e-4, atol=1e-5)
+
+
+def test_an_open_batch_stays_open() -> None:
+    """A dimension that the graph leaves open is unknown in the program."""
+    function = tf.function(lambda x: tf.reshape(x * 2, [tf.shape(x)[0], -1])).get_concrete_function(
+        tf.TensorSpec((None, 2, 3), tf.float32)
+    )
+    module, params = relay.frontend.from_tensorflow(function)
+    data = floats(5, 2, 3)
+    np.testing.assert_allclose(run(module, params, data)[0], data.reshape(5, 6) * 2, rtol=1e-6)
+
+
+def test_everything_unsupported_is_in_one_error() -> None:
+    """Only what the outputs depend on counts; strings are refused."""
+    graph, outputs = frozen_v1(lambda x: tf.math.bessel_i0(tf.math.lgamma(x)), floats(2))
+    with pytest.raises(UnsupportedOperators, match="2 operators") as error:
+        relay.frontend.from_tensorflow(graph, outputs=outputs)
+    assert "BesselI0, 1" in str(error.value) and "Lgamma, 1" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "has no nodes"), (b"random bytes", "is not a TensorFlow graph")]
+)
+def test_bad_files(content: bytes, message: str, tmp_path: Path) -> None:
+    """With what was wrong."""
+    path = tmp_path / "graph.pb"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=message):
+        relay.frontend.from_tensorflow(str(path))
+    with pytest.raises(ModelError, match="without a saved_model.pb"):
+        relay.frontend.from_tensorflow(str(tmp_path))
