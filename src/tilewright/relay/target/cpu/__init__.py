@@ -10,9 +10,11 @@ from tilewright.relay.target.cpu.transposed import (
     legal_conv1d_transpose,
     legal_conv2d_transpose,
 )
+from tilewright.relay.target.cpu.unsigned_data import UnsignedData
 from tilewright.relay.target.rewrites import GraphRewrites
 
 REWRITES = GraphRewrites(
+    quantized_passes=(UnsignedData,),
     passes=(ConvolveImages, SplitDilation),
     alter_layout={
         "nn.conv2d": conv2d_in_blocks,
