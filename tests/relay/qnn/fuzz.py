@@ -97,13 +97,13 @@ class Case:
         groups = {"plain": 1, "groups": 2, "depthwise": self.one_of(8, 16, 24, 32, 64, 96)}[kind]
         into = 1 if kind == "depthwise" else self.one_of(1, 3, 4, 6, 8, 16, 20, 64)
         out = groups if kind == "depthwise" else groups * self.one_of(1, 8, 10, 16, 32, 48, 64)
-        window, size = self.one_of(1, 1, 2, 3, 3, 5), self.integer(5, 12)
+        window, size = self.one_of(1, 1, 2, 3, 3, 5), self.integer(9, 14)
         dtype, of_weight = self.one_of(*STORED), self.one_of("int8", "int8", "uint8")
         per_channel = self.one_of(0, out)
         symmetric = self.one_of(True, True, False)
         return (
             qnn.op.conv2d(
-                self.data((1, into * groups, size, self.integer(5, 12)), dtype),
+                self.data((1, into * groups, size, self.integer(6, 14)), dtype),
                 relay.const(self.numbers((out, into, window, window), of_weight)),
                 self.zero(dtype),
                 relay.const(0, "int32") if symmetric else self.zero(of_weight, per_channel),

@@ -111,16 +111,17 @@ def _quantized(attrs: Any, data: Array, scale: Array, zero_point: Array) -> Arra
 
 
 def _quantize_rule(attrs: Any, arguments: Any, types: Any) -> RelayExpr:
-    """``clip(round(data / scale) + zero_point)``; the clipping comes first, where everything still fits."""
+    """``clip(round(data / scale) + zero_point)``; floats that become integers end where the type does."""
     data, scale, zero_point = arguments
     rank, dtype = len(types[0].shape), str(types[0].dtype)
     scale, zero_point = (
         wide(spread(one, kind, rank, attrs.axis), dtype)
         for one, kind in ((scale, types[1]), (zero_point, types[2]))
     )
-    moved = call("add", call(_ROUND[attrs.rounding], call("divide", data, scale)), zero_point)
-    least, most = limits(attrs.out_dtype)
-    return call("cast", call("clip", moved, a_min=least, a_max=most), dtype=attrs.out_dtype)
+    moved = call(_ROUND[attrs.rounding], call("divide", data, scale))
+    if not is_zero(arguments[2]):
+        moved = call("add", moved, zero_point)
+    return call("cast", moved, dtype=attrs.out_dtype)
 
 
 _quantize = define(
@@ -297,8 +298,7 @@ def _scaled_in_float(
     rank: int,
     attrs: RequantizeAttrs,
 ) -> RelayExpr:
-    """The canonical form of scaling in float32; values are clipped before they become integers, so that none is out of
-    range."""
+    """The canonical form of scaling in float32; floats that become integers end where the type does."""
     in_scale, in_zero, out_scale, out_zero = parameters
     shifted = call("cast", shift_to_zero(data, in_zero, types[2], rank, attrs.axis), dtype=FLOAT)
     factor = call("divide", spread(in_scale, types[1], rank, attrs.axis), spread(out_scale, types[3], 0, 0))
@@ -313,8 +313,7 @@ def _scaled_in_float(
         rounded = call(_ROUND[attrs.rounding], product)
     if not is_zero(out_zero):
         rounded = call("add", rounded, wide(spread(out_zero, types[4], 0, 0), FLOAT))
-    least, most = limits(attrs.out_dtype)
-    return call("cast", call("clip", rounded, a_min=least, a_max=most), dtype=attrs.out_dtype)
+    return call("cast", rounded, dtype=attrs.out_dtype)
 
 
 def _scaled(
