@@ -74,7 +74,8 @@ def _rounding() -> list[Case]:
         return np.sign(x) * np.floor(np.abs(x.astype("float64")) + 0.5)
 
     cases = []
-    for name, expected in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", away)):
+    functions = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": away, "nearbyint": np.rint}
+    for name, expected in functions.items():
         build = getattr(relay, name)
         cases += [
             Case(name, build, [Input((3, 5), low=-9, high=9)], expected, gradient=True),
