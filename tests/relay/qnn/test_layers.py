@@ -5,19 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fuzz import TOGETHER, differences
+from fuzz import differences
 
 
-@pytest.mark.parametrize("first", [0, TOGETHER, 2 * TOGETHER])
-def test_random_layers(first: int) -> None:
+def test_random_layers() -> None:
     """Convolutions, products and what follows them, by the dot-product instructions of this machine."""
-    assert differences(range(first, first + TOGETHER)) == []
+    assert differences(range(24)) == []
 
 
 def test_without_dot_product_instructions() -> None:
     """A CPU with AVX2 only multiplies in pairs, exactly: sums of two products may exceed 16 bits."""
-    assert differences(range(1000, 1000 + TOGETHER), "llvm -mcpu=haswell") == []
+    assert differences(range(1000, 1010), "llvm -mcpu=haswell") == []
