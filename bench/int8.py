@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,19 +83,37 @@ def correlation(found: Path, expected: Path) -> float:
     return min(float(np.corrcoef(one.ravel(), other.ravel())[0, 1]) for one, other in pairs)
 
 
-def measure(row: Row, folders: dict[str, Path], rounds: int, threads: int) -> None:
+@contextmanager
+def scratch_folder(kept: Path | None, model: str) -> Iterator[Path]:
+    """Where contenders write: a folder that is removed after the block, or one that is kept."""
+    if kept is None:
+        with tempfile.TemporaryDirectory(prefix="tilewright-int8-") as place:
+            yield Path(place)
+    else:
+        yield kept / model
+
+
+def compiled(program: str, folder: Path, scratch: Path, threads: int) -> None:
+    """The one-time step of a contender, unless its result is there."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    if CONTENDERS[program].compile is not None and not any(scratch.glob("*.so")):
+        with child(program, folder, scratch, threads, "compile") as compiler:
+            compiler.answer()
+
+
+def measure(row: Row, folders: dict[str, Path], options: argparse.Namespace) -> None:
     """Fill in a row: prepare every contender, then alternate their rounds."""
     running: dict[str, Child] = {}
-    with tempfile.TemporaryDirectory(prefix="tilewright-int8-") as place:
+    threads, rounds = options.threads, options.rounds
+    with scratch_folder(options.keep, row.name) as place:
         try:
             for name, folder in folders.items():
                 program = "tilewright" if name == "float32" else name
-                scratch = Path(place) / name
-                scratch.mkdir()
+                scratch = place / name
                 try:
-                    if CONTENDERS[program].compile is not None:
-                        with child(program, folder, scratch, threads, "compile") as compiler:
-                            compiler.answer()
+                    compiled(program, folder, scratch, threads)
+                    if rounds == 0:
+                        continue
                     running[name] = Child(program, folder, scratch, threads)
                     running[name].answer()
                     say(f"{row.name}: {name} is ready")
@@ -101,7 +121,7 @@ def measure(row: Row, folders: dict[str, Path], rounds: int, threads: int) -> No
                     running.pop(name).end() if name in running else None
                     row.failure = f"{name}: {failed}"
                     say(f"{row.name}: {row.failure}")
-            paths = [Path(place) / name / f"{name}.npz" for name in ("tilewright", "onnxruntime")]
+            paths = [place / name / f"{name}.npz" for name in ("tilewright", "onnxruntime")]
             if all(path.exists() for path in paths):
                 row.correlation = correlation(*paths)
                 if not row.correlation > LEAST_CORRELATION:
@@ -151,7 +171,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", help="models, with commas between them")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=9, help="0 only compiles, for --keep")
+    parser.add_argument("--keep", type=Path, help="folder for compiled models, used where they are there")
     parser.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--form", choices=("QDQ", "QOperator"), default="QDQ")
     parser.add_argument("--signed", action="store_true", help="signed activations")
@@ -172,12 +193,13 @@ def main() -> None:
             folders = {one: folder for one in ("tilewright", *PEERS) if installed(one)}
             if not options.no_float32:
                 folders["float32"] = exported(name, options.models)
-            measure(row, folders, options.rounds, options.threads)
+            measure(row, folders, options)
         except Failed as failed:
             row.failure = str(failed)
             say(f"{name}: {failed}")
         print(json.dumps({"model": name, **row.seconds}), flush=True)
-        report(output, rows, options)
+        if options.rounds:
+            report(output, rows, options)
 
 
 if __name__ == "__main__":
