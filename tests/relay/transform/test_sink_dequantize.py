@@ -60,8 +60,23 @@ def convolution() -> relay.Expr:
     return quantized(relay.nn.relu(relay.nn.bias_add(made, bias(5))), 0.2, -128)
 
 
+def transposed() -> relay.Expr:
+    """Windows that do not overlap."""
+    made = relay.nn.conv2d_transpose(
+        real("x", IMAGE), weights((4, 5, 2, 2), 1), strides=(2, 2), channels=5, kernel_size=(2, 2)
+    )
+    return quantized(relay.nn.relu(relay.nn.bias_add(made, bias(5))), 0.1)
+
+
 INTEGERS: dict[str, tuple[Callable[[], relay.Expr], tuple[str, ...]]] = {
     "convolution": (convolution, ("qnn.conv2d", "nn.bias_add", "qnn.requantize")),
+    "transposed convolution": (
+        transposed,
+        (
+            *("transpose", "reshape", "qnn.conv2d", "nn.bias_add", "maximum", "qnn.requantize"),
+            "nn.depth_to_space",
+        ),
+    ),
     "dense": (
         lambda: quantized(relay.nn.dense(real("x", (3, 8)), weights((4, 8))), 0.1),
         ("qnn.dense", "qnn.requantize"),

@@ -23,6 +23,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.relay.expr import Call, Constant, Tuple, const
 from tilewright.relay.function import Function
 from tilewright.relay.op.calls import call
+from tilewright.relay.op.nn.windows import pad_sides
 from tilewright.relay.qnn.integers.moving import MOVING
 from tilewright.relay.qnn.op.parameters import is_same, limits, spread_array, value_of
 from tilewright.relay.transform.lib.function_pass import FunctionPass
@@ -122,6 +123,79 @@ def _convolution(name: str) -> Rule:
         return _product(name, new, attrs.kernel_layout.find("O"), layout.find("C"))
 
     return rule
+
+
+def _convolution_transposed(old: Call, new: Call) -> RelayExpr | None:
+    """Where the windows of the result do not overlap, an ordinary convolution with an output channel for each of its
+    pixels, which are then put in their places."""
+    data, weight = (integers_of(argument) for argument in new.args)
+    attrs: Any = new.attrs
+    layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW")
+    fits = layouts == ("NCHW", "IOHW", "NCHW") and attrs.groups == 1
+    if data is None or weight is None or not fits or not _is_apart(attrs, shape_of(weight.data)):
+        return _convolution("qnn.conv2d_transpose")(old, new)
+    inputs, outputs, size, _ = shape_of(weight.data)
+    assert isinstance(outputs, int) and isinstance(size, int)
+
+    def spread(value: Constant) -> Constant:
+        numbers = value.data.numpy()
+        return value if numbers.size == 1 else const(np.repeat(numbers, size * size))
+
+    turned = call("transpose", weight.data, axes=(1, 2, 3, 0))
+    turned = call("reshape", turned, newshape=(outputs * size * size, inputs, 1, 1))
+    plain = call(
+        "nn.conv2d",
+        data.real(),
+        Integers(turned, spread(weight.scale), spread(weight.zero), 0).real(),
+        channels=outputs * size * size,
+        kernel_size=(1, 1),
+    )
+    made = None
+    if weight.is_scalar or weight.axis == 1:
+        made = _product("qnn.conv2d", plain, 0, 1)
+    if made is None:
+        return None
+    return call("nn.depth_to_space", made, block_size=size, mode="CRD")
+
+
+def _is_apart(attrs: Any, kernel: Any) -> bool:
+    """True if windows are square and as far apart as they are large."""
+    sizes = {*kernel[2:], *attrs.strides}
+    border = {*(amount for side in pad_sides(attrs.padding, 2) for amount in side), *attrs.output_padding}
+    return len(sizes) == 1 and border == {0} and set(attrs.dilation) == {1}
+
+
+def _before_pixels_move(rule: Rule) -> Rule:
+    """A rule that is applied before ``nn.depth_to_space`` moves pixels: what follows a convolution stays next to it."""
+
+    def applied(old: Call, new: Call) -> RelayExpr | None:
+        moved = new.args[0]
+        if not isinstance(moved, Call) or not is_call(moved, "nn.depth_to_space"):
+            return rule(old, new)
+        attrs: Any = moved.attrs
+        others = [_repeated(one, attrs.block_size**2) for one in new.args[1:]]
+        if attrs.mode != "CRD" or attrs.layout != "NCHW" or None in others:
+            return None
+        inner = new.replace(args=(moved.args[0], *others))
+        made = rule(inner, inner)
+        return None if made is None else moved.replace(args=(made,))
+
+    return applied
+
+
+def _repeated(parameter: RelayExpr, times: int) -> RelayExpr | None:
+    """A scalar as it is; a bias per channel for each pixel of it."""
+    found = integers_of(parameter)
+    if found is None:
+        value = value_of(parameter)
+        return parameter if value is not None and value.size == 1 else None
+    scale, zero = (
+        one if one.data.numpy().size == 1 else const(np.repeat(one.data.numpy(), times))
+        for one in (found.scale, found.zero)
+    )
+    if not isinstance(found.data, Constant):
+        return None
+    return Integers(const(np.repeat(found.data.data.numpy(), times)), scale, zero, 0).real()
 
 
 def _dense(old: Call, new: Call) -> RelayExpr | None:
@@ -276,19 +350,19 @@ def _positive(data: RelayExpr, zero: Constant, dtype: str) -> RelayExpr:
 _RULES: Final[dict[str, Callable[[Call, Call], RelayExpr | None]]] = {
     **dict.fromkeys(MOVING, _moved),
     "nn.conv2d": _convolution("qnn.conv2d"),
-    "nn.conv2d_transpose": _convolution("qnn.conv2d_transpose"),
+    "nn.conv2d_transpose": _convolution_transposed,
     "nn.dense": _dense,
     "nn.matmul": _matmul,
     "nn.batch_matmul": _batch_matmul,
-    "nn.bias_add": _bias_add,
+    "nn.bias_add": _before_pixels_move(_bias_add),
     "transpose": _transpose,
     "reshape": _reshape,
     "take": _moved,
     "concatenate": _concatenate,
     "nn.pad": _pad,
     "image.resize2d": _resize,
-    "nn.relu": _relu,
-    "qnn.quantize": _quantize,
+    "nn.relu": _before_pixels_move(_relu),
+    "qnn.quantize": _before_pixels_move(_quantize),
 }
 
 
