@@ -16,7 +16,7 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
-from tilewright.relay.expr import Call, Constant
+from tilewright.relay.expr import Call, Constant, const
 from tilewright.relay.function import Function
 from tilewright.relay.interpreter import Interpreter
 from tilewright.relay.op.calls import call
@@ -92,10 +92,26 @@ def _is_bytes(expr: RelayExpr) -> bool:
 
 def _table(function: Call, source: RelayExpr) -> Call:
     """The lookup of a function of a tensor."""
-    interpreter = Interpreter()
-    interpreter.frame.computed[source] = np.arange(256, dtype=np.uint8)
-    entries = np.asarray(interpreter.run(function), np.uint8)
+    entries = np.asarray(Interpreter().run(_of_all_bytes(function, source)), np.uint8)
     return call(LOOKUP, source, table=entries.tobytes().hex())
+
+
+def _of_all_bytes(function: Call, source: RelayExpr) -> RelayExpr:
+    """A function of a tensor, called on the numbers from 0 to 255."""
+    made: dict[RelayExpr, RelayExpr] = {source: const(np.arange(256, dtype=np.uint8))}
+    pending: list[RelayExpr] = [function]
+    while pending:
+        expr = pending[-1]
+        if not isinstance(expr, Call):
+            made.setdefault(expr, expr)
+        missing = [one for one in expr.args if one not in made] if isinstance(expr, Call) else []
+        if missing:
+            pending += missing
+            continue
+        if isinstance(expr, Call) and expr not in made:
+            made[expr] = Call(expr.op, [made[one] for one in expr.args], expr.attrs)
+        pending.pop()
+    return made[function]
 
 
 @dataclass
