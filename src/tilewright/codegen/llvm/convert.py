@@ -8,6 +8,7 @@ rounding.
 from __future__ import annotations
 
 from tilewright.codegen.llvm.emitter import Emitter
+from tilewright.codegen.llvm.types import float_constant, splat
 from tilewright.support.dtype import FLOAT32, DataType
 from tilewright.support.errors import CodegenError
 
@@ -108,7 +109,8 @@ def clamp(emitter: Emitter, operand: str, source: DataType, least: int, most: in
     """float32 vectors between two integers; NaN becomes the least."""
     kind = emitter.types.register(source)
     for how, bound in (("ogt", least), ("olt", most)):
-        limit = emitter.constant(source, float(bound))
+        number = float_constant(source.element, float(bound))
+        limit = splat(emitter.types.register(source.element), number, source.lanes)
         beyond = emitter.function.value(f"fcmp {how} {kind} {operand}, {limit}")
         operand = emitter.function.value(f"select {_mask(source)} {beyond}, {kind} {operand}, {kind} {limit}")
     return operand

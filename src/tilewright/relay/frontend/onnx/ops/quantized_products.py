@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
+from tilewright.ir.op import Op
 from tilewright.relay.expr import Call, Constant, const
 from tilewright.relay.expr import ExprWithOp as Expr
 from tilewright.relay.frontend.onnx.node import Node
@@ -55,7 +58,7 @@ def dialect_product(
 
     def in_batches(first: Expr, second: Expr) -> Expr:
         return Call(
-            relay.op.op.get("qnn.batch_matmul"),
+            Op.get("qnn.batch_matmul"),
             (first, second, *parameters),
             QnnBatchMatmulAttrs(transpose_b=False),
         )
@@ -81,7 +84,7 @@ def dialect_convolution(
     of_data, of_weight = _zero_point(node, data_zero), _zero_point(node, weight_zero, channels)
     if of_data is None or of_weight is None or channels is None:
         return None
-    moved, window = window_of(node, data, kernel_size(node, weight, 2))
+    moved, window = window_of(node, cast(Expr, data), kernel_size(node, cast(Expr, weight), 2))
     if moved is not data:
         return None
     made = relay.qnn.op.conv2d(
