@@ -109,7 +109,7 @@ def clamp(emitter: Emitter, operand: str, source: DataType, least: int, most: in
     """float32 vectors between two integers; NaN becomes the least."""
     kind = emitter.types.register(source)
     for how, bound in (("ogt", least), ("olt", most)):
-        number = float_constant(source.element, float(bound))
+        number = float_constant(emitter.types, source.element, float(bound))
         limit = splat(emitter.types.register(source.element), number, source.lanes)
         beyond = emitter.function.value(f"fcmp {how} {kind} {operand}, {limit}")
         operand = emitter.function.value(f"select {_mask(source)} {beyond}, {kind} {operand}, {kind} {limit}")
