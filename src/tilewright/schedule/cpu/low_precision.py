@@ -52,8 +52,8 @@ def uses_packed_lanes(data: DataType | str, weight: DataType | str, out_dtype: D
 def low_precision_block(channels: int, dtype: DataType | str) -> int:
     """The number of channels per block: those of a register tile, or the divisor that fills vectors best.
 
-    A tile has two vectors of results. A block of more would be read in parts that are not contiguous, so that the kernel
-    copied weights at each run. A matrix unit reads packed lanes for a whole vector.
+    A tile has two vectors of results. A larger block would be read in parts that are not contiguous, and the kernel
+    would copy its weights at each run. A matrix unit reads packed lanes for a whole vector.
     """
     cpu = current_cpu()
     numbers, lanes = numbers_per_lane(dtype), lanes_of(cpu, "int32")
