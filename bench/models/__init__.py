@@ -24,5 +24,6 @@ FAMILIES: dict[str, str] = {
     "dcgan": "dcgan",
     "dqn": "dqn",
     "unet": "unet",
+    "mlp": "mlp",
 }
 """The family of each model, in the order of the table."""

@@ -35,6 +35,7 @@ CASES = {
     "ceil": (np.ceil, SIGNED),
     "trunc": (np.trunc, SIGNED),
     "round": (np.round, SIGNED),
+    "nearbyint": (np.rint, SIGNED),
     "sign": (np.sign, SPECIAL),
     "abs": (np.abs, SPECIAL),
     "isnan": (np.isnan, SPECIAL),

@@ -77,7 +77,7 @@ def depthwise_conv2d_NCHWc(
     """The depthwise convolution with channels in blocks; a wide image is read in place."""
     window = (strides, padding, dilation)
     if cpu.unpadded_refused(data, kernel, *window, out_dtype) is None:
-        return nn.depthwise_conv2d_NCHWc_unpadded(data, kernel, *window)
+        return nn.depthwise_conv2d_NCHWc_unpadded(data, kernel, *window, out_dtype)
     return nn.depthwise_conv2d_NCHWc(data, kernel, *window, layout, out_layout, out_dtype)
 
 

@@ -36,7 +36,7 @@ _PURE: Final = (
     *("call_pure_extern", "call_llvm_pure_intrin", "call_spirv_pure_glsl450"),
     *("type_annotation", "lookup_param", "format_message"),
     *("vectorhigh", "vectorlow", "vectorcombine"),
-    *("pack_word", *DOT_PRODUCTS),
+    *("pack_word", *DOT_PRODUCTS, "lookup_byte"),
     *PTX_PURE,
 )
 

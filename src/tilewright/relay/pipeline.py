@@ -16,6 +16,9 @@ def prepare_passes(target: Target | None) -> list[Pass]:
     several targets, none is given, and what only one kind of device wants is left out."""
     return [
         transform.RemoveUnusedFunctions(),
+        # Arithmetic on dequantised tensors is on integers now, where it may be.
+        transform.SinkDequantize(),
+        *(one() for one in rewrites_for(target).quantized_passes),
         # From here on there is no operator of the quantised dialect.
         qnn.transform.Legalize(),
         qnn.transform.CanonicalizeOps(),

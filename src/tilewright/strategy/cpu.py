@@ -138,6 +138,10 @@ def _transposed(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
     return [conv2d_transpose_NCHWc(inputs[0], inputs[1], *window)]
 
 
+_READ_IN_PLACE: Final = (("float32", "float32"), ("uint8", "int32"), ("int8", "int32"))
+"""The types of data and result of a depthwise convolution that needs no padded copy."""
+
+
 def unpadded_refused(
     data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str | None
 ) -> str | None:
@@ -147,8 +151,8 @@ def unpadded_refused(
         return "the shapes are not constant"
     if shape[1] != taps[0] or shape[4] != taps[5]:
         return "several outputs per channel"
-    if str(data.dtype) != "float32" or (out_dtype or "float32") != "float32":
-        return f"{data.dtype}, not float32"
+    if (str(data.dtype), out_dtype or str(data.dtype)) not in _READ_IN_PLACE:
+        return f"{data.dtype} to {out_dtype}, not float32 or 8-bit integers to int32"
     if not any(amount > 0 for side in pad_amounts(padding, taps[2:4]) for amount in side):
         return "there is no padding"
     columns = depthwise_result(data, kernel, strides, padding, dilation)[1]
@@ -161,7 +165,8 @@ def _unpadded_refused(attrs: Any, inputs: Inputs, out_type: Any, target: Target)
 
 
 def _unpadded(attrs: Any, inputs: Inputs, out_type: Any) -> list[Tensor]:
-    return [depthwise_conv2d_NCHWc_unpadded(inputs[0], inputs[1], *_window(attrs)[:3])]
+    window = _window(attrs)[:3]
+    return [depthwise_conv2d_NCHWc_unpadded(inputs[0], inputs[1], *window, attrs.out_dtype or None)]
 
 
 # Matrix products

@@ -87,6 +87,7 @@ from tilewright.topi.math import (
     log,
     log2,
     log10,
+    nearbyint,
     negative,
     reinterpret,
     round,

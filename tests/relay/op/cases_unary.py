@@ -11,6 +11,7 @@ import scipy.special
 from tests.relay.op.cases import Case, Input
 
 from tilewright import relay
+from tilewright.relay.op.calls import call
 
 INFINITY, NAN = math.inf, math.nan
 SPECIAL = [0.0, -0.0, 1.0, -1.5, INFINITY, -INFINITY, NAN]
@@ -74,7 +75,8 @@ def _rounding() -> list[Case]:
         return np.sign(x) * np.floor(np.abs(x.astype("float64")) + 0.5)
 
     cases = []
-    for name, expected in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", away)):
+    functions = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": away, "nearbyint": np.rint}
+    for name, expected in functions.items():
         build = getattr(relay, name)
         cases += [
             Case(name, build, [Input((3, 5), low=-9, high=9)], expected, gradient=True),
@@ -85,6 +87,21 @@ def _rounding() -> list[Case]:
             ),
         ]
     return cases
+
+
+def _tables() -> list[Case]:
+    """Each byte as its square, modulo 256."""
+    squares = (np.arange(256) ** 2).astype("uint8")
+    table = squares.tobytes().hex()
+    data = Input(values=np.arange(256).reshape(4, 64).tolist(), dtype="uint8")
+    return [
+        Case(
+            "byte_lookup",
+            lambda x: call("nn.contrib_byte_lookup", x, table=table),
+            [data],
+            lambda x: squares[x],
+        )
+    ]
 
 
 def _signs() -> list[Case]:
@@ -129,6 +146,7 @@ CASES = [
     *_smooth(),
     *_rounding(),
     *_signs(),
+    *_tables(),
     *_tests(),
     Case("exp_scalar", relay.exp, [Input(())], np.exp, gradient=True),
     Case("exp_special", relay.exp, [Input(values=SPECIAL)], np.exp),

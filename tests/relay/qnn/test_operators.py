@@ -66,7 +66,12 @@ def quantize(random: Random) -> relay.Expr:
     channels = random.per_channel(shape[axis])
     data = random.tensor("x", shape, "float32")
     return qnn.op.quantize(
-        data, random.scale(channels), random.zero("int8", channels), axis=axis, out_dtype=dtype
+        data,
+        random.scale(channels),
+        random.zero("int8", channels),
+        axis=axis,
+        out_dtype=dtype,
+        rounding=random.one_of("TONEAREST", "TOEVEN"),
     )
 
 
@@ -86,6 +91,13 @@ def requantize(random: Random) -> relay.Expr:
     channels = random.per_channel(shape[axis])
     data = random.tensor("x", shape, "int32")
     random.inputs["x"] //= 1 << 12
+    options: dict[str, str] = random.one_of(
+        {"rounding": "UPWARD", "out_dtype": random.one_of(*STORED, "int32")},
+        {"rounding": "TONEAREST", "out_dtype": random.one_of(*STORED, "int32")},
+        {"rounding": "UPWARD", "out_dtype": random.one_of(*STORED), "compute_dtype": "float32"},
+        {"rounding": "TONEAREST", "out_dtype": random.one_of(*STORED), "compute_dtype": "float32"},
+        {"rounding": "TOEVEN", "out_dtype": random.one_of(*STORED), "compute_dtype": "float32"},
+    )
     return qnn.op.requantize(
         data,
         random.scale(channels),
@@ -93,8 +105,7 @@ def requantize(random: Random) -> relay.Expr:
         random.scale(),
         random.zero("int8"),
         axis=axis,
-        rounding=random.one_of("UPWARD", "TONEAREST"),
-        out_dtype=random.one_of(*STORED, "int32"),
+        **options,
     )
 
 
@@ -311,7 +322,18 @@ BAD: dict[str, tuple[Callable[[], relay.Expr], str]] = {
             scalar(0, "int32"),
             rounding="DOWN",
         ),
-        "rounding is UPWARD or TONEAREST, not 'DOWN'",
+        "rounding is UPWARD or TONEAREST or TOEVEN, not 'DOWN'",
+    ),
+    "halves to even in fixed point": (
+        lambda: qnn.op.requantize(
+            relay.var("x", shape=(2,), dtype="int32"),
+            scalar(1),
+            scalar(0, "int32"),
+            scalar(1),
+            scalar(0, "int32"),
+            rounding="TOEVEN",
+        ),
+        "halves are rounded to even where compute_dtype is float32",
     ),
     "floats in a product": (
         lambda: qnn.op.dense(

@@ -183,13 +183,15 @@ def test_the_kind_of_integers_that_a_processor_multiplies(
 
 
 def test_blocks() -> None:
-    """Whole vectors of packed lanes where channels allow it; else whole lanes; none where vectors would be mostly
-    empty."""
+    """The two vectors of a register tile where channels allow it, whole vectors of packed lanes for a matrix unit; else
+    whole lanes; none where vectors would be mostly empty."""
     with tvm.target.Target("llvm -mcpu=cascadelake"):
-        assert [low_precision_block(count, "int8") for count in (64, 256, 48, 24, 4)] == [64, 64, 16, 24, 4]
+        assert [low_precision_block(count, "int8") for count in (64, 256, 48, 24, 4)] == [32, 32, 16, 24, 4]
         assert [low_precision_block(count, "bfloat16") for count in (64, 24)] == [32, 24]
         layouts = low_precision_conv2d_layouts(64, 128, 1, "uint8")
         assert layouts is not None
-        assert layouts.kernel_layout == "OIHW16i64o4i" and layouts.data_layout == "NCHW64c"
+        assert layouts.kernel_layout == "OIHW8i32o4i" and layouts.data_layout == "NCHW32c"
         assert low_precision_conv2d_layouts(6, 64, 1, "uint8") is None
         assert low_precision_conv2d_layouts(64, 4, 1, "uint8") is None
+    with tvm.target.Target("llvm -mcpu=sapphirerapids"):
+        assert low_precision_block(64, "int8") == 64

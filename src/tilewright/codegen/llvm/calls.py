@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tilewright.codegen.llvm import division, memory
+from tilewright.codegen.llvm.byte_table import lookup_byte
 from tilewright.codegen.llvm.convert import convert
 from tilewright.codegen.llvm.emitter import Emitter
 from tilewright.codegen.llvm.externs import EXTERN_CALLS
@@ -345,6 +346,7 @@ CALLS: dict[str, Handler] = {
     "tir.fabs": _absolute,
     "tir.fma": _fused_multiply_add,
     "tir.if_then_else": _if_then_else,
+    "tir.lookup_byte": lookup_byte,
     "tir.address_of": address_of,
     "tir.tvm_access_ptr": access_pointer,
     "tir.isnullptr": _is_null,

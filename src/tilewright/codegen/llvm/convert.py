@@ -8,6 +8,7 @@ rounding.
 from __future__ import annotations
 
 from tilewright.codegen.llvm.emitter import Emitter
+from tilewright.codegen.llvm.types import float_constant, splat
 from tilewright.support.dtype import FLOAT32, DataType
 from tilewright.support.errors import CodegenError
 
@@ -69,10 +70,66 @@ def _float_to_float(emitter: Emitter, operand: str, source: DataType, result: Da
 def _float_to_integer(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
     if source.bits == 16:
         operand, source = emitter.as_float32(operand, source), FLOAT32.with_lanes(source.lanes)
+    if source.lanes > 1 and source.bits == 32 and result.bits <= 16:
+        return _to_narrow(emitter, operand, source, result)
     name = "llvm.fptosi.sat" if result.is_int else "llvm.fptoui.sat"
     return emitter.call_llvm(
         name, emitter.types.register(result), [(emitter.types.register(source), operand)]
     )
+
+
+def limits(dtype: DataType) -> tuple[int, int]:
+    """The least and the greatest integer of a type."""
+    signed = dtype.is_int
+    return (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1) if signed else (0, (1 << dtype.bits) - 1)
+
+
+def _to_narrow(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:
+    """float32 vectors to 8 or 16 bits by way of 32, which vector units convert to: LLVM converts directly to narrow
+    integers element by element."""
+    kind = emitter.types.register(source)
+    least, most = limits(result)
+    if least:
+        # What is compared with NaN is the bound, and for unsigned integers that is zero.
+        is_number = emitter.function.value(f"fcmp ord {kind} {operand}, zeroinitializer")
+        operand = emitter.function.value(
+            f"select {_mask(source)} {is_number}, {kind} {operand}, {kind} zeroinitializer"
+        )
+    clamped = clamp(emitter, operand, source, least, most)
+    wide = emitter.types.register(DataType("int32").with_lanes(source.lanes))
+    whole = emitter.function.value(f"fptosi {kind} {clamped} to {wide}")
+    return emitter.function.value(f"trunc {wide} {whole} to {emitter.types.register(result)}")
+
+
+def _mask(source: DataType) -> str:
+    return f"<{source.lanes} x i1>"
+
+
+def clamp(emitter: Emitter, operand: str, source: DataType, least: int, most: int) -> str:
+    """float32 vectors between two integers; NaN becomes the least."""
+    kind = emitter.types.register(source)
+    for how, bound in (("ogt", least), ("olt", most)):
+        number = float_constant(emitter.types, source.element, float(bound))
+        limit = splat(emitter.types.register(source.element), number, source.lanes)
+        beyond = emitter.function.value(f"fcmp {how} {kind} {operand}, {limit}")
+        operand = emitter.function.value(f"select {_mask(source)} {beyond}, {kind} {operand}, {kind} {limit}")
+    return operand
+
+
+def rounded_to_unsigned(
+    emitter: Emitter, operand: str, source: DataType, result: DataType, offset: int
+) -> str:
+    """``nearbyint(operand) + offset`` of float32 vectors as unsigned integers of 8 or 16 bits, where one instruction
+    rounds and converts."""
+    kind = emitter.types.register(source)
+    least, most = limits(result)
+    clamped = clamp(emitter, operand, source, least - offset, most - offset)
+    dtype = DataType("int32").with_lanes(source.lanes)
+    wide = emitter.types.register(dtype)
+    whole = emitter.call_llvm("llvm.lrint", wide, [(kind, clamped)])
+    if offset:
+        whole = emitter.function.value(f"add {wide} {whole}, {emitter.constant(dtype, offset)}")
+    return emitter.function.value(f"trunc {wide} {whole} to {emitter.types.register(result)}")
 
 
 def _integer_to_float(emitter: Emitter, operand: str, source: DataType, result: DataType) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from tilewright.codegen.llvm import division, memory
 from tilewright.codegen.llvm.calls import CALLS, Handler, call_function
-from tilewright.codegen.llvm.convert import convert
+from tilewright.codegen.llvm.convert import convert, rounded_to_unsigned
 from tilewright.codegen.llvm.emitter import NON_INDEX_BITS, Emitter
 from tilewright.codegen.llvm.indices import is_pure_index
 from tilewright.codegen.llvm.packed_lanes import dot_product, is_dot_product
@@ -75,6 +75,19 @@ def _is_number(expr: PrimExpr) -> bool:
     return isinstance(expr, FloatImm) and not math.isnan(expr.value)
 
 
+def _rounded(expr: PrimExpr) -> tuple[PrimExpr, int] | None:
+    """The operand of a rounding to the nearest even integer, and the small integer that is added to it."""
+    offset = 0
+    if isinstance(expr, Add):
+        number = expr.b.value if isinstance(expr.b, Broadcast) else expr.b
+        if not isinstance(number, FloatImm) or abs(number.value) > 1 << 16 or number.value % 1:
+            return None
+        expr, offset = expr.a, int(number.value)
+    if isinstance(expr, Call) and getattr(expr.op, "name", "") == "tir.nearbyint":
+        return expr.args[0], offset
+    return None
+
+
 class ExpressionEmitter(Emitter):
     """Emits expressions; each ``visit_*`` gives the operand that holds the value."""
 
@@ -95,7 +108,12 @@ class ExpressionEmitter(Emitter):
         return self.variable(node)
 
     def visit_cast(self, node: Cast) -> str:
-        return convert(self, self.visit(node.value), node.value.dtype, node.dtype)
+        source, result = node.value.dtype, node.dtype
+        if self.machine.family == "x86" and result.is_uint and 8 <= result.bits <= 16 and source.lanes > 1:
+            found = _rounded(node.value)
+            if found is not None and found[0].dtype.bits == 32:
+                return rounded_to_unsigned(self, self.visit(found[0]), source, result, found[1])
+        return convert(self, self.visit(node.value), source, result)
 
     def visit_add(self, node: BinaryOpExpr) -> str:
         dtype = node.dtype

@@ -39,6 +39,8 @@ class GraphRewrites:
     alter_layout: Mapping[str, AlterLayout] = field(default_factory=dict)
     legalize: Mapping[str, LegalForm] = field(default_factory=dict)
     plan_layouts: Callable[[Function], LayoutPlan] | None = None
+    quantized_passes: tuple[Callable[[], Pass], ...] = ()
+    """Passes that run on programs with operators of the quantised dialect."""
     early_passes: tuple[Callable[[], Pass], ...] = ()
     """Passes that run before parallel branches are combined."""
     joins_dense: bool = False

@@ -56,6 +56,7 @@ from tilewright.relay.transform.reshape_unmoved import ReshapeUnmoved
 from tilewright.relay.transform.simplify_expr import SimplifyExpr
 from tilewright.relay.transform.simplify_fc_transpose import SimplifyFCTranspose
 from tilewright.relay.transform.simplify_inference import SimplifyInference
+from tilewright.relay.transform.sink_dequantize import SinkDequantize
 from tilewright.relay.transform.sink_reshape import SinkReshape
 from tilewright.relay.transform.split_args import SplitArgs
 from tilewright.relay.transform.to_a_normal_form import ToANormalForm, ToANormalFormExpr

@@ -19,7 +19,7 @@ _CHEAP_CALLS: Final = frozenset(
     for name in (
         *("abs", "fabs", "floor", "ceil", "trunc", "nearbyint", "fma", "isnan", "isinf", "isfinite"),
         *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"),
-        *("if_then_else", "likely", "reinterpret", "pack_word", *DOT_PRODUCTS),
+        *("if_then_else", "likely", "reinterpret", "pack_word", *DOT_PRODUCTS, "lookup_byte"),
     )
 )
 _MIDDLING_CALLS: Final = frozenset(f"tir.{name}" for name in ("sqrt", "rsqrt", "round"))

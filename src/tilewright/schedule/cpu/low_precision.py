@@ -10,6 +10,7 @@ from __future__ import annotations
 from tilewright.schedule.cpu.layouts import WORTH_BLOCKING, Conv2DLayouts
 from tilewright.schedule.cpu.loops import vector_fill
 from tilewright.schedule.cpu.machine import current_cpu, lanes_of
+from tilewright.schedule.cpu.matrix_unit import has_matrix_unit
 from tilewright.support.dtype import DataType
 from tilewright.target.cpu import CPUDescription
 from tilewright.target.target import Target
@@ -49,10 +50,16 @@ def uses_packed_lanes(data: DataType | str, weight: DataType | str, out_dtype: D
 
 
 def low_precision_block(channels: int, dtype: DataType | str) -> int:
-    """The number of channels per block: packed lanes for a whole vector, or the divisor that fills vectors best."""
-    numbers, lanes = numbers_per_lane(dtype), lanes_of(current_cpu(), "int32")
-    if channels % (numbers * lanes) == 0:
-        return numbers * lanes
+    """The number of channels per block: those of a register tile, or the divisor that fills vectors best.
+
+    A tile has two vectors of results. A larger block would be read in parts that are not contiguous, and the kernel
+    would copy its weights at each run. A matrix unit reads packed lanes for a whole vector.
+    """
+    cpu = current_cpu()
+    numbers, lanes = numbers_per_lane(dtype), lanes_of(cpu, "int32")
+    preferred = numbers * lanes if has_matrix_unit(cpu, dtype) else 2 * lanes
+    if channels % preferred == 0:
+        return preferred
     step = numbers if channels % numbers == 0 else 1
     divisors = [size for size in range(step, min(channels, 4 * lanes) + 1, step) if channels % size == 0]
     return max(divisors, key=lambda size: (vector_fill(size, lanes), -size))

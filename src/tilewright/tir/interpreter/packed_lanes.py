@@ -1,4 +1,4 @@
-"""Packed int8 and bfloat16 lanes and their dot products: the reference for code generators."""
+"""Packed int8 and bfloat16 lanes, their dot products, and tables of bytes: the reference for code generators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.ir.expr import Call
+from tilewright.ir.expr import Call, StringImm
 from tilewright.ir.intrinsics import DOT_PRODUCTS
 from tilewright.support.errors import TilewrightError
 from tilewright.tir.interpreter.expressions import CallBuilder, ExpressionCompiler, Frame, Run
@@ -71,9 +71,24 @@ def _matrix_product(compiler: ExpressionCompiler, call: Call) -> Run:
     return refuse
 
 
+def _lookup(compiler: ExpressionCompiler, call: Call) -> Run:
+    index, table = call.args
+    place = compiler.visit(index)
+    if not isinstance(table, StringImm):
+        raise TilewrightError("a table of bytes is a constant")
+    entries = np.frombuffer(bytes.fromhex(table.value), np.uint8)
+
+    def look_up(frame: Frame) -> Any:
+        found = entries[np.asarray(place(frame)).astype(np.int64)]
+        return found if call.dtype.lanes > 1 else int(found)
+
+    return look_up
+
+
 WORD_CALLS: dict[str, CallBuilder] = {
     "matrix_unit_ready": _no_matrix_unit,
     "matrix_multiply_add": _matrix_product,
     "pack_word": _pack,
+    "lookup_byte": _lookup,
     **dict.fromkeys(DOT_PRODUCTS, _dot),
 }

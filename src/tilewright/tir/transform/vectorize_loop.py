@@ -366,6 +366,8 @@ class _Vectorizer(Mutator):
             return Call(
                 dtype, node.op, (made[0], *(broadcast(value, self.lanes) for value in made[1:])), node.span
             )
+        if name == "tir.lookup_byte":
+            return Call(dtype, node.op, (broadcast(made[0], self.lanes), made[1]), node.span)
         if name in _ELEMENTWISE:
             return Call(dtype, node.op, [broadcast(value, self.lanes) for value in made], node.span)
         if name == "tir.call_llvm_pure_intrin":

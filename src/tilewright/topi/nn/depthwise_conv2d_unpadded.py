@@ -11,7 +11,7 @@ from tilewright.topi.utils import get_const_tuple
 
 
 def depthwise_conv2d_NCHWc_unpadded(
-    data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any
+    data: Tensor, kernel: Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: str | None = None
 ) -> Tensor:
     """As ``topi.nn.depthwise_conv2d_NCHWc`` of constant shape with one output channel for each input channel.
 
@@ -22,6 +22,7 @@ def depthwise_conv2d_NCHWc_unpadded(
     (top, left), (down, right) = pad_amounts(padding, taps)
     steps, spread = per_axis(strides, 2, "strides"), per_axis(dilation, 2, "dilation")
     rows, columns = depthwise_result(data, kernel, strides, padding, dilation)
+    wide = out_dtype or str(data.dtype)
     down_taps = te.reduce_axis((0, taps[0]), name="kh")
     right_taps = te.reduce_axis((0, taps[1]), name="kw")
 
@@ -33,7 +34,8 @@ def depthwise_conv2d_NCHWc_unpadded(
         value = tir.if_then_else(
             tir.all(*[tir.likely(one) for one in inside]), data(n, c, y, x, b), tir.const(0, data.dtype)
         )
-        return te.sum(value * kernel(c, 0, down_taps, right_taps, 0, b), axis=[down_taps, right_taps])
+        weight = kernel(c, 0, down_taps, right_taps, 0, b)
+        return te.sum(value.astype(wide) * weight.astype(wide), axis=[down_taps, right_taps])
 
     made: Tensor = te.compute(
         (batch, blocks, rows, columns, block),

@@ -103,9 +103,9 @@ def write_trunc(graph: GraphWriter, call: Any, data: str) -> str:
     return graph.node("Mul", [graph.node("Sign", [data]), graph.node("Floor", [graph.node("Abs", [data])])])
 
 
-@writes("round")
+@writes("round", "nearbyint")
 def write_round(graph: GraphWriter, call: Any, data: str) -> str:
-    """To the nearest, a half to the even one, as both have it."""
+    """To the nearest, a half to the even one."""
     return graph.node("Round", [data])
 
 

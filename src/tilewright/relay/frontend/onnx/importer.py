@@ -300,7 +300,8 @@ class GraphImporter:
         return result
 
     def _is_constant(self, expr: RelayExpr) -> bool:
-        """True if an expression consists only of constants and pure operators, and nothing in it is large."""
+        """True if an expression consists only of constants and pure operators, and nothing in it is large. Quantised
+        weights stay quantised, for products of integers."""
         pending, seen = [expr], set()
         while pending:
             current = pending.pop()
@@ -313,6 +314,7 @@ class GraphImporter:
                 isinstance(current, Call)
                 and isinstance(current.op, Op)
                 and not current.op.get_attr("TOpIsStateful")
+                and not (current.op.name == "qnn.dequantize" and self._rank(current))
                 and tensor_bytes(type_of(current, self.module)) <= FOLD_LIMIT
             ):
                 pending += current.args
@@ -323,6 +325,10 @@ class GraphImporter:
             else:
                 return False
         return True
+
+    def _rank(self, expr: RelayExpr) -> int:
+        kind = type_of(expr, self.module)
+        return len(kind.shape) if isinstance(kind, TensorType) else 0
 
     # Subgraphs
 

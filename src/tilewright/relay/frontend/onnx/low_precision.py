@@ -189,14 +189,6 @@ def encoded(
     return _encoded_float(data, low_precision, saturate)
 
 
-def round_half_even(data: RelayExpr, dtype: str) -> RelayExpr:
-    """The nearest integer, halfway the even one, of floating-point numbers."""
-    half, two = const(0.5, dtype), const(2.0, dtype)
-    halfway = relay.equal(relay.abs(relay.subtract(data, relay.trunc(data))), half)
-    even = relay.multiply(two, relay.round(relay.multiply(data, half)))
-    return relay.where(halfway, even, relay.round(data))
-
-
 def _number(value: int) -> RelayExpr:
     return const(np.asarray(value, dtype="int32"))
 
@@ -250,7 +242,7 @@ def _encoded_float(data: RelayExpr, low_precision: LowPrecisionFloat, saturate: 
     steps = relay.multiply(
         relay.minimum(size, bound), const(2.0 ** (low_precision.bias - 1 + low_precision.fraction), "float32")
     )
-    small = relay.cast(round_half_even(steps, "float32"), "int32")
+    small = relay.cast(relay.nearbyint(steps), "int32")
     code = relay.where(relay.less(size, bound), small, normal)
     beyond = relay.greater(code, _number(low_precision.largest))
     kept = low_precision.infinity is not None and not saturate
@@ -287,6 +279,5 @@ __all__ = [
     "decoding_table",
     "encoded",
     "from_carrier",
-    "round_half_even",
     "to_carrier",
 ]

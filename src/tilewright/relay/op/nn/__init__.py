@@ -3,6 +3,7 @@
 Some functions have the name of the module that defines them; as attributes of this package they are the functions.
 """
 
+from tilewright.relay.op.nn import byte_table
 from tilewright.relay.op.nn.activation import (
     bias_add,
     dropout,

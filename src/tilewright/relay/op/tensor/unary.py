@@ -174,6 +174,14 @@ round = _unary(
     gradient=_flat,
     relation=number_type,
 )
+nearbyint = _unary(
+    "nearbyint",
+    topi.nearbyint,
+    rounding(np.rint),
+    "The nearest integer; halfway, the even one.",
+    gradient=_flat,
+    relation=number_type,
+)
 sign = _unary(
     "sign",
     topi.sign,

@@ -20,7 +20,7 @@ from tilewright.relay.qnn.integers.affine import (
     tensor_type,
 )
 
-_MOVING: Final = (
+MOVING: Final = (
     *("reshape", "transpose", "squeeze", "expand_dims", "strided_slice", "broadcast_to", "copy"),
     *("nn.batch_flatten", "nn.depth_to_space", "nn.space_to_depth", "nn.max_pool1d", "nn.max_pool2d"),
     *(
@@ -39,7 +39,7 @@ _MOVING: Final = (
 Rewritten = list[Any]
 
 
-@integer_rule(*_MOVING)
+@integer_rule(*MOVING)
 def _unchanged(expr: Call, affine: dict[RelayExpr, Affine]) -> Rewritten:
     return [expr, scalar_type(affine[expr.args[0]])]
 

@@ -145,9 +145,10 @@ def _shifted_product(name: str, attrs: Any, arguments: Any, types: Any, axis: in
 
 
 def _joined(product: RelayExpr, *terms: RelayExpr | None) -> RelayExpr:
-    """The product minus terms."""
+    """The product minus terms, each as a sum with its negative: constants next to one another, such as a bias, become
+    one."""
     for term in terms:
-        product = product if term is None else call("subtract", product, term)
+        product = product if term is None else call("add", product, call("negative", term))
     return product
 
 

@@ -33,16 +33,22 @@ from tilewright.relay.qnn.op.rules import register_qnn_canonicalize
 
 STORED: Final = ("int8", "uint8", "int16", "int32")
 """The types of quantised tensors."""
-ROUNDINGS: Final = ("UPWARD", "TONEAREST")
-"""What becomes of halves: they are rounded up, or away from zero."""
+ROUNDINGS: Final = ("UPWARD", "TONEAREST", "TOEVEN")
+"""What becomes of halves: they are rounded up, away from zero, or to the even integer."""
+FIXED_POINT: Final = "int64"
+FLOAT: Final = "float32"
+"""How integers are multiplied by a ratio of scales: with a fixed-point number of 31 bits, or in float32 as ONNX Runtime
+does it, which vector units of CPUs have instructions for."""
+_ROUND: Final = {"TONEAREST": "round", "TOEVEN": "nearbyint"}
 
 
 @attributes
 class QuantizeAttrs(OpAttrs):
-    """The integer type, and the axis along which scales and zero points lie."""
+    """The integer type, the axis along which scales and zero points lie, and what becomes of halves."""
 
     out_dtype: str = "int8"
     axis: int = -1
+    rounding: str = "TONEAREST"
 
 
 @attributes
@@ -54,11 +60,13 @@ class DequantizeAttrs(OpAttrs):
 
 @attributes
 class RequantizeAttrs(OpAttrs):
-    """The axis along which the input's scales and zero points lie, what becomes of halves, and the integer type."""
+    """The axis along which the input's scales and zero points lie, what becomes of halves, the integer type, and the
+    arithmetic that the integers are scaled in."""
 
     axis: int = -1
     rounding: str = "UPWARD"
     out_dtype: str = "int8"
+    compute_dtype: str = FIXED_POINT
 
 
 def _channels(kind: TensorType, axis: int) -> Dimension | None:
@@ -85,6 +93,7 @@ def _quantize_relation(types: Sequence[Type], attrs: Any) -> Type | None:
         return None
     _require(data.dtype, ("float32", "float16", "float64"), "the type of the data")
     _require(attrs.out_dtype, STORED, "out_dtype")
+    _require(attrs.rounding, tuple(_ROUND), "rounding")
     channels = _channels(data, attrs.axis)
     if not check_scale(types[1], "the scale", channels) or not check_zero_point(
         types[2], "the zero point", channels
@@ -95,22 +104,24 @@ def _quantize_relation(types: Sequence[Type], attrs: Any) -> Type | None:
 
 def _quantized(attrs: Any, data: Array, scale: Array, zero_point: Array) -> Array:
     scale, zero_point = (spread_array(one, data.ndim, attrs.axis) for one in (scale, zero_point))
-    moved = half_away_from_zero(data / scale.astype(data.dtype)) + zero_point.astype(data.dtype)
+    rounded = np.rint if attrs.rounding == "TOEVEN" else half_away_from_zero
+    moved = rounded(data / scale.astype(data.dtype)) + zero_point.astype(data.dtype)
     least, most = limits(attrs.out_dtype)
     return np.asarray(np.nan_to_num(np.clip(moved.astype(np.float64), least, most))).astype(attrs.out_dtype)
 
 
 def _quantize_rule(attrs: Any, arguments: Any, types: Any) -> RelayExpr:
-    """``clip(round(data / scale) + zero_point)``; the clipping comes first, where everything still fits."""
+    """``clip(round(data / scale) + zero_point)``; floats that become integers end where the type does."""
     data, scale, zero_point = arguments
     rank, dtype = len(types[0].shape), str(types[0].dtype)
     scale, zero_point = (
         wide(spread(one, kind, rank, attrs.axis), dtype)
         for one, kind in ((scale, types[1]), (zero_point, types[2]))
     )
-    moved = call("add", call("round", call("divide", data, scale)), zero_point)
-    least, most = limits(attrs.out_dtype)
-    return call("cast", call("clip", moved, a_min=least, a_max=most), dtype=attrs.out_dtype)
+    moved = call(_ROUND[attrs.rounding], call("divide", data, scale))
+    if not is_zero(arguments[2]):
+        moved = call("add", moved, zero_point)
+    return call("cast", moved, dtype=attrs.out_dtype)
 
 
 _quantize = define(
@@ -132,12 +143,13 @@ def quantize(
     output_zero_point: RelayExpr,
     axis: int = -1,
     out_dtype: str = "int8",
+    rounding: str = "TONEAREST",
 ) -> Call:
     """Real numbers as integers: ``clip(round(data / output_scale) + output_zero_point)``. Halves are rounded away from
-    zero. Scale and zero point are scalars, or vectors along ``axis``."""
-    return Call(
-        _quantize, (data, output_scale, output_zero_point), QuantizeAttrs(out_dtype=out_dtype, axis=axis)
-    )
+    zero (``TONEAREST``) or to the even integer (``TOEVEN``). Scale and zero point are scalars, or vectors along
+    ``axis``."""
+    attrs = QuantizeAttrs(out_dtype=out_dtype, axis=axis, rounding=rounding)
+    return Call(_quantize, (data, output_scale, output_zero_point), attrs)
 
 
 # dequantize
@@ -199,6 +211,11 @@ def _requantize_relation(types: Sequence[Type], attrs: Any) -> Type | None:
     _require(attrs.out_dtype, STORED, "out_dtype")
     if attrs.rounding not in ROUNDINGS:
         raise RelationError(f"rounding is {' or '.join(ROUNDINGS)}, not {attrs.rounding!r}")
+    _require(attrs.compute_dtype, (FIXED_POINT, FLOAT), "compute_dtype")
+    if attrs.compute_dtype == FLOAT:
+        _require(attrs.out_dtype, ("int8", "uint8", "int16"), "out_dtype of scaling in float32")
+    elif attrs.rounding == "TOEVEN":
+        raise RelationError("halves are rounded to even where compute_dtype is float32")
     channels = _channels(data, attrs.axis)
     known = [
         check_scale(types[1], "the input's scale", channels),
@@ -213,6 +230,8 @@ def _requantized(
     attrs: Any, data: Array, in_scale: Array, in_zero: Array, out_scale: Array, out_zero: Array
 ) -> Array:
     shifted = data.astype(np.int64) - spread_array(in_zero, data.ndim, attrs.axis).astype(np.int64)
+    if attrs.compute_dtype == FLOAT:
+        return _requantized_in_float(attrs, shifted, in_scale, out_scale, out_zero)
     factors = in_scale.astype(np.float64) / out_scale.astype(np.float64).reshape(-1)[0]
     scaled = shifted
     if not (factors == 1).all():
@@ -233,6 +252,17 @@ def _requantized(
     )
 
 
+def _requantized_in_float(
+    attrs: Any, shifted: Array, in_scale: Array, out_scale: Array, out_zero: Array
+) -> Array:
+    factors = spread_array(in_scale.astype(np.float32), shifted.ndim, attrs.axis) / out_scale.reshape(())
+    scaled = shifted.astype(np.int32).astype(np.float32) * factors
+    functions = {"TOEVEN": np.rint, "TONEAREST": half_away_from_zero}
+    rounded = functions.get(attrs.rounding, lambda value: np.floor(value + np.float32(0.5)))(scaled)
+    moved = rounded + out_zero.astype(np.float32).reshape(())
+    return np.asarray(np.clip(moved, *limits(attrs.out_dtype))).astype(attrs.out_dtype)
+
+
 def _requantize_rule(attrs: Any, arguments: Any, types: Any) -> RelayExpr:
     rank = len(types[0].shape)
     return requantized(arguments[0], arguments[1:], types, rank, attrs)
@@ -248,6 +278,8 @@ def requantized(
     """The canonical form of ``requantize``: fixed-point arithmetic where the scales are constants, else float32.
     ``types`` are those of the data and of the four parameters."""
     in_scale, in_zero, out_scale, out_zero = parameters
+    if attrs.compute_dtype == FLOAT:
+        return _scaled_in_float(data, parameters, types, rank, attrs)
     scaled = shift_to_zero(data, in_zero, types[2], rank, attrs.axis)
     if not is_same(in_scale, out_scale):
         scaled = _scaled(scaled, in_scale, out_scale, types, rank, attrs)
@@ -257,6 +289,31 @@ def requantized(
         return scaled
     least, most = limits(attrs.out_dtype)
     return call("cast", call("clip", scaled, a_min=least, a_max=most), dtype=attrs.out_dtype)
+
+
+def _scaled_in_float(
+    data: RelayExpr,
+    parameters: Sequence[RelayExpr],
+    types: Sequence[Any],
+    rank: int,
+    attrs: RequantizeAttrs,
+) -> RelayExpr:
+    """The canonical form of scaling in float32; floats that become integers end where the type does."""
+    in_scale, in_zero, out_scale, out_zero = parameters
+    shifted = call("cast", shift_to_zero(data, in_zero, types[2], rank, attrs.axis), dtype=FLOAT)
+    factor = call("divide", spread(in_scale, types[1], rank, attrs.axis), spread(out_scale, types[3], 0, 0))
+    into, out = value_of(in_scale), value_of(out_scale)
+    if into is not None and out is not None:
+        # Here, and not by constant folding, which divides by multiplying with the reciprocal.
+        factor = const(spread_array(into.astype(np.float32), rank, attrs.axis) / out.reshape(()))
+    product = call("multiply", shifted, factor)
+    if attrs.rounding == "UPWARD":
+        rounded = call("floor", call("add", product, const(0.5, FLOAT)))
+    else:
+        rounded = call(_ROUND[attrs.rounding], product)
+    if not is_zero(out_zero):
+        rounded = call("add", rounded, wide(spread(out_zero, types[4], 0, 0), FLOAT))
+    return call("cast", rounded, dtype=attrs.out_dtype)
 
 
 def _scaled(
@@ -336,11 +393,15 @@ def requantize(
     axis: int = -1,
     rounding: str = "UPWARD",
     out_dtype: str = "int8",
+    compute_dtype: str = FIXED_POINT,
 ) -> Call:
     """Integers of one scale and zero point as integers of another. The input's may be vectors along ``axis``. Halves
-    are rounded up (``UPWARD``) or away from zero (``TONEAREST``)."""
+    are rounded up (``UPWARD``) or away from zero (``TONEAREST``).
+
+    ``compute_dtype`` is what integers are multiplied by the ratio of the scales in: ``int64``, as fixed-point numbers,
+    or ``float32``, where halves may also be rounded to the even integer (``TOEVEN``)."""
     return Call(
         _requantize,
         (data, input_scale, input_zero_point, output_scale, output_zero_point),
-        RequantizeAttrs(axis=axis, rounding=rounding, out_dtype=out_dtype),
+        RequantizeAttrs(axis=axis, rounding=rounding, out_dtype=out_dtype, compute_dtype=compute_dtype),
     )

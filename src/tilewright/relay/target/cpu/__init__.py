@@ -5,14 +5,17 @@ from tilewright.relay.target.cpu.convolve_images import ConvolveImages
 from tilewright.relay.target.cpu.layout import conv2d_in_blocks, dense_in_blocks
 from tilewright.relay.target.cpu.low_precision import legal_batch_matmul, legal_conv2d, legal_dense
 from tilewright.relay.target.cpu.split_dilation import SplitDilation
+from tilewright.relay.target.cpu.tabulate import Tabulate
 from tilewright.relay.target.cpu.transposed import (
     conv2d_transpose_in_blocks,
     legal_conv1d_transpose,
     legal_conv2d_transpose,
 )
+from tilewright.relay.target.cpu.unsigned_data import UnsignedData
 from tilewright.relay.target.rewrites import GraphRewrites
 
 REWRITES = GraphRewrites(
+    quantized_passes=(UnsignedData, Tabulate),
     passes=(ConvolveImages, SplitDilation),
     alter_layout={
         "nn.conv2d": conv2d_in_blocks,

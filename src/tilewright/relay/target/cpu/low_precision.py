@@ -15,13 +15,15 @@ from tilewright.relay.expr import const
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.nn.windows import pad_sides
 from tilewright.relay.target.cpu.shapes import constant_shape
-from tilewright.schedule.cpu.layouts import dense_block
+from tilewright.schedule.cpu.layouts import WORTH_BLOCKING, dense_block
+from tilewright.schedule.cpu.loops import vector_fill
 from tilewright.schedule.cpu.low_precision import (
+    low_precision_block,
     low_precision_conv2d_layouts,
     uses_packed_lanes,
     wanted_data_type,
 )
-from tilewright.schedule.cpu.machine import current_cpu
+from tilewright.schedule.cpu.machine import current_cpu, lanes_of
 from tilewright.schedule.cpu.matrix_unit import FEWEST, TILE, has_matrix_unit
 from tilewright.support.dtype import DataType
 from tilewright.tir.packed_lanes import numbers_per_lane
@@ -40,7 +42,7 @@ def _other_kind(attrs: Any, types: Sequence[Any]) -> str | None:
     return wanted_data_type(current_cpu(), types[0].dtype, types[1].dtype)
 
 
-def _moved(data: RelayExpr, kind: str) -> RelayExpr:
+def moved_signedness(data: RelayExpr, kind: str) -> RelayExpr:
     """8-bit integers converted to the other signedness: 128 more if unsigned, 128 less if signed."""
     if kind == "uint8":
         return call("bitwise_xor", call("cast", data, dtype=kind), const(OFFSET, kind))
@@ -66,7 +68,7 @@ def legal_conv2d(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) 
     if kind is None or not plain or kernel is None or _is_depthwise(attrs, kernel):
         return None
     before, after = pad_sides(attrs.padding, 2)
-    data = _moved(inputs[0], kind)
+    data = moved_signedness(inputs[0], kind)
     if any((*before, *after)):
         # The zero point is shifted too.
         width = ((0, 0), (0, 0), *zip(before, after, strict=True))
@@ -97,7 +99,9 @@ def legal_dense(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]) -
     kind = _other_kind(attrs, types)
     if kind is None or len(types[1].shape) != 2:
         return None
-    made = call("nn.dense", _moved(inputs[0], kind), inputs[1], units=attrs.units, out_dtype=attrs.out_dtype)
+    made = call(
+        "nn.dense", moved_signedness(inputs[0], kind), inputs[1], units=attrs.units, out_dtype=attrs.out_dtype
+    )
     return _without_offset(made, _sum(inputs[1], (1,)), kind)
 
 
@@ -108,7 +112,7 @@ def legal_batch_matmul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[
         return None
     made = call(
         "nn.batch_matmul",
-        _moved(inputs[0], kind),
+        moved_signedness(inputs[0], kind),
         inputs[1],
         out_dtype=attrs.out_dtype,
         transpose_a=attrs.transpose_a,
@@ -131,11 +135,13 @@ def low_precision_conv2d(
     """An NCHW conv2d of ``data`` (channels, height, width) with its channels in blocks of packed lanes; None to leave
     it as it is."""
     dtype = str(tinfos[0].dtype)
+    if _is_depthwise(attrs, kernel):
+        return _depthwise(attrs, inputs, data[0], kernel, dtype)
     numbers = numbers_per_lane(dtype)
     missing = -data[0] % numbers if attrs.groups == 1 else 0
     channels = data[0] + missing
     layouts = low_precision_conv2d_layouts(channels, kernel[0], attrs.groups, dtype)
-    if layouts is None or _is_depthwise(attrs, kernel):
+    if layouts is None:
         return None
     value, weight = (
         _filled(each, 1, missing, 4, kind.dtype) for each, kind in zip(inputs, tinfos, strict=True)
@@ -161,6 +167,31 @@ def low_precision_conv2d(
         data_layout=layouts.data_layout,
         kernel_layout=layouts.kernel_layout,
         out_layout=layouts.out_layout,
+        out_dtype=attrs.out_dtype,
+    )
+
+
+def _depthwise(
+    attrs: Any, inputs: Sequence[RelayExpr], channels: int, kernel: tuple[int, ...], dtype: str
+) -> RelayExpr | None:
+    """A depthwise convolution with its channels in the blocks of the convolutions around it."""
+    if attrs.groups != channels or kernel[0] != channels or DataType(dtype).is_float:
+        return None
+    block = low_precision_block(channels, dtype)
+    if vector_fill(block, lanes_of(current_cpu(), "int32")) < WORTH_BLOCKING:
+        return None
+    return call(
+        "nn.contrib_depthwise_conv2d_NCHWc",
+        *inputs,
+        strides=attrs.strides,
+        padding=attrs.padding,
+        dilation=attrs.dilation,
+        groups=attrs.groups,
+        channels=channels,
+        kernel_size=kernel[2:],
+        data_layout=f"NCHW{block}c",
+        kernel_layout=f"OIHW1i{block}o",
+        out_layout=f"NCHW{block}c",
         out_dtype=attrs.out_dtype,
     )
 

@@ -109,6 +109,7 @@ FOLLOW = (
     "floor",
     "ceil",
     "round",
+    "nearbyint",
     "trunc",
     "nn.bias_add",
     "nn.batch_norm",

@@ -239,5 +239,6 @@ RULES = {
     "floor": (again,),
     "ceil": (again,),
     "round": (again,),
+    "nearbyint": (again,),
     "abs": (again,),
 }

@@ -32,7 +32,7 @@ _TRANSPOSED_LAYOUTS = {1: "OIW", 2: "IOHW", 3: "OIDHW"}
 _END = 2**31 - 1
 
 
-def _kernel(node: Node, weight: Expr, rank: int) -> tuple[int, ...]:
+def kernel_size(node: Node, weight: Expr, rank: int) -> tuple[int, ...]:
     shape = node.shape(weight)
     if len(shape) != rank + 2:
         raise node.fail(f"the weight has {len(shape)} dimensions, the data {rank + 2}")
@@ -54,7 +54,7 @@ def _biased(data: Expr, bias: Expr | None) -> Expr:
 def conv(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """A convolution over one to three axes."""
     rank = spatial_rank(node, data)
-    data, window = window_of(node, data, _kernel(node, weight, rank))
+    data, window = window_of(node, data, kernel_size(node, weight, rank))
     made = _CONVOLUTIONS[rank](
         data,
         weight,
@@ -134,7 +134,7 @@ def _transposed_padding(node: Node, data: Expr, kernel: tuple[int, ...]) -> tupl
 def conv_transpose(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """A transposed convolution over one to three axes."""
     rank = spatial_rank(node, data)
-    window, more = _transposed_padding(node, data, _kernel(node, weight, rank))
+    window, more = _transposed_padding(node, data, kernel_size(node, weight, rank))
     made = _TRANSPOSED[rank](
         data,
         weight,
@@ -168,7 +168,7 @@ def deform_conv(
     has zeros there, as reading by a grid does.
     """
     spatial_rank(node, data, 2)
-    kernel = _kernel(node, weight, node.rank(data) - 2)
+    kernel = kernel_size(node, weight, node.rank(data) - 2)
     data, window = window_of(node, data, kernel)
     groups, sets = int(node.attr("group", 1)), int(node.attr("offset_group", 1))
     columns = _sampled_taps(node, data, offset, mask, window, sets)

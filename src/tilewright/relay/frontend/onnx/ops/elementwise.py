@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.frontend.onnx.low_precision import decoded, round_half_even
+from tilewright.relay.frontend.onnx.low_precision import decoded
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.partials import known_items
 from tilewright.relay.frontend.onnx.registry import converter
@@ -76,7 +76,7 @@ def negative(node: Node, data: RelayExpr) -> RelayExpr:
 @converter("Round")
 def round_even(node: Node, data: RelayExpr) -> RelayExpr:
     """To the nearest integer, halfway to the even one."""
-    return round_half_even(data, node.dtype(data))
+    return relay.nearbyint(data)
 
 
 @converter("Reciprocal")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 from tilewright import relay
@@ -22,32 +24,50 @@ from tilewright.relay.frontend.onnx.ops.partial_shapes import (
 from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 
-def matmul(node: Node, a: RelayExpr, b: RelayExpr, out_dtype: str = "") -> Expr:
+@dataclass(frozen=True)
+class Products:
+    """The operators that a product consists of: rows times a transposed constant, rows times a matrix, and matrices in
+    batches."""
+
+    by_constant: Callable[[Expr, Expr], Expr]
+    by_matrix: Callable[[Expr, Expr], Expr]
+    in_batches: Callable[[Expr, Expr], Expr]
+
+
+def _plain_products(out_dtype: str) -> Products:
+    return Products(
+        lambda a, b: relay.nn.dense(a, b, out_dtype=out_dtype),
+        lambda a, b: relay.nn.matmul(a, b, out_dtype=out_dtype),
+        lambda a, b: relay.nn.batch_matmul(a, b, out_dtype=out_dtype, transpose_b=False),
+    )
+
+
+def matmul(
+    node: Node, a: RelayExpr, b: RelayExpr, out_dtype: str = "", products: Products | None = None
+) -> Expr:
     """The product as NumPy has it: vectors are rows or columns, leading dimensions are batches that broadcast."""
-    return _product(node, cast(Expr, a), cast(Expr, b), out_dtype)
+    return _product(node, cast(Expr, a), cast(Expr, b), products or _plain_products(out_dtype))
 
 
-def _product(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
+def _product(node: Node, a: Expr, b: Expr, products: Products) -> Expr:
     rank_a, rank_b = node.rank(a), node.rank(b)
     if rank_a == 0 or rank_b == 0:
         raise node.fail("a scalar has no matrix product")
     if rank_a == 1:
-        return relay.squeeze(_product(node, relay.expand_dims(a, 0), b, out_dtype), axis=[max(rank_b - 2, 0)])
+        return relay.squeeze(_product(node, relay.expand_dims(a, 0), b, products), axis=[max(rank_b - 2, 0)])
     if rank_b == 1:
-        return relay.squeeze(_product(node, a, relay.expand_dims(b, 1), out_dtype), axis=[rank_a - 1])
+        return relay.squeeze(_product(node, a, relay.expand_dims(b, 1), products), axis=[rank_a - 1])
     if rank_b > 2 and all(size == 1 for size in node.shape(b)[:-2]) and rank_a >= rank_b:
         b = relay.squeeze(b, axis=list(range(rank_b - 2)))
         rank_b = 2
     if rank_b == 2:
-        return _by_matrix(node, a, b, out_dtype)
+        return _by_matrix(node, a, b, products)
     a, b = _same_batches(node, a, b)
-    made = relay.nn.batch_matmul(
-        as_matrices(node, a), as_matrices(node, b), out_dtype=out_dtype, transpose_b=False
-    )
+    made = products.in_batches(as_matrices(node, a), as_matrices(node, b))
     return from_matrices(node, made, a)
 
 
-def _by_matrix(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
+def _by_matrix(node: Node, a: Expr, b: Expr, products: Products) -> Expr:
     """Rows, however they are arranged, times one matrix."""
     shape, rank = node.shape(a), node.rank(a)
     rows = a
@@ -57,9 +77,9 @@ def _by_matrix(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
         rows = relay.reshape(a, (-1, shape[-1]))
     if isinstance(b, Constant) or b in node.graph.param_values:
         # Weights are transposed once, while the program is compiled.
-        made: Expr = relay.nn.dense(rows, relay.transpose(b, (1, 0)), out_dtype=out_dtype)
+        made = products.by_constant(rows, relay.transpose(b, (1, 0)))
     else:
-        made = relay.nn.matmul(rows, b, out_dtype=out_dtype)
+        made = products.by_matrix(rows, b)
     if not flat:
         return made
     return reshaped(node, made, [*extents(node, a)[:-1], extents(node, b)[-1]])
@@ -101,7 +121,7 @@ def gemm(node: Node, a: Expr, b: Expr, c: Expr | None = None) -> Expr:
     if node.attr("transB", 0):
         made: Expr = relay.nn.dense(a, b)
     else:
-        made = _by_matrix(node, a, b, "")
+        made = _by_matrix(node, a, b, _plain_products(""))
     if alpha != 1:
         made = made * node.constant(alpha, made)
     if c is None or beta == 0:

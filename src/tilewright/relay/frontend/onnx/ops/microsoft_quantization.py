@@ -24,6 +24,7 @@ from tilewright.relay.frontend.onnx.ops.quantization_arithmetic import (
     scalar_dequantized,
     scalar_quantized,
 )
+from tilewright.relay.frontend.onnx.ops.quantized_products import dialect_requantized, product_scales
 from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 
 Float = Callable[[Node, RelayExpr], RelayExpr]
@@ -154,7 +155,9 @@ def qgemm(
     if y_scale is None:
         return relay.multiply(relay.cast(product, "float32"), factor)
     kind = quantized_of(node, a if y_zero is None else y_zero)
-    return requantized(node, product, factor, y_scale, y_zero, kind)
+    scales = product_scales(node, a_scale, b_scale, alpha)
+    made = dialect_requantized(node, product, scales, y_scale, y_zero, kind, -1)
+    return requantized(node, product, factor, y_scale, y_zero, kind) if made is None else made
 
 
 def scaled_product(

@@ -6,19 +6,27 @@ from collections.abc import Sequence
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
-from tilewright.relay.frontend.onnx.low_precision import round_half_even
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.casting import converted
 from tilewright.relay.frontend.onnx.ops.convolution import conv
 from tilewright.relay.frontend.onnx.ops.matrices import matmul
 from tilewright.relay.frontend.onnx.ops.quantization_arithmetic import (
+    STORED,
     Quantized,
     aligned,
     dequantized,
+    is_dialect,
+    known_parameters,
     quantized,
     quantized_of,
     quantized_type,
     shifted,
+)
+from tilewright.relay.frontend.onnx.ops.quantized_products import (
+    dialect_convolution,
+    dialect_product,
+    dialect_requantized,
+    product_scales,
 )
 from tilewright.relay.frontend.onnx.registry import MICROSOFT_DOMAIN, converter
 from tilewright.relay.frontend.onnx.tensors import dtype_name
@@ -37,6 +45,9 @@ def quantize_linear(
         element_type = int(node.attr("output_dtype", 0))
         kind = quantized_type(element_type) if element_type else Quantized("uint8")
     precision = int(node.attr("precision", 0))
+    known = None if block or precision else known_parameters(node, scale, zero, axis, node.rank(data))
+    if known is not None and is_dialect(node, kind, data, scale):
+        return relay.qnn.op.quantize(data, known.scale, known.zero, known.axis, kind.dtype, "TOEVEN")
     spread_zero = None
     if zero is not None:
         spread_zero = node.graph.mark(aligned(node, zero, data, axis, block), kind.low_precision)
@@ -59,6 +70,9 @@ def dequantize_linear(
     """Quantised numbers to those that they stand for."""
     axis, block = int(node.attr("axis", 1)), int(node.attr("block_size", 0))
     element_type = int(node.attr("output_dtype", 0))
+    known = None if block or element_type else known_parameters(node, scale, zero, axis, node.rank(data))
+    if known is not None and quantized_of(node, data) in (*STORED, Quantized("int32")):
+        return relay.qnn.op.dequantize(data, known.scale, known.zero, known.axis)
     return dequantized(
         node,
         data,
@@ -77,7 +91,7 @@ def dynamic_quantize_linear(node: Node, data: RelayExpr) -> Sequence[RelayExpr]:
     span = relay.where(relay.equal(most, least), one, relay.subtract(most, least))
     scale = relay.divide(span, node.constant(255, data))
     start = relay.clip(relay.negative(relay.divide(least, scale)), 0, 255)
-    zero = relay.cast(round_half_even(start, node.dtype(data)), "uint8")
+    zero = relay.cast(relay.nearbyint(start), "uint8")
     return quantized(node, data, scale, zero, Quantized("uint8")), scale, zero
 
 
@@ -95,6 +109,9 @@ def integer_product(
     node: Node, a: RelayExpr, b: RelayExpr, a_zero: RelayExpr | None, b_zero: RelayExpr | None
 ) -> RelayExpr:
     """The product of two quantised matrices, as int32, without their scales."""
+    made = dialect_product(node, a, b, a_zero, b_zero)
+    if made is not None:
+        return made
     left = shifted(node, a, None if a_zero is None else rows_aligned(node, a_zero, a))
     return matmul(node, left, shifted(node, b, b_zero), "int32")
 
@@ -125,11 +142,13 @@ def qlinear_matmul(
 ) -> RelayExpr:
     """The product of quantised matrices, quantised again."""
     product = integer_product(node, a, b, a_zero, b_zero)
+    kind = quantized_of(node, a if y_zero is None else y_zero)
     factor = relay.multiply(
         rows_aligned(node, converted(node, a_scale, "float32"), a), converted(node, b_scale, "float32")
     )
-    kind = quantized_of(node, a if y_zero is None else y_zero)
-    return requantized(node, product, factor, y_scale, y_zero, kind)
+    scales = product_scales(node, a_scale, b_scale)
+    made = dialect_requantized(node, product, scales, y_scale, y_zero, kind, -1)
+    return requantized(node, product, factor, y_scale, y_zero, kind) if made is None else made
 
 
 def requantized(
@@ -167,6 +186,9 @@ def _integer_convolution(
     bias: RelayExpr | None = None,
 ) -> RelayExpr:
     """The convolution of quantised tensors, as int32; padding stands for zero."""
+    dialect = dialect_convolution(node, data, weight, data_zero, weight_zero, bias)
+    if dialect is not None:
+        return dialect
     of_weight = None if weight_zero is None else _kernel_aligned(node, weight_zero, node.rank(weight))
     of_data = None if data_zero is None else aligned(node, data_zero, data, 0)
     made: RelayExpr = conv(node, shifted(node, data, of_data), shifted(node, weight, of_weight), bias)
@@ -207,4 +229,6 @@ def qlinear_conv(
         aligned(node, data_scale, data, 0), _kernel_aligned(node, weight_scale, node.rank(weight) - 1)
     )
     kind = quantized_of(node, data if y_zero is None else y_zero)
-    return requantized(node, product, factor, y_scale, y_zero, kind)
+    scales = product_scales(node, data_scale, weight_scale)
+    made = dialect_requantized(node, product, scales, y_scale, y_zero, kind, 1)
+    return requantized(node, product, factor, y_scale, y_zero, kind) if made is None else made

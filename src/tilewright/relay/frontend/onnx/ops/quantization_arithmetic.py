@@ -7,17 +7,18 @@ an axis, or one per block along an axis.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from tilewright import relay
 from tilewright.ir.base import RelayExpr
+from tilewright.relay.expr import Constant, const
 from tilewright.relay.frontend.onnx.low_precision import (
     LOW_PRECISION_TYPES,
     LowPrecisionInteger,
     LowPrecisionType,
     decoded,
-    round_half_even,
 )
 from tilewright.relay.frontend.onnx.node import Node
 from tilewright.relay.frontend.onnx.ops.casting import converted, ordinary, to_low_precision
@@ -77,6 +78,39 @@ def aligned(node: Node, parameter: RelayExpr, data: RelayExpr, axis: int, block:
     return relay.slice_like(repeated, data, axes=[place])
 
 
+@dataclass(frozen=True)
+class Known:
+    """A scale and a zero point that are known now: scalars, or vectors along an axis."""
+
+    scale: Constant
+    zero: Constant
+    axis: int = -1
+
+    @property
+    def is_scalar(self) -> bool:
+        """True for one scale and one zero point."""
+        return self.scale.data.shape == self.zero.data.shape == ()
+
+
+def known_parameters(
+    node: Node, scale: RelayExpr, zero: RelayExpr | None, axis: int = -1, rank: int = 0
+) -> Known | None:
+    """The parameters of an operator of the quantised dialect; None where they are known only when the program runs, or
+    are of other types than the dialect's."""
+    scales, zeros = node.value(scale), np.asarray(0) if zero is None else node.value(zero)
+    if scales is None or zeros is None or scales.dtype != np.float32 or zeros.dtype.kind not in "iu":
+        return None
+    if any(each.ndim > 1 or (each.ndim == 1 and each.size == 0) for each in (scales, zeros)):
+        return None
+    if not (np.isfinite(scales) & (scales > 0)).all() or zeros.dtype.itemsize > 4:
+        return None
+    of_axis = scales.size > 1 or zeros.size > 1
+    if of_axis and not -rank <= axis < rank:
+        return None
+    scales, zeros = (each.reshape(()) if each.size == 1 else each for each in (scales, zeros))
+    return Known(const(scales), const(zeros.astype("int32")), axis % rank if of_axis else -1)
+
+
 def quantized(
     node: Node,
     data: RelayExpr,
@@ -95,7 +129,7 @@ def quantized(
         if zero is not None and kind.low_precision.bits < 8:
             steps = relay.add(steps, converted(node, ordinary(node, zero), dtype))
         return to_low_precision(node, steps, kind.low_precision, saturate)
-    whole = converted(node, round_half_even(steps, dtype), "float64" if dtype == "float64" else "float32")
+    whole = converted(node, relay.nearbyint(steps), "float64" if dtype == "float64" else "float32")
     if zero is not None:
         # The carrier of a low-precision integer is its value.
         whole = relay.add(whole, relay.cast(zero, node.dtype(whole)))
@@ -127,15 +161,30 @@ def dequantized(
     return converted(node, made, dtype or own)
 
 
+STORED: Final = (Quantized("int8"), Quantized("uint8"))
+"""Element types of quantised tensors in the quantised dialect."""
+
+
+def is_dialect(node: Node, kind: Quantized, data: RelayExpr, scale: RelayExpr) -> bool:
+    """True if the quantised dialect can quantise to this type."""
+    return kind in STORED and node.dtype(data) == node.dtype(scale) == "float32"
+
+
 def scalar_quantized(
     node: Node, data: RelayExpr, scale: RelayExpr, zero: RelayExpr | None, kind: Quantized
 ) -> RelayExpr:
     """As ``quantized``, with one scale for the whole tensor."""
+    known = known_parameters(node, scale, zero)
+    if known is not None and known.is_scalar and is_dialect(node, kind, data, scale):
+        return relay.qnn.op.quantize(data, known.scale, known.zero, out_dtype=kind.dtype, rounding="TOEVEN")
     one_zero = None if zero is None else aligned(node, zero, data, 0)
     return quantized(node, data, aligned(node, scale, data, 0), one_zero, kind)
 
 
 def scalar_dequantized(node: Node, data: RelayExpr, scale: RelayExpr, zero: RelayExpr | None) -> RelayExpr:
     """As ``dequantized``, with one scale for the whole tensor, in float32."""
+    known = known_parameters(node, scale, zero)
+    if known is not None and known.is_scalar and quantized_of(node, data) in STORED:
+        return relay.qnn.op.dequantize(data, known.scale, known.zero)
     one_zero = None if zero is None else aligned(node, zero, data, 0)
     return dequantized(node, data, aligned(node, scale, data, 0), one_zero, "float32")

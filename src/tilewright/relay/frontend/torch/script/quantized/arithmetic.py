@@ -9,7 +9,6 @@ import numpy as np
 
 from tilewright import relay
 from tilewright.relay.expr import Constant, const
-from tilewright.relay.frontend.onnx.low_precision import round_half_even
 from tilewright.relay.frontend.torch.node import Expr
 from tilewright.relay.frontend.torch.script.node import ScriptNode
 from tilewright.relay.frontend.torch.script.values import Quantization, Tensor
@@ -43,7 +42,7 @@ def _inverse(node: ScriptNode, scale: Any, data: Expr, axis: int | None) -> Expr
 def quantized(node: ScriptNode, data: Expr, to: Quantization) -> Expr:
     """Numbers as integers."""
     steps = relay.multiply(node.cast(data, "float32"), _inverse(node, to.scale, data, to.axis))
-    whole = relay.add(round_half_even(steps, "float32"), _aligned(node, to.zero, data, to.axis, "float32"))
+    whole = relay.add(relay.nearbyint(steps), _aligned(node, to.zero, data, to.axis, "float32"))
     return relay.cast(relay.clip(whole, *limits(to.dtype)), to.dtype)
 
 

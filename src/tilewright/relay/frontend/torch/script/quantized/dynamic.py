@@ -6,7 +6,6 @@ from typing import Any
 
 from tilewright import relay
 from tilewright.relay.expr import const
-from tilewright.relay.frontend.onnx.low_precision import round_half_even
 from tilewright.relay.frontend.torch.node import Expr
 from tilewright.relay.frontend.torch.script.node import ScriptNode
 from tilewright.relay.frontend.torch.script.quantized.arithmetic import quantized, shifted
@@ -24,7 +23,7 @@ def range_quantization(node: ScriptNode, data: Expr, highest: int) -> Quantizati
     span = relay.cast(relay.divide(wide, const(float(highest), "float64")), "float32")
     scale = relay.where(relay.equal(span, zero), const(0.1, "float32"), span)
     start = relay.divide(relay.negative(relay.cast(least, "float64")), relay.cast(scale, "float64"))
-    place = relay.clip(round_half_even(start, "float64"), 0, highest)
+    place = relay.clip(relay.nearbyint(start), 0, highest)
     return Quantization(scale, relay.cast(place, "int32"), "uint8")
 
 
