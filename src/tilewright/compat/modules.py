@@ -51,8 +51,18 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.target": {},
+    "contrib.target.vitis_ai": {"compat.absent_devices": "vitis_ai_available"},
     "contrib.target.onnx": {"relay.backend.onnx_export": "to_onnx"},
     "driver.build_module": {"compile": "OperatorModule build get_binds lower schedule_to_module"},
+    "driver.tvmc.result_utils": {"compat.tvmc_results": "get_top_results"},
+    "driver.tvmc.target": {
+        "driver.tvmc.arguments": (
+            "generate_target_args=add_target_arguments reconstruct_target_args=target_options"
+        ),
+        "driver.tvmc.targets": (
+            "is_inline_json parse_target target_from_cli tokenize_target validate_targets"
+        ),
+    },
     "error": {
         "support.errors": (
             "CodegenError DiagnosticError ExpressionError InternalError LoweringError ModelError OpAttributeInvalid "
@@ -71,6 +81,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.parser": "SpanCheck",
     },
     "relay.analysis.analysis": {"relay.analysis": "*"},
+    "relay.analysis._ffi_api": {"compat.type_solver": "_test_type_solver=TypeSolver"},
     "relay.backend.compile_engine": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc CompileEngine=TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",
@@ -113,7 +124,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
     },
     "testing.auto_scheduler": {"compat.auto_scheduler_workloads": "*"},
-    "testing.utils": {"testing": "*"},
+    "testing.utils": {"compat.absent_devices": "ethosn_available", "testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
     "tir.buffer": {
         "ir.buffer": "Buffer BufferRegion decl_buffer",
@@ -168,12 +179,15 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "ir.global_var": "GlobalVar",
     },
     "ir.type_relation": {"ir.type": "TypeCall"},
+    "relay.backend": {"relay.backend.options": "Executor Runtime"},
     "relay.backend.te_compiler": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",
     },
     "relay.expr": {"relay.expr_functor": "bind"},
+    "relay.frontend.common": {"compat.frontend_common": "*"},
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
+    "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
     "runtime": {
         "compat.ffi": "ObjectGeneric",
         "ir.convert": "convert",
@@ -196,6 +210,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }

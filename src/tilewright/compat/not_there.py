@@ -66,7 +66,6 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.coreml": _EXPORT,
     "relay.frontend.darknet": _EXPORT,
     "relay.frontend.paddlepaddle": _EXPORT,
-    "relay.frontend.common": "this version's frontends share other helpers: see tilewright.relay.frontend.common",
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 from tilewright.support.dtype import DataType
@@ -46,6 +47,18 @@ class GraphVariable:
 
     __slots__ = ()
     type_annotation: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Id:
+    """What makes a variable the one that it is: equal for the same variable only."""
+
+    variable: Any
+
+    @property
+    def name_hint(self) -> str:
+        """The name of the variable, which others may have as well."""
+        return str(self.variable.name_hint)
 
 
 class TypedExpr(BaseExpr):

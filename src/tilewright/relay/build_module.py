@@ -36,6 +36,7 @@ from tilewright.relay.backend.preparation import (
 )
 from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of
 from tilewright.relay.backend.te_compiler import lower_primitive
+from tilewright.relay.backend.utils import mangle_module_name
 from tilewright.relay.backend.views import build_graph
 from tilewright.relay.backend.vm import VMExecutor
 from tilewright.relay.function import Function
@@ -150,7 +151,7 @@ def _build(
         with dump_passes("graph/2-fuse"):
             fused = Sequential(fusing_passes(target, views=True), name="relay.fuse")(module)
         fused = infer_module(fused)
-        prefix = f"tvmgen_{mod_name}" if mod_name else "tvmgen"
+        prefix = mangle_module_name(mod_name)
         graph = build_graph(fused["main"], prefix, devices_of(fused, targets))
         memory = plan_graph_memory(graph)
     constants = {node.name: node.value for node in graph.nodes if node.value is not None}

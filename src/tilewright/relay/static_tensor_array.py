@@ -18,7 +18,9 @@ from tilewright.ir.type import GlobalTypeVar, TypeCall
 from tilewright.relay.infer import type_of
 from tilewright.relay.parser import add_definitions
 from tilewright.relay.tensor_array import (
+    ELEMENT_TYPES,
     HasModule,
+    TensorArrayOps,
     constructor_named,
     gather_text,
     list_functions,
@@ -319,7 +321,11 @@ def @{self.get_name("tensor_get_data")}(%tensor: {self.get_name("tensor_t")}[]) 
         )
 
     def register(self) -> None:
-        """Define all that tensors of this rank have."""
+        """Define all that tensors of this rank have, and the types of tensors of any rank, which programs that look at
+        results ask for in the module."""
+        known = {variable.name_hint for variable in self.prelude.mod.type_definitions}
+        any_rank = [TensorArrayOps(self.prelude, dtype) for dtype in ELEMENT_TYPES]
+        self._define("".join(each.adt_text() for each in any_rank if each.get_name("tensor_t") not in known))
         self.define_tensor_adt()
         self.define_tensor_array()
         self.define_tensor_array_read()

@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
+from tilewright.ir.tensor_type import TensorType
 from tilewright.relay import transform
 from tilewright.relay.build_module import create_executor
 from tilewright.relay.expr import Call
@@ -99,13 +100,18 @@ def check_grad(
 
 
 def _random_arguments(function: Function, scale: float, mean: float) -> list[np.ndarray[Any, Any]]:
-    generator = np.random.default_rng()
-    made = []
-    for parameter in function.params:
-        kind = parameter.checked_type
-        values = scale * generator.standard_normal(known_shape(parameter.name_hint, kind)) + mean
-        made.append(np.asarray(values).astype(numpy_dtype(kind.dtype)))
-    return made
+    return [
+        random_values(parameter.checked_type, scale, mean, parameter.name_hint)
+        for parameter in function.params
+    ]
+
+
+def random_values(
+    t: TensorType, scale: float = 1, mean: float = 0, name: str = "the tensor"
+) -> np.ndarray[Any, Any]:
+    """Random values of a type, around ``mean`` and ``scale`` wide."""
+    values = scale * np.random.default_rng().standard_normal(known_shape(name, t)) + mean
+    return np.asarray(values).astype(numpy_dtype(t.dtype))
 
 
 def _position(given: Sequence[Any], one: Any) -> int:
