@@ -38,7 +38,6 @@ a function, which raises the error when it is called."""
 _MODULES: Final[dict[str, str]] = {
     "rpc": _RPC,
     "exec": _RPC,
-    "topi.sparse": "use topi.nn.sparse_dense",
     **{f"topi.{name}": _TOPI for name in _DEVICES},
     **{
         f"relay.op.contrib.{name}": _PARTITION

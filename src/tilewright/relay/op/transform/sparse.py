@@ -125,9 +125,12 @@ def _fill_relation(types: Sequence[Type], attrs: Any) -> Type | None:
             f"sparse_fill_empty_rows takes rows of indices, a vector of values and a shape, not {indices}, {values} "
             f"and {dense_shape}"
         )
-    check_sparse(indices, values, constant_shape(dense_shape, "the dense shape")[0], "sparse_fill_empty_rows")
+    if all(isinstance(extent, int) for extent in (*dims(dense_shape), *dims(indices)[1:])):
+        rank = constant_shape(dense_shape, "the dense shape")[0]
+        check_sparse(indices, values, rank, "sparse_fill_empty_rows")
     check_indices(dense_shape, "the dimensions of the dense shape")
-    if constant_shape(default, "the default value") not in ((), (1,)) or default.dtype is not values.dtype:
+    single = all(extent == 1 or not isinstance(extent, int) for extent in dims(default))
+    if not single or len(default.shape) > 1 or default.dtype is not values.dtype:
         raise RelationError(
             f"the default value of sparse_fill_empty_rows is one {values.dtype}, not {default}"
         )
