@@ -186,6 +186,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     },
     "relay.expr": {"relay.expr_functor": "bind"},
     "relay.frontend.common": {"compat.frontend_common": "*"},
+    "relay.op": {"relay.expr": "const"},
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
     "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
     "runtime": {

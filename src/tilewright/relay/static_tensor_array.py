@@ -18,10 +18,9 @@ from tilewright.ir.type import GlobalTypeVar, TypeCall
 from tilewright.relay.infer import type_of
 from tilewright.relay.parser import add_definitions
 from tilewright.relay.tensor_array import (
-    ELEMENT_TYPES,
     HasModule,
-    TensorArrayOps,
     constructor_named,
+    define_types,
     gather_text,
     list_functions,
     scatter_text,
@@ -239,7 +238,7 @@ def @{name}(%tensor: {tensor}) -> {array} {{
         """The array, of tensors that differ along the first axis, with the pieces of a tensor written from the first
         place on."""
         pieces = self._first_unknown()
-        value = self._of_shape(value_shape or pieces.shape)
+        value = self._of_shape(value_shape or self.shape)
         if value.shape[1:] != pieces.shape[1:] and _shape_words(value.shape[1:]) != _shape_words(
             pieces.shape[1:]
         ):
@@ -323,9 +322,7 @@ def @{self.get_name("tensor_get_data")}(%tensor: {self.get_name("tensor_t")}[]) 
     def register(self) -> None:
         """Define all that tensors of this rank have, and the types of tensors of any rank, which programs that look at
         results ask for in the module."""
-        known = {variable.name_hint for variable in self.prelude.mod.type_definitions}
-        any_rank = [TensorArrayOps(self.prelude, dtype) for dtype in ELEMENT_TYPES]
-        self._define("".join(each.adt_text() for each in any_rank if each.get_name("tensor_t") not in known))
+        define_types(self.prelude)
         self.define_tensor_adt()
         self.define_tensor_array()
         self.define_tensor_array_read()

@@ -341,8 +341,10 @@ def @{self.get_name("tensor_array_stack")}(%array: List[{tensor}[]]) -> {tensor}
         )
 
     def register(self) -> None:
-        """Define all."""
+        """Define all, and the types of tensors of other elements, which programs that look at results ask for in the
+        module."""
         self.define_tensor_adt()
+        define_types(self.prelude)
         self.define_tensor_take()
         self.define_tensor_expand_dims()
         self.define_tensor_concat()
@@ -356,3 +358,12 @@ def @{self.get_name("tensor_array_stack")}(%array: List[{tensor}[]]) -> {tensor}
         self.define_tensor_array_concat()
         self.define_tensor_array_stack()
         self.define_tensor_array_gather()
+
+
+def define_types(prelude: HasModule) -> None:
+    """Define the types of tensors of any rank, for all types of elements."""
+    known = {variable.name_hint for variable in prelude.mod.type_definitions}
+    every = [TensorArrayOps(prelude, dtype) for dtype in ELEMENT_TYPES]
+    text = "".join(each.adt_text() for each in every if each.get_name("tensor_t") not in known)
+    if text:
+        add_definitions(prelude.mod, text, "tensor_array")

@@ -327,6 +327,12 @@ class _Inference(ExprFunctor):
             self._require(
                 value, made.ret_type, where, f"a pattern of constructor {pattern.constructor.name_hint}"
             )
+            if len(pattern.patterns) != len(made.arg_types):
+                raise TypeInferenceError(
+                    f"constructor {pattern.constructor.name_hint} takes {len(made.arg_types)} values, "
+                    f"its pattern has {len(pattern.patterns)}",
+                    where.span,
+                )
             for inner, part in zip(pattern.patterns, made.arg_types, strict=True):
                 self._match(inner, part, where)
 
