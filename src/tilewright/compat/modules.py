@@ -179,6 +179,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "ir.global_var": "GlobalVar",
     },
     "ir.type_relation": {"ir.type": "TypeCall"},
+    "relay.analysis": {"relay.transform.lib.extract_fused": "extract_fused_functions"},
     "relay.backend": {"relay.backend.options": "Executor Runtime"},
     "relay.backend.te_compiler": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc TECompiler get",

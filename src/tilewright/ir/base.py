@@ -17,6 +17,16 @@ class BaseExpr(Node):
     span: Span | None
 
 
+def inferred_type(expr: Any) -> Any:
+    """The type that inference found for a graph-level expression; an error where it has not run."""
+    found = getattr(expr, "_checked_type_", None)
+    if found is None:
+        raise ValueError(
+            "the type checker has not populated the checked_type of this node; run InferType first"
+        )
+    return found
+
+
 class RelayExpr(BaseExpr):
     """Base of graph-level expressions; ``checked_type`` is set by type inference, which marks as settled what it need
     not look at again."""
@@ -26,12 +36,7 @@ class RelayExpr(BaseExpr):
     @property
     def checked_type(self) -> Any:
         """The type that inference found."""
-        found = getattr(self, "_checked_type_", None)
-        if found is None:
-            raise ValueError(
-                "the type checker has not populated the checked_type of this node; run InferType first"
-            )
-        return found
+        return inferred_type(self)
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields replaced; its type is for inference to find again."""

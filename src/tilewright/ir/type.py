@@ -192,7 +192,7 @@ class FuncType(Type):
 
     def __hash__(self) -> int:
         if not self.type_params:
-            return super().__hash__()
+            return Type.__hash__(self)
         return hash((FuncType, len(self.type_params), len(self.arg_types)))
 
 

@@ -109,6 +109,8 @@ def pool_grad_nchw(
         columns = [
             at for at in range(x * strides[1] - left, x * strides[1] - left + pool_size[1]) if 0 <= at < width
         ]
+        if not rows or not columns:
+            continue  # the window is within the padding
         if pool_type == "avg":
             count = math.prod(pool_size) if count_include_pad else max(len(rows) * len(columns), 1)
             gradient[:, :, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] += (
