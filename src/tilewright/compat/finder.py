@@ -23,6 +23,7 @@ from tilewright.compat import not_there
 from tilewright.compat.ignored_options import add_pass_options, add_target_options
 from tilewright.compat.modules import MODULES, NAMES
 from tilewright.compat.providers import PROVIDERS
+from tilewright.compat.test_attrs import add_test_attributes
 from tilewright.support.errors import TilewrightError
 
 PACKAGE = "tilewright"
@@ -30,6 +31,7 @@ FOREIGN = "tvm"
 
 _ABSENT = object()
 _COMPLETED: dict[str, Callable[[ModuleType], None]] = {
+    "ir.attrs": add_test_attributes,
     "ir.pass_config": add_pass_options,
     "target.kind": add_target_options,
 }

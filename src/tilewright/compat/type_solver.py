@@ -24,12 +24,15 @@ class TypeSolver:
 
     def __call__(self, name: str) -> Callable[..., Any]:
         found: dict[str, Callable[..., Any]] = {
-            "AddConstraint": self._constraints.append,
+            "AddConstraint": self._add,
             "Resolve": self._resolve,
             "Solve": self._solve,
             "Unify": self._unify,
         }
         return found[name]
+
+    def _add(self, relation: TypeRelation) -> None:
+        self._constraints.append(relation)
 
     def _unify(self, first: Type, second: Type) -> Type:
         try:
