@@ -103,6 +103,8 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "relay.param_dict": {"runtime.params": "load_param_dict save_param_dict"},
+    "relay.transform.infer_layout_utils": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
+    "relay.transform.mixed_precision": {"compat.mixed_precision": "*"},
     "relay.transform.transform": {"relay.transform": "*"},
     "relay.ty": {
         "ir.expr": "Any",
@@ -190,6 +192,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "relay.op": {"relay.expr": "const"},
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
     "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
+    "relay.transform": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
     "runtime": {
         "compat.ffi": "ObjectGeneric",
         "ir.convert": "convert",

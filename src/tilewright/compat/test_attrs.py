@@ -26,4 +26,10 @@ def add_test_attributes(attrs: Any) -> None:
                 raise AttributeError(f"{KEY}.axis is from 1 to {_LARGEST_AXIS}, not {values['axis']}")
             super().__init__({**known, **values})
 
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, TestAttrs) and dict(self.items()) == dict(other.items())
+
+        def __hash__(self) -> int:
+            return hash(KEY)
+
     attrs.ATTRIBUTE_CLASSES[KEY] = TestAttrs

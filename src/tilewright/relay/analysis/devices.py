@@ -303,9 +303,11 @@ class DevicePlan(ExprVisitor):
         _join(self.places(fn), _FunctionPlaces(params, result), fn)
         given = fn.attrs.get("param_device_types")
         if given is not None:
+            # Of a function that is taken or given, the device is that of its result.
             for place, device in zip(params, given, strict=True):
-                _fix(place, int(device), fn)
-            _fix(result, int(fn.attrs["result_device_type"]), fn)
+                _fix(place if isinstance(place, _Place) else _result(place), int(device), fn)
+            last = result if isinstance(result, _Place) else _result(result)
+            _fix(last, int(fn.attrs["result_device_type"]), fn)
 
 
 def _result(places: _FunctionPlaces) -> _Place:

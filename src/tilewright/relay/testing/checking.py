@@ -18,6 +18,7 @@ from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing.init import known_shape
+from tilewright.runtime.container import ADT
 from tilewright.runtime.device import Device
 from tilewright.runtime.ndarray import NDArray, array, numpy_dtype
 from tilewright.support.dtype import DataType
@@ -123,7 +124,7 @@ def _position(given: Sequence[Any], one: Any) -> int:
 
 def _total(value: Any) -> float:
     """The sum of all elements of all results."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, ADT)):
         return sum(_total(part) for part in value)
     return float(np.sum(value.numpy(), dtype="float64"))
 

@@ -63,9 +63,11 @@ class _Place(ExprMutator):
     def visit_call(self, call: Call) -> RelayExpr:
         if not isinstance(call.op, Op) or call.op.name != "on_device":
             return self.with_placed_arguments(call)
-        made, kind = self.visit(call.args[0]), call.checked_type
         attrs: Any = call.attrs
-        source = int(attrs.device_type)
+        source, kind = int(attrs.device_type), call.checked_type
+        self.around.append(source)
+        made = self.visit(call.args[0])
+        self.around.pop()
         if isinstance(kind, FuncType):
             return made  # type: ignore[no-any-return]
         if attrs.is_fixed:
@@ -73,7 +75,8 @@ class _Place(ExprMutator):
         target = self.plan.device_of(call)
         with span_scope(call.span):
             if target != source:
-                return _copied(self.fixed(made, source), kind, source, target)
+                placed = self.fixed(made, source) if source != self.around[-1] else made
+                return _copied(placed, kind, source, target)
             if source != self.around[-1]:
                 return self.fixed(made, source)
             return made  # type: ignore[no-any-return]

@@ -101,7 +101,7 @@ def pool_grad_nchw(
     """The gradient of pooling: to the first largest element of a window, or to all of its elements alike."""
     height, width = a_np.shape[2:]
     top, left = padding[:2]
-    gradient = np.zeros_like(a_np)
+    gradient = np.zeros(a_np.shape, np.result_type(a_np.dtype, out_grad_np.dtype))
     for y, x in product(*map(range, out_grad_np.shape[2:])):
         rows = [
             at for at in range(y * strides[0] - top, y * strides[0] - top + pool_size[0]) if 0 <= at < height
