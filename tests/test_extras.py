@@ -16,6 +16,7 @@ IMPORT_NAMES = {
     "rapidocr-onnxruntime": "rapidocr_onnxruntime",
     "nvidia-cuda-nvcc": "nvidia",
     "xgboost-cpu": "xgboost",
+    "scipy-openblas32": "scipy_openblas32",
 }
 """Of packages that are imported under another name."""
 

@@ -45,6 +45,17 @@ def test_kept_for_debugging(tmp_path: Path) -> None:
     assert os.path.isdir(tmp_path / "kept")
 
 
+def test_kept_folders_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of one process lie beside each other, in order, under the time at which the first was made."""
+    monkeypatch.setattr(utils.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(utils.TempDirectory, "_debug_parent", None)
+    monkeypatch.setattr(utils.TempDirectory, "_debug_count", 0)
+    with utils.TempDirectory.set_keep_for_debug():
+        folders = [Path(utils.tempdir().temp_dir) for _ in range(2)]
+    assert [one.name for one in folders] == ["00000", "00001"] and folders[0].parent == folders[1].parent
+    assert all(one.is_dir() for one in folders) and "___" in folders[0].parent.name
+
+
 def test_removed_at_exit() -> None:
     """What is left when the interpreter ends is removed, and nothing new can be made then."""
     program = (

@@ -27,6 +27,7 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
         ("examples/custom_sketch_rule.py", ["2"], "blocks_of_rows: agrees with NumPy"),
         ("examples/row_kernels.py", [], "layer_norm:"),
         ("examples/serial_target.py", [], "serial: agrees with NumPy"),
+        ("examples/accelerator/run.py", [], "the artefact model.so loads and gives them again"),
         pytest.param("examples/torch_compile.py", [], "training: loss", marks=needs_torch),
         pytest.param(
             "examples/tune_on_ray.py",

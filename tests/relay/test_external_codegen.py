@@ -13,19 +13,19 @@ import tilewright as tvm
 from tilewright import relay
 from tilewright.contrib import graph_executor
 from tilewright.relay import transform
-from tilewright.relay.backend.contrib.ccompiler import CALLS, CSource, generate
-from tilewright.relay.backend.external import compile_external
+from tilewright.relay.backend.byoc import CSourceModule, compile_external, json_compiler
+from tilewright.relay.backend.contrib.ccompiler import CALLS, generate
 from tilewright.relay.dataflow_pattern import is_op, wildcard
 from tilewright.relay.infer import infer_module
 from tilewright.runtime.registry import register_func, remove_global_func
-from tilewright.support.errors import CodegenError, TargetError, TilewrightError
+from tilewright.support.errors import TargetError, TilewrightError
 
 SHAPE = (3, 4)
 GENERATOR = np.random.default_rng(0)
 A, B = (GENERATOR.uniform(0.5, 2, SHAPE).astype("float32") for _ in range(2))
 
 
-def partitioned(body: Any, compiler: str = "ccompiler", table: Any = None) -> tvm.IRModule:
+def partitioned(body: Any, compiler: Any = "ccompiler", table: Any = None) -> tvm.IRModule:
     """A module whose operators were taken out for a code generator, by marks or by patterns."""
     module = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
     passes = [transform.InferType()]
@@ -145,7 +145,7 @@ def generator() -> Iterator[dict[str, Any]]:
 
     def generate_code(function: Any) -> Any:
         seen["functions"].append(function)
-        return seen.get("result") or CSource(
+        return seen.get("result") or CSourceModule(
             generate(function),
             format="c",
             type_key="c",
@@ -200,13 +200,15 @@ def test_mistakes(generator: dict[str, Any]) -> None:
         compile_external({name: other})
     mine = function.with_attr("Compiler", "test_codegen")
     generator["result"] = 3
-    with pytest.raises(TilewrightError, match=r"returned int for .*, not a runtime module"):
+    with pytest.raises(TilewrightError, match=r"returned a value of type int for .*, not a runtime module"):
         compile_external({name: mine})
-    generator["result"] = CSource("", format="c", type_key="c")
+    generator["result"] = CSourceModule("", format="c", type_key="c")
     with pytest.raises(TilewrightError, match="has no function"):
         compile_external({name: mine})
     taken = function.with_attr("Compiler", "ccompiler").replace(body=relay.log(function.params[0]))
-    with pytest.raises(CodegenError, match="ccompiler cannot write log in C"):
+    with pytest.raises(
+        TilewrightError, match="'ccompiler' failed while .*: CodegenError: .*cannot write log in C"
+    ):
         compile_external({name: infer_module(tvm.IRModule.from_expr(taken))[name]})
     with pytest.raises(TargetError, match="ahead of time is compiled as a whole"):
         relay.build(module, "llvm", executor="aot")
@@ -236,3 +238,109 @@ def test_the_virtual_machine(tmp_path: Path) -> None:
         machine = tvm.runtime.vm.VirtualMachine(library, tvm.cpu())
         np.testing.assert_allclose(machine.invoke("main", True, A, B).numpy(), np.exp(A) * B, rtol=1e-6)
         np.testing.assert_array_equal(machine.invoke("main", False, A, B).numpy(), A)
+
+
+@tvm.runtime.register_json_runtime
+class NumPyRuntime(tvm.runtime.JSONRuntime):
+    """Runs additions and multiplications with NumPy."""
+
+    backend = "test_json"
+
+    def compute(self, inputs: Any, outputs: Any) -> None:
+        """Node by node."""
+        given = iter(inputs)
+        values: list[Any] = []
+        for node in self.graph.nodes:
+            if node.op == "input":
+                values.append(next(given).numpy())
+            elif node.op == "const":
+                values.append(self.constants[node.name].numpy())
+            else:
+                operands = [values[number] for number, _ in node.inputs]
+                values.append({"add": np.add, "multiply": np.multiply}[node.name](*operands))
+        for output, (number, _) in zip(outputs, self.graph.outputs, strict=True):
+            output.copyfrom(values[number])
+
+
+for _operator, _backend in (("add", "json"), ("multiply", "json"), ("add", "hooks"), ("sin", "hostile")):
+    tvm.ir.register_op_attr(_operator, f"target.test_{_backend}", lambda expr: True)
+
+
+@pytest.fixture
+def json_backend() -> Iterator[None]:
+    """A code generator whose modules are JSON."""
+    register_func("relay.ext.test_json", json_compiler(NumPyRuntime), override=True)
+    yield
+    remove_global_func("relay.ext.test_json")
+
+
+@pytest.mark.parametrize("suffix", ["so", "tar"])
+def test_json_form_travels(suffix: str, tmp_path: Path, json_backend: None) -> None:
+    """A module of JSON and constants is saved in the artefact and loaded by its kind, beside C code of another."""
+    x, y = x_of("x"), x_of("y")
+    bound = relay.exp(relay.multiply(relay.add(x, relay.const(B)), y))
+    module = partitioned(bound, ["test_json", "ccompiler"])
+    assert sorted(name.split("_")[2] for name in external(module)) == ["ccompiler", "test"]
+    factory = relay.build(module, "llvm")
+    expected = np.exp((A + B) * B)
+    np.testing.assert_allclose(run(factory, x=A, y=B)[0], expected, rtol=1e-5)
+    path = tmp_path / f"model.{suffix}"
+    factory.export_library(str(path))
+    np.testing.assert_allclose(run(tvm.runtime.load_module(str(path)), x=A, y=B)[0], expected, rtol=1e-5)
+
+
+def test_json_text(json_backend: None) -> None:
+    """The text of the form is read back as it was, and a damaged one is refused."""
+    module = partitioned(relay.add(x_of("x"), relay.const(B)), "test_json")
+    (name,) = external(module)
+    (made,) = compile_external({name: infer_module(module)[name]}).modules
+    text = made.get_source("json")
+    again = tvm.runtime.JSONGraph.loads(text)
+    assert again.dumps() == text and [node.op for node in again.nodes] == ["input", "const", "kernel"]
+    with pytest.raises(ValueError, match="the JSON form is damaged"):
+        tvm.runtime.JSONGraph.loads(text.replace('"heads": [[2', '"heads": [[7'))
+
+
+def test_constant_updater(json_backend: None) -> None:
+    """The constants that an updater declares are parameters of the model."""
+    register_func("relay.ext.test_json.constant_updater", lambda function, symbol: {f"{symbol}_p0": B})
+    try:
+        module = partitioned(relay.add(x_of("x"), relay.const(B)), "test_json")
+        assert list(relay.build(module, "llvm").get_params()) == [f"{external(module)[0]}_p0"]
+    finally:
+        remove_global_func("relay.ext.test_json.constant_updater")
+
+
+def test_hooks() -> None:
+    """A target kind whose hook lowers functions: here to loops that subtract where the graph adds."""
+    from tilewright import te
+    from tilewright.target.kind import KINDS, TargetKind, register_kind
+
+    def lower(module: tvm.IRModule) -> tvm.IRModule:
+        ((name, _),) = module.functions.items()
+        left, right = (te.placeholder(SHAPE, name=one) for one in "lr")
+        result = te.compute(SHAPE, lambda i, j: left[i, j] - right[i, j])
+        return tvm.lower(te.create_schedule(result.op), [left, right, result], name=name.name_hint)
+
+    register_kind(TargetKind("test_hooks", 1, ("cpu",), relay_to_tir=lower))
+    try:
+        module = partitioned(relay.add(x_of("x"), x_of("y")), "test_hooks")
+        np.testing.assert_allclose(run(relay.build(module, "llvm"), x=A, y=B)[0], A - B)
+    finally:
+        del KINDS["test_hooks"]
+
+
+@pytest.mark.parametrize("fault", ["raises", "nothing", "wrong symbol"])
+def test_hostile_code_generators(fault: str) -> None:
+    """Whatever a code generator does wrong, the error names it."""
+
+    def generate_code(function: Any) -> Any:
+        if fault == "raises":
+            raise KeyError("left out")
+        return None if fault == "nothing" else CSourceModule("", ["other"])
+
+    register_func("relay.ext.test_hostile", generate_code, override=True)
+    module = partitioned(relay.sin(x_of("x")), "test_hostile")
+    with pytest.raises(TilewrightError, match="'test_hostile'"):
+        relay.build(module, "llvm")
+    remove_global_func("relay.ext.test_hostile")

@@ -50,6 +50,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "auto_scheduler._ffi_api": {"compat.auto_scheduler_names": "*"},
     "contrib.debugger.debug_runtime": {"contrib.debugger.debug_executor": "GraphModuleDebug create"},
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
+    "contrib.pipeline_executor": {"relay.pipeline_executor": "*"},
     "contrib.target": {},
     "contrib.target.vitis_ai": {"compat.absent_devices": "vitis_ai_available"},
     "contrib.target.onnx": {"relay.backend.onnx_export": "to_onnx"},
@@ -82,6 +83,10 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     },
     "relay.analysis.analysis": {"relay.analysis": "*"},
     "relay.analysis._ffi_api": {"compat.type_solver": "_test_type_solver=TypeSolver"},
+    "relay.backend.contrib.uma": {"relay.backend.byoc.uma": "*"},
+    "relay.backend.contrib.uma.api": {},
+    "relay.backend.contrib.uma.api.utils": {"relay.backend.byoc.uma": "PassPhase"},
+    "relay.backend.contrib.uma.backend": {"relay.backend.byoc.uma": "UMABackend"},
     "relay.backend.compile_engine": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc CompileEngine=TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",

@@ -47,7 +47,6 @@ _MODULES: Final[dict[str, str]] = {
             "cmsisnn",
             "coreml",
             "cutlass",
-            "dnnl",
             "ethosn",
             "ethosu",
             "tensorrt",
@@ -68,23 +67,25 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",
-    "contrib.cblas": "topi.nn.dense and topi.nn.batch_matmul are compiled",
     **{
         f"contrib.{name}": _COMPILED
-        for name in ("cublas", "cublaslt", "cudnn", "miopen", "mkl", "mps", "nnpack", "rocblas", "thrust")
+        for name in ("cublaslt", "cutlass", "miopen", "mkl", "mkldnn", "mps", "nnpack", "rocblas", "thrust")
     },
-    "contrib.random": "use relay.random, or NumPy's random numbers as inputs",
-    "contrib.sort": "use topi.sort and topi.argsort",
-    "contrib.sparse": "use topi.nn.sparse_dense",
+    "contrib.binutil": "compiled code is linked in this process; readelf and objdump show what an artefact has",
+    "contrib.edgetpu_runtime": _EXPORT,
+    "contrib.ethosu": _PARTITION,
+    "contrib.hexagon": "use the target llvm -mtriple=hexagon, and link with Hexagon's own tools",
+    "contrib.mxnet": "hand arrays over through DLPack: tvm.nd.from_dlpack",
+    "contrib.peak": "tilewright profile measures this machine's peak, and compares each kernel with it",
+    "contrib.rocm": "code for AMD's GPUs is the source that the target opencl gives",
     "contrib.rpc": _RPC,
+    "contrib.sdaccel": "export the loops as C (target c) for high-level synthesis",
+    "contrib.spirv_utils": "use the targets opencl and webgpu",
+    "contrib.tf_op": "hand arrays over through DLPack: tvm.nd.from_dlpack",
+    "contrib.tvmjs": "use the target llvm -mtriple=wasm32",
+    "contrib.vitis_ai": _PARTITION,
     "contrib.tflite_runtime": _EXPORT,
     "contrib.coreml_runtime": _EXPORT,
-    "contrib.ndk": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
-    "contrib.xcode": "pass fcompile=contrib.cc.cross_compiler(...) to export_library",
-    "contrib.emcc": "use the target llvm -mtriple=wasm32",
-    "contrib.tedd": "print the schedule, or tvm.lower(..., simple_mode=True)",
-    "contrib.pipeline_executor": "run one graph executor for each part",
-    "contrib.popen_pool": "use concurrent.futures",
 }
 """What is missing, and what to use instead."""
 

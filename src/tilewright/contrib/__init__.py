@@ -1,20 +1,31 @@
-"""Bridges to external tools and libraries: compilers and linkers, other tensor libraries, downloads, temporary
-files."""
+"""Bridges to external tools and libraries: compilers and linkers, other tensor libraries, worker processes, the
+runtime's own random numbers and sorting, pictures of schedules, downloads, temporary files."""
 
 import importlib
 from typing import Any
 
 _MODULES = (
+    "cblas",
     "cc",
     "clang",
+    "cublas",
+    "cudnn",
     "debugger",
     "dlpack",
     "download",
+    "emcc",
     "graph_executor",
+    "ndk",
     "nvcc",
     "pickle_memoize",
+    "popen_pool",
+    "random",
+    "sort",
+    "sparse",
     "tar",
+    "tedd",
     "utils",
+    "xcode",
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import datetime
 import os
 import shutil
 import tempfile
@@ -24,7 +25,9 @@ class TempDirectory:
     """A temporary folder, removed with this object or when the interpreter ends, whichever comes first."""
 
     TEMPDIRS: set[str] | None = set()
-    _keep_for_debug = False
+    _KEEP_FOR_DEBUG = False
+    _debug_parent: str | None = None
+    _debug_count = 0
     _lock = threading.Lock()
 
     @classmethod
@@ -39,21 +42,35 @@ class TempDirectory:
     @contextlib.contextmanager
     def set_keep_for_debug(cls, set_to: bool = True) -> Iterator[None]:
         """Folders made inside the ``with`` block stay when the program ends."""
-        before, cls._keep_for_debug = cls._keep_for_debug, set_to
+        before, cls._KEEP_FOR_DEBUG = cls._KEEP_FOR_DEBUG, set_to
         try:
             yield
         finally:
-            cls._keep_for_debug = before
+            cls._KEEP_FOR_DEBUG = before
+
+    @classmethod
+    def _make_kept(cls) -> str:
+        """A folder to look into: numbered, beside the others of this process, under the time of the first."""
+        with cls._lock:
+            if cls._debug_parent is None:
+                parent = Path(tempfile.gettempdir(), "tilewright-debug")
+                parent.mkdir(exist_ok=True)
+                begin = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+                cls._debug_parent = tempfile.mkdtemp(prefix=f"{begin}___", dir=parent)
+            made = os.path.join(cls._debug_parent, f"{cls._debug_count:05d}")
+            cls._debug_count += 1
+        os.mkdir(made)
+        return made
 
     def __init__(self, custom_path: str | None = None, keep_for_debug: bool | None = None) -> None:
         if self.TEMPDIRS is None:
             raise DirectoryCreatedPastAtExit
-        self._kept = self._keep_for_debug if keep_for_debug is None else keep_for_debug
+        self._kept = self._KEEP_FOR_DEBUG if keep_for_debug is None else keep_for_debug
         if custom_path:
             os.mkdir(custom_path)
             self.temp_dir = custom_path
         else:
-            self.temp_dir = tempfile.mkdtemp(prefix="tilewright-")
+            self.temp_dir = self._make_kept() if self._kept else tempfile.mkdtemp(prefix="tilewright-")
         if not self._kept:
             with self._lock:
                 self.TEMPDIRS.add(self.temp_dir)

@@ -53,8 +53,8 @@ from tilewright.relay.adt import (
     TypeData,
 )
 from tilewright.relay.analysis.well_formed import verify_function
+from tilewright.relay.backend import contrib as _contrib
 from tilewright.relay.backend import vm
-from tilewright.relay.backend.contrib import ccompiler as _ccompiler
 from tilewright.relay.build_module import build, create_executor, optimize
 from tilewright.relay.expr import (
     Call,

@@ -19,7 +19,7 @@ from tilewright.relay.backend.executor_factory import (
     ExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
-from tilewright.relay.backend.external import compile_external
+from tilewright.relay.backend.external.code import compile_external, lower_external
 from tilewright.relay.backend.graph_json import graph_json
 from tilewright.relay.backend.interpreter import Interpreter
 from tilewright.relay.backend.kernel_units import compile_kernels
@@ -160,12 +160,8 @@ def _build(
     values = dict(zip(constants, owned(list(constants.values()), params), strict=True))
     text = graph_json(graph, memory)
     if executor == "aot":
-        if graph.external:
-            raise TargetError(
-                f"a model ahead of time is compiled as a whole, and {', '.join(graph.external)} are for other code "
-                "generators; use the graph executor"
-            )
         loops = [lower_primitive(function, target, name) for name, function in graph.kernels.items()]
+        loops += lower_external(graph.external)
         model = compile_aot(graph, values, loops, target, mod_name)
         return AOTExecutorFactoryModule(fused, target, model, mod_name, values)
     kernels = {
@@ -173,8 +169,10 @@ def _build(
     }
     units, report = compile_kernels(kernels, targets.host)
     library = link(list(units.values()), targets.host)
-    for part in compile_external(graph.external):
+    external = compile_external(graph.external, targets.host)
+    for part in external.modules:
         library.import_module(part)
+    values |= external.constants
     return GraphExecutorFactoryModule(
         fused, target, text, library, mod_name, values, memory=memory, cache_report=report
     )

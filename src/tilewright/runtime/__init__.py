@@ -19,8 +19,9 @@ from tilewright.runtime.device import (
     webgpu,
 )
 from tilewright.runtime.device_module import DeviceModule
+from tilewright.runtime.external import JSONGraph, JSONNode, JSONRuntime, register_json_runtime
 from tilewright.runtime.graph_factory import GraphExecutorFactory
-from tilewright.runtime.loading import enabled, load_module, system_lib
+from tilewright.runtime.loading import enabled, load_module, register_module_loader, system_lib
 from tilewright.runtime.module import JITModule, Module, SourceModule
 from tilewright.runtime.ndarray import NDArray
 from tilewright.runtime.packed_func import PackedFunc, convert_to_tvm_func
@@ -43,6 +44,9 @@ __all__ = [
     "Device",
     "DeviceModule",
     "JITModule",
+    "JSONGraph",
+    "JSONNode",
+    "JSONRuntime",
     "Module",
     "NDArray",
     "Object",
@@ -67,6 +71,8 @@ __all__ = [
     "num_threads",
     "opencl",
     "register_func",
+    "register_json_runtime",
+    "register_module_loader",
     "remove_global_func",
     "rocm",
     "save_param_dict",

@@ -10,6 +10,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tilewright.runtime.failure import failure
 from tilewright.runtime.features import require_features
 from tilewright.runtime.library import LIBRARY, runtime_symbols
 from tilewright.runtime.module import Module, SourceModule
+from tilewright.runtime.registry import get_global_func
 from tilewright.support.cbuild import find_compiler, is_host, link_shared
 
 _LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
@@ -28,6 +30,9 @@ _SOURCE_KINDS = ("cuda", "opencl", "metal", "webgpu", "vulkan", "rocm")
 
 _loaders: dict[str, Callable[[str, Any], Module]] = dict.fromkeys(_SOURCE_KINDS, SourceModule.load_from_bytes)
 _read_in_place: set[str] = set()
+
+LOADER_ENTRY_POINTS = "tilewright.module_loaders"
+"""The group of a package's entry points that say how its kinds of module are loaded: ``load(type_key, content)``."""
 
 
 def register_module_loader(type_key: str, load: Callable[[str, Any], Module], in_place: bool = False) -> None:
@@ -38,6 +43,20 @@ def register_module_loader(type_key: str, load: Callable[[str, Any], Module], in
     """
     _loaders[type_key] = load
     (_read_in_place.add if in_place else _read_in_place.discard)(type_key)
+
+
+def _loader_of(type_key: str) -> Callable[[str, Any], Module] | None:
+    """How a kind of module is restored: as registered here, as the global function ``runtime.module.loadbinary_<kind>``
+    does, or as an installed package says under ``tilewright.module_loaders``."""
+    found = _loaders.get(type_key)
+    if found is not None:
+        return found
+    function = get_global_func(f"runtime.module.loadbinary_{type_key}", allow_missing=True)
+    if function is not None:
+        return lambda _, content: function(content)  # type: ignore[no-any-return]
+    for point in metadata.entry_points(group=LOADER_ENTRY_POINTS, name=type_key):
+        register_module_loader(type_key, point.load())
+    return _loaders.get(type_key)
 
 
 def _open(path: Path) -> ctypes.CDLL:
@@ -155,13 +174,20 @@ def _leave_in_file(block: memoryview) -> None:
 def _attach_imports(root: Module, block: bytes | memoryview, what: str) -> None:
     made: list[Module] = []
     for stored in unpack_imports(block, what) if block else ():
-        load = _loaders.get(stored.type_key)
+        load = _loader_of(stored.type_key)
         if load is None:
             raise failure(
-                "ValueError", f"{what} imports a {stored.type_key} module, which this process cannot load"
+                "ValueError",
+                f"{what} imports a {stored.type_key} module, which this process cannot load: import the package that "
+                "registers it (tvm.runtime.register_module_loader)",
             )
         in_place = stored.type_key in _read_in_place
         module = load(stored.type_key, stored.content if in_place else bytes(stored.content))
+        if not isinstance(module, Module):
+            raise failure(
+                "TypeError",
+                f"{what} imports a {stored.type_key} module, and its loader returned a {type(module).__name__}",
+            )
         made.append(module)
         (made[stored.parent] if stored.parent >= 0 else root).import_module(module)
 

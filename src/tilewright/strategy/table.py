@@ -15,7 +15,7 @@ from typing import Any
 from tilewright.ir.op import Op
 from tilewright.schedule import schedule, scheduler_for
 from tilewright.schedule.tuning import ImplementationRequest, is_tuned, measured_seconds
-from tilewright.strategy import cpu, gpu, tensor_core
+from tilewright.strategy import cpu, gpu, libraries, tensor_core
 from tilewright.strategy.implementation import DEFAULT_LEVEL, OpImplementation, OpStrategy
 from tilewright.strategy.registered import kind_of, schedule_for, strategy_for
 from tilewright.strategy.row import Row
@@ -72,7 +72,7 @@ def add_row(row: Row) -> None:
 
 def rows_of(operator: str, target: Target) -> list[Row]:
     """The rows of an operator under a target: those of its first key first, then by level."""
-    keys = (*target.keys, target.kind.name)
+    keys = (*target.libs, *target.keys, target.kind.name)
     found = [row for row in _ROWS.get(operator, ()) if row.key in keys]
     return sorted(found, key=lambda row: (-row.plevel, keys.index(row.key)))
 
@@ -259,5 +259,5 @@ def _name_of(function: Any) -> str:
     return f"{module}.{name}" if module else name
 
 
-for _row in (*cpu.ROWS, *gpu.ROWS, *tensor_core.ROWS):
+for _row in (*cpu.ROWS, *gpu.ROWS, *tensor_core.ROWS, *libraries.ROWS):
     add_row(_row)

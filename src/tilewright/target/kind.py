@@ -51,6 +51,12 @@ class TargetKind:
     warp_shuffle: bool = False
     """The threads of a warp can read one another's registers."""
 
+    relay_to_tir: Callable[[Any], Any] | None = field(default=None, repr=False)
+    """The hook that lowers functions for the kind: from a module of the graph level to one with loops."""
+
+    tir_to_runtime: Callable[[Any, Any], Any] | None = field(default=None, repr=False)
+    """The hook that compiles such loops: from their module and the target to a runtime module."""
+
     detect: Callable[[Mapping[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)
     """From the options that are given, others that this machine decides; they stand in the target's text."""
 

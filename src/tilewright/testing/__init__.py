@@ -7,6 +7,17 @@ from tilewright.testing.callbacks import (
     test_raise_error_callback,
     test_wrap_callback,
 )
+from tilewright.testing.jobs import (
+    after_initializer,
+    call_cpp_ffi,
+    call_cpp_py_ffi,
+    call_py_ffi,
+    fast_summation,
+    initializer,
+    register_ffi,
+    slow_summation,
+    timeout_job,
+)
 from tilewright.testing.marks import (
     device_enabled,
     enabled_targets,
@@ -46,8 +57,12 @@ from tilewright.testing.symbolic import (
 )
 
 __all__ = [
+    "after_initializer",
     "assert_allclose",
     "assert_prim_expr_equal",
+    "call_cpp_ffi",
+    "call_cpp_py_ffi",
+    "call_py_ffi",
     "check_bool_expr_is_true",
     "check_int_constraints_trans_consistency",
     "check_numerical_grads",
@@ -55,13 +70,16 @@ __all__ = [
     "echo",
     "enabled_targets",
     "exclude_targets",
+    "fast_summation",
     "fixture",
     "identity_after",
+    "initializer",
     "known_failing_targets",
     "nop",
     "parameter",
     "parameters",
     "parametrize_targets",
+    "register_ffi",
     "requires_cmsisnn",
     "requires_cublas",
     "requires_cuda",
@@ -80,9 +98,11 @@ __all__ = [
     "requires_rpc",
     "requires_tensorcore",
     "requires_vulkan",
+    "slow_summation",
     "terminate_self",
     "test_check_eq_callback",
     "test_raise_error_callback",
     "test_wrap_callback",
+    "timeout_job",
     "uses_gpu",
 ]

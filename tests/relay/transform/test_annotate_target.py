@@ -8,7 +8,7 @@ from tests.relay.transform.regions import begin, end, supported
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.structural import assert_structural_equal
-from tilewright.relay import Function, If, Tuple, TupleGetItem, var
+from tilewright.relay import Function, If, Let, Tuple, TupleGetItem, var
 from tilewright.relay.analysis import list_op_freqs
 from tilewright.relay.transform import AnnotateTarget
 
@@ -83,6 +83,26 @@ def test_composite_functions_go_by_their_name() -> None:
     expect(composite(x), end(composite(begin(x))))
     other = Function([p], call("exp", p), p.type_annotation, attrs={"Composite": "other.exp"})
     expect(other(x), end(other(begin(x, "default")), "default"))
+
+
+def test_one_run_for_each_target_marks_as_one_for_all() -> None:
+    """What is marked stays with its target, and what no target took can still be taken."""
+    body = call("add", call("exp", call("exp", x)), call("tanh", y))
+    with supported("exp", target="first"), supported("tanh", target="second"):
+        both = annotated(body, targets=["first", "second"])
+        first = annotated(body, targets="first")
+        assert_structural_equal(annotated(first.body, targets="second"), both)
+        assert_structural_equal(annotated(both.body, targets="first"), both)
+
+
+def test_calls_without_arguments_and_of_closures() -> None:
+    """Nothing enters the first, and the second belong to no target: they are not marked."""
+    f = var("f")
+    given = Function([x], call("exp", x))
+    with supported("exp"):
+        expect(call("zeros", shape=(4,), dtype="float32"), call("zeros", shape=(4,), dtype="float32"))
+        after = Let(f, Function([x], end(call("exp", begin(x)))), f(y))
+        expect(Let(f, given, f(y)), after, include_non_call_ops=False)
 
 
 def test_long_chains() -> None:

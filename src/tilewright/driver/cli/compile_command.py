@@ -109,6 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         compiler.save_dumps(output.stem, compiler.make_dumps(model, compiled, formats), str(output.parent))
         validation = _validate(arguments, model, settings, shown) if arguments.validate else None
         explained = settings.explain(model.mod, model.params, compiled) if arguments.explain else None
+        partition = settings.partition(model.mod, model.params)
     report = {
         "model": arguments.FILE,
         "output": arguments.output,
@@ -131,9 +132,13 @@ def run(arguments: argparse.Namespace) -> int:
     }
     if arguments.json:
         more = {} if explained is None else {"kernel_choices": [one.as_json() for one in explained]}
+        if partition is not None:
+            more["partition"] = partition.as_json()
         checked = None if validation is None else validation.as_json()
         show_json({**report, **more, "validation": checked})
     else:
+        if explained is not None and partition is not None:
+            print(printable(partition.text()), end="\n\n")
         if explained is not None:
             print(printable("\n\n".join(one.text() for one in explained)), end="\n\n")
         _show(report)

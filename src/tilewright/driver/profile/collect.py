@@ -164,7 +164,9 @@ def profile_model(
         tuple(infos),
         tuple(module_outputs(model.mod)),
         *measured,
-        None if watch.before_fusion is None else operator_graph(watch.before_fusion["main"], functions),
+        None
+        if watch.before_fusion is None
+        else operator_graph(watch.before_fusion["main"], functions, watch.before_fusion),
         CompileProfile(watch.seconds, tuple(watch.runs), tuple(watch.totals())),
         _code(library, functions, watch),
         _choices(functions, settings),

@@ -10,6 +10,8 @@ from tilewright.driver.profile.kernels import NOTHING_TO_RUN, GraphTensors, shor
 from tilewright.driver.profile.layout import Layout, layered_layout
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.functor import post_order
+from tilewright.ir.global_var import GlobalVar
+from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.relay.analysis.work import span_name
 from tilewright.relay.expr import Call, Tuple, TupleGetItem
@@ -19,7 +21,7 @@ from tilewright.relay.function import Function
 @dataclass(frozen=True)
 class DrawnNode:
     """A node: what it is called, what is said below, the model's name for it, the kernel that computes it, and what it
-    is: ``operator``, ``kernel``, ``input`` or ``view``."""
+    is: ``operator``, ``kernel``, ``input`` or ``view``. ``backend`` is the other code generator that computes it."""
 
     label: str
     detail: str
@@ -27,6 +29,7 @@ class DrawnNode:
     kernel: str | None
     kind: str
     step: int | None = None
+    backend: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,12 @@ def _drawn(nodes: list[DrawnNode], edges: dict[tuple[int, int], None]) -> DrawnG
     return DrawnGraph(tuple(nodes), tuple(edges), layered_layout(len(nodes), list(edges)))
 
 
-def operator_graph(main: Function, kernels: Mapping[str, list[Function]]) -> DrawnGraph:
+def operator_graph(
+    main: Function, kernels: Mapping[str, list[Function]], module: IRModule | None = None
+) -> DrawnGraph:
     """The operators of a function, before they are fused; ``kernels`` has the fused functions, which say by name and
-    place where an operator went. Parameters with a value are left out."""
+    place where an operator went. Parameters with a value are left out. The operators of the functions of ``module``
+    that other code generators take are drawn too, with the name of the generator."""
     went_to = {
         (expr.op.name, span_name(expr)): kernel
         for kernel, functions in kernels.items()
@@ -52,35 +58,67 @@ def operator_graph(main: Function, kernels: Mapping[str, list[Function]]) -> Dra
         for expr in post_order(function.body)
         if isinstance(expr, Call) and isinstance(expr.op, Op)
     }
-    nodes: list[DrawnNode] = []
-    edges: dict[tuple[int, int], None] = {}
+    drawing = _Operators(went_to, module)
     sources: dict[RelayExpr, list[int]] = {}
     for parameter in main.params:
-        sources[parameter] = [len(nodes)]
-        nodes.append(DrawnNode(parameter.name_hint, str(parameter.checked_type), (), None, "input"))
-    for expr in post_order(main.body):
-        if isinstance(expr, Tuple):
-            sources[expr] = [node for field in expr.fields for node in sources.get(field, [])]
-        elif isinstance(expr, TupleGetItem):
-            sources[expr] = sources.get(expr.tuple_value, [])
-        elif isinstance(expr, Call):
-            name = expr.op.name if isinstance(expr.op, Op) else "function"
-            place = span_name(expr)
-            number = len(nodes)
-            nodes.append(
-                DrawnNode(
-                    name,
-                    str(expr.checked_type),
-                    (place,) if place else (),
-                    went_to.get((name, place)),
-                    "operator",
-                )
+        sources[parameter] = [len(drawing.nodes)]
+        drawing.nodes.append(DrawnNode(parameter.name_hint, str(parameter.checked_type), (), None, "input"))
+    drawing.draw(main.body, sources, "")
+    return _drawn(drawing.nodes, drawing.edges)
+
+
+class _Operators:
+    """Operators as nodes; ``sources`` has the nodes that an expression's value comes from."""
+
+    def __init__(self, went_to: Mapping[tuple[str, str], str], module: IRModule | None) -> None:
+        self.went_to = went_to
+        self.module = module
+        self.nodes: list[DrawnNode] = []
+        self.edges: dict[tuple[int, int], None] = {}
+
+    def draw(self, body: RelayExpr, sources: dict[RelayExpr, list[int]], backend: str) -> list[int]:
+        """Draw an expression, and give the nodes of its value."""
+        for expr in post_order(body):
+            if isinstance(expr, Tuple):
+                sources[expr] = [node for field in expr.fields for node in sources.get(field, [])]
+            elif isinstance(expr, TupleGetItem):
+                sources[expr] = sources.get(expr.tuple_value, [])
+            elif isinstance(expr, Call):
+                sources[expr] = self._call(expr, sources, backend)
+        return sources.get(body, [])
+
+    def _call(self, call: Call, sources: dict[RelayExpr, list[int]], backend: str) -> list[int]:
+        arguments = [sources.get(argument, []) for argument in call.args]
+        callee = self._apart(call.op)
+        if callee is not None:
+            inside = dict(zip(callee.params, arguments, strict=True))
+            return self.draw(callee.body, {**inside}, str(callee.attrs.get("Compiler", backend)))
+        name = call.op.name if isinstance(call.op, Op) else "function"
+        place = span_name(call)
+        number = len(self.nodes)
+        kernel = None if backend else self.went_to.get((name, place))
+        self.nodes.append(
+            DrawnNode(
+                name,
+                str(call.checked_type),
+                (place,) if place else (),
+                kernel,
+                "operator",
+                backend=backend,
             )
-            for argument in expr.args:
-                for source in sources.get(argument, []):
-                    edges[source, number] = None
-            sources[expr] = [number]
-    return _drawn(nodes, edges)
+        )
+        for source in (node for nodes in arguments for node in nodes):
+            self.edges[source, number] = None
+        return [number]
+
+    def _apart(self, callee: RelayExpr) -> Function | None:
+        """A function that another code generator takes, or one of its composite functions."""
+        if isinstance(callee, GlobalVar) and self.module is not None and callee.name_hint in self.module:
+            callee = self.module[callee.name_hint]
+        is_apart = isinstance(callee, Function) and (
+            callee.attrs.get("Compiler") or callee.attrs.get("Composite")
+        )
+        return callee if is_apart else None  # type: ignore[return-value]
 
 
 def kernel_graph(graph: str, parameters: frozenset[str]) -> DrawnGraph:
@@ -109,6 +147,7 @@ def kernel_graph(graph: str, parameters: frozenset[str]) -> DrawnGraph:
                 None if is_view else kernel,
                 "view" if is_view else "kernel",
                 index,
+                str(attributes.get("Compiler", "")),
             )
         numbers[index] = len(nodes)
         nodes.append(made)

@@ -166,6 +166,7 @@ def _graph(graph: DrawnGraph, numbers: dict[str, int]) -> dict[str, Any]:
                 "kernel": numbers.get(node.kernel or ""),
                 "kind": node.kind,
                 "step": node.step,
+                "backend": node.backend,
                 "at": place,
             }
             for node, place in zip(graph.nodes, graph.layout.positions, strict=True)

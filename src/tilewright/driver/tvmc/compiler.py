@@ -18,7 +18,7 @@ from tilewright.driver.tvmc.common import (
     parse_shape_string,
     target_from_cli,
 )
-from tilewright.driver.tvmc.composite_target import get_codegen_by_target
+from tilewright.driver.tvmc.composite_target import REGISTERED_CODEGEN, get_codegen_by_target
 from tilewright.driver.tvmc.export import (
     Compiled,
     CompiledProgram,
@@ -40,6 +40,7 @@ from tilewright.ir.instrument import PassInstrument
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import PassContext
 from tilewright.relay.backend import vm
+from tilewright.relay.backend.byoc import Partition, choose_fastest, take_all
 from tilewright.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
 from tilewright.relay.backend.explain import KernelChoices, explain_module
 from tilewright.relay.backend.machine import needs_machine
@@ -65,6 +66,8 @@ class Settings:
     generators: Sequence[Mapping[str, Any]] = ()
     instruments: Sequence[PassInstrument] = ()
     """They watch the passes. Kernels that are watched are compiled anew, whatever the cache has."""
+    partitions: dict[int, tuple[IRModule, Partition]] = field(default_factory=dict, repr=False, compare=False)
+    """What went to which backend, by the module: measuring takes time, and is done once for a module."""
 
     def for_model(self, mod: IRModule) -> Settings:
         """The settings with an executor: the one that was chosen, else the graph executor where the model allows it."""
@@ -89,6 +92,32 @@ class Settings:
         with self._with_context(mod, params)[1]:
             return explain_module(fused, self.target)
 
+    def partition(self, mod: IRModule, params: Mapping[str, Any]) -> Partition | None:
+        """What the backends that stand beside the target compute of a model; None where there are none.
+
+        The faster of backend and compiled code is taken. With the option ``-choose=0`` of a backend, and for the
+        virtual machine, everything that can be taken is.
+        """
+        backends = [one for one in self.generators if one["name"] not in REGISTERED_CODEGEN]
+        if not backends:
+            return None
+        known = self.partitions.get(id(mod))
+        if known is None or known[0] is not mod:
+            names = [str(one["name"]) for one in backends]
+            for one in backends:
+                for option in one["opts"]:
+                    if option != "choose":
+                        raise TVMCException(
+                            f"the backend {one['name']} has no option {option!r}; it has choose"
+                        )
+            choose = all(one["opts"].get("choose", "1") not in ("0", "false") for one in backends)
+            if choose and self.executor != "vm":
+                made = choose_fastest(mod, names, self.target, params, mod_name=self.mod_name)
+            else:
+                made = take_all(mod, names, params, self.mod_name)
+            known = self.partitions[id(mod)] = (mod, made)
+        return known[1]
+
     def fused(self, mod: IRModule, params: Mapping[str, Any], compiled: Compiled) -> IRModule:
         """The module of a compiled model with its operators in the functions that became kernels."""
         if not isinstance(compiled, CompiledProgram):
@@ -106,7 +135,12 @@ class Settings:
         if self.desired_layout:
             mod = convert_graph_layout(mod, self.desired_layout)
         config = dict(self.config)
+        partition = self.partition(mod, params)
+        if partition is not None:
+            mod = partition.module
         for one in self.generators:
+            if one["name"] not in REGISTERED_CODEGEN:
+                continue
             found = get_codegen_by_target(one["name"])
             if found["config_key"] is not None:
                 config[found["config_key"]] = dict(one["opts"])

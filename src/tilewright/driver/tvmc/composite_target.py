@@ -1,7 +1,7 @@
-"""External code generators, named before the target: ``--target "name --option=x, llvm"``.
+"""External code generators, named beside the target: ``--target "llvm, onednn"``, ``--target "name --option=x, llvm"``.
 
-None comes with this version. One that is registered here (its pass pipeline partitions the graph, and the build finds
-its compiler) is then known to the command line.
+Those with a ``Backend`` are known, and chosen by measured cost. Another one that is registered here (its pass pipeline
+partitions the graph, and the build finds its compiler) is then known to the command line too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.driver.tvmc.errors import TVMCException
+from tilewright.relay.backend.byoc.partition import partition_function
+from tilewright.relay.op.contrib.backends import BACKENDS
 
 REGISTERED_CODEGEN: dict[str, dict[str, Any]] = {}
 """By name: ``config_key`` (the pass option that takes the target's options, or None) and ``pass_pipeline``."""
@@ -21,14 +23,16 @@ def register_codegen(name: str, pass_pipeline: Callable[..., Any], config_key: s
 
 
 def get_codegen_names() -> list[str]:
-    """The names that can precede the target."""
-    return list(REGISTERED_CODEGEN)
+    """The names that can stand beside the target."""
+    return [*REGISTERED_CODEGEN, *(name for name in BACKENDS if name not in REGISTERED_CODEGEN)]
 
 
 def get_codegen_by_target(name: str) -> dict[str, Any]:
     """The code generator registered under a name."""
     found = REGISTERED_CODEGEN.get(name)
+    if found is None and name in BACKENDS:
+        return {"config_key": None, "pass_pipeline": partition_function(name)}
     if found is None:
-        known = ", ".join(REGISTERED_CODEGEN) or "none are registered"
+        known = ", ".join(get_codegen_names())
         raise TVMCException(f"the composite target {name} is not known ({known})")
     return found

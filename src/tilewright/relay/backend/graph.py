@@ -13,7 +13,7 @@ from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType, is_dynamic
 from tilewright.ir.type import TupleType, Type
 from tilewright.relay.analysis.contiguity import joined_parameters, view_offsets
-from tilewright.relay.backend.external import external_symbol
+from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.backend.te_compiler import kernel_name
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprFunctor
@@ -58,6 +58,8 @@ class GraphNode:
     """Which inputs, one after the other, are the output, if they can be written there."""
     device: int = CPU
     """DLPack's number for the kind of device that the outputs are on."""
+    backend: str = ""
+    """The other code generator that the kernel is from; empty for our own."""
     is_flat: bool = False
     """The kernel takes the elements of each tensor as one row, whatever their shape."""
 
@@ -237,7 +239,9 @@ class GraphBuilder(ExprFunctor):
         if call.op.attrs.get("Compiler"):
             symbol = external_symbol(call.op)
             self.external[symbol] = call.op
-            return self._add(GraphNode(f"{symbol}_{len(self.nodes)}", kinds, inputs, symbol, device=device))
+            backend = str(call.op.attrs["Compiler"])
+            name = f"{symbol}_{len(self.nodes)}"
+            return self._add(GraphNode(name, kinds, inputs, symbol, device=device, backend=backend))
         if is_device_copy(call.op):
             return self._add(GraphNode(f"device_copy_{len(self.nodes)}", kinds, inputs, COPY, device=device))
         name = self.kernel(call.op, device)

@@ -32,6 +32,8 @@ def graph_json(graph: ExecutorGraph, memory: GraphMemory) -> str:
             "num_outputs": str(len(node.outputs)),
             "flatten_data": "1" if node.is_flat else "0",
         }
+        if node.backend:
+            attributes["Compiler"] = node.backend
         if node.function is not None:
             # For profilers: the work of the kernel, and the model's nodes that it computes.
             attributes["flops"] = str(count_flops(node.function))

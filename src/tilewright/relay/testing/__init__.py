@@ -2,6 +2,7 @@
 
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing import (
+    byoc,
     dcgan,
     densenet,
     dqn,

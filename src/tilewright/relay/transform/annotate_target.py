@@ -2,7 +2,8 @@
 
 An operator's attribute "target.<name>", a function of the call, says whether a code generator takes it; for a composite
 function its name decides, "<name>.<pattern>". The arguments of such a call go through ``compiler_begin``, its results
-through ``compiler_end``. What no target takes is marked for "default".
+through ``compiler_end``. What no target takes is marked for "default", but for calls without arguments. What is marked
+for another target already stays with it: one run for each target marks the same as one run for all.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
 from tilewright.relay.adt import Match
+from tilewright.relay.analysis.annotated_regions import AnnotatedRegionSet
 from tilewright.relay.expr import Call, If, Let, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
@@ -29,18 +31,24 @@ _MARKS = ("annotation.compiler_begin", "annotation.compiler_end")
 class _Annotate(ExprMutator):
     """``target_of`` gives the target of what was rewritten and has no end around it yet."""
 
-    def __init__(self, targets: Sequence[str], include_non_call_ops: bool) -> None:
+    def __init__(
+        self, targets: Sequence[str], include_non_call_ops: bool, regions: AnnotatedRegionSet
+    ) -> None:
         super().__init__()
         self.targets = targets
+        self.regions = regions
         self.include_non_call_ops = include_non_call_ops
         self.target_of: dict[RelayExpr, str] = {}
 
     def supported(self, call: Call) -> str:
-        """The first target that takes a call."""
+        """The target that a call is marked for, or the first that takes it."""
+        region = self.regions.get_region(call)
+        if region is not None and region.target != DEFAULT:
+            return region.target
         for target in self.targets:
             if isinstance(call.op, Op):
                 takes = call.op.get_attr(f"target.{target}")
-                if takes is not None and takes(call):
+                if takes is not None and takes(_without_marks(call)):
                     return target
             elif isinstance(call.op, Function):
                 if str(call.op.attrs.get("Composite", "")).partition(".")[0] == target:
@@ -68,8 +76,12 @@ class _Annotate(ExprMutator):
 
     def visit_call(self, call: Call) -> RelayExpr:
         if isinstance(call.op, Op) and call.op.name in _MARKS:
-            return call.map_children(self.visit)
-        target, args = self.begun(call.args, self.supported(call))
+            return self.visit(call.args[0])  # type: ignore[no-any-return]
+        supported = self.supported(call)
+        is_computation = isinstance(call.op, (Op, Function))
+        if supported == DEFAULT and (not call.args or not (is_computation or self.include_non_call_ops)):
+            return call.map_children(self.outside)
+        target, args = self.begun(call.args, supported)
         op = call.op if isinstance(call.op, (Op, Function)) else self.outside(call.op)
         if isinstance(op, Function) and op.attrs.get("Composite") is None:
             op = self.visit(op)
@@ -113,17 +125,36 @@ class _Annotate(ExprMutator):
         return ite.map_children(self.outside)
 
     def visit_ref_create(self, r: RefCreate) -> RelayExpr:
-        return r.map_children(self.outside)
+        return self._with_parts(r, (r.value,), "value")
 
     def visit_ref_read(self, r: RefRead) -> RelayExpr:
-        return r.map_children(self.outside)
+        return self._with_parts(r, (r.ref,), "ref")
 
     def visit_ref_write(self, r: RefWrite) -> RelayExpr:
-        return r.map_children(self.outside)
+        if not self.include_non_call_ops:
+            return r.map_children(self.outside)
+        target, (ref, value) = self.begun((r.ref, r.value))
+        made = r.replace(ref=ref, value=value)
+        self.target_of[made] = target
+        return made
 
     def visit_match(self, m: Match) -> RelayExpr:
         clauses = tuple([clause.replace(rhs=self.outside(clause.rhs)) for clause in m.clauses])
         return m.replace(data=self.outside(m.data), clauses=clauses)
+
+
+def _without_marks(call: Call) -> Call:
+    """The call as a check sees it, which looks at its arguments."""
+    plain = tuple([_inner(argument) for argument in call.args])
+    if all(one is other for one, other in zip(plain, call.args, strict=True)):
+        return call
+    return call.replace(args=plain)
+
+
+def _inner(expr: RelayExpr) -> RelayExpr:
+    while isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in _MARKS:
+        expr = expr.args[0]
+    return expr
 
 
 @dataclass
@@ -140,6 +171,8 @@ class AnnotateTarget(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Mark within one function."""
         targets = [self.targets] if isinstance(self.targets, str) else list(self.targets)
-        annotate = _Annotate(targets, self.include_non_call_ops)
+        begin, end = (Op.get(name) for name in _MARKS)
+        regions = AnnotatedRegionSet(func.body, begin, end)
+        annotate = _Annotate(targets, self.include_non_call_ops, regions)
         body = annotate.outside(func.body)
         return func if body is func.body else func.replace(body=body)

@@ -2,7 +2,8 @@
 
 A region and one that consumes its result are merged unless the result also reaches it through something outside both:
 the merged region would then depend on itself. Regions for "default" are not merged: their contents go back into the
-program anyway.
+program anyway. Nor are regions of which one is in another block: a let's value, a branch or a function. A merged region
+is called where its first result is needed, and what is bound in the block of another is not there.
 """
 
 from __future__ import annotations
@@ -15,13 +16,47 @@ from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
 from tilewright.ir.transform import PassContext
+from tilewright.relay.adt import Clause
 from tilewright.relay.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet
-from tilewright.relay.expr import Call
+from tilewright.relay.expr import Call, If, Let
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.transform.annotate_target import DEFAULT
 from tilewright.relay.transform.lib.function_pass import FunctionPass
 from tilewright.support.node import Node
+
+SHARED = -1
+"""The block of what several blocks use."""
+
+
+def _blocks(body: RelayExpr) -> dict[Node, int]:
+    """The number of the block that each node is evaluated in."""
+    found: dict[Node, int] = {}
+    roots: list[Node] = [body]
+    for number, root in enumerate(roots):  # more are found on the way
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            known = found.get(node)
+            if known in (number, SHARED):
+                continue
+            found[node] = number if known is None else SHARED
+            inner = _inner_blocks(node)
+            if known is None:
+                roots += inner
+            pending += [child for child in node.children() if not any(child is one for one in inner)]
+    return found
+
+
+def _inner_blocks(node: Node) -> list[Node]:
+    """What is evaluated apart from the rest of a node."""
+    if isinstance(node, Let):
+        return [node.value, node.body]
+    if isinstance(node, If):
+        return [node.true_branch, node.false_branch]
+    if isinstance(node, Function):
+        return [node.body]
+    return [node.rhs] if isinstance(node, Clause) else []
 
 
 @dataclass(eq=False)
@@ -32,6 +67,8 @@ class _Unit:
     last: int
     """The greatest position, in the order of evaluation, of what is in it."""
     first: int
+    block: int = 0
+    """The block that it is in, or ``SHARED``."""
     before: dict[_Unit, None] = field(default_factory=dict)
     """Units whose results this one takes."""
     merged: _Unit | None = None
@@ -50,6 +87,7 @@ class _Merger:
         self.regions = AnnotatedRegionSet(func.body, self.begin, self.end)
         self.units: dict[Any, _Unit] = {}
         self.of: dict[Node, _Unit] = {}
+        self.blocks = _blocks(func.body)
         order = post_order(func.body)
         for position, node in enumerate(order):
             self._place(node, position)
@@ -61,8 +99,10 @@ class _Merger:
         key = region if region is not None else node
         unit = self.units.get(key)
         if unit is None:
-            unit = self.units[key] = _Unit(region, position, position)
+            unit = self.units[key] = _Unit(region, position, position, self.blocks[node])
         unit.last = position
+        if self.blocks[node] != unit.block and node.children():
+            unit.block = SHARED
         self.of[node] = unit
 
     def _connect(self, node: Node) -> None:
@@ -85,7 +125,8 @@ class _Merger:
 
     def _mergeable(self, source: _Unit, taker: _Unit) -> bool:
         same = (
-            source.region is not None
+            source.block == taker.block != SHARED
+            and source.region is not None
             and taker.region is not None
             and source.region.target == taker.region.target
         )
@@ -116,6 +157,7 @@ class _Merger:
             self.regions.merge_regions(source.region, taker.region),
             max(source.last, taker.last),
             min(source.first, taker.first),
+            source.block,
         )
         source.merged = taker.merged = made
         for one in (*source.before, *taker.before):
@@ -146,7 +188,6 @@ class MergeCompilerRegions(FunctionPass):
 
     name = "MergeCompilerRegions"
     opt_level = 0
-    typed = False
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Merge within one function."""

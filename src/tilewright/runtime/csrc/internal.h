@@ -109,6 +109,15 @@ int32_t tw_bind_imports(void* library, const char* path);
 /* Functions of the runtime itself that the registry starts with. */
 int32_t tw_cache_flush_cpu_non_first_arg(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 int32_t tw_set_device_packed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_random_seed(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_random_integers(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_random_uniform(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_random_normal(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_random_fill(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_argsort(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_argsort_valid(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_sort(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
+int32_t tw_topk(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result);
 
 /* The table of the runtime that loaded this artefact, or NULL: an artefact then stands on its own copy. */
 #ifdef TILEWRIGHT_EMBEDDED

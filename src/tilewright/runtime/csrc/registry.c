@@ -55,7 +55,17 @@ static void lock_registry(void) {
   if (!watches_forks) tw_at_fork(lock_for_fork, unlock_after_fork, unlock_after_fork);
   watches_forks = true;
   has_builtins = add_builtin("cache_flush_cpu_non_first_arg", tw_cache_flush_cpu_non_first_arg) &&
-                 add_builtin("__tvm_set_device", tw_set_device_packed);
+                 add_builtin("__tvm_set_device", tw_set_device_packed) &&
+                 add_builtin("tvm.contrib.random.seed", tw_random_seed) &&
+                 add_builtin("tvm.contrib.random.randint", tw_random_integers) &&
+                 add_builtin("tvm.contrib.random.uniform", tw_random_uniform) &&
+                 add_builtin("tvm.contrib.random.normal", tw_random_normal) &&
+                 add_builtin("tvm.contrib.random.random_fill", tw_random_fill) &&
+                 add_builtin("tvm.contrib.random.random_fill_for_measure", tw_random_fill) &&
+                 add_builtin("tvm.contrib.sort.argsort", tw_argsort) &&
+                 add_builtin("tvm.contrib.sort.argsort_nms", tw_argsort_valid) &&
+                 add_builtin("tvm.contrib.sort.sort", tw_sort) &&
+                 add_builtin("tvm.contrib.sort.topk", tw_topk);
 }
 
 int32_t tilewright_register_function(const char* name, TilewrightObject* function, int32_t override) {

@@ -22,9 +22,20 @@ function nodeTip(node) {
   return [
     node.modelNodes.join(", "),
     node.detail,
+    node.backend ? `computed by ${node.backend}` : "",
     step ? `${timeText(step.seconds)}, ${shareText(step.seconds / data.kernelSeconds)} of the time` : "",
     kernel && !step ? `computed by ${kernel.shortName}` : "",
   ];
+}
+
+// Every backend has a colour, the same in both graphs.
+const backends = [...new Set(Object.values(data.graphs).flatMap((graph) => (graph ? graph.nodes.map((node) => node.backend) : [])))].filter(Boolean).sort();
+const backendColor = (name) => `hsl(${hue(backends.indexOf(name) + 4)} 70% 45%)`;
+
+function backendLegend(graph) {
+  const count = (name) => graph.nodes.filter((node) => node.backend === name).length;
+  return backends.filter(count).map((name) =>
+    element("span", { style: `color: ${backendColor(name)}; font-weight: 600; margin-left: 1em` }, `■ ${name}: ${count(name)}`));
 }
 
 function drawGraph(name) {
@@ -42,7 +53,9 @@ function drawGraph(name) {
       class: `node ${node.kind}`, "data-node": number, ...tipped(node.label, () => nodeTip(node)),
     });
     const heat = node.step === null ? 0 : (times.get(node.step) || 0) / longest;
-    const style = heat > 0 ? `fill: color-mix(in srgb, var(--memory) ${Math.round(heat * 55)}%, var(--surface))` : null;
+    const fill = heat > 0 ? `fill: color-mix(in srgb, var(--memory) ${Math.round(heat * 55)}%, var(--surface));` : "";
+    const line = node.backend ? `stroke: ${backendColor(node.backend)}; stroke-width: 3;` : "";
+    const style = fill + line || null;
     box.append(drawing("rect", { class: "body", x: left, y: top, width, height, rx: 7, style }));
     if (node.kernel !== null) {
       box.append(drawing("rect", { x: left + 5, y: top + 7, width: 4, height: height - 14, rx: 2, fill: kernelColor(node.kernel) }));
@@ -60,6 +73,7 @@ function drawGraph(name) {
   byId("graph-note").textContent = name === "before"
     ? `${countText(graph.nodes.length, "node", "nodes")} before fusion. Operators with a stripe of one colour become one kernel. Click one for its code.`
     : `${countText(graph.nodes.length, "node", "nodes")} after fusion. The warmer a kernel, the more time it takes. Click one for its code.`;
+  byId("graph-note").append(...backendLegend(graph));
   for (const button of byId("graph-choice").children) button.setAttribute("aria-pressed", String(button.dataset.graph === name));
   markChosen();
   startView();

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tilewright import codegen
+from tilewright.codegen.c.brought_source import brought_sources
 from tilewright.codegen.c.host import generate_c
 from tilewright.codegen.c.names import C_KEYWORDS, Names, identifier
 from tilewright.ir.expr import Call, StringImm
@@ -69,6 +70,14 @@ def compile_aot(
         graph = read_graph(graph)
     values = _values(graph, params)
     graph = _with_values(graph, values)
+    if not isinstance(kernels, (IRModule, PrimFunc)):
+        kernels = list(kernels)
+    brought = brought_sources(_functions(kernels))
+    if brought and chosen.kind.name != "c":
+        raise TargetError(
+            "kernels of this model bring C source, which becomes part of the model's: "
+            f"use the target c, not {chosen.kind.name}"
+        )
     plain = plain_kernels(kernels, chosen)
     scratch = _check_calls(graph, plain)
     plan = plan_memory(graph, scratch)
@@ -77,9 +86,20 @@ def compile_aot(
     functions = ModelFunctions(name, graph, plan, plain, symbols, embed_constants)
     constants = pack_constants(plan, {graph.nodes[number].name: number for number in plan.constants}, values)
     loops = _loops(functions, chosen, interface)
-    lib = _build(loops, functions, chosen, interface, constants)
+    lib = _build(loops, functions, chosen, interface, constants, brought)
     text = graph_json(graph, plan_graph_memory(graph))
     return AOTModule(functions, chosen, interface, lib, loops, constants, values, text)
+
+
+def _functions(kernels: KernelSource) -> Iterator[BaseFunc]:
+    """The kernels one by one, however they are given."""
+    if isinstance(kernels, BaseFunc):
+        yield kernels
+    elif isinstance(kernels, IRModule):
+        yield from kernels.functions.values()
+    else:
+        for one in kernels:
+            yield from _functions(one)
 
 
 def _interface(target: Target, interface: str | None, unpacked_api: bool | None) -> str:
@@ -174,7 +194,12 @@ def _check_independent(module: IRModule, own: set[str]) -> None:
 
 
 def _build(
-    loops: IRModule, functions: ModelFunctions, target: Target, interface: str, constants: bytes
+    loops: IRModule,
+    functions: ModelFunctions,
+    target: Target,
+    interface: str,
+    constants: bytes,
+    brought: Sequence[str],
 ) -> Module:
     embedded = bool(functions.plan.constants) and functions.embed_constants
     if target.kind.name == "llvm":
@@ -185,7 +210,8 @@ def _build(
         "__attribute__((weak)) const char __tilewright_functions[]"  # a library's own list takes precedence
     )
     tail = f'{mark} = "{functions.name}";\n' if names else ""
-    return SourceModule(head + generate_c(loops) + tail, format="c", type_key="c", function_names=names)
+    text = "\n".join([*brought, head + generate_c(loops) + tail])
+    return SourceModule(text, format="c", type_key="c", function_names=names)
 
 
 def _with_constants(loops: IRModule, functions: ModelFunctions, constants: bytes) -> IRModule:

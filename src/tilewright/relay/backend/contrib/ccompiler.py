@@ -1,28 +1,26 @@
 """The code generator "ccompiler": elementwise functions of float32 as C source, compiled with the machine's C compiler.
 
 It is small on purpose: an example of what a custom code generator consists of. ``CALLS`` says which operators it
-takes and how each is written; ``generate`` turns a function into source; ``CSource`` holds the source, and the machine
-code from when it is first needed.
+takes and how each is written; ``generate`` turns a function into source; ``CSourceModule`` holds the source
+and, from when it is first needed, the machine code.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
-from tilewright.codegen.c.host import CModule
+from tilewright.codegen.c.source_module import C_PRELUDE, CSourceModule
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.functor import post_order
 from tilewright.ir.op import Op, register_op_attr
 from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.backend.external import external_symbol
+from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.expr import Call, Constant, Tuple, Var
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_expr
 from tilewright.relay.op.shapes import dims, known
 from tilewright.relay.transform.lib.straight_line import straight_line
-from tilewright.runtime.loading import ObjectModule
 from tilewright.runtime.registry import register_func
 from tilewright.support.errors import CodegenError
 
@@ -42,30 +40,12 @@ CALLS = {
 }
 """How each operator is written in C."""
 
-_HEAD = """\
-#include <math.h>
-#include <stdint.h>
-
-typedef struct {
-  void* data;
-  struct { int32_t device_type, device_id; } device;
-  int32_t ndim;
-  struct { uint8_t code, bits; uint16_t lanes; } dtype;
-  int64_t* shape;
-  int64_t* strides;
-  uint64_t byte_offset;
-} tensor;
-
-typedef struct {
-  int32_t type_index;
-  uint32_t zero_padding;
-  union { int64_t v_int64; double v_float64; void* v_ptr; };
-} any;
-
-static float* elements(const any* argument) {
+_HEAD = f"""\
+{C_PRELUDE}
+static float* elements(const any* argument) {{
   const tensor* given = (const tensor*)argument->v_ptr;
   return (float*)((char*)given->data + given->byte_offset);
-}
+}}
 """
 
 
@@ -82,31 +62,6 @@ def takes(expr: RelayExpr) -> bool:
 
 for _name in CALLS:
     register_op_attr(_name, f"target.{NAME}", takes)
-
-
-class CSource(CModule):
-    """C source that also runs here: it is compiled and linked into this process when it is first called."""
-
-    @cached_property
-    def _code(self) -> bytes:
-        return super().object_code()
-
-    @cached_property
-    def _linked(self) -> ObjectModule:
-        return ObjectModule([self._code], f"the code of {', '.join(self.function_names)}")
-
-    def object_code(self) -> bytes:
-        """The machine code, compiled once."""
-        return self._code
-
-    def _why_not_runnable(self) -> None:
-        return None
-
-    def _address_of(self, symbol: str) -> int:
-        return self._linked._address_of(symbol)
-
-    def _owner(self) -> object:
-        return self._linked._owner()
 
 
 def _size(expr: RelayExpr) -> int:
@@ -178,6 +133,6 @@ def generate(function: Function) -> str:
 
 
 @register_func(f"relay.ext.{NAME}")
-def compile_function(function: Function) -> CSource:
+def compile_function(function: Function) -> CSourceModule:
     """The code of a function that was taken out for this code generator."""
-    return CSource(generate(function), format="c", type_key="c", function_names=[external_symbol(function)])
+    return CSourceModule(generate(function), [external_symbol(function)])

@@ -13,7 +13,7 @@ from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
 from tilewright.relay import transform
 from tilewright.relay.backend.executor import CompilingExecutor, ordered_arguments
-from tilewright.relay.backend.external import compile_external
+from tilewright.relay.backend.external.code import compile_external
 from tilewright.relay.backend.kernel_units import compile_kernels, compile_shape_functions
 from tilewright.relay.backend.preparation import Params, as_module, owned, prepared
 from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of
@@ -102,8 +102,10 @@ class VMCompiler:
         units, _ = compile_kernels(chosen, host)
         shapes = compile_shape_functions(kernels.shape_functions, host)
         library = link([*units.values(), *shapes.values()], host)
-        for part in compile_external(kernels.external):
+        external = compile_external(kernels.external, host)
+        for part in external.modules:
             library.import_module(part)
+        self._params.update(external.constants)
         self._executable = Executable.from_program(self._program, library)
 
     def get_exec(self) -> Executable:

@@ -9,7 +9,7 @@ from tilewright.ir.op import Op
 from tilewright.ir.structural import structural_equal
 from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
-from tilewright.relay.backend.external import external_symbol
+from tilewright.relay.backend.external.symbols import external_symbol
 from tilewright.relay.backend.graph import is_device_copy
 from tilewright.relay.backend.shape_functions import ShapeInput, copied_shapes, shape_function
 from tilewright.relay.backend.symbolic import has_constant_shape, tensor_types

@@ -97,6 +97,8 @@ class TileCopies:
         units = tile.row // run
         self.rows_at_once = threads // units
         self.rows = tile.elements // tile.row
+        # Threads that copy at the same time are in one panel.
+        assert tile.along_depth or tile.depth % self.rows_at_once == 0
         self.unit = builder.let("unit", thread % units * run)
         self.row = builder.let("row", thread // units)
         analyzer = Analyzer()

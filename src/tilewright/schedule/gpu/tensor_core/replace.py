@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer
 from tilewright.ir.expr import PrimExpr, ProducerLoad
+from tilewright.ir.transform import PassContext
 from tilewright.schedule.gpu.tensor_core.epilogue import Epilogue, find_epilogue
 from tilewright.schedule.gpu.tensor_core.factors import Product, find_product, size
 from tilewright.schedule.gpu.tensor_core.kernel import ProductKernel
@@ -163,7 +164,9 @@ def _suits(product: Product, gpu: GPUDescription) -> bool:
     kinds = (product.a.dtype, product.b.dtype)
     if kinds[0] != kinds[1] or not gpu.has_async_copy:
         return False
-    if str(kinds[0]) not in ("float16", "bfloat16") or str(product.sum_type) != "float32":
+    if str(kinds[0]) not in ("float16", "bfloat16", "float32") or str(product.sum_type) != "float32":
+        return False
+    if product.is_split and PassContext.current().get("tir.strict_float32"):
         return False
     least = min(size(product.rows), size(product.columns), size(product.depth))
     return least >= SUMS_WORTH_A_KERNEL or (

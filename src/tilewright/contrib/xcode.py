@@ -1,0 +1,73 @@
+"""Apple's tools, through ``xcrun``: libraries for macOS and iOS, compiled Metal and Core ML."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilewright.support.cbuild import CompilerError, write_beside
+
+
+def xcrun(cmd: Sequence[str]) -> str:
+    """What a tool of Xcode prints."""
+    if shutil.which("xcrun") is None:
+        raise CompilerError(
+            f"xcrun was not found, so that {' '.join(map(str, cmd))} cannot run: it comes with Xcode on macOS. "
+            "Elsewhere, export_library with a target of -mtriple=aarch64-apple-darwin links with zig."
+        )
+    done = subprocess.run(["xcrun", *map(str, cmd)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CompilerError(f"xcrun {' '.join(map(str, cmd))} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+
+def _oldest_system(sdk: str, version: str | None) -> list[str]:
+    if version is None:
+        return []
+    return [f"-mmacosx-version-min={version}" if sdk == "macosx" else f"-miphoneos-version-min={version}"]
+
+
+def create_dylib(
+    output: str | Path,
+    objects: str | Path | Sequence[str | Path],
+    arch: str,
+    sdk: str = "macosx",
+    min_os_version: str | None = None,
+) -> None:
+    """Links objects into a dynamic library for an architecture and a system of Apple's."""
+    parts = [objects] if isinstance(objects, (str, Path)) else list(objects)
+    root = xcrun(["--sdk", sdk, "--show-sdk-path"])
+    command = ["--sdk", sdk, "clang", "-dynamiclib", "-arch", arch, "-isysroot", root]
+    command += _oldest_system(sdk, min_os_version)
+    write_beside(Path(output), lambda path: xcrun([*command, "-o", str(path), *map(str, parts)]))
+
+
+create_dylib.output_format = "dylib"  # type: ignore[attr-defined]
+
+
+def compile_metal(
+    code: str, path_target: str | None = None, sdk: str = "macosx", min_os_version: str | None = None
+) -> bytearray:
+    """The library of Metal that some source compiles to; written to ``path_target`` too if that is given."""
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        source, middle, library = (Path(folder, name) for name in ("code.metal", "code.air", "code.metallib"))
+        source.write_text(code)
+        oldest = _oldest_system(sdk, min_os_version)
+        xcrun(["-sdk", sdk, "metal", "-O3", *oldest, "-c", str(source), "-o", str(middle)])
+        xcrun(["-sdk", sdk, "metallib", str(middle), "-o", str(path_target or library)])
+        return bytearray(Path(path_target or library).read_bytes())
+
+
+def compile_coreml(model: str | Path, model_name: str = "main", out_dir: str | Path = ".") -> None:
+    """Compiles a stored model of Core ML (a ``.mlmodel`` file) into ``out_dir/model_name.mlmodelc``."""
+    if not isinstance(model, (str, Path)):
+        raise CompilerError(
+            f"compile_coreml takes the path of a .mlmodel file, not {type(model).__name__}: save the model first"
+        )
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        copied = Path(folder, f"{model_name}.mlmodel")
+        copied.write_bytes(Path(model).read_bytes())
+        xcrun(["coremlc", "compile", str(copied), str(out_dir)])

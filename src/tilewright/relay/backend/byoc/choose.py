@@ -1,0 +1,179 @@
+"""Choice by measured cost: where a backend and the compiler can both compute a part, the faster one does.
+
+Every part is timed by itself, by the backend and compiled. A part that is slower is put back. What a part costs in its
+place, with the copies and the fusion that its borders prevent, shows only in the whole model: so the whole models are
+timed at last, and anything but the compiler alone has to win clearly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilewright.ir.module import IRModule
+from tilewright.ir.structural_hash import structural_hash
+from tilewright.relay.backend.byoc.measuring import Contestant, race
+from tilewright.relay.backend.byoc.partition import (
+    operators_of,
+    partition_for,
+    plain_function,
+    prepared_for_backends,
+    put_back,
+)
+from tilewright.relay.backend.byoc.report import COMPILED, Part, Partition, refusals
+from tilewright.relay.backend.external.symbols import external_functions
+from tilewright.relay.backend.preparation import Params
+from tilewright.relay.expr import Call, Var
+from tilewright.relay.function import Function
+from tilewright.support.cbuild import is_host
+from tilewright.target import Target
+
+MARGIN = 0.97
+"""A backend must need at most this part of the compiler's time: less may be noise."""
+
+
+def choose_fastest(
+    mod: IRModule,
+    backends: str | Sequence[str],
+    target: Any = "llvm",
+    params: Params | None = None,
+    *,
+    mod_name: str = "default",
+    context: Any = None,
+) -> Partition:
+    """Partition a model for backends, keeping only what makes it faster; ``context`` is the ``PassContext`` to compile
+    under. Where the target is another machine nothing can be timed, and everything that can be taken is."""
+    names = [backends] if isinstance(backends, str) else list(backends)
+    chosen = Target(target)
+    prepared = prepared_for_backends(mod, params)
+    refused = refusals(prepared, names)
+    if chosen.kind.name != "llvm" or not is_host(str(chosen.attrs.get("mtriple", ""))):
+        return _all(prepared, names, mod_name, refused, f"not measured: the code is for {chosen}")
+    times = _Times(chosen, context)
+    candidates: dict[str, IRModule] = {}
+    parts: dict[str, list[Part]] = {COMPILED: []}
+    mixed, mixed_parts = prepared, []
+    for name in names:
+        full = partition_for(prepared, name, mod_name=mod_name, is_prepared=True)
+        measured = [times.part(symbol, part) for symbol, part in external_functions(full).items()]
+        slow = [one.symbol for one in measured if not one.is_taken]
+        parts[name] = measured
+        if len(slow) < len(measured):
+            candidates[name] = put_back(full, slow)
+            if len(names) > 1:
+                step = partition_for(mixed, name, mod_name=mod_name, is_prepared=True)
+                own = {
+                    symbol: part
+                    for symbol, part in external_functions(step).items()
+                    if str(part.attrs["Compiler"]) == name
+                }
+                timed = [times.part(symbol, part) for symbol, part in own.items()]
+                mixed_parts += timed
+                mixed = put_back(step, [one.symbol for one in timed if not one.is_taken])
+        if slow and len(slow) < len(measured):
+            candidates[f"all of {name}"] = full
+            parts[f"all of {name}"] = measured
+    if len({one.backend for one in mixed_parts if one.is_taken}) > 1:
+        candidates["mixed"], parts["mixed"] = mixed, mixed_parts
+    winner, totals = _best(prepared, candidates, chosen, context)
+    return Partition(
+        candidates.get(winner, prepared),
+        tuple(names),
+        _decided(parts, winner, names, totals),
+        refused,
+        totals,
+        winner,
+    )
+
+
+def _all(
+    prepared: IRModule, names: Sequence[str], mod_name: str, refused: list[Any], reason: str
+) -> Partition:
+    full = partition_for(prepared, names, mod_name=mod_name, is_prepared=True)
+    made = [
+        Part(symbol, str(one.attrs["Compiler"]), tuple(operators_of(one)), None, None, True, reason)
+        for symbol, one in external_functions(full).items()
+    ]
+    return Partition(full, tuple(names), made, refused, {}, ", ".join(names))
+
+
+def take_all(
+    mod: IRModule, backends: Sequence[str], params: Params | None = None, mod_name: str = "default"
+) -> Partition:
+    """Everything that the backends can take, with the same report."""
+    prepared = prepared_for_backends(mod, params)
+    return _all(prepared, list(backends), mod_name, refusals(prepared, backends), "all of it was asked for")
+
+
+class _Times:
+    """The times of parts; those of one structure are taken once."""
+
+    def __init__(self, target: Target, context: Any) -> None:
+        self.target = target
+        self.context = context
+        self._known: dict[tuple[str, int], tuple[float, float]] = {}
+
+    def part(self, symbol: str, part: Function) -> Part:
+        """A part timed by its backend and compiled."""
+        backend = str(part.attrs["Compiler"])
+        plain = plain_function(part)
+        key = (backend, structural_hash(plain))
+        if key not in self._known:
+            whole = IRModule.from_expr(plain)
+            external = IRModule.from_expr(_calling(part))
+            contest = [
+                Contestant(external, self.target, context=self.context),
+                Contestant(whole, self.target, context=self.context),
+            ]
+            self._known[key] = tuple(race(contest, 3))  # type: ignore[assignment]
+        seconds, compiled = self._known[key]
+        taken = seconds < MARGIN * compiled
+        ratio = compiled / seconds
+        reason = f"{ratio:.2f} times as fast as compiled code" if taken else "not faster than compiled code"
+        return Part(symbol, backend, tuple(operators_of(part)), seconds, compiled, taken, reason)
+
+
+def _calling(part: Function) -> Function:
+    """A function that calls a part and does nothing else."""
+    params = [Var(one.name_hint, one.checked_type) for one in part.params]
+    return Function(params, Call(part.without_attr("Inline"), params))
+
+
+def _best(
+    prepared: IRModule, candidates: dict[str, IRModule], target: Target, context: Any
+) -> tuple[str, dict[str, float]]:
+    """The fastest model, and the seconds of each; the compiler alone wins unless another is clearly faster."""
+    if not candidates:
+        return COMPILED, {}
+    modules = {COMPILED: prepared, **candidates}
+    contest = [Contestant(module, target, context=context) for module in modules.values()]
+    totals = dict(zip(modules, race(contest), strict=True))
+    best = min(totals, key=lambda name: totals[name])
+    return (best if totals[best] < MARGIN * totals[COMPILED] else COMPILED), totals
+
+
+def _decided(
+    parts: dict[str, list[Part]], winner: str, names: Sequence[str], totals: dict[str, float]
+) -> list[Part]:
+    """The parts of the winner, and those that lost with the reason."""
+    won = parts[winner]
+    whole = winner.startswith("all of ")
+    found = [
+        one if not whole else _changed(one, True, "the whole model is fastest with every part taken")
+        for one in won
+    ]
+    for name in names:
+        if winner in (name, f"all of {name}", "mixed"):
+            continue
+        for one in parts[name]:
+            if not one.is_taken:
+                found.append(one)
+            else:
+                lost = f"{one.reason}, but the whole model is faster with {winner}"
+                found.append(_changed(one, False, lost if totals else one.reason))
+    return found
+
+
+def _changed(part: Part, is_taken: bool, reason: str) -> Part:
+    return replace(part, is_taken=is_taken, reason=reason)

@@ -1,0 +1,1 @@
+"""Functions of a module that other code generators compile: their names, and their code."""

@@ -1,0 +1,61 @@
+"""What every backend says of itself: its patterns, its checks with reasons, and whether it can run here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.ir.op import register_op_attr
+from tilewright.relay.expr import Call
+from tilewright.relay.op.contrib.register import PatternTable, register_pattern_table
+from tilewright.support.errors import TilewrightError
+
+Check = Callable[[Call], str | None]
+"""Why a call of an operator is not taken; None where it is."""
+
+
+@dataclass(eq=False)
+class Backend:
+    """A code generator by its name: which patterns and operators it takes, and why not others."""
+
+    name: str
+    patterns: Callable[[], PatternTable]
+    operators: dict[str, Check]
+    """By operator: why a call is not taken."""
+    why_missing: Callable[[], str | None] = lambda: None
+    """Why the backend cannot run on this machine, with what to install; None where it can."""
+    heavy: tuple[str, ...] = ()
+    """The operators that make a part worth a call; empty where every part is."""
+
+    def refusal(self, call: Any) -> str | None:
+        """Why an operator's call is not taken; None where it is."""
+        name = getattr(call.op, "name", type(call.op).__name__)
+        check = self.operators.get(name)
+        if check is None:
+            return f"{self.name} has no {name}"
+        return check(call)
+
+
+BACKENDS: dict[str, Backend] = {}
+
+
+def register_backend(backend: Backend) -> Backend:
+    """Make a backend known: its table of patterns and the operators that it takes."""
+    BACKENDS[backend.name] = backend
+    register_pattern_table(backend.name, backend.patterns)
+    for operator, check in backend.operators.items():
+        _register(operator, backend.name, check)
+    return backend
+
+
+def _register(operator: str, name: str, check: Check) -> None:
+    register_op_attr(operator, f"target.{name}", lambda call: check(call) is None)
+
+
+def get_backend(name: str) -> Backend:
+    """The backend of this name."""
+    found = BACKENDS.get(name)
+    if found is None:
+        raise TilewrightError(f"there is no backend {name!r}; the backends are {', '.join(BACKENDS)}")
+    return found
