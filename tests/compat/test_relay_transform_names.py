@@ -18,13 +18,14 @@ def test_a_layout_rule_gives_lists() -> None:
         attrs: Any, new_in_layouts: Any, old_in_layouts: Any, old_in_types: Any
     ) -> InferCorrectLayoutOutput:
         asked.append(new_in_layouts)
-        layout = new_in_layouts[0] if new_in_layouts else tvm.tir.layout("NCHW")
+        layout = new_in_layouts[0] if new_in_layouts else tvm.tir.layout("NHWC")
         return InferCorrectLayoutOutput([layout], [layout], attrs)
 
     x, w = relay.var("x", shape=(1, 8, 8, 4)), relay.var("w", shape=(3, 3, 4, 4))
     y = relay.nn.conv2d(x, w, channels=4, kernel_size=(3, 3), data_layout="NHWC", kernel_layout="HWIO")
     function = relay.Function([x, w], relay.nn.relu(y))
-    with TempOpAttr("nn.relu", "FInferCorrectLayout", rule):
+    with TempOpAttr("nn.relu", "FInferCorrectLayout", None):
+        relay.op.register_infer_correct_layout("nn.relu", rule, level=12)
         made = run_opt_pass(function, relay.transform.ConvertLayout({"nn.conv2d": ["NCHW", "default"]}))
     assert asked and made.body.op.name == "layout_transform"
 
