@@ -152,6 +152,14 @@ class IRModule(Node):
         """Replace or add one function."""
         self[var] = func
 
+    def _add(self, var: GlobalVar | GlobalTypeVar | str, val: Any, update: bool = False) -> None:
+        """Add a function, an expression as one, or a type, as TVM's programs do it; one that is there is replaced only
+        where the caller says so."""
+        if not update and not isinstance(var, GlobalTypeVar) and var in self:
+            name = var if isinstance(var, str) else var.name_hint
+            raise ExpressionError(f"the module has a function {name} already; say update=True to replace it")
+        self[var] = val
+
     def get_global_var(self, name: str) -> GlobalVar:
         """The variable of this name."""
         found = self._names.get(name)
