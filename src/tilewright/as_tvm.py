@@ -1,8 +1,8 @@
 """Programs written for TVM, run as they are.
 
-``import tilewright.as_tvm`` makes ``import tvm`` and ``import tvm.x.y`` give Tilewright's modules, the very
-same objects, for the rest of the process. ``python -m tilewright.as_tvm script.py ARGS`` runs a script that
-way, ``python -m tilewright.as_tvm -m module ARGS`` a module such as ``pytest`` or ``tvm.driver.tvmc``.
+``import tilewright.as_tvm`` makes ``import tvm.x.y`` give Tilewright's modules, the very same objects, and ``import
+tvm`` the package under that name, for the rest of the process. ``python -m tilewright.as_tvm script.py ARGS`` runs a
+script that way, ``python -m tilewright.as_tvm -m module ARGS`` a module such as ``pytest`` or ``tvm.driver.tvmc``.
 """
 
 from __future__ import annotations

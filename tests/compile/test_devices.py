@@ -28,6 +28,7 @@ from tilewright.ir.transform import PassContext
 from tilewright.runtime import Device, Module, cpu, load_module
 from tilewright.runtime import device as find_device
 from tilewright.runtime import ndarray as nd
+from tilewright.runtime.container import ADT
 from tilewright.runtime.device_module import DeviceModule, Kernel
 from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.support.cbuild import SOURCES, find_compiler, runtime_sources
@@ -323,7 +324,7 @@ def expected_of(module: tvm.IRModule, values: dict[str, np.ndarray]) -> list[np.
     """What the interpreter computes."""
     names = [parameter.name_hint for parameter in module["main"].params]
     result = relay.create_executor("debug", module).evaluate()(*[values[name] for name in names])
-    return [part.numpy() for part in (result if isinstance(result, list) else [result])]
+    return [part.numpy() for part in (result if isinstance(result, (list, ADT)) else [result])]
 
 
 def devices_for(targets: Any) -> list[Device]:

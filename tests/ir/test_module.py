@@ -2,6 +2,7 @@
 
 import pytest
 
+from tilewright import relay
 from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.expr import Var
 from tilewright.ir.function import BaseFunc
@@ -123,3 +124,15 @@ def test_types() -> None:
         module.get_constructor(-5)
     with pytest.raises(TilewrightError, match="no type 'List'"):
         module.get_global_type_var("List")
+
+
+def test_expressions_become_functions() -> None:
+    """An expression is put as a function of its free variables; ``_add`` replaces only where that is said."""
+    x = relay.var("x", shape=(2,))
+    module = IRModule()
+    module["main"] = x + x
+    assert [each.name_hint for each in module["main"].params] == ["x"]
+    with pytest.raises(ExpressionError, match="say update=True"):
+        module._add("main", x * x)
+    module._add("main", x * x, update=True)
+    assert module["main"].body.op.name == "multiply"

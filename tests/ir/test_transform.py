@@ -225,7 +225,7 @@ def test_config_is_read_with_defaults() -> None:
         assert context.get("tir.UnrollLoop").explicit_unroll is True
         assert context.get("tir.noalias") is False and context.get("tir.disable_vectorize") is False
         assert "tir.disable_vectorize" not in context.config
-    assert PassContext.list_configs()["tir.noalias"] == {"type": "bool"}
+    assert PassContext.list_configs()["tir.noalias"] == {"type": "IntImm"}
 
 
 def test_print_ir(module: IRModule, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,7 @@ import tilewright as tvm  # noqa: E402
 from tilewright import relay  # noqa: E402
 from tilewright.ir.op import Op  # noqa: E402
 from tilewright.relay.expr_functor import post_order_visit  # noqa: E402
+from tilewright.runtime.container import ADT  # noqa: E402
 from tilewright.support.errors import TilewrightError  # noqa: E402
 
 SECONDS_A_PROGRAM = 120
@@ -137,7 +138,7 @@ class Failure:
 
 
 def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, ADT)):
         for part in value:
             yield from _flat(part)
     else:

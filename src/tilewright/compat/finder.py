@@ -23,6 +23,7 @@ from tilewright.compat import not_there
 from tilewright.compat.ignored_options import add_pass_options, add_target_options
 from tilewright.compat.modules import MODULES, NAMES
 from tilewright.compat.providers import PROVIDERS
+from tilewright.compat.test_attrs import add_test_attributes
 from tilewright.support.errors import TilewrightError
 
 PACKAGE = "tilewright"
@@ -30,6 +31,7 @@ FOREIGN = "tvm"
 
 _ABSENT = object()
 _COMPLETED: dict[str, Callable[[ModuleType], None]] = {
+    "ir.attrs": add_test_attributes,
     "ir.pass_config": add_pass_options,
     "target.kind": add_target_options,
 }
@@ -230,6 +232,36 @@ class _SameModule(Loader):
         module.__spec__ = self.spec
 
 
+class _Foreign(ModuleType):
+    """The package under TVM's name, which is its ``__name__``: programs compare that. The rest is the package's."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.modules[PACKAGE], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            setattr(sys.modules[PACKAGE], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(sys.modules[PACKAGE], name)
+
+    def __dir__(self) -> list[str]:
+        return dir(sys.modules[PACKAGE])
+
+
+class _ForeignPackage(Loader):
+    """Loads ``tvm`` itself."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        package = importlib.import_module(PACKAGE)
+        return _Foreign(spec.name, package.__doc__)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to execute."""
+
+
 def our_name(name: str) -> str | None:
     """The name of our module for a name of TVM's; None for other packages' names."""
     if name == FOREIGN or name.startswith(f"{FOREIGN}."):
@@ -246,6 +278,8 @@ class ForeignFinder(MetaPathFinder):
         name = our_name(fullname)
         if name is None:
             return None
+        if fullname == FOREIGN:
+            return ModuleSpec(fullname, _ForeignPackage(), is_package=True)
         try:
             known = importlib.util.find_spec(name) is not None
         except ModuleNotFoundError:
@@ -267,7 +301,7 @@ def install() -> None:
 def install_foreign() -> None:
     """Serve ``tvm`` from now on. Does nothing the second time; refuses where the real TVM is loaded already."""
     loaded = sys.modules.get(FOREIGN)
-    if loaded is not None and loaded is not sys.modules.get(PACKAGE):
+    if loaded is not None and not isinstance(loaded, _Foreign):
         raise TilewrightError(
             "tvm is imported already, from another package: import tilewright.as_tvm before it"
         )

@@ -52,8 +52,18 @@ MODULES: Final[dict[str, dict[str, str]]] = {
     "contrib.graph_runtime": {"contrib.graph_executor": "GraphModule create get_device"},
     "contrib.pipeline_executor": {"relay.pipeline_executor": "*"},
     "contrib.target": {},
+    "contrib.target.vitis_ai": {"compat.absent_devices": "vitis_ai_available"},
     "contrib.target.onnx": {"relay.backend.onnx_export": "to_onnx"},
     "driver.build_module": {"compile": "OperatorModule build get_binds lower schedule_to_module"},
+    "driver.tvmc.result_utils": {"compat.tvmc_results": "get_top_results"},
+    "driver.tvmc.target": {
+        "driver.tvmc.arguments": (
+            "generate_target_args=add_target_arguments reconstruct_target_args=target_options"
+        ),
+        "driver.tvmc.targets": (
+            "is_inline_json parse_target target_from_cli tokenize_target validate_targets"
+        ),
+    },
     "error": {
         "support.errors": (
             "CodegenError DiagnosticError ExpressionError InternalError LoweringError ModelError OpAttributeInvalid "
@@ -72,6 +82,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "relay.parser": "SpanCheck",
     },
     "relay.analysis.analysis": {"relay.analysis": "*"},
+    "relay.analysis._ffi_api": {"compat.type_solver": "_test_type_solver=TypeSolver"},
     "relay.backend.contrib.uma": {"relay.backend.byoc.uma": "*"},
     "relay.backend.contrib.uma.api": {},
     "relay.backend.contrib.uma.api.utils": {"relay.backend.byoc.uma": "PassPhase"},
@@ -98,6 +109,8 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         ),
     },
     "relay.param_dict": {"runtime.params": "load_param_dict save_param_dict"},
+    "relay.transform.infer_layout_utils": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
+    "relay.transform.mixed_precision": {"compat.mixed_precision": "*"},
     "relay.transform.transform": {"relay.transform": "*"},
     "relay.ty": {
         "ir.expr": "Any",
@@ -119,7 +132,7 @@ MODULES: Final[dict[str, dict[str, str]]] = {
         "autotvm.testing": "DummyRunner bad_matmul get_sample_records get_sample_task matmul"
     },
     "testing.auto_scheduler": {"compat.auto_scheduler_workloads": "*"},
-    "testing.utils": {"testing": "*"},
+    "testing.utils": {"compat.absent_devices": "ethosn_available", "testing": "*"},
     "tir.analysis.analysis": {"tir.analysis": "*"},
     "tir.buffer": {
         "ir.buffer": "Buffer BufferRegion decl_buffer",
@@ -174,12 +187,18 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "ir.global_var": "GlobalVar",
     },
     "ir.type_relation": {"ir.type": "TypeCall"},
+    "relay.analysis": {"relay.transform.lib.extract_fused": "extract_fused_functions"},
+    "relay.backend": {"relay.backend.options": "Executor Runtime"},
     "relay.backend.te_compiler": {
         "compat.te_compiler": "CCacheKey CCacheValue CachedFunc TECompiler get",
         "relay.backend.implementation": "get_valid_implementations select_implementation",
     },
     "relay.expr": {"relay.expr_functor": "bind"},
+    "relay.frontend.common": {"compat.frontend_common": "*"},
+    "relay.op": {"relay.expr": "const"},
     "relay.op.op": {"relay.op.annotation.debug": "debug"},
+    "relay.testing": {"relay.testing.checking": "_np_randn_from_type=random_values"},
+    "relay.transform": {"relay.op.layout_rules": "InferCorrectLayoutOutput=Layouts"},
     "runtime": {
         "compat.ffi": "ObjectGeneric",
         "ir.convert": "convert",
@@ -202,6 +221,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
         "te.tensor_intrin": "TensorComputeOp TensorIntrinCall",
     },
     "tir.op": {"tir.reducer": "comm_reducer"},
+    "testing": {"compat.absent_devices": "ethosn_available"},
     "topi": {"topi.utils": "get_const_tuple"},
     "topi.testing": {"compat.testing_schedules": "*"},
 }

@@ -35,7 +35,6 @@ _DEVICES = ("gpu", "rocm", "arm_cpu", "mali", "bifrost", "intel_graphics", "hls"
 a function, which raises the error when it is called."""
 
 _MODULES: Final[dict[str, str]] = {
-    "topi.sparse": "use topi.nn.sparse_dense",
     **{f"topi.{name}": _TOPI for name in _DEVICES},
     **{
         f"relay.op.contrib.{name}": _PARTITION
@@ -58,7 +57,6 @@ _MODULES: Final[dict[str, str]] = {
     "relay.frontend.coreml": _EXPORT,
     "relay.frontend.darknet": _EXPORT,
     "relay.frontend.paddlepaddle": _EXPORT,
-    "relay.frontend.common": "this version's frontends share other helpers: see tilewright.relay.frontend.common",
     "relay.frontend.change_datatype": "use relay.transform.ToMixedPrecision",
     "micro.project": "export a model library (micro.export_model_library_format) and build it with your project",
     "micro.session": "export a model library (micro.export_model_library_format) and build it with your project",

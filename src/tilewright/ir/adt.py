@@ -46,10 +46,11 @@ class TypeData(Type):
     ) -> None:
         self.header = header
         self.type_vars = tuple(type_vars)
-        self.constructors = tuple(
-            constructor if constructor.tag >= 0 else constructor.replace(tag=_tag(header.name_hint, position))
-            for position, constructor in enumerate(constructors)
-        )
+        self.constructors = tuple(constructors)
+        for position, constructor in enumerate(self.constructors):
+            if constructor.tag < 0:
+                # In place: the constructor that the caller holds is the one of the definition.
+                object.__setattr__(constructor, "tag", _tag(header.name_hint, position))
 
 
 def _tag(type_name: str, position: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 from tilewright.support.dtype import DataType
@@ -16,6 +17,16 @@ class BaseExpr(Node):
     span: Span | None
 
 
+def inferred_type(expr: Any) -> Any:
+    """The type that inference found for a graph-level expression; an error where it has not run."""
+    found = getattr(expr, "_checked_type_", None)
+    if found is None:
+        raise ValueError(
+            "the type checker has not populated the checked_type of this node; run InferType first"
+        )
+    return found
+
+
 class RelayExpr(BaseExpr):
     """Base of graph-level expressions; ``checked_type`` is set by type inference, which marks as settled what it need
     not look at again."""
@@ -25,12 +36,7 @@ class RelayExpr(BaseExpr):
     @property
     def checked_type(self) -> Any:
         """The type that inference found."""
-        found = getattr(self, "_checked_type_", None)
-        if found is None:
-            raise ValueError(
-                "the type checker has not populated the checked_type of this node; run InferType first"
-            )
-        return found
+        return inferred_type(self)
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some fields replaced; its type is for inference to find again."""
@@ -46,6 +52,18 @@ class GraphVariable:
 
     __slots__ = ()
     type_annotation: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Id:
+    """What makes a variable the one that it is: equal for the same variable only."""
+
+    variable: Any
+
+    @property
+    def name_hint(self) -> str:
+        """The name of the variable, which others may have as well."""
+        return str(self.variable.name_hint)
 
 
 class TypedExpr(BaseExpr):

@@ -53,6 +53,7 @@ class IRModule(Node):
     ) -> IRModule:
         """A module with this function under its "global_symbol", or "main" where it has none. Another graph-level
         expression becomes the body of a function of its free variables."""
+        expr = getattr(expr, "tuple_value", expr) if not isinstance(expr, RelayExpr) else expr
         if not isinstance(expr, RelayExpr):
             raise ExpressionError(f"a module is made from a function, not from {type(expr).__name__}")
         function: BaseFunc = expr if isinstance(expr, BaseFunc) else GRAPH_FUNCTION.value(expr)
@@ -83,10 +84,10 @@ class IRModule(Node):
         if isinstance(var, GlobalTypeVar):
             self._add_type(var, val)
             return
+        if isinstance(val, RelayExpr) and not isinstance(val, BaseFunc):
+            val = GRAPH_FUNCTION.value(val)
         if not isinstance(val, BaseFunc):
-            raise ExpressionError(
-                f"a module holds functions, not {type(val).__name__}; wrap an expression in a function"
-            )
+            raise ExpressionError(f"a module holds functions, not {type(val).__name__}")
         variable = self._variable_for(var)
         self.functions[variable] = val
 
@@ -150,6 +151,14 @@ class IRModule(Node):
     def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
         """Replace or add one function."""
         self[var] = func
+
+    def _add(self, var: GlobalVar | GlobalTypeVar | str, val: Any, update: bool = False) -> None:
+        """Add a function, an expression as one, or a type, as TVM's programs do it; one that is there is replaced only
+        where the caller says so."""
+        if not update and not isinstance(var, GlobalTypeVar) and var in self:
+            name = var if isinstance(var, str) else var.name_hint
+            raise ExpressionError(f"the module has a function {name} already; say update=True to replace it")
+        self[var] = val
 
     def get_global_var(self, name: str) -> GlobalVar:
         """The variable of this name."""

@@ -24,6 +24,7 @@ from tilewright.ir.attrs import ATTRIBUTE_CLASSES, Attrs, DictAttrs
 from tilewright.ir.container import Array, Map
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
+from tilewright.ir.tvm_json import is_tvm_json, read_tvm_json
 from tilewright.runtime import ndarray
 from tilewright.runtime.ndarray import NDArray, numpy_dtype
 from tilewright.support.dtype import DataType
@@ -345,11 +346,14 @@ def _reason(error: Exception) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """Reads the text that ``save_json`` wrote."""
+    """Reads the text that ``save_json`` wrote, or one of TVM's."""
     try:
         document = json.loads(json_str)
     except (json.JSONDecodeError, TypeError, RecursionError) as error:
         raise SerializationError(f"the text is not JSON: {error}") from error
+    if is_tvm_json(document):
+        ALL_LEVELS.value()
+        return read_tvm_json(document, node_classes())
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise SerializationError(f"the text is not one that save_json wrote: it has no format {FORMAT!r}")
     if document.get("version") != VERSION:

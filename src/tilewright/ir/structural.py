@@ -23,7 +23,7 @@ import numpy as np
 
 from tilewright.ir import operators
 from tilewright.ir.attrs import Attrs
-from tilewright.ir.base import GraphVariable, RelayExpr
+from tilewright.ir.base import GraphVariable, Id, RelayExpr
 from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import Var
 from tilewright.ir.module import IRModule
@@ -117,7 +117,7 @@ _SPECIAL: Final[dict[str, tuple[tuple[str, Role], ...]]] = {
     "constructor": (("name_hint", Role.USE), ("belong_to", Role.USE), ("tag", Role.USE)),
 }
 
-_COMPUTED: Final = frozenset(
+COMPUTED: Final = frozenset(
     {
         "call",
         "tuple",
@@ -234,7 +234,10 @@ class _Comparison:
         """Equal keys have equal values; keys that are variables correspond as the map says."""
         self._same_length(lhs, rhs, path)
         for key, value in lhs.items():
-            other = self.forward.get(key, key) if isinstance(key, VARIABLES) else key
+            if isinstance(key, Id):
+                other: Any = Id(self.forward.get(key.variable, key.variable))
+            else:
+                other = self.forward.get(key, key) if isinstance(key, VARIABLES) else key
             if other not in rhs:
                 raise _Difference(path, lhs, rhs, f"the key {key!r} exists on only one side")
             self.work.append((value, rhs[other], Role.USE, (path, f"[{key!r}]")))
@@ -255,7 +258,7 @@ class _Comparison:
             return
         if lhs.node_kind == "buffer" and not self._correspond(lhs, rhs, path):
             return
-        if lhs.node_kind in _COMPUTED and isinstance(lhs, RelayExpr):
+        if lhs.node_kind in COMPUTED and isinstance(lhs, RelayExpr):
             self._same_computation(lhs, rhs, path)
         self.seen.add((id(lhs), id(rhs)))
         self._push_fields(lhs, rhs, role, path)

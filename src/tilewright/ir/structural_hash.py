@@ -2,7 +2,8 @@
 
 A bound variable counts by the number of variables bound around its definition. The hash of a program without free
 variables is the same in every process, so that it can name an entry of a cache on disk. A free variable counts by its
-identity, unless ``map_free_vars`` numbers it where it is first met.
+identity, unless ``map_free_vars`` numbers it where it is first met. At the graph level, computations count by the order
+in which a function comes to them, so that one used twice differs from two of the same form.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import Any, Final
 import numpy as np
 
 from tilewright.ir import operators
-from tilewright.ir.base import GraphVariable
+from tilewright.ir.base import GraphVariable, RelayExpr
 from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.expr import Var
 from tilewright.ir.op import Op
-from tilewright.ir.structural import VARIABLES, Role, as_plain, field_value, fields_in_order
+from tilewright.ir.structural import COMPUTED, VARIABLES, Role, as_plain, field_value, fields_in_order
 from tilewright.support.dtype import DataType
 from tilewright.support.node import Node
 from tilewright.support.recursion import recursion_room
@@ -59,6 +60,8 @@ class _Hasher:
         self.introduced: dict[Any, int] = {}
         self.memo: dict[Role, dict[tuple[int, int], int]] = {role: {} for role in Role}
         self.made: list[Node] = []
+        # The computations of the function that is being hashed, numbered: two of the same form are not one used twice.
+        self.computed: dict[int, int] = {}
 
     def hash(self, value: Any, role: Role) -> int:
         value = as_plain(value)
@@ -98,6 +101,9 @@ class _Hasher:
         if not node.field_names:
             return id(node) & _MASK
         total = _text_hash(node.node_kind)
+        around = self.computed
+        if node.node_kind == "function":
+            self.computed = {}
         fields = fields_in_order(type(node))
         bound: list[tuple[Any, int | None]] = []
         for name, field_role in fields:
@@ -118,6 +124,9 @@ class _Hasher:
                 del self.levels[variable]
             else:
                 self.set_level(variable, previous)
+        self.computed = around
+        if node.node_kind in COMPUTED and isinstance(node, RelayExpr):
+            total = _combine(total, self.computed.setdefault(id(node), len(self.computed)))
         self.memo[role][key] = total
         return total
 

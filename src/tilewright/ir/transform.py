@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, overload
 
@@ -46,6 +47,28 @@ class _Stack(threading.local):
 
     def __init__(self) -> None:
         self.entered: list[PassContext] = []
+
+
+_TYPE_NAMES = {
+    "bool": "IntImm",
+    "int": "IntImm",
+    "float": "FloatImm",
+    "str": "runtime.String",
+    "list": "Array",
+}
+
+
+@contextmanager
+def _users_errors(where: object) -> Iterator[None]:
+    """A plain ``RuntimeError`` of a pass or instrument that a user wrote is an error of the compiler, which programs
+    catch by one name; errors of other types go through."""
+    try:
+        yield
+    except RuntimeError as problem:
+        if type(problem) is not RuntimeError:
+            raise
+        name = where.name if isinstance(where, PassInfo) else type(where).__name__
+        raise TilewrightError(f"{name}: {problem}") from problem
 
 
 class PassContext:
@@ -104,7 +127,8 @@ class PassContext:
         """Tell each instrument; where one fails, those before it leave again and none stays."""
         for position, instrument in enumerate(self.instruments):
             try:
-                instrument.enter_pass_ctx()
+                with _users_errors(instrument):
+                    instrument.enter_pass_ctx()
             except BaseException:
                 entered = self.instruments[:position]
                 self.instruments = []
@@ -116,7 +140,8 @@ class PassContext:
         """Tell each instrument; where one fails, none stays."""
         try:
             for instrument in self.instruments:
-                instrument.exit_pass_ctx()
+                with _users_errors(instrument):
+                    instrument.exit_pass_ctx()
         except BaseException:
             self.instruments = []
             raise
@@ -130,17 +155,22 @@ class PassContext:
     def instrument_before(self, module: IRModule, info: PassInfo) -> bool:
         """True if the pass shall run: it is required, or no instrument objects. The instruments are then told."""
         if info.name not in self.required_pass:
-            decisions = [instrument.should_run(module, info) for instrument in self.instruments]
+            decisions = []
+            for instrument in self.instruments:
+                with _users_errors(instrument):
+                    decisions.append(instrument.should_run(module, info))
             if not all(decision is None or bool(decision) for decision in decisions):
                 return False
         for instrument in self.instruments:
-            instrument.run_before_pass(module, info)
+            with _users_errors(instrument):
+                instrument.run_before_pass(module, info)
         return True
 
     def instrument_after(self, module: IRModule, info: PassInfo) -> None:
         """Tell the instruments that the pass is done."""
         for instrument in self.instruments:
-            instrument.run_after_pass(module, info)
+            with _users_errors(instrument):
+                instrument.run_after_pass(module, info)
 
     @staticmethod
     def current() -> PassContext:
@@ -150,8 +180,11 @@ class PassContext:
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
-        """Every option with the name of its type."""
-        return list_configs()
+        """Every option with the name of its type as TVM names them: "IntImm" for numbers and truth values."""
+        return {
+            key: {"type": _TYPE_NAMES.get(about["type"], about["type"])}
+            for key, about in list_configs().items()
+        }
 
     def __repr__(self) -> str:
         return (
@@ -201,7 +234,8 @@ class Pass:
         info = self.info
         if not context.instrument_before(mod, info):
             return mod
-        result = self.transform_module(mod, context)
+        with _users_errors(info):
+            result = self.transform_module(mod, context)
         if not isinstance(result, IRModule):
             raise TilewrightError(f"pass {info.name} gave {type(result).__name__} instead of a module")
         if CHECK:

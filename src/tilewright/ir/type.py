@@ -1,6 +1,7 @@
 """Types: of variables at the loop level, and of functions, references and type variables at the graph level.
 
-Types are equal by value, but for type variables, which are equal only to themselves.
+Types are equal by value, but for type variables, which are equal only to themselves; those that a function type
+introduces may have any name.
 """
 
 from __future__ import annotations
@@ -151,6 +152,10 @@ class GlobalTypeVar(Type):
         return object.__hash__(self)
 
 
+STORAGE: Final = GlobalTypeVar("Storage")
+"""The name of the type of memory that programs allocate explicitly (``core.rly`` of the standard library)."""
+
+
 class TypeConstraint(Type):
     """Base of conditions on the types of a function."""
 
@@ -180,6 +185,38 @@ class FuncType(Type):
         for parameter in self.type_params:
             if not isinstance(parameter, TypeVar):
                 raise ExpressionError(f"a type parameter is a TypeVar, not {parameter!r}")
+
+    def __eq__(self, other: object) -> bool:
+        """Equal up to the names of the type parameters: ``fn[a](a) -> a`` is ``fn[b](b) -> b``."""
+        return _equal_renamed(self, other, {})
+
+    def __hash__(self) -> int:
+        if not self.type_params:
+            return Type.__hash__(self)
+        return hash((FuncType, len(self.type_params), len(self.arg_types)))
+
+
+def _equal_renamed(first: Any, second: Any, renamed: dict[TypeVar, TypeVar]) -> bool:
+    """Equality where the type variables of one side stand for those of the other."""
+    if isinstance(first, TypeVar):
+        return renamed.get(first, first) is second
+    if isinstance(first, tuple):
+        return (
+            isinstance(second, tuple)
+            and len(first) == len(second)
+            and all(_equal_renamed(one, other, renamed) for one, other in zip(first, second, strict=True))
+        )
+    if not isinstance(first, Type) or isinstance(first, (GlobalTypeVar, IncompleteType)):
+        return bool(first == second)
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, FuncType) and isinstance(second, FuncType):
+        if [each.kind for each in first.type_params] != [each.kind for each in second.type_params]:
+            return False
+        renamed = {**renamed, **dict(zip(first.type_params, second.type_params, strict=True))}
+    return all(
+        _equal_renamed(getattr(first, name), getattr(second, name), renamed) for name in first.field_names
+    )
 
 
 @node

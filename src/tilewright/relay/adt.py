@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from tilewright.ir.adt import Constructor, TypeData
 from tilewright.ir.base import RelayExpr
 from tilewright.relay.expr import ExprWithOp, Var
-from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Children, Defines, Node, node
 from tilewright.support.span import Span, current_span
 
@@ -58,11 +57,6 @@ class PatternConstructor(Pattern):
     def __init__(self, constructor: Constructor, patterns: Iterable[Pattern] | None = None) -> None:
         self.constructor = constructor
         self.patterns = tuple(patterns or ())
-        if len(self.patterns) != len(constructor.inputs):
-            raise ExpressionError(
-                f"constructor {constructor.name_hint} takes {len(constructor.inputs)} values, "
-                f"the pattern has {len(self.patterns)}"
-            )
 
 
 @node

@@ -36,10 +36,13 @@ from tilewright.relay.backend.preparation import (
 )
 from tilewright.relay.backend.targets import BuildTargets, build_targets, devices_of
 from tilewright.relay.backend.te_compiler import lower_primitive
+from tilewright.relay.backend.utils import mangle_module_name
 from tilewright.relay.backend.views import build_graph
 from tilewright.relay.backend.vm import VMExecutor
+from tilewright.relay.expr import Var
+from tilewright.relay.expr_functor import bind
 from tilewright.relay.function import Function
-from tilewright.relay.infer import infer_module
+from tilewright.relay.infer import infer_function, infer_module
 from tilewright.relay.pipeline import fusing_passes
 from tilewright.runtime.device import Device, cpu
 from tilewright.runtime.graph_executor import GraphExecutor as RuntimeGraphExecutor
@@ -150,7 +153,7 @@ def _build(
         with dump_passes("graph/2-fuse"):
             fused = Sequential(fusing_passes(target, views=True), name="relay.fuse")(module)
         fused = infer_module(fused)
-        prefix = f"tvmgen_{mod_name}" if mod_name else "tvmgen"
+        prefix = mangle_module_name(mod_name)
         graph = build_graph(fused["main"], prefix, devices_of(fused, targets))
         memory = plan_graph_memory(graph)
     constants = {node.name: node.value for node in graph.nodes if node.value is not None}
@@ -182,6 +185,8 @@ class GraphExecutor(CompilingExecutor):
         """A Python function that runs the compiled one."""
         module = self.typed_module(expr)
         main = module["main"]
+        module = with_main(module, _with_distinct_names(main))
+        main = module["main"]
         factory = build(module, self.target)
         executor: RuntimeGraphExecutor = factory["default"](self.device)
         result = main.checked_type.ret_type
@@ -197,6 +202,19 @@ class GraphExecutor(CompilingExecutor):
             return _unflatten(result, flat)
 
         return run
+
+
+def _with_distinct_names(function: Function) -> Function:
+    """Inputs are set by name: parameters that share one get numbers behind it."""
+    names = [parameter.name_hint for parameter in function.params]
+    if len(set(names)) == len(names):
+        return function
+    fresh = [
+        Var(f"{name}_{position}" if names.count(name) > 1 else name, parameter.type_annotation)
+        for position, (name, parameter) in enumerate(zip(names, function.params, strict=True))
+    ]
+    body = bind(function.body, dict(zip(function.params, fresh, strict=True)))
+    return infer_function(Function(fresh, body, function.ret_type, function.type_params, function.attrs))
 
 
 def _set(executor: RuntimeGraphExecutor, name: str, value: Any) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.ir.attrs import Attrs, DictAttrs
-from tilewright.ir.base import GraphVariable, RelayExpr
+from tilewright.ir.base import GraphVariable, Id, RelayExpr
 from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
@@ -183,6 +183,11 @@ class Var(ExprWithOp, GraphVariable):
         self.name_hint = name_hint
         self.type_annotation = type_annotation
         self.span = span if span is not None else current_span()
+
+    @property
+    def vid(self) -> Id:
+        """The identity of the variable, as a key of attributes that belong to it."""
+        return Id(self)
 
 
 @node

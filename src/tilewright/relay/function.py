@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tilewright.ir.attrs import Attrs, DictAttrs
-from tilewright.ir.base import RelayExpr
+from tilewright.ir.base import RelayExpr, inferred_type
 from tilewright.ir.function import BaseFunc
 from tilewright.ir.module import IRModule
-from tilewright.ir.type import Type, TypeVar
+from tilewright.ir.type import FuncType, Type, TypeVar
 from tilewright.relay.expr import SHORT_TEXT, WHOLE_TEXT, Call, Var, as_attrs, unwrapped
 from tilewright.support.errors import ExpressionError
 from tilewright.support.node import Child, Defines, node
@@ -59,6 +59,15 @@ class Function(BaseFunc):
     def is_primitive(self) -> bool:
         """True if the function is compiled as one kernel."""
         return bool(self.attrs.get("Primitive", 0))
+
+    @property
+    def checked_type(self) -> Any:
+        """The type that inference found; of a function that says all its types, the one that they make."""
+        found = getattr(self, "_checked_type_", None)
+        kinds = [parameter.type_annotation for parameter in self.params]
+        if found is None and self.ret_type is not None and None not in kinds:
+            return FuncType([kind for kind in kinds if kind is not None], self.ret_type, self.type_params)
+        return inferred_type(self)
 
     def __call__(self, *args: RelayExpr) -> Call:
         return Call(self, args)

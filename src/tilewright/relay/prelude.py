@@ -86,8 +86,7 @@ class Prelude:
 
     def _require(self, dtype: str) -> None:
         """Define the tensor arrays of an element type."""
-        name = dynamic_name("tensor_t", dtype)
-        if not any(variable.name_hint == name for variable in self.mod.type_definitions):
+        if dynamic_name("tensor_array", dtype) not in self.mod:
             TensorArrayOps(self, dtype).register()
 
     def get_name(self, canonical: str, dtype: str) -> str:

@@ -20,6 +20,7 @@ from tilewright.relay.parser import add_definitions
 from tilewright.relay.tensor_array import (
     HasModule,
     constructor_named,
+    define_types,
     gather_text,
     list_functions,
     scatter_text,
@@ -237,7 +238,7 @@ def @{name}(%tensor: {tensor}) -> {array} {{
         """The array, of tensors that differ along the first axis, with the pieces of a tensor written from the first
         place on."""
         pieces = self._first_unknown()
-        value = self._of_shape(value_shape or pieces.shape)
+        value = self._of_shape(value_shape or self.shape)
         if value.shape[1:] != pieces.shape[1:] and _shape_words(value.shape[1:]) != _shape_words(
             pieces.shape[1:]
         ):
@@ -319,7 +320,9 @@ def @{self.get_name("tensor_get_data")}(%tensor: {self.get_name("tensor_t")}[]) 
         )
 
     def register(self) -> None:
-        """Define all that tensors of this rank have."""
+        """Define all that tensors of this rank have, and the types of tensors of any rank, which programs that look at
+        results ask for in the module."""
+        define_types(self.prelude)
         self.define_tensor_adt()
         self.define_tensor_array()
         self.define_tensor_array_read()

@@ -20,6 +20,22 @@ HIGHEST_RANK = 6
 HIGHEST_CONCATENATED = 4
 
 
+ELEMENT_TYPES = (
+    "float32",
+    "float16",
+    "float64",
+    "int32",
+    "int64",
+    "int16",
+    "int8",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+)
+"""Those that tensor arrays are made of."""
+
+
 class HasModule(Protocol):
     """The interface of the prelude for tensor arrays: a module with lists."""
 
@@ -187,13 +203,15 @@ def @{self.get_name(name)}(%tensor: {tensor}[]{parameters}) -> {tensor}[] {{
 
     def define_tensor_adt(self) -> None:
         """The type, with a constructor for each rank."""
+        self._define(self.adt_text())
+
+    def adt_text(self) -> str:
+        """The definition of the type."""
         constructors = "".join(
             f"  {self.get_name(f'tensor{rank}')}({tensor_text(rank, self.dtype)}),\n"
             for rank in range(HIGHEST_RANK + 1)
         )
-        self._define(
-            f"type {self.get_name('tensor_t')} {{\n  {self.get_name('tensor_nil')},\n{constructors}}}"
-        )
+        return f"type {self.get_name('tensor_t')} {{\n  {self.get_name('tensor_nil')},\n{constructors}}}\n"
 
     def define_tensor_take(self) -> None:
         """The part of a tensor from one place of its first axis to before another."""
@@ -323,8 +341,10 @@ def @{self.get_name("tensor_array_stack")}(%array: List[{tensor}[]]) -> {tensor}
         )
 
     def register(self) -> None:
-        """Define all."""
+        """Define all, and the types of tensors of other elements, which programs that look at results ask for in the
+        module."""
         self.define_tensor_adt()
+        define_types(self.prelude)
         self.define_tensor_take()
         self.define_tensor_expand_dims()
         self.define_tensor_concat()
@@ -338,3 +358,12 @@ def @{self.get_name("tensor_array_stack")}(%array: List[{tensor}[]]) -> {tensor}
         self.define_tensor_array_concat()
         self.define_tensor_array_stack()
         self.define_tensor_array_gather()
+
+
+def define_types(prelude: HasModule) -> None:
+    """Define the types of tensors of any rank, for all types of elements."""
+    known = {variable.name_hint for variable in prelude.mod.type_definitions}
+    every = [TensorArrayOps(prelude, dtype) for dtype in ELEMENT_TYPES]
+    text = "".join(each.adt_text() for each in every if each.get_name("tensor_t") not in known)
+    if text:
+        add_definitions(prelude.mod, text, "tensor_array")

@@ -72,6 +72,11 @@ def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, ND
     return {name: _load_array(reader) for name in names}
 
 
+def load_array(content: bytes) -> NDArray:
+    """One array, as TVM writes it."""
+    return _load_array(_Reader(content))
+
+
 def _load_array(reader: _Reader) -> NDArray:
     magic, _, _, _, ndim, code, bits, lanes = reader.unpack("<QQiiiBBH")
     if magic != _ARRAY_MAGIC or not 0 <= ndim <= _MOST_DIMENSIONS:

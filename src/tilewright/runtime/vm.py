@@ -178,8 +178,8 @@ class Executable:
 
     @property
     def primitive_ops(self) -> list[str]:
-        """The names of the kernels."""
-        return [kernel.name for kernel in self._program.kernels]
+        """The names of the kernels, without the prefix of the model."""
+        return [kernel.name.removeprefix("tvmgen_default_") for kernel in self._program.kernels]
 
     @property
     def constants(self) -> str:

@@ -37,6 +37,10 @@ class Span:
     column: int
     end_column: int
 
+    def same_as(self, other: object) -> bool:
+        """True if this is the very same object."""
+        return self is other
+
     def __str__(self) -> str:
         place = f"{self.source_name.name}:{self.line}" + (f":{self.column}" if self.column else "")
         text = linecache.getline(self.source_name.name, self.line).strip()

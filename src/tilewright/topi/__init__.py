@@ -4,7 +4,7 @@ Each function takes and returns tensors (``te.Tensor``) of constant or symbolic 
 (``topi.tag``) tells the schedules of a target what kind it is.
 """
 
-from tilewright.topi import image, nn, random, tag, utils, vision
+from tilewright.topi import image, nn, random, sparse, tag, utils, vision
 from tilewright.topi.argwhere import (
     argwhere,
     hybrid_argwhere_1d,

@@ -36,8 +36,15 @@ def _canonical(index: PrimExpr, extent: PrimExpr, stride: int) -> PrimExpr:
             return high if index.value > 0 else low
         counted = extent + index if index.value < 0 else index
     else:
+        index = _as_index(index)
         counted = Select(index < 0, index + extent, index)
     return _simplified(operators.maximum(operators.minimum(counted, high), low), extent)
+
+
+def _as_index(bound: PrimExpr) -> PrimExpr:
+    """A bound that a tensor of narrow integers or of floating-point numbers gives, in a type to calculate with."""
+    narrow = not bound.dtype.is_integral or bound.dtype.bits < 32
+    return operators.cast("int32", bound) if narrow else bound
 
 
 def _is_beyond(index: IntImm, extent: PrimExpr) -> bool:
@@ -191,6 +198,7 @@ def _bound(bounds: Any, axis: int, default: ExprLike) -> PrimExpr:
 
 def _runtime_canonical(index: PrimExpr, extent: PrimExpr, stride: PrimExpr) -> PrimExpr:
     """Like ``_canonical``, for a stride that is known at run time."""
+    index, stride = _as_index(index), _as_index(stride)
     counted = Select(index < 0, index + extent, index)
     low = Select(stride < 0, operators.const(-1), operators.const(0))
     high = Select(stride < 0, extent - 1, extent)

@@ -187,7 +187,7 @@ def test_unsupported_operators_are_listed(tmp_path, small_onnx, capsys):
         (["--target", "hexagon"], "no code generator for targets of kind 'hexagon'"),
         (["--target", "llvm -mcqu=x"], "did you mean 'mcpu'"),
         (["--target", "nothere.json"], "nothere.json cannot be read"),
-        (["--target-c-mcpu", "x"], "options are given for c, and the target is llvm"),
+        (["--target-c-mcpu", "x"], "did not specify c target; the target is llvm"),
         (["--target-llvm-mcpu", "i386x"], "i386x"),
         (["--input-shapes", "x"], "'x' is not a shape"),
         (["--input-shapes", "x:[a]"], "extents are integers"),

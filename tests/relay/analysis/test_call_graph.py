@@ -47,6 +47,6 @@ def test_recursion_and_reachability() -> None:
 def test_the_text_names_calls() -> None:
     """One paragraph a function."""
     graph = CallGraph(module())
-    assert "loop, referenced 2 times\n  call site: helper (1)\n  call site: loop (1)" in str(graph)
+    assert "#refs = 2\n  call site: helper (1)\n  call site: loop (1)" in str(graph)
     with pytest.raises(TilewrightError, match="no function gone"):
         graph.ref_count("gone")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tilewright import relay
 from tilewright.relay.analysis.contiguity import is_contiguous_join, joined_parameters, view_offsets
 from tilewright.relay.infer import infer_expr, infer_function
+from tilewright.runtime.container import ADT
 
 
 def function_of(body: Any) -> relay.Function:
@@ -25,7 +26,7 @@ def true_offsets(function: relay.Function) -> list[int] | None:
     numbers = np.arange(np.prod(shape), dtype="float32").reshape(shape)
     results = relay.create_executor("debug").evaluate(function)(numbers)
     offsets = []
-    for one in results if isinstance(results, list) else [results]:
+    for one in results if isinstance(results, (list, ADT)) else [results]:
         flat = one.numpy().ravel()
         if flat.size == 0 or not np.array_equal(flat, np.arange(flat[0], flat[0] + flat.size)):
             return None

@@ -14,6 +14,7 @@ from tests.relay.backend.test_memory_plan import check_contents, planned
 import tilewright as tvm
 from tilewright import relay
 from tilewright.relay.infer import infer_module
+from tilewright.runtime.container import ADT
 
 X = relay.var("x", shape=(1, 4, 5, 5))
 
@@ -64,7 +65,7 @@ def values_of(function: relay.Function) -> list[Any]:
 
 def as_list(results: Any) -> list[Any]:
     """The results as arrays of NumPy."""
-    return [one.numpy() for one in (results if isinstance(results, list) else [results])]
+    return [one.numpy() for one in (results if isinstance(results, (list, ADT)) else [results])]
 
 
 @pytest.mark.parametrize("level", [0, 3])

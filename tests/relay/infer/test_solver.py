@@ -63,7 +63,7 @@ DIFFERENT = [
     (TypeCall(LIST, [FLOAT]), TypeCall(GlobalTypeVar("Tree"), [FLOAT]), "List.* is not .*Tree"),
     (A, B, "A is not B"),
     (RelayRefType(FLOAT), RelayRefType(INTEGER), "the element types differ"),
-    (FuncType([A], A, [A]), FuncType([A, B], A, [A, B]), "different type parameters"),
+    (FuncType([A], A, [A]), FuncType([A, B], A, [A, B]), "one has 2 parts, the other 1"),
 ]
 
 

@@ -378,7 +378,7 @@ SPARSE = [
     ),
     Case(
         "sparse_fill_empty_rows",
-        lambda i, v, shape, default: relay.sparse_fill_empty_rows(i, v, shape, default).astuple(),
+        lambda i, v, shape, default: relay.sparse_fill_empty_rows(i, v, shape, default),
         [
             _index([[0, 1], [0, 3], [2, 0], [3, 1]], "int64"),
             Input(values=[1, 2, 3, 4]),
@@ -394,7 +394,7 @@ SPARSE = [
     ),
     Case(
         "sparse_fill_empty_rows_unordered",
-        lambda i, v, shape, default: relay.sparse_fill_empty_rows(i, v, shape, default).astuple(),
+        lambda i, v, shape, default: relay.sparse_fill_empty_rows(i, v, shape, default),
         [
             _index([[2, 1], [0, 0]]),
             _index([5, 6]),

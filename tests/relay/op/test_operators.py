@@ -25,6 +25,7 @@ from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.op.definition import OpPattern
 from tilewright.relay.op.shapes import dims, known
 from tilewright.relay.testing import check_grad
+from tilewright.runtime.container import ADT
 from tilewright.runtime.ndarray import numpy_dtype
 from tilewright.support.errors import TilewrightError
 from tilewright.support.options import flag
@@ -119,7 +120,7 @@ def program(case: Case) -> Program:
 
 def plain(value: Any) -> Any:
     """Arrays of NumPy in place of the runtime's."""
-    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value.numpy()
+    return [plain(part) for part in value] if isinstance(value, (list, tuple, ADT)) else value.numpy()
 
 
 def tensor_types(kind: Any) -> list[relay.TensorType]:
@@ -130,7 +131,7 @@ def tensor_types(kind: Any) -> list[relay.TensorType]:
 
 def flat(value: Any) -> list[np.ndarray[Any, Any]]:
     """The arrays of a value in order."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, ADT)):
         return [array for part in value for array in flat(part)]
     return [np.asarray(value)]
 

@@ -8,6 +8,7 @@ import tilewright as tvm
 from tilewright import relay
 from tilewright.relay.analysis import list_op_freqs, post_order_visit
 from tilewright.relay.transform import AlterOpLayout, InferType
+from tilewright.runtime.container import ADT
 
 GENERATOR = np.random.default_rng(0)
 TARGET = tvm.target.Target("llvm -mcpu=skylake-avx512")
@@ -28,7 +29,7 @@ def same_numbers(before: tvm.IRModule, after: tvm.IRModule) -> None:
     ]
     first = relay.create_executor("debug", before).evaluate()(*values)
     second = relay.create_executor("debug", after).evaluate()(*values)
-    several = isinstance(first, list)
+    several = isinstance(first, (list, ADT))
     for one, other in zip(first if several else [first], second if several else [second], strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=1e-5)
 

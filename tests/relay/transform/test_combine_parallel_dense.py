@@ -65,3 +65,17 @@ def test_data_of_three_dimensions() -> None:
     made = check(transform.CombineParallelDense(2, to_batch=False), relay.Tuple(layers))
     assert operators(made).count("nn.dense") == 1
     assert operators(check(transform.CombineParallelDense(2), relay.Tuple(layers))) == ["nn.dense"] * 2
+
+
+def test_operands_that_are_broadcast_along_the_units() -> None:
+    """Scalars, single elements and operands of a higher rank are repeated for each unit, and combined too."""
+    for shapes in (((), ()), ((3,), (1,)), ((7, 2, 1), (7, 2, 4))):
+        layers = [
+            relay.nn.dense(X, relay.var(name, shape=(units, 4))) for name, units in (("a", 3), ("b", 4))
+        ]
+        sums = [
+            layer + relay.var(f"operand{place}", shape=shape)
+            for place, (layer, shape) in enumerate(zip(layers, shapes, strict=True))
+        ]
+        made = check(transform.CombineParallelDense(2, to_batch=False), relay.Tuple(sums))
+        assert operators(made).count("nn.dense") == operators(made).count("add") == 1

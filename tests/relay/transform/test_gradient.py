@@ -22,6 +22,7 @@ from tilewright.relay import transform
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing import check_grad, count_ops
 from tilewright.relay.transform import gradient
+from tilewright.runtime.container import ADT
 from tilewright.support.errors import OpNotImplemented, TilewrightError
 
 MODES = ["first_order", "higher_order"]
@@ -57,7 +58,7 @@ def typed(function: Any) -> Any:
 def run(function: Any, *arguments: Any, module: Any = None) -> tuple[Any, list[Any]]:
     """The value and the gradients."""
     value, gradients = relay.create_executor("debug", mod=module).evaluate(function)(*arguments)
-    return value, [one if isinstance(one, list) else one.numpy() for one in gradients]
+    return value, [one if isinstance(one, (list, ADT)) else one.numpy() for one in gradients]
 
 
 def test_the_operators_that_have_gradients() -> None:

@@ -100,7 +100,7 @@ def test_functions_as_values() -> None:
         def @main() { @f }
         """,
         Inline(),
-        "def @main() { fn (%x: $T) -> $T { exp(%x) } }",
+        "def @main() { fn (%x: $T, Inline=1) -> $T { exp(%x) } }",
     )
 
 

@@ -14,6 +14,7 @@ from tilewright.relay import transform
 from tilewright.relay.interpreter import Interpreter
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.transform import LazyGradientInit
+from tilewright.runtime.container import ADT
 
 SHAPE = (2, 3)
 TYPE = relay.TensorType(SHAPE, "float32")
@@ -78,8 +79,8 @@ def test_values(name: str) -> None:
     module, _ = lazy(relay.Function([X], body))
     found = run(module, VALUE)
     for one, other in zip(
-        found if isinstance(found, list) else [found],
-        expected if isinstance(expected, list) else [expected],
+        found if isinstance(found, (list, ADT)) else [found],
+        expected if isinstance(expected, (list, ADT)) else [expected],
         strict=True,
     ):
         np.testing.assert_allclose(one.numpy(), other, rtol=1e-6)

@@ -95,7 +95,7 @@ PROGRAMS = {
         """,
         """
         def @main(%a: $T, %b: $T, param_device_types=[1, 1], result_device_type=1) {
-          on_device(add(%a, %b), device_type=1, is_fixed=True)
+          add(%a, %b)
         }
         """,
     ),
@@ -109,7 +109,8 @@ PROGRAMS = {
         "def @main(%a: $T) { exp(device_copy(negative(%a), src_dev_type=1, dst_dev_type=2)) }",
         """
         def @main(%a: $T, param_device_types=[1], result_device_type=2) {
-          exp(device_copy(negative(%a), src_dev_type=1, dst_dev_type=2))
+          %0 = on_device(negative(%a), device_type=1, is_fixed=True);
+          exp(device_copy(%0, src_dev_type=1, dst_dev_type=2))
         }
         """,
     ),
@@ -122,9 +123,9 @@ PROGRAMS = {
         """,
         """
         def @main(%a: $T, %b: $T, param_device_types=[1, 1], result_device_type=2) {
-          %0 = on_device((exp(%a), %b), device_type=1, is_fixed=True);
-          %1 = (device_copy(%0.0, src_dev_type=1, dst_dev_type=2), device_copy(%0.1, src_dev_type=1, dst_dev_type=2));
-          negative(%1.1)
+          %0 = (exp(%a), %b);
+          %1 = on_device(%0.1, device_type=1, is_fixed=True);
+          negative(device_copy(%1, src_dev_type=1, dst_dev_type=2))
         }
         """,
     ),
@@ -143,7 +144,7 @@ PROGRAMS = {
         """,
         """
         def @f(%x: $T, param_device_types=[1], result_device_type=1) -> $T {
-          on_device(exp(%x), device_type=1, is_fixed=True)
+          exp(%x)
         }
         def @main(%a: $T, param_device_types=[1], result_device_type=2) -> $T {
           negative(device_copy(on_device(@f(%a), device_type=1, is_fixed=True), src_dev_type=1, dst_dev_type=2))
@@ -159,11 +160,9 @@ PROGRAMS = {
         }
         """,
         """
-        def @main(%a: $T, param_device_types=[1], result_device_type=2) {
-          %0 = exp(%a);
-          let %r = on_device(ref(on_device(%0, device_type=1, is_fixed=True)), device_type=1, is_fixed=True);
-          %1 = on_device(negative(ref_read(%r)), device_type=1, is_fixed=True);
-          device_copy(%1, src_dev_type=1, dst_dev_type=2)
+        def @main(%a: $T, param_device_types=[1], result_device_type=1) {
+          let %r = ref(exp(%a));
+          negative(ref_read(%r))
         }
         """,
     ),
@@ -203,13 +202,13 @@ def test_values_stay(name: str) -> None:
 
 
 def test_functions_have_devices_of_their_own() -> None:
-    """A let-bound function takes and gives values on different devices; its calls follow."""
+    """A let-bound function whose body ends on a device gives its result there; its calls follow."""
     made = PlanDevices(tvm.cuda())(module(PROGRAMS["a function's result"][0]))["main"]
     inner = made.body.value
     assert list(inner.attrs["param_device_types"]) == [1, 1]
-    assert inner.attrs["result_device_type"] == 2
-    assert list(made.attrs["param_device_types"]) == [1, 1, 2]
-    assert made.attrs["result_device_type"] == 2
+    assert inner.attrs["result_device_type"] == 1
+    assert list(made.attrs["param_device_types"]) == [1, 1, 1]
+    assert made.attrs["result_device_type"] == 1
 
 
 def test_the_condition_lies_with_the_branches() -> None:

@@ -11,7 +11,7 @@ def test_long_concatenations_are_split() -> None:
     """Parts are not fused with what joins them; a part of one tensor is that tensor."""
     check(
         FIVE,
-        SplitArgs(3),
+        SplitArgs(4),
         """
         def @main(%x: $T) {
           %0 = annotation.stop_fusion(concatenate((%x, %x, %x)));
@@ -22,7 +22,7 @@ def test_long_concatenations_are_split() -> None:
     )
     check(
         FIVE,
-        SplitArgs(2),
+        SplitArgs(3),
         """
         def @main(%x: $T) {
           %0 = annotation.stop_fusion(concatenate((%x, %x)));
@@ -36,5 +36,5 @@ def test_long_concatenations_are_split() -> None:
 
 def test_short_ones_and_no_limit() -> None:
     """Nothing changes."""
-    unchanged(FIVE, SplitArgs(5))
+    unchanged(FIVE, SplitArgs(6))
     unchanged(FIVE, SplitArgs(-1))

@@ -19,7 +19,7 @@ from tilewright.driver.tvmc.targets import (
 from tilewright.ir.expr import Any as UnknownDimension
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.pass_config import PassConfigError
+from tilewright.ir.pass_config import PassConfigError, list_configs
 from tilewright.ir.transform import Pass, PassContext, Sequential
 from tilewright.relay import transform
 from tilewright.target.kind import nearest
@@ -55,13 +55,16 @@ def tracker_host_port_from_cli(rpc_tracker_str: str | None) -> tuple[str | None,
 
 
 def parse_pass_list_str(input_string: str) -> list[str]:
-    """The passes of a list such as ``FoldConstant,AlterOpLayout``; an error for one that does not exist."""
-    names = [name.strip() for name in input_string.split(",") if name.strip()]
+    """The passes of a list such as ``FoldConstant,AlterOpLayout``; an error for one that does not exist. An empty text
+    gives one empty name, which is no pass's."""
+    names = [name.strip() for name in input_string.split(",")]
     known = {full.rpartition(".")[2] for full in Pass.registry} | set(Pass.registry)
-    missing = [name for name in names if name not in known]
+    missing = [name for name in names if name and name not in known]
     if missing:
         hints = "".join(nearest(name, known) for name in missing[:1])
-        raise argparse.ArgumentTypeError(f"there is no pass named {', '.join(missing)}{hints}")
+        raise argparse.ArgumentTypeError(
+            f"there is no pass named {', '.join(missing)}{hints}; the passes are {', '.join(sorted(known))}"
+        )
     return names
 
 
@@ -128,7 +131,7 @@ def get_pass_config_value(name: str, value: str, config_type: str) -> Any:
 
 def parse_configs(input_configs: Sequence[str] | None) -> dict[str, Any]:
     """The options of a pass context from texts ``name=value``."""
-    known: Mapping[str, Mapping[str, str]] = PassContext.list_configs()
+    known: Mapping[str, Mapping[str, str]] = list_configs()
     configs: dict[str, Any] = {}
     for given in input_configs or ():
         name, separator, value = given.partition("=")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from tilewright.driver.tvmc.errors import TVMCException
+from tilewright.driver.tvmc.errors import TVMCException, of_format
 from tilewright.driver.tvmc.model import TVMCModel
 from tilewright.relay.frontend import registry
 from tilewright.relay.frontend.conversions import FormatError
@@ -52,7 +52,7 @@ class _Registered(Frontend):
         try:
             return registry.find_frontend(self.format).load(path, shape_dict, **kwargs)
         except FormatError as error:
-            raise TVMCException(str(error)) from error
+            raise of_format(error) from error
 
 
 class OnnxFrontend(_Registered):
@@ -128,7 +128,7 @@ def get_frontend_by_name(name: str) -> Frontend:
     try:
         return _frontend_of(registry.find_frontend(name))
     except FormatError as error:
-        raise TVMCException(str(error)) from error
+        raise of_format(error) from error
 
 
 def guess_frontend(path: str) -> Frontend:
@@ -136,7 +136,7 @@ def guess_frontend(path: str) -> Frontend:
     try:
         return _frontend_of(registry.guess_frontend(path))
     except FormatError as error:
-        raise TVMCException(str(error)) from error
+        raise of_format(error) from error
 
 
 def _frontend_of(found: registry.Frontend) -> Frontend:
@@ -155,5 +155,5 @@ def load_model(
     try:
         mod, params = registry.import_model(str(path), model_format, shape_dict, **kwargs)
     except FormatError as error:
-        raise TVMCException(str(error)) from error
+        raise of_format(error) from error
     return TVMCModel(mod, params)

@@ -228,8 +228,10 @@ class Outputs(dict[str, np.ndarray[Any, Any]]):
 class TVMCResult:
     """The outputs of a run by name, and the times that were measured, if any were."""
 
-    def __init__(self, outputs: Mapping[str, np.ndarray[Any, Any]], times: BenchmarkResult | None) -> None:
-        self.outputs = Outputs(outputs)
+    def __init__(
+        self, outputs: Mapping[str, np.ndarray[Any, Any]] | None, times: BenchmarkResult | None
+    ) -> None:
+        self.outputs = Outputs(outputs or {})
         self.times = times
         self.profile: KernelProfile | None = None
         """The report on every kernel, where it was requested."""

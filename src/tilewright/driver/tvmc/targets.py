@@ -118,7 +118,10 @@ def validate_targets(
         raise TVMCException(f"at most a target and its host can be given, not {', '.join(own)}")
     for name, options in (additional_target_options or {}).items():
         if options and name not in own:
-            raise TVMCException(f"options are given for {name}, and the target is {', '.join(own)}")
+            raise TVMCException(
+                f"Passed --target-{name}-{next(iter(options))} but did not specify {name} target; the target is "
+                f"{', '.join(own)}"
+            )
 
 
 def target_from_cli(

@@ -9,7 +9,6 @@ from tilewright.relay.analysis.count_layers import LayerCounter, count_layers
 from tilewright.relay.analysis.extract import (
     all_dtypes,
     check_constant,
-    extract_fused_functions,
     list_op_freqs,
     search_fc_transpose,
 )

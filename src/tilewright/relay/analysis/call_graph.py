@@ -82,7 +82,7 @@ class CallGraph:
     def print_var(self, var: GlobalVar | str) -> str:
         """One function: how often it is named, and what it calls."""
         name = self._known(var)
-        head = f"Call graph node: {name.name_hint}, referenced {self.references[name]} times\n"
+        head = f"Call graph node: {name.name_hint} at: {name}, #refs = {self.references[name]}\n"
         lines = [f"  call site: {callee.name_hint} ({count})\n" for callee, count in self.calls[name].items()]
         return head + "".join(lines)
 

@@ -3,8 +3,9 @@
 Every tensor value has one device, every function one per parameter and one for its result. Devices follow from
 annotations and from use:
 
-- an operator's arguments and result are on the same device; so are the whole and the parts of a tuple, a data value or
-  a reference, the branches of a conditional with its result and its condition, and a variable with its value;
+- an operator's arguments and result are on the same device, but for sizes and shapes, which are on the CPU; so are the
+  whole and the parts of a tuple, a data value or a reference, the branches of a conditional with its result and its
+  condition, and a variable with its value;
 - ``device_copy`` copies its argument from one device to another;
 - ``on_device`` says where its argument is computed. With ``is_fixed`` its result is there too, otherwise the result may
   be wherever it is used;
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tilewright.ir.adt import Constructor
 from tilewright.ir.base import RelayExpr
@@ -42,6 +43,17 @@ from tilewright.relay.function import Function
 from tilewright.runtime.device import Device
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
+
+_HOST, _SAME = "host", "same"
+PLACES_OF_ARGUMENTS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
+    "memory.alloc_storage": ((_HOST, _HOST), "attribute"),
+    "memory.alloc_tensor": ((_SAME, _HOST, _HOST), _SAME),
+    "vm.shape_of": (("anywhere",), _HOST),
+    "vm.shape_func": (("anywhere", _HOST, _HOST), _HOST),
+    "vm.reshape_tensor": ((_SAME, _HOST), _SAME),
+}
+"""The operators whose arguments are not all where their result is: sizes and shapes are on the CPU."""
+_CPU: Final = 1
 
 
 class DeviceConflict(TilewrightError):
@@ -206,6 +218,9 @@ class DevicePlan(ExprVisitor):
         _join(callee, given, call)
 
     def _operator(self, call: Call, op: Op) -> None:
+        if op.name in PLACES_OF_ARGUMENTS:
+            self._sized(call, op)
+            return
         if op.name not in ("on_device", "device_copy"):
             self._together(call, call.args)
             return
@@ -223,6 +238,20 @@ class DevicePlan(ExprVisitor):
             _join(places, self.places(call), call)
         elif attrs.is_fixed:
             _fix(self.places(call), attrs.device_type, call)
+
+    def _sized(self, call: Call, op: Op) -> None:
+        """An operator on sizes and shapes."""
+        of_arguments, of_result = PLACES_OF_ARGUMENTS[op.name]
+        own = self.places(call)
+        if of_result != _SAME:
+            attrs: Any = call.attrs
+            _fix(own, _CPU if of_result == _HOST else int(attrs.device_type), call)
+        for argument, where in zip(call.args, of_arguments, strict=True):
+            self.visit(argument)
+            if where == _HOST:
+                _fix(self.places(argument), _CPU, call)
+            elif where == _SAME:
+                _join(own, self.places(argument), call)
 
     def visit_tuple(self, tup: Tuple) -> None:
         self._together(tup, tup.fields)
@@ -274,9 +303,11 @@ class DevicePlan(ExprVisitor):
         _join(self.places(fn), _FunctionPlaces(params, result), fn)
         given = fn.attrs.get("param_device_types")
         if given is not None:
+            # Of a function that is taken or given, the device is that of its result.
             for place, device in zip(params, given, strict=True):
-                _fix(place, int(device), fn)
-            _fix(result, int(fn.attrs["result_device_type"]), fn)
+                _fix(place if isinstance(place, _Place) else _result(place), int(device), fn)
+            last = result if isinstance(result, _Place) else _result(result)
+            _fix(last, int(fn.attrs["result_device_type"]), fn)
 
 
 def _result(places: _FunctionPlaces) -> _Place:

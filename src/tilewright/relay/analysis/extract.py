@@ -9,7 +9,6 @@ from tilewright.ir.base import RelayExpr
 from tilewright.ir.functor import post_order
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.structural_hash import structural_hash
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.expr import Call, Constant, Tuple, Var
@@ -34,16 +33,6 @@ def list_op_freqs(mod: IRModule) -> dict[str, int]:
                 seen.add(found)
                 counts[found.op.name] += 1
     return dict(counts)
-
-
-def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
-    """The primitive functions of a module after FuseOps, one for each structure, by structural hash."""
-    found: dict[int, Function] = {}
-    for function in mod.functions.values():
-        for inner in post_order(function):
-            if isinstance(inner, Function) and inner.is_primitive:
-                found.setdefault(structural_hash(inner), inner)
-    return found
 
 
 def search_fc_transpose(expr: RelayExpr) -> list[str]:

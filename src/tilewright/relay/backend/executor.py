@@ -10,13 +10,15 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.global_var import GlobalVar
 from tilewright.ir.module import IRModule
+from tilewright.ir.tensor_type import TensorType
 from tilewright.relay.backend.preparation import with_main
 from tilewright.relay.expr import Constant, Var, const
 from tilewright.relay.expr_functor import bind
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.runtime import ndarray
-from tilewright.runtime.ndarray import NDArray
+from tilewright.runtime.ndarray import NDArray, numpy_dtype
+from tilewright.support.dtype import DataType
 from tilewright.support.errors import TilewrightError
 
 
@@ -89,7 +91,15 @@ def ordered_arguments(function: Function, args: Sequence[Any], kwargs: Mapping[s
     missing = [name for position, name in enumerate(names) if position not in given]
     if missing:
         raise TilewrightError(f"no value for the parameters {', '.join(missing)}")
-    return [given[position] for position in range(len(names))]
+    return [_in_type(given[position], parameter) for position, parameter in enumerate(function.params)]
+
+
+def _in_type(value: Any, parameter: Var) -> Any:
+    """A number of Python in the type of the parameter; anything else as it is."""
+    kind = getattr(parameter, "_checked_type_", None) or parameter.type_annotation
+    if isinstance(value, (bool, int, float)) and isinstance(kind, TensorType):
+        return np.array(value, numpy_dtype(DataType(kind.dtype)))
+    return value
 
 
 def as_host_value(value: Any) -> Any:

@@ -11,6 +11,8 @@ from tilewright.relay import interpreter
 from tilewright.relay.backend.executor import Executor, as_host_value, as_result, ordered_arguments
 from tilewright.relay.infer import infer_expr, infer_module
 from tilewright.relay.interpreter import Closure, ConstructorValue, RefValue
+from tilewright.runtime.container import ADT, tuple_object
+from tilewright.runtime.ndarray import NDArray
 
 __all__ = ["ConstructorValue", "Executor", "Interpreter", "RefValue"]
 
@@ -49,5 +51,7 @@ def _wrap(value: Any, machine: interpreter.Interpreter) -> Any:
     if isinstance(value, RefValue):
         return RefValue(_wrap(value.value, machine))
     if isinstance(value, tuple):
-        return [_wrap(part, machine) for part in value]
+        parts = [_wrap(part, machine) for part in value]
+        # As from the virtual machine; what only the interpreter has cannot be part of such a value.
+        return tuple_object(parts) if all(isinstance(part, (NDArray, ADT)) for part in parts) else parts
     return as_result(value)

@@ -12,6 +12,10 @@ class FormatError(ModelError):
     """A model's format is unknown, cannot be told, or cannot be read."""
 
 
+class NoSuchModel(FormatError, FileNotFoundError):
+    """There is no file of this name."""
+
+
 @dataclass(frozen=True)
 class Conversion:
     """A format that has to be converted: ``way`` says how. Its files have ``magic`` at ``offset``."""

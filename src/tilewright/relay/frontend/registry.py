@@ -21,7 +21,7 @@ from typing import Any, Final
 from tilewright.ir.module import IRModule
 from tilewright.relay.frontend.common.description import Described
 from tilewright.relay.frontend.common.unsupported import Unsupported
-from tilewright.relay.frontend.conversions import CONVERSIONS, FormatError
+from tilewright.relay.frontend.conversions import CONVERSIONS, FormatError, NoSuchModel
 from tilewright.support.wording import argument
 
 Imported = tuple[IRModule, dict[str, Any]]
@@ -158,7 +158,7 @@ def import_model(
 ) -> Imported:
     """Read a model in the format that is given, or that the file is in; ``options`` go to the frontend."""
     if not Path(path).exists():
-        raise FormatError(f"there is no model {path}")
+        raise NoSuchModel(f"there is no model {path}")
     frontend = find_frontend(model_format) if model_format else guess_frontend(path)
     return frontend.load(str(path), shape, **options)
 

@@ -96,7 +96,9 @@ class _Inference(ExprFunctor):
             if isinstance(expr, Op):
                 continue
             resolved = solver.resolve(found)
-            if isinstance(expr, Var) and expr.type_annotation is None:
+            if isinstance(expr, Var) and (
+                expr.type_annotation is None or isinstance(expr.type_annotation, IncompleteType)
+            ):
                 self.needs_annotation = True
             if not solver.is_complete(resolved):
                 self._fail_incomplete(expr, resolved)
@@ -325,6 +327,12 @@ class _Inference(ExprFunctor):
             self._require(
                 value, made.ret_type, where, f"a pattern of constructor {pattern.constructor.name_hint}"
             )
+            if len(pattern.patterns) != len(made.arg_types):
+                raise TypeInferenceError(
+                    f"constructor {pattern.constructor.name_hint} takes {len(made.arg_types)} values, "
+                    f"its pattern has {len(pattern.patterns)}",
+                    where.span,
+                )
             for inner, part in zip(pattern.patterns, made.arg_types, strict=True):
                 self._match(inner, part, where)
 
@@ -421,7 +429,7 @@ class _Annotate(ExprMutator):
         return made
 
     def visit_var(self, var: Var) -> RelayExpr:
-        if var.type_annotation is not None:
+        if var.type_annotation is not None and not isinstance(var.type_annotation, IncompleteType):
             return var
         return var.replace(type_annotation=var.checked_type)
 

@@ -145,20 +145,23 @@ class Solver:
 
     def _unify_functions(self, first: FuncType, second: FuncType) -> Type:
         if len(first.type_params) != len(second.type_params):
-            if first.type_params and second.type_params:
-                raise Mismatch(f"{first} is not {second}: they have different type parameters")
-            # A generic function where a plain one is requested: it is used at the types that fit.
-            first, second = _used_once(first), _used_once(second)
+            # The more general function is used at the types that fit the other, which stays as generic as it is.
+            if len(first.type_params) < len(second.type_params):
+                first, second = second, first
+            arguments, result = self._unify_signatures(_used_once(first), second)
+            return FuncType(arguments, result, second.type_params, second.type_constraints)
         if first.type_params:
             renamed = substitute_types(
                 second, dict(zip(second.type_params, first.type_params, strict=True)), strip=True
             )
             assert isinstance(renamed, FuncType)
             second = renamed
+        arguments, result = self._unify_signatures(first, second)
+        return FuncType(arguments, result, first.type_params, first.type_constraints)
+
+    def _unify_signatures(self, first: FuncType, second: FuncType) -> tuple[list[Type], Type]:
         arguments = self._unify_all(first.arg_types, second.arg_types, f"{first} is not {second}")
-        return FuncType(
-            arguments, self.unify(first.ret_type, second.ret_type), first.type_params, first.type_constraints
-        )
+        return arguments, self.unify(first.ret_type, second.ret_type)
 
     def _unify_tensors(self, first: TensorType, second: TensorType) -> TensorType:
         if first == second:

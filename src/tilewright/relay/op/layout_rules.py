@@ -48,6 +48,25 @@ class Layouts:
     outputs: tuple[MaybeLayout, ...]
     attrs: Any = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        object.__setattr__(self, "outputs", tuple(self.outputs))
+
+    @property
+    def input_layouts(self) -> tuple[MaybeLayout, ...]:
+        """TVM's name of ``inputs``."""
+        return self.inputs
+
+    @property
+    def output_layouts(self) -> tuple[MaybeLayout, ...]:
+        """TVM's name of ``outputs``."""
+        return self.outputs
+
+    @property
+    def new_attrs(self) -> Any:
+        """TVM's name of ``attrs``."""
+        return self.attrs
+
 
 def elementwise(
     attrs: Any, offered: Sequence[MaybeLayout], original: Sequence[MaybeLayout], types: Sequence[Any]

@@ -84,8 +84,17 @@ def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: 
 
 
 def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = DEFAULT_LEVEL) -> Any:
-    """Set the layout rule; see ``relay.op.layout_rules``."""
-    return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
+    """Set the layout rule; see ``relay.op.layout_rules``. It is given no layouts where none are offered."""
+
+    def register(rule: Any) -> Any:
+        def asked(attrs: Any, offered: Sequence[Any], original: Sequence[Any], types: Sequence[Any]) -> Any:
+            given = [] if all(each is None for each in offered) else offered
+            return rule(attrs, given, original, types)
+
+        register_op_attr(op_name, "FInferCorrectLayout", asked, level)
+        return rule
+
+    return register if infer_layout is None else register(infer_layout)
 
 
 def register_legalize(op_name: str, legal_op: Any = None, level: int = DEFAULT_LEVEL) -> Any:

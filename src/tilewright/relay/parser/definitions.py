@@ -10,7 +10,7 @@ from tilewright.ir.attrs import DictAttrs
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
-from tilewright.ir.type import VERSION_HEADER, GlobalTypeVar
+from tilewright.ir.type import STORAGE, VERSION_HEADER, GlobalTypeVar
 from tilewright.relay.parser.expressions import KEYWORDS, ExpressionParser
 from tilewright.relay.parser.stream import shown
 from tilewright.relay.parser.tokens import END, Source, Token
@@ -122,7 +122,7 @@ class DefinitionParser(ExpressionParser):
     def _type_name(self) -> None:
         """Make the name of a type known, and pass over its definition."""
         begin = self.position
-        self.accept("extern")
+        extern = self.accept("extern")
         self.expect("type")
         token = self.expect_word("the name of a type")
         if token.text in KEYWORDS:
@@ -131,7 +131,8 @@ class DefinitionParser(ExpressionParser):
             self.fail(token, f"the type {token.text} is defined twice")
         self.defined_types.add(token.text)
         if token.text not in self.type_names:
-            self.type_names[token.text] = GlobalTypeVar(token.text)
+            known = STORAGE if extern and token.text == STORAGE.name_hint else None
+            self.type_names[token.text] = known or GlobalTypeVar(token.text)
         self.position = begin
         self._pass_over_type()
 

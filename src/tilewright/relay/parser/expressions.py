@@ -451,7 +451,7 @@ class ExpressionParser(TypeParser):
         self.scopes.append({})
         pattern = self._pattern()
         self.expect("=>")
-        result = self.braced() if self.at("{") else self.expression()
+        result = self.braced() if self.at("{") else self.body(sequences=False)
         self.scopes.pop()
         return Clause(pattern, result)
 

@@ -34,5 +34,6 @@ from tilewright.relay.testing.checking import (
 )
 from tilewright.relay.testing.init import create_workload
 from tilewright.relay.testing.nat import add_nat_definitions, count, make_nat_expr, make_nat_value
+from tilewright.relay.testing.py_converter import run_as_python, to_python
 from tilewright.relay.transform import gradient
 from tilewright.testing import enabled_targets

@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.op import Op
+from tilewright.ir.tensor_type import TensorType
 from tilewright.relay import transform
 from tilewright.relay.build_module import create_executor
 from tilewright.relay.expr import Call
@@ -17,6 +18,7 @@ from tilewright.relay.expr_functor import post_order_visit
 from tilewright.relay.function import Function
 from tilewright.relay.prelude import Prelude
 from tilewright.relay.testing.init import known_shape
+from tilewright.runtime.container import ADT
 from tilewright.runtime.device import Device
 from tilewright.runtime.ndarray import NDArray, array, numpy_dtype
 from tilewright.support.dtype import DataType
@@ -99,13 +101,18 @@ def check_grad(
 
 
 def _random_arguments(function: Function, scale: float, mean: float) -> list[np.ndarray[Any, Any]]:
-    generator = np.random.default_rng()
-    made = []
-    for parameter in function.params:
-        kind = parameter.checked_type
-        values = scale * generator.standard_normal(known_shape(parameter.name_hint, kind)) + mean
-        made.append(np.asarray(values).astype(numpy_dtype(kind.dtype)))
-    return made
+    return [
+        random_values(parameter.checked_type, scale, mean, parameter.name_hint)
+        for parameter in function.params
+    ]
+
+
+def random_values(
+    t: TensorType, scale: float = 1, mean: float = 0, name: str = "the tensor"
+) -> np.ndarray[Any, Any]:
+    """Random values of a type, around ``mean`` and ``scale`` wide."""
+    values = scale * np.random.default_rng().standard_normal(known_shape(name, t)) + mean
+    return np.asarray(values).astype(numpy_dtype(t.dtype))
 
 
 def _position(given: Sequence[Any], one: Any) -> int:
@@ -117,7 +124,7 @@ def _position(given: Sequence[Any], one: Any) -> int:
 
 def _total(value: Any) -> float:
     """The sum of all elements of all results."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, ADT)):
         return sum(_total(part) for part in value)
     return float(np.sum(value.numpy(), dtype="float64"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,12 +114,14 @@ class Constant(Initializer):
 
 
 def create_workload(
-    net: Function | IRModule, initializer: Initializer | None = None, seed: int = 0
+    net: Function | IRModule, initializer: Callable[[str, Array], None] | None = None, seed: int = 0
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """A module whose ``main`` is the model, with types, and values for every parameter but "data"."""
     module = InferType()(net if isinstance(net, IRModule) else IRModule.from_expr(net))
     chosen = initializer if initializer is not None else Xavier()
-    chosen.seed(seed)
+    np.random.seed(seed)  # for an initializer that is a plain function
+    if isinstance(chosen, Initializer):
+        chosen.seed(seed)
     made: dict[str, NDArray] = {}
     for parameter in module["main"].params:
         if parameter.name_hint == "data":

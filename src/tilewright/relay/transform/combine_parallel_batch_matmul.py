@@ -15,7 +15,7 @@ from tilewright.relay.op.calls import call
 from tilewright.relay.op.shapes import known
 from tilewright.relay.transform.lib.combine_parallel import AlongAxis, combine_parallel
 from tilewright.relay.transform.lib.function_pass import FunctionPass
-from tilewright.relay.transform.lib.rewriting import shape_of, tensor_of
+from tilewright.relay.transform.lib.rewriting import is_call, shape_of, tensor_of
 
 
 class _Products(AlongAxis):
@@ -43,6 +43,13 @@ class _Products(AlongAxis):
         """The columns one after another."""
         second = call("concatenate", Tuple([each[1] for each in arguments]), axis=_columns(heavies[0]))
         return Call(heavies[0].op, (arguments[0][0], second), heavies[0].attrs)
+
+    def join(self, operands: Sequence[RelayExpr], heavies: Sequence[Call], axis: int | None) -> RelayExpr:
+        """Columns are last, whatever the rank of the operands."""
+        made = super().join(operands, heavies, axis)
+        if axis is None and is_call(made, "concatenate"):
+            return call("concatenate", Tuple(operands), axis=-1)
+        return made
 
 
 def _columns(heavy: Call) -> int:

@@ -54,6 +54,49 @@ class _MoreUnits(AlongAxis):
         weight = call("concatenate", Tuple([each[1] for each in arguments]), axis=0)
         return Call(heavies[0].op, (arguments[0][0], weight), attrs.replace(units=units))
 
+    def keeps_shape(self, before: Sequence[Any], after: Sequence[Any]) -> bool:
+        """An operand of a higher rank may add dimensions in front."""
+        return tuple(after)[len(after) - len(before) :] == tuple(before)
+
+    def part(self, combined: RelayExpr, heavies: Sequence[Call], position: int) -> RelayExpr:
+        """A slice of the units, which are last."""
+        rank = len(shape_of(combined))
+        units = [constant_extent(heavy, len(shape_of(heavy)) - 1) for heavy in heavies]
+        return call(
+            "strided_slice",
+            combined,
+            begin=(0,) * (rank - 1) + (sum(units[:position]),),
+            end=(-1,) * (rank - 1) + (units[position],),
+            strides=(1,) * rank,
+            slice_mode="size",
+        )
+
+    def joins(self, operands: Sequence[RelayExpr], heavies: Sequence[Call], axis: int | None) -> bool:
+        """Also operands that are broadcast along the units of their layer."""
+        if super().joins(operands, heavies, axis):
+            return True
+        shapes = [shape_of(operand) for operand in operands]
+        if axis is not None or not all(known(*shape) and shape[:-1] == shapes[0][:-1] for shape in shapes):
+            return False
+        units = [constant_extent(heavy, len(shape_of(heavy)) - 1) for heavy in heavies]
+        same_rank = all(len(shape) == len(shapes[0]) for shape in shapes)
+        return same_rank and all(
+            not shape or shape[-1] in (1, count) for shape, count in zip(shapes, units, strict=True)
+        )
+
+    def join(self, operands: Sequence[RelayExpr], heavies: Sequence[Call], axis: int | None) -> RelayExpr:
+        """One after another, each as often as its layer has units."""
+        if super().joins(operands, heavies, axis):
+            return super().join(operands, heavies, axis)
+        repeated = []
+        for operand, heavy in zip(operands, heavies, strict=True):
+            units, shape = constant_extent(heavy, len(shape_of(heavy)) - 1), shape_of(operand)
+            whole = operand if shape else call("expand_dims", operand, axis=-1, num_newaxis=1)
+            last = max(len(shape) - 1, 0)
+            single = not shape or shape[-1] == 1 != units
+            repeated.append(call("repeat", whole, repeats=units, axis=last) if single else whole)
+        return call("concatenate", Tuple(repeated), axis=max(len(shape_of(operands[0])) - 1, 0))
+
 
 class _Batch(Combination):
     """A batch of products, one for each layer."""

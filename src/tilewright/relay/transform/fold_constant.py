@@ -55,6 +55,7 @@ STAYS = frozenset(
         "random.threefry_generate",
         "random.threefry_split",
         "random.uniform",
+        "nn.dropout",
     }
 )
 
@@ -78,6 +79,16 @@ def _is_constant(expr: RelayExpr) -> bool:
         elif not isinstance(current, Constant):
             return False
     return True
+
+
+def _is_placed_constant(expr: Any) -> bool:
+    """True for a constant with the device that it is on."""
+    return (
+        isinstance(expr, Call)
+        and isinstance(expr.op, Op)
+        and expr.op.name == "on_device"
+        and isinstance(expr.args[0], Constant)
+    )
 
 
 def _as_expr(value: Any) -> RelayExpr:
@@ -124,13 +135,14 @@ class Folder(ExprMutator):
         current: RelayExpr = let
         while isinstance(current, Let) and current not in self.memo_map:
             value = self.visit(current.value)
-            variable = value if isinstance(value, Constant) else self.variable(current.var, value)
+            replaced = isinstance(value, Constant) or _is_placed_constant(value)
+            variable = value if replaced else self.variable(current.var, value)
             self.memo_map[current.var] = variable
             chain.append((current, variable, value))
             current = current.body
         body = self.visit(current)
         for old, variable, value in reversed(chain):
-            if not isinstance(value, Constant):
+            if not isinstance(value, Constant) and not _is_placed_constant(value):
                 same = variable is old.var and value is old.value and body is old.body
                 body = old if same else old.replace(var=variable, value=value, body=body)
             self.memo_map[old] = body
@@ -163,8 +175,13 @@ def folded(call: Call) -> RelayExpr:
         return call
     if op.name in ("shape_of", "vm.shape_of", "ndarray_size"):
         return _folded_shape(call, op.name)
-    if op.get_attr("FReference") is None or not all(_is_constant(argument) for argument in call.args):
+    if op.get_attr("FReference") is None:
         return call
+    plain = [argument.args[0] if _is_placed_constant(argument) else argument for argument in call.args]
+    if not all(_is_constant(argument) for argument in plain):
+        return call
+    if any(one is not other for one, other in zip(plain, call.args, strict=True)):
+        call = call.replace(args=tuple(plain))
     if _too_large(call, op):
         return call
     try:

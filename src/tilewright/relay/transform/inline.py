@@ -34,14 +34,14 @@ class _Inliner(ExprMutator):
         arguments = [self.visit(argument) for argument in call.args]
         if callee.attrs.get("Compiler"):
             # Another code generator takes the function: it stays one, at the place of the call.
-            return Call(with_fresh_variables(callee).without_attr("Inline"), arguments, span=call.span)
+            return Call(with_fresh_variables(callee), arguments, span=call.span)
         return self.applied(callee, call, arguments)
 
     def visit_global_var(self, gvar: GlobalVar) -> RelayExpr:
         callee = self.bodies.get(gvar.name_hint)
         if callee is None:
             return gvar
-        value: RelayExpr = with_fresh_variables(callee).without_attr("Inline")
+        value: RelayExpr = with_fresh_variables(callee)
         return value
 
     def applied(self, callee: Function, call: Call, arguments: list[Any]) -> RelayExpr:
@@ -65,7 +65,8 @@ class _Inliner(ExprMutator):
 
 @dataclass
 class Inline(Pass):
-    """Inline what is marked; marked functions then leave the module, unless one calls itself or is main."""
+    """Inline what is marked. A marked function then leaves the module, unless it calls itself, is main, or was called
+    by none."""
 
     name = "Inline"
     opt_level = 1
@@ -86,7 +87,7 @@ class Inline(Pass):
             made[name] = function
 
         def result(name: GlobalVar, function: BaseFunc) -> BaseFunc | None:
-            gone = name.name_hint in bodies and name.name_hint != "main"
+            gone = name.name_hint in bodies and name.name_hint != "main" and graph.ref_count(name) > 0
             return None if gone else made[name]
 
         return mod.map_functions(result)

@@ -19,13 +19,14 @@ from tilewright.ir.op import Op
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.transform import Pass, PassContext
 from tilewright.ir.type import FuncType, TupleType, Type
-from tilewright.relay.analysis.devices import DevicePlan
+from tilewright.relay.analysis.devices import PLACES_OF_ARGUMENTS, DevicePlan
 from tilewright.relay.expr import Call, Constant, Let, Tuple, TupleGetItem, Var
 from tilewright.relay.expr_functor import ExprMutator
 from tilewright.relay.function import Function
 from tilewright.relay.infer import infer_module
 from tilewright.relay.op.annotation.annotation import on_device
 from tilewright.relay.op.tensor.device import device_copy, device_number
+from tilewright.relay.transform.lib.move_placements import MovePlacements
 from tilewright.runtime.device import Device
 from tilewright.support.errors import TilewrightError
 from tilewright.support.recursion import recursion_room
@@ -61,21 +62,40 @@ class _Place(ExprMutator):
 
     def visit_call(self, call: Call) -> RelayExpr:
         if not isinstance(call.op, Op) or call.op.name != "on_device":
-            return call.map_children(self.visit)
-        made, kind = self.visit(call.args[0]), call.checked_type
+            return self.with_placed_arguments(call)
         attrs: Any = call.attrs
-        source = int(attrs.device_type)
+        source, kind = int(attrs.device_type), call.checked_type
+        self.around.append(source)
+        made = self.visit(call.args[0])
+        self.around.pop()
         if isinstance(kind, FuncType):
             return made  # type: ignore[no-any-return]
         if attrs.is_fixed:
-            return self.fixed(made, source)
+            return made if source == self.around[-1] else self.fixed(made, source)
         target = self.plan.device_of(call)
         with span_scope(call.span):
             if target != source:
-                return _copied(self.fixed(made, source), kind, source, target)
+                placed = self.fixed(made, source) if source != self.around[-1] else made
+                return _copied(placed, kind, source, target)
             if source != self.around[-1]:
                 return self.fixed(made, source)
             return made  # type: ignore[no-any-return]
+
+    def with_placed_arguments(self, call: Call) -> RelayExpr:
+        """Arguments that are elsewhere than the call say so: what is copied, and sizes and shapes."""
+        if not isinstance(call.op, Op) or call.op.name not in (*PLACES_OF_ARGUMENTS, "device_copy"):
+            return call.map_children(self.visit)
+        arguments = []
+        for argument in call.args:
+            made, device = self.visit(argument), self.plan.device_of(argument)
+            if isinstance(made, Constant) and device != self.around[-1]:
+                with span_scope(call.span):
+                    made = on_device(made, device, is_fixed=True)
+            elif device != self.around[-1] and not isinstance(argument.checked_type, FuncType):
+                made = self.fixed(made, device)
+            arguments.append(made)
+        same = all(one is other for one, other in zip(arguments, call.args, strict=True))
+        return call if same else call.replace(args=tuple(arguments))
 
     def visit_let(self, let: Let) -> RelayExpr:
         chain: list[tuple[Let, Any]] = []
@@ -125,7 +145,14 @@ class PlanDevices(Pass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         """Plan all functions together."""
-        typed = infer_module(mod)
+        move = MovePlacements()
+
+        def moved(name: GlobalVar, function: BaseFunc) -> BaseFunc:
+            made: BaseFunc = move.visit(function) if isinstance(function, Function) else function
+            return made
+
+        with recursion_room():
+            typed = infer_module(mod.map_functions(moved))
         plan = DevicePlan(typed, device_number(self.default_device))
         place = _Place(plan)
 

@@ -61,21 +61,27 @@ class _Recast(ExprMutator):
 
 
 def recast(
-    expr: RelayExpr,
+    expr: RelayExpr | IRModule,
     dtype: str,
     out_dtype: str,
     ops: Sequence[str] = ("nn.conv2d",),
     skip_layers: Sequence[int] = (),
-) -> RelayExpr:
-    """The expression with the calls of ``ops`` on arguments of ``dtype``, giving ``out_dtype`` where the operator can
-    say so, and their results in the type that they had. ``skip_layers`` are the numbers of calls that stay, in the
-    order of computation; negative ones count from the last."""
+) -> RelayExpr | IRModule:
+    """The expression, or the module's main function, with the calls of ``ops`` on arguments of ``dtype``.
+
+    They give ``out_dtype`` where the operator can say so, and their results are cast to the type that they had.
+    ``skip_layers`` are the numbers of calls that stay, in the order of computation; negative ones count from the last.
+    """
+    if isinstance(expr, IRModule):
+        made = recast(expr["main"], dtype, out_dtype, ops, skip_layers)
+        assert isinstance(made, RelayExpr)
+        return IRModule.from_expr(made)
     function = infer_module(IRModule.from_expr(expr))["main"]
     assert isinstance(function, Function)
     total = sum(isinstance(node, Call) and is_call(node, *ops) for node in post_order(function))
     skipped = {number if number >= 0 else total + number for number in skip_layers}
     with recursion_room():
-        made = _Recast(dtype, out_dtype, ops, skipped).visit(function)
-    done = infer_module(IRModule.from_expr(made))["main"]
+        changed = _Recast(dtype, out_dtype, ops, skipped).visit(function)
+    done = infer_module(IRModule.from_expr(changed))["main"]
     assert isinstance(done, Function)
-    return done if isinstance(expr, Function) else done.body
+    return done.replace(ret_type=expr.ret_type) if isinstance(expr, Function) else done.body

@@ -40,7 +40,8 @@ class _Split(CallRewriter):
 
 @dataclass
 class SplitArgs(FunctionPass):
-    """No concatenation takes more than ``max_function_args`` tensors. A number below two sets no limit."""
+    """No kernel of a concatenation has more than ``max_function_args`` arguments, of which one is its result. A number
+    below three sets no limit."""
 
     max_function_args: int
 
@@ -50,7 +51,7 @@ class SplitArgs(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         """Split within one function."""
-        if self.max_function_args < 2:
+        if self.max_function_args < 3:
             return func
-        made: Function = _Split(self.max_function_args).visit(func)
+        made: Function = _Split(self.max_function_args - 1).visit(func)
         return made

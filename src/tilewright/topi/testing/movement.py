@@ -111,7 +111,8 @@ def strided_slice_python(
     for place, axis in enumerate(which):
         first = begin[place] if place < len(begin) else None
         last = end[place] if place < len(end) else None
-        step = steps[place] if place < len(steps) else steps[0] if len(steps) == 1 else 1
+        sliced = first is not None or last is not None
+        step = steps[place] if place < len(steps) else steps[0] if len(steps) == 1 and sliced else 1
         if slice_mode == "size":
             step = 1
             last = None if last is None or last < 0 else (first or 0) + last

@@ -101,7 +101,7 @@ def pool_grad_nchw(
     """The gradient of pooling: to the first largest element of a window, or to all of its elements alike."""
     height, width = a_np.shape[2:]
     top, left = padding[:2]
-    gradient = np.zeros_like(a_np)
+    gradient = np.zeros(a_np.shape, np.result_type(a_np.dtype, out_grad_np.dtype))
     for y, x in product(*map(range, out_grad_np.shape[2:])):
         rows = [
             at for at in range(y * strides[0] - top, y * strides[0] - top + pool_size[0]) if 0 <= at < height
@@ -109,6 +109,8 @@ def pool_grad_nchw(
         columns = [
             at for at in range(x * strides[1] - left, x * strides[1] - left + pool_size[1]) if 0 <= at < width
         ]
+        if not rows or not columns:
+            continue  # the window is within the padding
         if pool_type == "avg":
             count = math.prod(pool_size) if count_include_pad else max(len(rows) * len(columns), 1)
             gradient[:, :, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] += (

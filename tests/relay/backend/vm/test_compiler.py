@@ -12,6 +12,7 @@ from tests.relay.backend.vm.programs import executable, machine, module, plain, 
 import tilewright as tvm
 from tilewright import relay
 from tilewright.relay.backend.vm import VMCompiler
+from tilewright.runtime.container import ADT
 from tilewright.runtime.vm import Executable, VirtualMachine
 from tilewright.support.errors import LoweringError, TargetError, TilewrightError
 
@@ -59,7 +60,7 @@ def test_the_executor() -> None:
     function = relay.Function([x, y], relay.Tuple([x + y, relay.Tuple([x, relay.sum(y)])]))
     arguments = [random(2, 3), random(2, 3)]
     results = [relay.create_executor(kind).evaluate(function)(*arguments) for kind in ("debug", "vm")]
-    assert isinstance(results[1], list) and isinstance(results[1][1], list)
+    assert isinstance(results[1], ADT) and isinstance(results[1][1], list)
     same(plain(results[1]), plain(results[0]))
     by_name = relay.create_executor("vm").evaluate(function)(y=arguments[1], x=arguments[0])
     same(plain(by_name), plain(results[0]))

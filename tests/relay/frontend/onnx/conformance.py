@@ -30,6 +30,8 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
+from tilewright.runtime.container import ADT
+
 FAILURES = Path(__file__).with_name("conformance_failures.txt")
 KINDS = ("simple", "pytorch-converted", "pytorch-operator", "real")
 
@@ -123,7 +125,9 @@ def compare(expected: list[Any], found: list[Any], rtol: float, atol: float) -> 
     assert len(found) == len(expected), f"{len(found)} values, {len(expected)} are expected"
     for value, wanted in zip(found, expected, strict=True):
         if isinstance(wanted, (list, tuple)):
-            assert isinstance(value, (list, tuple)), f"{type(value).__name__} where a sequence is expected"
+            assert isinstance(value, (list, tuple, ADT)), (
+                f"{type(value).__name__} where a sequence is expected"
+            )
             compare(list(wanted), list(value), rtol, atol)
             continue
         wanted = np.asarray(wanted)

@@ -8,6 +8,7 @@ from tests.relay.frontend.onnx.models import node_model
 from tilewright.relay.frontend import from_onnx
 from tilewright.relay.frontend.common.needs import ShapeNeeded
 from tilewright.relay.frontend.onnx import backend
+from tilewright.runtime.container import ADT
 from tilewright.support.errors import ModelError
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18]>'
@@ -94,7 +95,7 @@ def test_sequences_as_inputs_and_outputs():
     added = np.asarray([1, 2], "float32")
     for items in ([DATA[0], DATA], [DATA]):
         (found,) = prepared.run([items, added])
-        assert isinstance(found, list) and len(found) == len(items)
+        assert isinstance(found, (list, ADT)) and len(found) == len(items)
         for value, item in zip(found, items, strict=True):
             np.testing.assert_array_equal(value, item + added)
 

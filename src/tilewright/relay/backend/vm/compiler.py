@@ -11,7 +11,6 @@ from tilewright.compile.dump import dump_passes
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.module import IRModule
 from tilewright.ir.transform import Sequential
-from tilewright.ir.type import TupleType, Type
 from tilewright.relay import transform
 from tilewright.relay.backend.executor import CompilingExecutor, ordered_arguments
 from tilewright.relay.backend.external.code import compile_external
@@ -126,14 +125,6 @@ class VMExecutor(CompilingExecutor):
         machine = VirtualMachine(compile(module, self.target), self.device)
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            value = machine.invoke("main", *ordered_arguments(main, args, kwargs))
-            return _as_lists(value, main.checked_type.ret_type)
+            return machine.invoke("main", *ordered_arguments(main, args, kwargs))
 
         return run
-
-
-def _as_lists(value: Any, kind: Type) -> Any:
-    """Tuples as lists, as other executors return them."""
-    if not isinstance(kind, TupleType):
-        return value
-    return [_as_lists(part, inner) for part, inner in zip(value, kind.fields, strict=True)]

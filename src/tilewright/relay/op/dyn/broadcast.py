@@ -12,7 +12,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size
+from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size, whole_numbers
 from tilewright.relay.op.shapes import tensors
 from tilewright.relay.op.transform.broadcast import TileAttrs
 from tilewright.relay.op.transform.creation import InitOpAttrs
@@ -62,7 +62,7 @@ define(
     relation=_broadcast_relation,
     compute=lambda attrs, inputs, out_type: [topi.broadcast_to(inputs[0], result_shape(out_type))],
     reference=lambda attrs, data, shape: reference_of(
-        "broadcast_to", attrs.replace(shape=shape.reshape(-1).tolist()), data
+        "broadcast_to", attrs.replace(shape=whole_numbers(shape)), data
     ),
     gradient=lambda primal, grad: [
         call("collapse_sum_like", grad, primal.args[0]),
@@ -108,7 +108,7 @@ define(
     compute=lambda attrs, inputs, out_type: [
         topi.dyn_tile(inputs[0], result_shape(out_type), vector_length(inputs[1]))
     ],
-    reference=lambda attrs, data, reps: reference_of("tile", TileAttrs(reps.reshape(-1).tolist()), data),
+    reference=lambda attrs, data, reps: reference_of("tile", TileAttrs(whole_numbers(reps)), data),
     kind=OpPattern.BROADCAST,
     shape_function=_tile_shape,
     data_dependent=(False, True),

@@ -11,7 +11,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size
+from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size, whole_numbers
 from tilewright.relay.op.shapes import normal_axis, tensor, tensors
 from tilewright.relay.op.transform.broadcast import copied_vector
 from tilewright.relay.op.transform.creation import (
@@ -42,7 +42,7 @@ define(
     relation=_full_relation,
     compute=lambda attrs, inputs, out_type: [topi.full(result_shape(out_type), out_type.dtype, inputs[0])],
     reference=lambda attrs, value, shape: reference_of(
-        "full", attrs.replace(shape=shape.reshape(-1).tolist()), value
+        "full", attrs.replace(shape=whole_numbers(shape)), value
     ),
     gradient=lambda primal, grad: [
         call("cast_like", call("sum", grad), primal.args[0]),
@@ -67,7 +67,7 @@ def _constant(name: str, value: int) -> None:
         attrs=InitOpAttrs,
         relation=_init_relation,
         compute=lambda attrs, inputs, out_type: [topi.full(result_shape(out_type), out_type.dtype, value)],
-        reference=lambda attrs, shape: reference_of(name, attrs.replace(shape=shape.reshape(-1).tolist())),
+        reference=lambda attrs, shape: reference_of(name, attrs.replace(shape=whole_numbers(shape))),
         gradient=lambda primal, grad: [call("zeros_like", primal.args[0])],
         kind=OpPattern.ELEMWISE,
         shape_function=lambda attrs, inputs, out_ndims: copied_vector(

@@ -12,7 +12,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size
+from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size, whole_numbers
 from tilewright.relay.op.shapes import tensors
 from tilewright.relay.op.transform.reshaping import ExpandDimsAttrs, ReshapeAttrs, SqueezeAttrs
 from tilewright.relay.op.transform.support import (
@@ -129,7 +129,7 @@ define(
     relation=_reshape_relation,
     compute=_to_result_shape,
     reference=lambda attrs, data, newshape: reference_of(
-        "reshape", attrs.replace(newshape=newshape.reshape(-1).tolist()), data
+        "reshape", attrs.replace(newshape=whole_numbers(newshape)), data
     ),
     gradient=_gradient,
     kind=OpPattern.INJECTIVE,
@@ -224,7 +224,7 @@ define(
     relation=_squeeze_relation,
     compute=_to_result_shape,
     reference=lambda attrs, data, axis: reference_of(
-        "squeeze", SqueezeAttrs(tuple(axis.reshape(-1).tolist())), data
+        "squeeze", SqueezeAttrs(tuple(whole_numbers(axis))), data
     ),
     gradient=_gradient,
     kind=OpPattern.INJECTIVE,

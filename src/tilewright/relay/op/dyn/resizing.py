@@ -13,7 +13,7 @@ from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.op.attributes import OpAttrs
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.dyn.support import reference_of, vector_size
+from tilewright.relay.op.dyn.support import reference_of, vector_size, whole_numbers
 from tilewright.relay.op.image.resize import Resize2DAttrs
 from tilewright.relay.op.nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs
 from tilewright.relay.op.shapes import dims, tensors
@@ -142,7 +142,7 @@ define(
     relation=_resize_relation,
     compute=_resize_compute,
     reference=lambda attrs, data, size: reference_of(
-        "image.resize2d", attrs.replace(size=tuple(size.tolist())), data
+        "image.resize2d", attrs.replace(size=tuple(whole_numbers(size))), data
     ),
     kind=OpPattern.INJECTIVE,
     shape_function=_shape_function("HW", "resize2d", lambda ins, number, extent: as_int64(ins[1][number])),

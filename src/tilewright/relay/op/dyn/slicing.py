@@ -11,7 +11,7 @@ from tilewright.ir.operators import const, floordiv, maximum, minimum
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size
+from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size, whole_numbers
 from tilewright.relay.op.shapes import dims, tensors
 from tilewright.relay.op.transform.slicing import StridedSliceAttrs
 from tilewright.relay.op.transform.support import as_int64, require, shape_program, vector_length
@@ -75,7 +75,7 @@ def _shape(attrs: Any, inputs: Sequence[Tensor], out_ndims: Any) -> list[Tensor]
 
 
 def _reference(attrs: Any, data: Any, begin: Any, end: Any, strides: Any) -> Any:
-    first, last, steps = (tuple(one.reshape(-1).tolist()) for one in (begin, end, strides))
+    first, last, steps = (tuple(whole_numbers(one)) for one in (begin, end, strides))
     return reference_of("strided_slice", StridedSliceAttrs(first, last, steps, attrs.slice_mode), data)
 
 

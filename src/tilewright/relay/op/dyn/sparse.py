@@ -9,7 +9,7 @@ from tilewright import topi
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import Type
 from tilewright.relay.op.definition import OpPattern, RelationError, define
-from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size
+from tilewright.relay.op.dyn.support import reference_of, unknown, vector_size, whole_numbers
 from tilewright.relay.op.shapes import tensors
 from tilewright.relay.op.transform.broadcast import copied_vector
 from tilewright.relay.op.transform.sparse import SparseToDenseAttrs, check_sparse, of_depth
@@ -39,7 +39,7 @@ define(
         )
     ],
     reference=lambda attrs, indices, shape, values, default: reference_of(
-        "sparse_to_dense", SparseToDenseAttrs(tuple(shape.tolist())), indices, values, default
+        "sparse_to_dense", SparseToDenseAttrs(tuple(whole_numbers(shape))), indices, values, default
     ),
     kind=OpPattern.OPAQUE,
     shape_function=lambda attrs, inputs, out_ndims: copied_vector(

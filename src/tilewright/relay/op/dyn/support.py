@@ -20,13 +20,21 @@ def unknown(rank: int) -> list[AnyDimension]:
 
 
 def vector_size(kind: TensorType, what: str) -> int:
-    """The number of integers in an argument: a vector of constant length, or a scalar, which counts as one."""
-    if not kind.dtype.is_integral or len(kind.shape) > 1:
+    """The number of integers in an argument: a vector of constant length, or a scalar, which counts as one.
+
+    Programs compute them in floating point, too: such numbers are truncated, as a cast does it.
+    """
+    if kind.dtype.is_bool or len(kind.shape) > 1:
         raise RelationError(f"{what} is a vector of integers, not {kind}")
     shape = constant_shape(kind, what)
     if shape and shape[0] > MOST_DIMENSIONS:
         raise RelationError(f"{what} has {shape[0]} integers: no tensor has so many dimensions")
     return shape[0] if shape else 1
+
+
+def whole_numbers(values: Any) -> list[int]:
+    """The elements of a vector, or a scalar as a vector of one."""
+    return [int(value) for value in values.reshape(-1)]
 
 
 def reference_of(name: str, attrs: Any, *arrays: Any) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 from tilewright.ir.base import RelayExpr
 from tilewright.ir.tensor_type import TensorType
-from tilewright.ir.type import GlobalTypeVar, TupleType, Type, TypeCall
+from tilewright.ir.type import STORAGE as STORAGE_NAME
+from tilewright.ir.type import TupleType, Type, TypeCall
 from tilewright.relay.expr import Call, Constant, Tuple, TupleGetItem, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.definition import OpPattern, RelationError, define
@@ -15,7 +16,7 @@ from tilewright.relay.op.relations import nothing
 from tilewright.runtime.device import Device
 from tilewright.support.errors import ExpressionError
 
-STORAGE = TypeCall(GlobalTypeVar("Storage"), ())
+STORAGE = TypeCall(STORAGE_NAME, ())
 """The type of memory."""
 
 

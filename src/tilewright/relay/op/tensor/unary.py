@@ -23,6 +23,9 @@ Derivative = Callable[[Any, Any], Any]
 """(argument, result) to the derivative there."""
 
 
+_LEVEL_THREE = ("ceil", "floor", "trunc", "round", "sign", "abs", "negative", "isnan", "isfinite", "isinf")
+
+
 def _unary(
     name: str,
     compute: Callable[[Tensor], Tensor],
@@ -49,7 +52,7 @@ def _unary(
         gradient=gradient,
         layout=elementwise,
         kind=OpPattern.ELEMWISE,
-        level=1,
+        level=3 if name in _LEVEL_THREE else 1,
         description=description,
     )
 

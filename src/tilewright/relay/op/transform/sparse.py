@@ -14,7 +14,7 @@ from tilewright.ir.operators import cast, maximum
 from tilewright.ir.operators import const as number
 from tilewright.ir.tensor_type import TensorType
 from tilewright.ir.type import TupleType, Type
-from tilewright.relay.expr import Call, TupleWrapper, const
+from tilewright.relay.expr import Call, Tuple, TupleWrapper, const
 from tilewright.relay.op.attributes import OpAttrs, attributes
 from tilewright.relay.op.calls import call
 from tilewright.relay.op.definition import OpPattern, RelationError, define
@@ -125,9 +125,12 @@ def _fill_relation(types: Sequence[Type], attrs: Any) -> Type | None:
             f"sparse_fill_empty_rows takes rows of indices, a vector of values and a shape, not {indices}, {values} "
             f"and {dense_shape}"
         )
-    check_sparse(indices, values, constant_shape(dense_shape, "the dense shape")[0], "sparse_fill_empty_rows")
+    if all(isinstance(extent, int) for extent in (*dims(dense_shape), *dims(indices)[1:])):
+        rank = constant_shape(dense_shape, "the dense shape")[0]
+        check_sparse(indices, values, rank, "sparse_fill_empty_rows")
     check_indices(dense_shape, "the dimensions of the dense shape")
-    if constant_shape(default, "the default value") not in ((), (1,)) or default.dtype is not values.dtype:
+    single = all(extent == 1 or not isinstance(extent, int) for extent in dims(default))
+    if not single or len(default.shape) > 1 or default.dtype is not values.dtype:
         raise RelationError(
             f"the default value of sparse_fill_empty_rows is one {values.dtype}, not {default}"
         )
@@ -203,13 +206,13 @@ _SPARSE_FILL_EMPTY_ROWS = define(
 
 def sparse_fill_empty_rows(
     sparse_indices: RelayExpr, sparse_values: RelayExpr, dense_shape: RelayExpr, default_value: RelayExpr
-) -> TupleWrapper:
+) -> Tuple:
     """A sparse tensor in which every row has an element: an empty one gets ``default_value`` in its first column.
 
     Gives the index vectors, the values, and which rows were empty.
     """
     arguments = (sparse_indices, sparse_values, dense_shape, default_value)
-    return TupleWrapper(Call(_SPARSE_FILL_EMPTY_ROWS, arguments), 3)
+    return Tuple(list(TupleWrapper(Call(_SPARSE_FILL_EMPTY_ROWS, arguments), 3)))
 
 
 def _sparse_reshape_relation(types: Sequence[Type], attrs: Any) -> Type | None:

@@ -65,6 +65,10 @@ class Combination:
         """One operand for all branches, from those of the new program."""
         raise NotImplementedError
 
+    def keeps_shape(self, before: Sequence[Any], after: Sequence[Any]) -> bool:
+        """True if a following call leaves the shape of its tensor as the parts need it."""
+        return tuple(before) == tuple(after)
+
     def follow(self, step: Call, arguments: Sequence[RelayExpr]) -> RelayExpr:
         """A following call, applied to the combined tensor and joined operands."""
         return Call(step.op, arguments, step.attrs)
@@ -198,7 +202,7 @@ class _Finder:
             if self.block_of[following] is not self.block_of[heavy]:
                 return branch
             made = made_type(following)
-            if not isinstance(made, TensorType) or dims(made) != shape_of(current):
+            if not isinstance(made, TensorType) or not self.way.keeps_shape(shape_of(current), dims(made)):
                 return branch
             branch.append(following)
             current = following

@@ -89,6 +89,21 @@ def median(node: TorchNode, input: Expr) -> Expr:
     return median_dim(node, reshaped(node, input, [-1]), 0)[0]
 
 
+@converter("aten::mode")
+def mode(node: TorchNode, input: Expr, dim: int = -1, keepdim: bool = False) -> list[Expr]:
+    """The most frequent element along an axis, of several the smallest, and where it is last."""
+    if not node.rank(input):
+        return [input, relay.zeros((), "int64")]
+    axis = node.axis_of(dim, node.rank(input))
+    values, places = sort(node, input, axis)
+    same = relay.equal(relay.expand_dims(values, axis + 1), relay.expand_dims(values, axis))
+    counts = relay.sum(relay.cast(same, "int64"), [axis + 1])
+    first = relay.cast(relay.argmax(counts, [axis], keepdims=True), "int64")
+    last = first + relay.max(counts, [axis], keepdims=True) - const(1, "int64")
+    found = [relay.gather(values, axis, first), relay.gather(places, axis, last)]
+    return found if keepdim else [relay.squeeze(each, [axis]) for each in found]
+
+
 @converter("aten::nanmedian.dim")
 def nanmedian_dim(node: TorchNode, input: Expr, dim: int, keepdim: bool = False) -> list[Expr]:
     """The lower of the middle elements that are numbers, and where it is; NaNs are last in order."""

@@ -1,0 +1,23 @@
+"""TVM's questions whether a vendor's device can be used here. None of these can."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Available(Enum):
+    """What there is of a device: nothing, its compiler, or the device too."""
+
+    UNAVAILABLE = 0
+    SW_ONLY = 1
+    SW_AND_HW = 2
+
+
+def ethosn_available() -> Available:
+    """Whether Ethos-N is supported: it is not."""
+    return Available.UNAVAILABLE
+
+
+def vitis_ai_available() -> bool:
+    """Whether Vitis AI is supported: it is not."""
+    return False
