@@ -116,19 +116,15 @@ def _full(buffer: Buffer) -> BufferRegion:
 def get_block_access_region(
     block: Block, buffer_var_map: Mapping[Var, Buffer]
 ) -> tuple[list[BufferRegion], list[BufferRegion], list[BufferRegion]]:
-    """The regions that the block reads, writes, and that opaque code in it may access, among the given buffers.
-
-    Where the block initialises a reduction, the buffers that it writes do not count as read.
+    """The regions that the block reads, writes, and that opaque code in it may access, among the given buffers. A
+    reduction reads what it updates.
     """
     accesses = _Accesses(block, buffer_var_map)
     with recursion_room():
         if block.init is not None:
             accesses.visit(block.init)
         accesses.visit(block.body)
-    reads = accesses.reads
-    if block.init is not None:
-        reads = {buffer: box for buffer, box in reads.items() if buffer not in accesses.writes}
-    return _regions(reads), _regions(accesses.writes), [_full(buffer) for buffer in accesses.opaque]
+    return _regions(accesses.reads), _regions(accesses.writes), [_full(buffer) for buffer in accesses.opaque]
 
 
 def get_block_read_write_region(

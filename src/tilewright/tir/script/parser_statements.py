@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion
-from tilewright.ir.expr import BufferLoad, IterVar, Load, PrimExpr, Range, Var, is_const
+from tilewright.ir.expr import BufferLoad, Call, IterVar, Load, PrimExpr, Range, Var, is_const
 from tilewright.ir.type import PointerType, PrimType
 from tilewright.support.errors import ParseError, TilewrightError
 from tilewright.tir.analysis.block_access_region import get_block_access_region
@@ -57,13 +57,15 @@ class StatementParser(DeclarationParser):
         for position, node in enumerate(rest):
             try:
                 made = self.statement(node)
+                if callable(made):
+                    if position + 1 == len(rest):
+                        raise self.error(node, "nothing follows this statement, which is for what follows it")
+                    done.append(made(self.statements(rest[position + 1 :])))
+                    break
             except ParseError:
                 raise
             except TilewrightError as error:
                 raise self.error(node, error.message) from None
-            if callable(made):
-                done.append(made(self.statements(rest[position + 1 :])))
-                break
             if made is not None:
                 done.append(made)
         if not done:
@@ -161,7 +163,10 @@ class StatementParser(DeclarationParser):
         plain = self._effects.get(name or "")
         if plain is not None:
             return plain(self, call)
-        return Evaluate(self.expr(call), self.source.span(node))
+        value = self.expr(call)
+        if not isinstance(value, Call):
+            raise self.error(node, "this computes a value and has no effect; use T.evaluate")
+        return Evaluate(value, self.source.span(node))
 
     def _evaluate(self, call: ast.Call) -> Stmt:
         given = self.arguments(call, "value")
@@ -329,7 +334,10 @@ class StatementParser(DeclarationParser):
         if len(names) != 1:
             raise self.error(node.target, "this loop has one variable")
         keywords = self.keywords(call)
-        bounds = [keywords.pop("begin"), keywords.pop("end")] if "begin" in keywords else list(call.args)
+        bounds = list(call.args)
+        if kind == "thread_binding" and len(bounds) == 3:
+            keywords.setdefault("thread", bounds.pop())
+        bounds += [keywords.pop(name) for name in ("begin", "end") if name in keywords]
         if len(bounds) not in (1, 2):
             raise self.error(call, "a loop takes its extent, or its begin and end")
         domain = Range(self.expr(bounds[0])) if len(bounds) == 1 else self.range_between(bounds[0], bounds[1])

@@ -51,8 +51,10 @@ class _Hoister(StmtMutator):
         otherwise: Stmt | None = None
         if branch.else_case is not None:
             self.repeated = True
-            otherwise = node.replace(body=branch.else_case)
-        return IfThenElse(moving, node.replace(body=inner), otherwise, branch.span)
+            otherwise = self._hoisted(node.replace(body=branch.else_case), variable)
+        # What is left in the loop may be a branch of its own.
+        repeated = self._hoisted(node.replace(body=inner), variable)
+        return IfThenElse(moving, repeated, otherwise, branch.span)
 
 
 def _sorted_parts(condition: PrimExpr, variable: Var) -> tuple[PrimExpr | None, PrimExpr | None]:
