@@ -20,8 +20,8 @@ from tilewright.support.node import Children, Node, node
 from tilewright.support.slot import BUFFER_STORE
 from tilewright.support.span import Span
 
-DEFAULT_ALIGNMENT = 64
-"""Bytes: what the runtime's allocations and the arguments of compiled functions are aligned to."""
+DEFAULT_ALIGNMENT = 128
+"""Bytes: TVM's default, which asks for nothing. A buffer with another alignment requires it of its memory."""
 
 READ, WRITE = 1, 2
 

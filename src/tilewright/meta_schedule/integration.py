@@ -117,7 +117,7 @@ def extract_task(
                 loops = create_prim_func([*program.inputs, *program.outputs])
             except LoweringError:
                 continue
-            choice = program.anchor_choice
+            choice = program.anchor
             name = f"fused_{number}_{'injective' if choice is None else choice.operator}"
             MetaScheduleContext.query_inside_with_scope(
                 name,

@@ -14,7 +14,7 @@ from typing import Any
 
 from tilewright.ir import operators
 from tilewright.ir.buffer import Buffer, BufferRegion, decl_buffer
-from tilewright.ir.expr import IterVar, PrimExpr, Range, Var
+from tilewright.ir.expr import IntImm, IterVar, PrimExpr, Range, Var
 from tilewright.tir.script.parser_expressions import ExpressionParser
 from tilewright.tir.stmt import MatchBufferRegion, Stmt
 
@@ -175,12 +175,28 @@ class DeclarationParser(ExpressionParser):
             if "dtype" not in given:
                 given["dtype"] = ast.Constant(str(region.buffer.dtype))
             buffer = self.make_buffer(call, name, given)
+            self._require_same_shape(call, buffer, region)
             self.block.matched.append(MatchBufferRegion(buffer, region))
         self.define(name, buffer)
+
+    def _require_same_shape(self, call: ast.Call, buffer: Buffer, region: BufferRegion) -> None:
+        """A buffer has the shape of the region that it stands for, whose first dimensions may be of one element."""
+        extents = [bounds.extent for bounds in region.region]
+        surplus = len(extents) - len(buffer.shape)
+        pairs = zip([*[operators.const(1)] * surplus, *buffer.shape], extents, strict=False)
+        if surplus < 0 or any(
+            isinstance(one, IntImm) and isinstance(other, IntImm) and one.value != other.value
+            for one, other in pairs
+        ):
+            raise self.error(
+                call, f"{buffer.name} has the shape {list(buffer.shape)}, and the region {extents}"
+            )
 
     def declare_alloc_buffer(self, call: ast.Call, names: Sequence[ast.expr]) -> None:
         """A buffer that lives within the block."""
         name = self.single_name(call, names)
+        if isinstance(self.lookup(name), Buffer):
+            raise self.error(call, f"there is a buffer {name} already")
         buffer = self.make_buffer(call, name, self.arguments(call, "shape", *_BUFFER_OPTIONS))
         self.block.allocated.append(buffer)
         self.define(name, buffer)
@@ -274,7 +290,7 @@ class DeclarationParser(ExpressionParser):
         name = self.single_name(call, names)
         given = self.arguments(call, "dom", "value")
         domain = self.axis_domain(self.required(call, given, "dom"))
-        value = self.expr(given["value"]) if "value" in given else None
+        value = self.expr(self.required(call, given, "value"))
         self.add_axis(call, name, domain, value, kind)
 
     def axis_domain(self, node: ast.expr) -> Range:

@@ -70,7 +70,7 @@ class StatementParser(DeclarationParser):
                 done.append(made)
         if not done:
             return Evaluate(0)
-        return done[0] if len(done) == 1 else SeqStmt(done)
+        return done[0] if len(done) == 1 else SeqStmt(done, done[0].span)
 
     def statement(self, node: ast.stmt) -> Stmt | Wrap | None:
         """One statement; a ``Wrap`` where it needs a body; None for a declaration."""
@@ -131,6 +131,10 @@ class StatementParser(DeclarationParser):
             place = self.as_expr(target, place)
         if isinstance(place, BufferLoad):
             stored = self._of_type(stored, place.dtype)
+            if stored.dtype.lanes not in (1, place.dtype.lanes):
+                raise self.error(
+                    node, f"a vector of {stored.dtype.lanes} is assigned to {place.dtype.lanes} elements"
+                )
             return BufferStore(place.buffer, stored, place.indices, span)
         if isinstance(place, Load):
             stored = self._of_type(stored, place.dtype)
@@ -347,7 +351,7 @@ class StatementParser(DeclarationParser):
             wrong = f"; there is no argument {next(iter(keywords))}" if keywords else ""
             raise self.error(call, f"only T.thread_binding takes thread=...{wrong}")
         with self.scope():
-            variable = self._loop_variable(names[0], domain)
+            variable = self._loop_variable(targets[0], names[0], domain)
             body = self.statements(node.body)
         return For(
             variable,
@@ -357,7 +361,7 @@ class StatementParser(DeclarationParser):
             body,
             thread,
             annotations,
-            self.source.span(node),
+            self.source.span(call),
         )
 
     def _loop_thread(self, node: ast.expr) -> IterVar:
@@ -367,8 +371,8 @@ class StatementParser(DeclarationParser):
         tag = self.string(node)
         return IterVar(None, Var(tag, "int32"), IterVar.ThreadIndex, tag)
 
-    def _loop_variable(self, name: str, domain: Range) -> Var:
-        variable = Var(name, domain.extent.dtype)
+    def _loop_variable(self, node: ast.AST, name: str, domain: Range) -> Var:
+        variable = Var(name, domain.extent.dtype, self.source.span(node))
         self.loop_ranges[variable] = domain
         self.define(name, variable)
         return variable
@@ -381,7 +385,8 @@ class StatementParser(DeclarationParser):
             )
         with self.scope():
             variables = [
-                self._loop_variable(name, domain) for name, domain in zip(names, domains, strict=True)
+                self._loop_variable(node.target, name, domain)
+                for name, domain in zip(names, domains, strict=True)
             ]
             body = self.statements(node.body)
         for variable, domain in zip(reversed(variables), reversed(domains), strict=True):
