@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import json
-from typing import ClassVar
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from tilewright.runtime.device_table import (
     Attribute,
@@ -19,6 +21,10 @@ from tilewright.runtime.device_table import (
 )
 from tilewright.runtime.failure import check, failure
 from tilewright.runtime.library import LIBRARY, DLDevice
+from tilewright.support.dtype import DataType
+
+if TYPE_CHECKING:
+    from tilewright.runtime.ndarray import NDArray
 
 _NAMES = {
     1: "cpu",
@@ -258,6 +264,16 @@ class Device:
         if self.device_type >= RPC_OFFSET:
             return f"remote[{self.device_type // RPC_OFFSET - 1}]:{self.kind}({self.device_id})"
         return f"{self.kind}({self.device_id})"
+
+
+class ForeignDevice(Device):
+    """A device that only another process can use. It makes the arrays that are on it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def new_array(self, shape: Sequence[int], dtype: DataType) -> NDArray:
+        """An uninitialized array on the device."""
 
 
 def name_device(name: str, device_type: int) -> None:

@@ -37,6 +37,9 @@ _OPERATIONS = (
     "get_num_inputs",
     "get_num_outputs",
     "get_output_index",
+    "get_input_name",
+    "get_output_name",
+    "input_has_value",
     "load_params",
     "share_params",
     "debug_get_output",
@@ -212,6 +215,24 @@ class GraphExecutor(Module):
             LIBRARY.tilewright_graph_input_name(self._graph.address, index).decode()
             for index in range(self.get_num_inputs())
         ]
+
+    def get_input_name(self, index: int) -> str:
+        """The name of the input at a position."""
+        names = self.input_names()
+        if not 0 <= _index(index) < len(names):
+            raise failure("IndexError", f"the graph has {len(names)} inputs, and none at position {index}")
+        return names[index]
+
+    def get_output_name(self, index: int) -> str:
+        """The name of the output at a position."""
+        names = self.output_names()
+        if not 0 <= _index(index) < len(names):
+            raise failure("IndexError", f"the graph has {len(names)} outputs, and none at position {index}")
+        return names[index]
+
+    def input_has_value(self, index: int) -> bool:
+        """True if the input at a position was set."""
+        return _index(index) in self._given
 
     def input_device(self, index: int) -> Device:
         """Where an input is."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from tilewright.runtime.device import (
     DEFAULT_STREAM,
     Device,
+    ForeignDevice,
     cpu,
     cuda,
     device,
@@ -160,6 +161,8 @@ class NDArray(Object):
     """A tensor. Holds one reference to a tensor object of the C runtime."""
 
     __slots__ = ("__weakref__", "_address", "_handle", "_shape", "_tag", "_type", "borrowed")
+    is_foreign = False
+    """True for an array whose memory is in another process: it does its own copies."""
 
     def __init__(self, handle: int, read_only: bool = False) -> None:
         """Takes over a reference to a tensor object, whose memory may be read-only."""
@@ -244,7 +247,7 @@ class NDArray(Object):
 
     def same_as(self, other: object) -> bool:
         """True if both are the same tensor object, not merely equal ones."""
-        return isinstance(other, NDArray) and self._handle == other._handle
+        return isinstance(other, NDArray) and not other.is_foreign and self._handle == other._handle
 
     def numpy(self) -> npt.NDArray[Any]:
         """A NumPy array with a copy of the elements; a vector type's lanes are one more dimension."""
@@ -314,6 +317,8 @@ class NDArray(Object):
         """Copies elements in, from an NDArray or anything NumPy can make an array of; the shape must be the same."""
         self._require_writeable()
         if isinstance(source_array, NDArray):
+            if source_array.is_foreign:
+                return source_array.copyto(self)
             check(LIBRARY.tilewright_tensor_copy(source_array._address, self._address))
             return self
         element = self.dtype
@@ -339,6 +344,8 @@ class NDArray(Object):
         elif not isinstance(target, NDArray):
             raise failure("TypeError", f"copyto needs an NDArray or a Device, not {type(target).__name__}")
         target._require_writeable()
+        if target.is_foreign:
+            return target.copyfrom(self)
         check(LIBRARY.tilewright_tensor_copy(self._address, target._address))
         return target
 
@@ -357,7 +364,7 @@ class NDArray(Object):
         self._require_whole(index)
         self._require_writeable()
         if isinstance(value, NDArray):
-            if value._handle != self._handle:
+            if not value.same_as(self):
                 value.copyto(self)
         elif np.isscalar(value):
             lanes = (self.dtype.lanes,) if self.dtype.lanes > 1 else ()
@@ -439,6 +446,8 @@ def empty(
     if mem_scope not in (None, "", "global"):
         raise failure("ValueError", f"the memory scope {mem_scope!r} is not supported for arrays")
     where = device if device is not None else HOST
+    if isinstance(where, ForeignDevice):
+        return where.new_array(numbers, element)
     handle = c_void_p()
     check(
         LIBRARY.tilewright_tensor_create(

@@ -112,3 +112,14 @@ def guard_pages() -> str | None:
 def own_variables() -> dict[str, str]:
     """The variables that this module reads, as they are set now: what a worker process has to be told."""
     return {name: value for name, value in os.environ.items() if name.startswith(("TILEWRIGHT_", "TVM_"))}
+
+
+def rpc_key_file() -> Path | None:
+    """``TILEWRIGHT_RPC_KEY_FILE``: the file with the pre-shared key of remote machines."""
+    value = os.environ.get("TILEWRIGHT_RPC_KEY_FILE")
+    return Path(value) if value else None
+
+
+def rpc_key() -> str | None:
+    """``TILEWRIGHT_RPC_KEY``: the pre-shared key of remote machines itself."""
+    return os.environ.get("TILEWRIGHT_RPC_KEY") or None

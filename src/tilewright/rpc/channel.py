@@ -1,0 +1,174 @@
+"""Channels: a stream of bytes as it is, or encrypted in records.
+
+Reading is buffered, because most messages are small; what is large is read to its place directly.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Protocol
+
+from tilewright.rpc.failures import ChannelClosed, ChannelError
+from tilewright.rpc.noise import MOST_PLAINTEXT, MOST_RECORD, TAG_BYTES, CipherState
+from tilewright.rpc.streams import Buffer, Stream
+
+_BUFFER_BYTES = 1 << 16
+_RECORDS_AT_ONCE = 8
+_length = struct.Struct(">H")
+
+
+class Channel(Protocol):
+    """Bytes in both directions, in order and whole or not at all."""
+
+    def read(self, size: int) -> bytes:
+        """Exactly so many bytes."""
+
+    def read_into(self, target: memoryview) -> None:
+        """Fills a buffer."""
+
+    def write(self, buffers: Sequence[Buffer]) -> None:
+        """Sends the buffers, so that the other side can read all of them."""
+
+    def close(self) -> None:
+        """Ends the connection."""
+
+
+class _Buffered:
+    """What both kinds of channel have in common: a buffer of bytes that have arrived and were not read."""
+
+    def __init__(self, stream: Stream, ready: bytes = b"") -> None:
+        self._stream = stream
+        self._buffer = memoryview(bytearray(max(_BUFFER_BYTES, len(ready))))
+        self._buffer[: len(ready)] = ready
+        self._at, self._end = 0, len(ready)
+
+    def read(self, size: int) -> bytes:
+        """Exactly so many bytes."""
+        at = self._at
+        if self._end - at >= size:
+            self._at = at + size
+            return bytes(self._buffer[at : self._at])
+        made = bytearray(size)
+        self.read_into(memoryview(made))
+        return bytes(made)
+
+    def _take(self, target: memoryview) -> int:
+        """Moves what is in the buffer to its place; the number of bytes."""
+        count = min(self._end - self._at, len(target))
+        if count:
+            target[:count] = self._buffer[self._at : self._at + count]
+            self._at += count
+        return count
+
+    def read_into(self, target: memoryview) -> None:
+        """Fills a buffer."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._stream.close()
+
+
+def _some(stream: Stream, target: memoryview) -> int:
+    count = stream.read_some(target)
+    if count == 0:
+        raise ChannelClosed("the other side has closed the connection")
+    return count
+
+
+class PlainChannel(_Buffered):
+    """Bytes as they are: between processes of one machine."""
+
+    def read_into(self, target: memoryview) -> None:
+        done = self._take(target)
+        while done < len(target):
+            rest = target[done:]
+            if len(rest) >= _BUFFER_BYTES:
+                done += _some(self._stream, rest)
+                continue
+            self._at, self._end = 0, _some(self._stream, self._buffer)
+            done += self._take(rest)
+
+    def write(self, buffers: Sequence[Buffer]) -> None:
+        self._stream.write_all(buffers)
+
+
+class EncryptedChannel(_Buffered):
+    """Records of a Noise channel. A record that is changed, repeated, left out or out of order ends it."""
+
+    def __init__(
+        self, stream: Stream, sends: CipherState, receives: CipherState, ready: bytes = b"", raw: bytes = b""
+    ) -> None:
+        """``ready`` is what was decrypted and not read yet, ``raw`` what was received and not decrypted."""
+        super().__init__(stream, ready)
+        self._sends, self._receives = sends, receives
+        self._raw = memoryview(bytearray(4 * (MOST_RECORD + _length.size)))
+        self._raw[: len(raw)] = raw
+        self._raw_at, self._raw_end = 0, len(raw)
+
+    def _require_raw(self, size: int) -> None:
+        """Waits until so many bytes that were not decrypted are there."""
+        if self._raw_at + size > len(self._raw):
+            rest = bytes(self._raw[self._raw_at : self._raw_end])
+            self._raw[: len(rest)] = rest
+            self._raw_at, self._raw_end = 0, len(rest)
+        while self._raw_end - self._raw_at < size:
+            self._raw_end += _some(self._stream, self._raw[self._raw_end :])
+
+    def _record(self) -> bytes:
+        """The plaintext of the next record."""
+        self._require_raw(_length.size)
+        (size,) = _length.unpack_from(self._raw, self._raw_at)
+        if size <= TAG_BYTES:
+            raise ChannelError(f"a record of {size} bytes, which is empty or has no tag")
+        self._require_raw(_length.size + size)
+        start = self._raw_at + _length.size
+        self._raw_at = start + size
+        plaintext = self._receives.decrypt(self._raw[start : self._raw_at])
+        if self._raw_at == self._raw_end:
+            self._raw_at = self._raw_end = 0
+        return plaintext
+
+    def read_into(self, target: memoryview) -> None:
+        done = self._take(target)
+        while done < len(target):
+            plaintext = self._record()
+            count = min(len(plaintext), len(target) - done)
+            target[done : done + count] = plaintext[:count]
+            done += count
+            if count < len(plaintext):
+                left = len(plaintext) - count
+                self._buffer[:left] = plaintext[count:]
+                self._at, self._end = 0, left
+
+    def write(self, buffers: Sequence[Buffer]) -> None:
+        sealed: list[bytes] = []
+        for piece in _pieces(buffers):
+            record = self._sends.encrypt(piece)
+            sealed += (_length.pack(len(record)), record)
+            if len(sealed) >= 2 * _RECORDS_AT_ONCE:
+                self._stream.write_all(sealed)
+                sealed = []
+        if sealed:
+            self._stream.write_all([b"".join(sealed)] if len(sealed) == 2 else sealed)
+
+
+def _pieces(buffers: Sequence[Buffer]) -> list[Buffer]:
+    """The bytes of buffers in pieces that fit in a record; small buffers go together."""
+    pieces: list[Buffer] = []
+    small = bytearray()
+    for buffer in buffers:
+        if len(small) + len(buffer) <= MOST_PLAINTEXT:
+            small += buffer
+            continue
+        view = memoryview(buffer).cast("B")
+        space = MOST_PLAINTEXT - len(small)
+        small += view[:space]
+        pieces.append(bytes(small))
+        whole = space + (len(view) - space) // MOST_PLAINTEXT * MOST_PLAINTEXT
+        pieces += [view[at : at + MOST_PLAINTEXT] for at in range(space, whole, MOST_PLAINTEXT)]
+        small = bytearray(view[whole:])
+    if small:
+        pieces.append(bytes(small))
+    return pieces

@@ -1,0 +1,190 @@
+"""The client's end of a session: requests and their answers, from any thread, one after the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from tilewright.rpc.channel import Channel
+from tilewright.rpc.failures import ChannelError, ProtocolError, remote_error
+from tilewright.rpc.frames import MOST_HEAD, VERSION, Kind, Reader, frame, read_frame, text
+from tilewright.rpc.service import Service, describe_error
+from tilewright.rpc.streams import Buffer
+from tilewright.rpc.values import U32, U64
+from tilewright.support.errors import RPCError, RPCSessionTimeoutError
+
+_MOST_FREED = 10_000
+
+
+class Requester(Protocol):
+    """What remote objects need of a session."""
+
+    def request(
+        self, kind: int, head: bytes = b"", bulk: Sequence[Buffer] = (), into: memoryview | None = None
+    ) -> tuple[bytes, bytes]:
+        """Sends a request and waits; head and bulk of the answer. The bulk goes to ``into`` if that is given."""
+
+    def free(self, handle: int) -> None:
+        """Releases an object of the server, some time later; may be called anywhere, also while a request runs."""
+
+    def close(self) -> None:
+        """Ends the session."""
+
+
+def _raise_error(head: bytes) -> None:
+    reader = Reader(head)
+    kind = reader.text()
+    raise remote_error(kind, reader.text())
+
+
+def _freed(handles: list[int]) -> bytes:
+    """A request that releases all objects of a list, which is emptied."""
+    count = min(len(handles), _MOST_FREED)
+    taken = [handles.pop() for _ in range(count)]
+    return frame(Kind.FREE, U32.pack(count) + b"".join(map(U64.pack, taken)))[0]  # type: ignore[return-value]
+
+
+class Connection:
+    """A session over a channel."""
+
+    def __init__(self, channel: Channel, label: str = "", seconds: int = 0) -> None:
+        """Opens a session for a kind of device, with a time limit in seconds; 0 for none."""
+        self._channel = channel
+        self._lock = threading.Lock()
+        self._handles: list[int] = []
+        self._broken: str | None = None
+        self._seconds = 0
+        self._most_head = MOST_HEAD
+        self._begin = time.monotonic()
+        asked = U32.pack(VERSION) + text(label) + U32.pack(seconds)
+        reader = Reader(self.request(Kind.OPEN, asked)[0])
+        self.server = reader.text()
+        self.label = reader.text()
+        self._most_head = reader.number(U64)
+        self.most_bulk: int = reader.number(U64)
+        self._seconds = reader.number(U32)
+        reader.end()
+
+    def request(
+        self, kind: int, head: bytes = b"", bulk: Sequence[Buffer] = (), into: memoryview | None = None
+    ) -> tuple[bytes, bytes]:
+        """Sends a request and waits for the answer."""
+        if len(head) > self._most_head:
+            raise ValueError(
+                f"a request with {len(head)} bytes of arguments; the server accepts {self._most_head}: "
+                "pass long texts as bytes, or as a file"
+            )
+        with self._lock:
+            if self._broken is not None:
+                raise RPCError(f"the session has ended: {self._broken}")
+            try:
+                buffers = frame(kind, head, bulk)
+                if self._handles:
+                    buffers.insert(0, _freed(self._handles))
+                self._channel.write(buffers)
+                answer, content, size = read_frame(self._channel)
+                data = self._bulk(size, into if answer == Kind.OK else None)
+            except (ChannelError, ProtocolError) as error:
+                self._end(error.message)
+                raise self._explained(error) from error
+            except BaseException:  # interrupted in the middle of an answer: what follows would be misread
+                self._end("a request was interrupted")
+                raise
+        if answer == Kind.ERROR:
+            _raise_error(content)
+        return content, data
+
+    def _bulk(self, size: int, into: memoryview | None) -> bytes:
+        if into is None:
+            return self._channel.read(size) if size else b""
+        if size != len(into):
+            raise ProtocolError(f"the server answered with {size} bytes where {len(into)} were asked for")
+        self._channel.read_into(into)
+        return b""
+
+    def _explained(self, error: RPCError) -> RPCError:
+        if self._seconds and time.monotonic() - self._begin >= self._seconds:
+            return RPCSessionTimeoutError(
+                f"the session was ended at its time limit of {self._seconds} seconds; ask for more with session_timeout"
+            )
+        return error
+
+    def free(self, handle: int) -> None:
+        """Releases an object with the next request."""
+        self._handles.append(handle)
+
+    def _end(self, reason: str) -> None:
+        if self._broken is None:
+            self._broken = reason
+            self._channel.close()
+
+    def close(self) -> None:
+        """Ends the session; the server frees all it had."""
+        with self._lock:
+            if self._broken is None:
+                try:
+                    self._channel.write(frame(Kind.CLOSE))
+                except ChannelError:
+                    pass
+                self._end("it was closed")
+
+
+class _Content:
+    """The bulk of a request within one process."""
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self._content = memoryview(b"".join(buffers))
+        self.size = len(self._content)
+
+    def read_into(self, target: memoryview) -> None:
+        """The next bytes."""
+        count = len(target)
+        if count > self.size:
+            raise ProtocolError(f"{count} bytes are needed where {self.size} were sent")
+        target[:] = self._content[len(self._content) - self.size :][:count]
+        self.size -= count
+
+
+class DirectConnection:
+    """A session with this very process: the same requests, without a channel."""
+
+    server = "this process"
+    label = ""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._lock = threading.RLock()
+        self._open = True
+
+    def request(
+        self, kind: int, head: bytes = b"", bulk: Sequence[Buffer] = (), into: memoryview | None = None
+    ) -> tuple[bytes, bytes]:
+        """Handles a request at once."""
+        with self._lock:
+            if not self._open:
+                raise RPCError("the session has ended: it was closed")
+            try:
+                answer = self._service.handle(kind, head, _Content(bulk))
+            except Exception as error:  # noqa: BLE001 - raised again, as from any other server
+                _raise_error(describe_error(error))
+        content, buffers = answer if answer is not None else (b"", ())
+        if into is None:
+            return content, b"".join(buffers)
+        at = 0
+        for buffer in buffers:
+            into[at : at + len(buffer)] = buffer
+            at += len(buffer)
+        return content, b""
+
+    def free(self, handle: int) -> None:
+        """Releases an object."""
+        if self._open:
+            self._service.handle(Kind.FREE, U32.pack(1) + U64.pack(handle), _Content(()))
+
+    def close(self) -> None:
+        """Ends the session."""
+        if self._open:
+            self._open = False
+            self._service.close()
