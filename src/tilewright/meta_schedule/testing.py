@@ -1,11 +1,13 @@
-"""Networks to try a tuning on."""
+"""What to try a tuning with: networks, and a device behind a tracker on this machine."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from tilewright.ir.module import IRModule
 from tilewright.relay.testing import inception_v3, mlp, mobilenet, resnet, resnet_3d, squeezenet
+from tilewright.rpc.server import Server
+from tilewright.rpc.tracker import Tracker
 from tilewright.support.errors import TilewrightError
 
 
@@ -44,6 +46,33 @@ def get_network(
             "squeezenet_v1.0, squeezenet_v1.1, inception_v3 and mlp"
         )
     return made[0], made[1], (batch_size, *image), output
+
+
+class LocalRPC:
+    """A tracker and a server on this machine, for the length of a ``with`` block."""
+
+    def __init__(
+        self,
+        tracker_host: str = "127.0.0.1",
+        tracker_port: int = 9190,
+        tracker_key: str = "key",
+        silent: bool = True,
+        no_fork: bool = False,
+    ) -> None:
+        self._tracker = Tracker(host=tracker_host, port=tracker_port, port_end=tracker_port + 100, silent=silent)
+        self.tracker_host = self._tracker.host
+        self.tracker_port = self._tracker.port
+        self.tracker_key = tracker_key
+        self._server = Server(
+            host=tracker_host, key=tracker_key, tracker_addr=(tracker_host, self.tracker_port), silent=silent
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.terminate()
+        self._tracker.terminate()
 
 
 def _depth(name: str) -> int:

@@ -2,6 +2,7 @@
 
 from tilewright.meta_schedule.runner.config import EvaluatorConfig, RPCConfig
 from tilewright.meta_schedule.runner.local_runner import LocalRunner
+from tilewright.meta_schedule.runner.rpc_runner import RPCRunner
 from tilewright.meta_schedule.runner.runner import (
     PyRunner,
     Runner,
@@ -15,6 +16,7 @@ __all__ = [
     "LocalRunner",
     "PyRunner",
     "RPCConfig",
+    "RPCRunner",
     "Runner",
     "RunnerFuture",
     "RunnerInput",
