@@ -59,7 +59,9 @@ class LocalRPC:
         silent: bool = True,
         no_fork: bool = False,
     ) -> None:
-        self._tracker = Tracker(host=tracker_host, port=tracker_port, port_end=tracker_port + 100, silent=silent)
+        self._tracker = Tracker(
+            host=tracker_host, port=tracker_port, port_end=tracker_port + 100, silent=silent
+        )
         self.tracker_host = self._tracker.host
         self.tracker_port = self._tracker.port
         self.tracker_key = tracker_key

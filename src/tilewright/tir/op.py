@@ -251,9 +251,13 @@ def _fold_logic(
 ) -> PrimExpr:
     if not conditions:
         raise ExpressionError(f"{name} needs one condition or more", span=span)
-    result = operators.as_expr(conditions[0])
-    for condition in conditions[1:]:
-        result = combine(result, condition, span)
+    tests = [operators.as_expr(condition) for condition in conditions]
+    for test in tests:
+        if not test.dtype.is_bool:
+            raise ExpressionError(f"{name} takes conditions, and {test} is {test.dtype}", span=span)
+    result = tests[0]
+    for test in tests[1:]:
+        result = combine(result, test, span)
     return result
 
 

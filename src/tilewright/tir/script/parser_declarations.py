@@ -166,7 +166,11 @@ class DeclarationParser(ExpressionParser):
             if not source.dtype.is_handle:
                 raise self.error(call, f"parameter {source.name} has type {source.dtype}, not T.handle")
             if source in self.buffer_map:
-                raise self.error(call, f"parameter {source.name} is already bound to a buffer")
+                warnings.warn(
+                    f"{self.source.span(call)}: parameter {source.name} was bound to {self.buffer_map[source].name}, "
+                    f"which is nobody's memory from here on",
+                    stacklevel=2,
+                )
             buffer = self.buffer_map[source] = self.make_buffer(call, name, given)
         else:
             region = self.region(given["source"])
