@@ -15,7 +15,8 @@ from tilewright.arith import (
     solve_linear_equations,
     solve_linear_inequalities,
 )
-from tilewright.ir.expr import EQ, GE, LE, IntImm, Range, Var
+from tilewright.arith.inequalities import solve_inequalities_as_conditions
+from tilewright.ir.expr import EQ, GE, LE, IntImm, Range, Var, is_const
 from tilewright.ir.operators import add, const, equal, multiply
 
 x, y, z = (Var(name) for name in "xyz")
@@ -186,3 +187,12 @@ def test_group_bounds(same: Any) -> None:
     scaled = IntGroupBounds(3, [const(4)], [], [const(14)]).find_best_range()
     assert scaled is not None and same(scaled.min, 2) and same(scaled.extent, 3)
     assert IntGroupBounds(1, [const(4)], [], []).find_best_range() is None
+
+
+def test_inequalities_as_conditions() -> None:
+    """Each variable has bounds in terms of those after it; a bound that another implies is left out."""
+    ranges = {x: Range(-100, 100), y: Range(0, 10)}
+    found = solve_inequalities_as_conditions([x, y], ranges, [LE(x + y, 20), GE(x - y, 10)])
+    assert [str(one) for one in found] == ["x >= y + 10", "x <= 20 - y", "y >= 0", "y <= 5"]
+    (impossible,) = solve_inequalities_as_conditions([x], {x: Range(0, 4)}, [GE(x, 9)])
+    assert is_const(impossible, 0)
