@@ -18,7 +18,7 @@ from tilewright.arith.int_set_eval import eval_int_set
 from tilewright.arith.pattern import integer_coefficients
 from tilewright.arith.pool import FALSE
 from tilewright.ir import operators
-from tilewright.ir.expr import EQ, GE, GT, LE, LT, And, ExprLike, IntImm, PrimExpr, Range, Var
+from tilewright.ir.expr import EQ, GE, GT, LE, LT, And, ExprLike, IntImm, PrimExpr, Range, Var, is_const
 from tilewright.ir.functor import substitute_expr, uses_var
 
 Inequality = tuple[dict[Var, int], PrimExpr]
@@ -111,7 +111,9 @@ def _to_ranges(source: IntConstraints) -> IntConstraints:
             ranges[variable] = found
         relations += _unproved(variable, group, found, analyzer)
         if found is not None and analyzer.const_int_bound(found.extent).min_value > 0:
-            if isinstance(found.extent, IntImm) and found.extent.value == 1:
+            if is_const(found.extent, 1) and isinstance(found.min, IntImm):
+                analyzer.bind(variable, found.min)
+            elif is_const(found.extent, 1):
                 low = analyzer.const_int_bound(found.min).pair()
                 analyzer.bounds.variables[variable] = low
             else:
