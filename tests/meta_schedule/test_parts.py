@@ -86,7 +86,9 @@ def test_builders():
 
     failing = LocalBuilder(f_build="test.meta_schedule.fails", initializer=initializer)
     (result,) = failing.build([BuilderInput(doubled(), "llvm")])
-    assert result.error_msg.startswith("LocalBuilder: An exception occurred") and "no luck" in result.error_msg
+    assert (
+        result.error_msg.startswith("LocalBuilder: An exception occurred") and "no luck" in result.error_msg
+    )
     slow = LocalBuilder(timeout_sec=0.2, f_build=lambda mod, target: time.sleep(2))
     (result,) = slow.build([BuilderInput(doubled(), "llvm")])
     assert result.artifact_path is None and result.error_msg.startswith("LocalBuilder: Timeout")

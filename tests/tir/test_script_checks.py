@@ -13,11 +13,14 @@ def f(a: T.handle) -> None:
     A = T.match_buffer(a, (16, 16))
 """
 
-BLOCK = HEAD + """
+BLOCK = (
+    HEAD
+    + """
     for i, j in T.grid(16, 16):
         with T.block("B"):
             vi, vj = T.axis.remap("SS", [i, j])
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +39,10 @@ BLOCK = HEAD + """
         (BLOCK + "            T.where(i < 2)\n            T.where(j < 2)\n", "a predicate already"),
         (BLOCK + "            T.block_attr({})\n            T.block_attr({})\n", "its attributes already"),
         (BLOCK + "            A = T.alloc_buffer((4,))\n            T.evaluate(0)\n", "a buffer A already"),
-        (BLOCK + "            S = T.match_buffer(A[vi, 0:4], (5,))\n            S[0] = 1.0\n", "has the shape"),
+        (
+            BLOCK + "            S = T.match_buffer(A[vi, 0:4], (5,))\n            S[0] = 1.0\n",
+            "has the shape",
+        ),
     ],
 )
 def test_mistakes(text, message):
