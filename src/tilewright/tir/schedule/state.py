@@ -317,6 +317,9 @@ def _require_declared(function: PrimFunc) -> None:
                 ("takes the pointer of", opaque, either),
             ):
                 known = {region.buffer.data for region in declared} | inside
+                if node.init is not None:
+                    # That a reduction reads what it updates need not be said.
+                    known |= {region.buffer.data for region in node.writes}
                 missed = [region.buffer.name for region in touched if region.buffer.data not in known]
                 if missed:
                     raise ScheduleError(

@@ -502,7 +502,8 @@ class StatementParser(DeclarationParser):
         if frame.reads is not None and frame.writes is not None:
             return block
         known = [value for scope in self.scopes for value in scope.values() if isinstance(value, Buffer)]
-        pointers = {buffer.data: buffer for buffer in (*known, *frame.allocated)}
+        # What it allocates itself is nobody else's.
+        pointers = {buffer.data: buffer for buffer in known if buffer not in frame.allocated}
         reads, writes, opaque = get_block_access_region(block, pointers)
         return block.replace(
             reads=block.reads if frame.reads is not None else (*reads, *opaque),
