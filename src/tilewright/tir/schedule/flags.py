@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilewright.arith.int_set import union_lower_bound
 from tilewright.ir.buffer import Buffer
+from tilewright.ir.expr import Range
 from tilewright.tir.schedule.analysis import analyzer_for, bindings
 from tilewright.tir.schedule.block_scope import DepKind, StmtSRef
 from tilewright.tir.schedule.regions import Box, around, certain_box, contains, touched_box
@@ -90,4 +91,5 @@ def _covers(
                 return True
             boxes.append(found[0])
     together = [union_lower_bound(sides, analyzer) for sides in zip(*boxes, strict=True)]
-    return bool(together) and contains(analyzer, buffer, wanted, together, [None] * len(together))
+    limits: list[Range | None] = [None] * len(together)
+    return bool(together) and contains(analyzer, buffer, wanted, together, limits)
