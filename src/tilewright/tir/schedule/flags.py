@@ -76,9 +76,8 @@ def _covers(
 ) -> bool:
     """True if the writers together write all that the reader reads of a buffer in one iteration of a place."""
     analyzer = analyzer_for(around(place))
-    wanted = touched_box(
-        state, place, reader, [region for region in reader.block.reads if region.buffer is buffer]
-    )
+    read = [region for region in reader.block.reads if region.buffer is buffer]
+    wanted = touched_box(state, place, reader, read, buffer.scope())
     boxes: list[Box] = []
     for writer in writers:
         for region in writer.block.writes:

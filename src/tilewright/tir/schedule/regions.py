@@ -83,11 +83,14 @@ def certain_box(
 ) -> tuple[list[IntervalSet], list[Range | None]] | None:
     """A box every element of which the block writes in one iteration of ``place``, except for what is outside of
     the ranges given with it; None if there is no such region. ``as_declared`` takes it that one run of the block writes
-    all of its region, whatever its body looks like."""
+    all of its region, whatever its body looks like, and that the threads that share the buffer write together."""
     if not as_declared and not _stores_always(block.block):
         return None
     realize = state.realize(block)
     below = loops_between(place, block)
+    if as_declared:
+        scope = region.buffer.scope()
+        below += [one for one in all_loops_above(block) if one not in below and is_shared(one, scope)]
     box = estimate_region_lower_bound(bound_region(realize, region), loop_ranges(below))
     if box is None:
         return None
